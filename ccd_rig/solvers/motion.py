@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from math import sqrt
 from time import perf_counter
@@ -53,55 +54,119 @@ MOST_SWEEPS = 24
 
 
 @dataclass(frozen=True)
-class Frames:
-    """F frames of J joints, in order of time.
+class Kind:
+    """Frames in which the same is asked for.
 
     Attributes:
         search: solves them.
-        rotations: (F, J, 4) the base poses, unit quaternions relative to rest.
-        translations: (F, J, 3) likewise.
-        targets: per goal (F or 1, 3) or (F or 1, 4).
-        bones: where joints are at rest.
-        tolerances: (F or 1) of positions, model units.
+        targets: per goal (R or 1, 3) or (R or 1, 4).
+        bones: where joints are at rest, of R frames or all.
+        tolerances: (R or 1) of positions, model units.
         starts: gives other starts for frames that miss their goals, or None.
-        before, after: (F) the frames beside each, or -1.
-        closes: whether the last frame is the first once more: it takes over how that departs.
     """
 
     search: PoseSearch
-    rotations: Array
-    translations: Array
     targets: tuple[Array, ...]
     bones: Bones
     tolerances: Array
     starts: Callable[[], Starts] | None
+
+    def solve(
+        self,
+        rows: Indices,
+        shifts: Array,
+        near: Array,
+        start: Array | None = None,
+        tries: bool = False,
+        settles: bool = False,
+    ) -> Solved:
+        """Solve some frames near to rotations (R, J, 4); from these, or a start; see `PoseSearch.solve`.
+
+        Args:
+            rows: (R,) of this kind.
+            shifts: (R, J, 3) translations of the base poses.
+            near, start: rotations.
+            tries: whether other starts are tried.
+            settles: see `PoseSearch.solve`.
+        """
+        return self.search.solve(
+            near if start is None else start,
+            shifts,
+            [each if len(each) == 1 else each[rows] for each in self.targets],
+            (near, shifts),
+            self.starts if tries else None,
+            bones=self.bones.at(rows),
+            tolerances=self.tolerances if len(self.tolerances) == 1 else self.tolerances[rows],
+            settles=settles,
+        )
+
+
+@dataclass(frozen=True)
+class Frames:
+    """F frames of J joints, in order of time.
+
+    Attributes:
+        kinds: what is asked for.
+        kind: (F) which of them each frame is.
+        place: (F) which row of its kind.
+        rotations: (F, J, 4) the base poses, unit quaternions relative to rest.
+        translations: (F, J, 3) likewise.
+        before, after: (F) the frames beside each, or -1.
+        closes: whether the last frame is the first once more: it takes over how that departs.
+    """
+
+    kinds: tuple[Kind, ...]
+    kind: Indices
+    place: Indices
+    rotations: Array
+    translations: Array
     before: Indices
     after: Indices
     closes: bool = False
+
+    @cached_property
+    def movable(self) -> list[int]:
+        """M joints that move at some frame."""
+        return sorted(set().union(*(kind.search.movable for kind in self.kinds)))
+
+    @cached_property
+    def moves(self) -> Mask:
+        """(F, M) which of them move at each frame."""
+        by_kind = [[j in kind.search.movable for j in self.movable] for kind in self.kinds]
+        return np.array(by_kind, np.bool_)[self.kind]
+
+    @cached_property
+    def finds_nearest(self) -> bool:
+        """Whether poses are those nearest to their references."""
+        return all(kind.search.finds_nearest for kind in self.kinds)
+
+    @cached_property
+    def goals(self) -> int:
+        """How many goals a frame has at most."""
+        return max(len(kind.search.goals) for kind in self.kinds)
 
     def solve(
         self,
         rows: Indices,
         near: Array | None = None,
         start: Array | None = None,
-        starts: Callable[[], Starts] | None = None,
+        tries: bool = False,
         settles: bool = False,
     ) -> Solved:
-        """Solve some frames near to their base poses, or to rotations (R, J, 4); from these, or a start; see
-        `PoseSearch.solve`."""
+        """Solve some frames near to their base poses, or to rotations (R, J, 4); see `Kind.solve`."""
         near = self.rotations[rows] if near is None else near
-        targets = [each if len(each) == 1 else each[rows] for each in self.targets]
-        shifts = self.translations[rows]
-        return self.search.solve(
-            near if start is None else start,
-            shifts,
-            targets,
-            (near, shifts),
-            starts,
-            bones=self.bones.at(rows),
-            tolerances=self.tolerances if len(self.tolerances) == 1 else self.tolerances[rows],
-            settles=settles,
-        )
+        shifts, kinds = self.translations[rows], self.kind[rows]
+        if (kinds == kinds[0]).all():
+            kind = self.kinds[kinds[0]]
+            return kind.solve(self.place[rows], shifts, near, start, tries, settles).with_goals(self.goals)
+        solved = Solved.begun(near, shifts, self.goals)
+        for number in np.unique(kinds).tolist():
+            which = np.flatnonzero(kinds == number)
+            begun = None if start is None else start[which]
+            places = self.place[rows[which]]
+            part = self.kinds[number].solve(places, shifts[which], near[which], begun, tries, settles)
+            solved.put(which, part.with_goals(self.goals))
+        return solved
 
 
 class Motion(NamedTuple):
@@ -125,14 +190,13 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
             where poses are not the nearest.
     """
     size = len(frames.rotations)
-    motion = Solved.begun(frames.rotations, frames.translations, len(frames.search.goals))
+    motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
     for rows in _parts(np.arange(size)):
         motion.put(rows, frames.solve(rows))
         yield len(rows)
-    if frames.starts is not None:
-        yield from _search_other_ways(frames, motion)
+    yield from _search_other_ways(frames, motion)
     apart = np.zeros(size)
-    if smoothness > 0.0 and size > 1 and frames.search.finds_nearest:
+    if smoothness > 0.0 and size > 1 and frames.finds_nearest:
         alone = motion.rotations.copy()
         yield from _take_best_path(frames, motion, smoothness)
         yield from _sweep(frames, motion, smoothness)
@@ -173,10 +237,11 @@ def _close(frames: Frames, motion: Solved) -> None:
 
 def departures(frames: Frames, rotations: Array, rows: Indices | None = None) -> Array:
     """(R, M, 4) what the movable joints of poses are turned by beside their base poses, w >= 0."""
-    joints = list(frames.search.movable)
-    base = frames.rotations if rows is None else frames.rotations[rows]
+    rows = np.arange(len(rotations)) if rows is None else rows
+    base, joints = frames.rotations[rows], frames.movable
     turned = _product(base[:, joints] * (1.0, -1.0, -1.0, -1.0), rotations[:, joints])
     turned[turned[..., 0] < 0.0] *= -1.0
+    turned[~frames.moves[rows]] = (1.0, 0.0, 0.0, 0.0)
     return turned
 
 
@@ -186,9 +251,10 @@ def _product(a: Array, b: Array) -> Array:
 
 
 def _carried(frames: Frames, rows: Indices, turned: Array) -> Array:
-    """(R, J, 4) the base poses of rows with the movable joints turned beside them by (R, M, 4)."""
-    rotations, joints = frames.rotations[rows].copy(), list(frames.search.movable)
-    rotations[:, joints] = unit(_product(rotations[:, joints], turned), axis=-1)
+    """(R, J, 4) the base poses of rows with the joints that move there turned beside them by (R, M, 4)."""
+    rotations, joints = frames.rotations[rows].copy(), frames.movable
+    moved = unit(_product(rotations[:, joints], turned), axis=-1)
+    rotations[:, joints] = np.where(frames.moves[rows][..., None], moved, rotations[:, joints])
     return rotations
 
 
@@ -198,7 +264,8 @@ def _carried(frames: Frames, rows: Indices, turned: Array) -> Array:
 def _search_other_ways(frames: Frames, motion: Solved) -> Generator[int, None, None]:
     """Look for ways to goals that frames miss: from other starts at some of them, and on from what meets its
     goals beside them."""
-    left = motion.statuses != 0
+    tried = np.array([kind.starts is not None for kind in frames.kinds])[frames.kind]
+    left = (motion.statuses != 0) & tried
     for row in np.flatnonzero(left).tolist():
         if not left[row]:
             continue
@@ -214,7 +281,7 @@ def _search_other_ways(frames: Frames, motion: Solved) -> Generator[int, None, N
                 place += 1
                 continue
             rows = np.array([stretch[place]])
-            solved = frames.solve(rows, starts=frames.starts)
+            solved = frames.solve(rows, tries=True)
             yield 0
             if solved.statuses[0] == 0:
                 motion.put(rows, solved)
@@ -428,8 +495,9 @@ def _relax(
 
 def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:
     """(R,) which poses miss goals that were met, or miss them by more."""
-    slack = frames.tolerances.max(), frames.search.settings.angle_tolerance
-    farther = (new.distances > old.distances + slack[0]) | (new.angles > old.angles + slack[1])
+    slack = max(kind.tolerances.max() for kind in frames.kinds)
+    angle = max(kind.search.settings.angle_tolerance for kind in frames.kinds)
+    farther = (new.distances > old.distances + slack) | (new.angles > old.angles + angle)
     return np.asarray((new.statuses != 0) & ((old.statuses == 0) | farther.any(1)))
 
 
@@ -438,17 +506,23 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
     sudden_frames = np.zeros(len(turned), np.bool_)
     rows = np.flatnonzero((frames.before >= 0) & (frames.after >= 0))
     before, after = frames.before[rows], frames.after[rows]
-    changes = _changes(turned, before, rows, after).max(axis=1, initial=0.0)
+    both = frames.moves[before] & frames.moves[rows] & frames.moves[after]
+    changes = np.where(both, _changes(turned, before, rows, after), 0.0).max(axis=1, initial=0.0)
     allowed = np.full(len(rows), JUMP)
-    reach = reach_of_goals(frames.search.skeleton, frames.search.goals)
-    for target in frames.targets:
-        if len(target) == 1:
-            continue
-        if target.shape[1] == 4:
-            allowed += _changes(target, before, rows, after)
-        else:
-            step = target[after] - 2.0 * target[rows] + target[before]
-            allowed += EXPLAINED * np.sqrt((step * step).sum(1)) / reach
+    kinds = frames.kind[rows]
+    same = (frames.kind[before] == kinds) & (frames.kind[after] == kinds)
+    for number, kind in enumerate(frames.kinds):
+        here = np.flatnonzero(same & (kinds == number))
+        places = [frames.place[each[here]] for each in (before, rows, after)]
+        reach = reach_of_goals(kind.search.skeleton, kind.search.goals)
+        for target in kind.targets:
+            if len(target) == 1:
+                continue
+            if target.shape[1] == 4:
+                allowed[here] += _changes(target, *places)
+            else:
+                step = target[places[2]] - 2.0 * target[places[1]] + target[places[0]]
+                allowed[here] += EXPLAINED * np.sqrt((step * step).sum(1)) / reach
     sudden = changes > allowed
     for each in (rows, before, after):
         sudden_frames[each[sudden]] = True
@@ -466,12 +540,13 @@ def _wanted(frames: Frames, turned: Array, rows: Indices, smoothness: float) -> 
     """(R, M, 4) the departures of least sum beside the present ones of the neighbours, not of length 1."""
     wanted = np.zeros((len(rows), turned.shape[1], 4))
     wanted[..., 0] = 1.0
-    weights = np.ones(len(rows))
+    weights = np.ones((len(rows), turned.shape[1], 1))
     for beside in (frames.before[rows], frames.after[rows]):
         known = np.flatnonzero(beside >= 0)
-        wanted[known] += smoothness * _same_side(turned[beside[known]], wanted[known])
-        weights[known] += smoothness
-    return wanted / weights[:, None, None]
+        shares = smoothness * frames.moves[beside[known]][..., None]
+        wanted[known] += shares * _same_side(turned[beside[known]], wanted[known])
+        weights[known] += shares
+    return wanted / weights
 
 
 def _same_side(turned: Array, other: Array) -> Array:

@@ -118,6 +118,14 @@ class Solved:
         for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
             mine[rows] = theirs
 
+    def with_goals(self, count: int) -> Solved:
+        """The same with so many goals; those that it has not are met."""
+        more = count - self.distances.shape[1]
+        if more == 0:
+            return self
+        distances, angles = (np.pad(each, ((0, 0), (0, more))) for each in (self.distances, self.angles))
+        return replace(self, distances=distances, angles=angles)
+
     def take(self, which: Mask, other: Solved) -> None:
         """Take over poses of another, but not how they were solved."""
         for name in ("rotations", "translations", "distances", "angles"):

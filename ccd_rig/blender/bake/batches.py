@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames that are solved together, and the groups of constraints in them: those that share joints."""
+"""Frames in which the same constraints are in force, which are solved together."""
 
 from __future__ import annotations
 
@@ -18,17 +18,8 @@ from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.contact_poses import JointPoses
-from ..solve.grouping import are_solved_at_once, groups
 from ..solve.solving import FrameSolveSettings
-from .bake_frames import BakeFrames, Rows
-
-
-@dataclass(frozen=True)
-class Group:
-    """Constraints that are solved together, and the joints that they move."""
-
-    joints: frozenset[int]
-    members: tuple[int, ...]
+from .bake_frames import BakeFrames, Rows, SmoothedGroup
 
 
 @dataclass
@@ -53,6 +44,8 @@ class Batch:
         sharper: part of the tolerances to which rows are solved.
         period: after how many rows the first one comes again; 0: they are no loop.
         iterations: most steps of a row.
+        states: of each row how its constraints ended.
+        smoothed: of each row the groups that rows beside it have moved.
     """
 
     frames: Array
@@ -72,9 +65,12 @@ class Batch:
     sharper: float = 1.0
     period: int = 0
     iterations: int = 0
+    states: list[dict[int, str]] = field(init=False)
+    smoothed: list[list[SmoothedGroup]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
+        self.states, self.smoothed = [{} for _ in self.frames], [[] for _ in self.frames]
 
     @classmethod
     def of(
@@ -108,15 +104,6 @@ class Batch:
     def pose(self, k: int) -> Pose:
         """Row `k` of the batch as it stands now."""
         return Pose.of_arrays(self.rotations[k], self.translations[k])
-
-    def groups(self) -> list[Group]:
-        """The groups of the constraints in force, parents before children."""
-        members_by_joints = groups(self.skeleton, self.constraints, self.active)
-        return [Group(frozenset(joints), tuple(members)) for joints, members in members_by_joints]
-
-    def takes(self, group: Group) -> bool:
-        """Whether all rows of a group are solved at once."""
-        return are_solved_at_once([self.constraints[c] for c in group.members])
 
 
 def bones_of(bake_frames: BakeFrames, rows: Rows) -> Bones:

@@ -25,8 +25,7 @@ from .bake_frames import BakeFrames
 from .body_drift import BodyDrift
 from .least_shifts import least_shifts
 from .leg_reaches import leg_reaches
-from .planted_frames import BodyMoves
-from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
+from .planted_solver import PlantedSolver, one_by_one
 from .report_parts import BodyReport, number
 
 PASSES = 3
@@ -62,8 +61,6 @@ def move_body(
         planned = least_shifts(frames, reaches, length)
         if np.abs(planned - shifts).max(initial=0.0) <= SAME * length:
             break
-        changed = (planned != shifts).any(axis=1)
-        anchors = [contact_state.anchors for contact_state in tracks.contact_states]
         shifts, before = planned, None
         tracks.contact_states.clear()
         root_bone = tracks.support_chains.root_bone
@@ -75,11 +72,7 @@ def move_body(
                 bake_frames.store_solution(row, before.pose, states, before.contact_state)
                 yield 1.0
         else:
-            solver = PlantedSolver(settings)
-            for first in range(0, len(moved), WAITING_AT_MOST):
-                some = slice(first, first + WAITING_AT_MOST)
-                moves = BodyMoves(shifts[some], changed[some], anchors[some])
-                yield from solver.solve(bake_frames, moved[some], moves)
+            yield from PlantedSolver(settings).solve(bake_frames, moved, shifts)
         key_root_bone(bake_frames)
     return before
 

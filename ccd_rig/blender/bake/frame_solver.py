@@ -17,7 +17,7 @@ from ..solve.solving import FrameSolveSettings, Solution, errors_of
 from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
 from .batches import Batch
-from .group_solving import Groups, States, solve_batch
+from .group_solving import solve_batches
 from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
 
 Parts = Generator[float, None, None]
@@ -72,7 +72,8 @@ class FrameSolver:
             yield 1.0
         else:
             self._waiting.append((row, sample))
-            if len(self._waiting) >= WAITING_AT_MOST:
+            keeps_body = bake_frames.tracks.support_chains.keeps_body  # its samples are needed again anyway
+            if len(self._waiting) >= WAITING_AT_MOST and not keeps_body:
                 yield from self.finish()
 
     def _let_wait(self, row: int, sample: FrameSample) -> None:
@@ -111,10 +112,8 @@ class FrameSolver:
         batch = Batch.of(self.bake_frames, rows, run.samples, self.settings)
         if self.bake_frames.is_loop and len(rows) == len(self.bake_frames.solved_frames):
             batch.period = len(rows) if self.bake_frames.repeats_after else len(rows) - 1
-        states: States = [{} for _ in rows]
-        smoothed: Groups = [[] for _ in rows]
-        yield from solve_batch(batch, states, smoothed)
+        yield from solve_batches([batch])
         self._iterations = batch.iterations
-        self.bake_frames.store_batch(rows, batch.rotations, batch.translations, states)
-        self.bake_frames.smoothed.update(zip(run.rows, map(tuple, smoothed), strict=True))
-        self._before = Solution(batch.pose(-1), tuple(sorted(states[-1])), None, ())
+        self.bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
+        self.bake_frames.smoothed.update(zip(run.rows, map(tuple, batch.smoothed), strict=True))
+        self._before = Solution(batch.pose(-1), tuple(sorted(batch.states[-1])), None, ())

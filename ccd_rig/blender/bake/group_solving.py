@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A batch solved group by group: parents before children."""
+"""Batches solved group by group: parents before children."""
 
 from __future__ import annotations
 
@@ -9,70 +9,118 @@ from dataclasses import dataclass, replace
 import numpy as np
 from mathutils import Matrix, Quaternion
 
+from ...goals import Goal
 from ...maths.batch import Array, conjugate, multiply, rotate, unit
 from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Skeleton
-from ...solvers.motion import Frames, solve_motion
+from ...solvers.motion import Frames, Kind, Motion, solve_motion
 from ...solvers.pose_search import STATUSES, PoseSearch
 from ...solvers.problem_tables import Bones
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Kind as ConstraintKind
 from ..scene.targets import TargetSample
 from ..solve.balance import rotate_skeleton
 from ..solve.constraint_goals import goal_targets, goals
+from ..solve.grouping import are_solved_at_once, groups
 from ..solve.level_models import group_level
 from ..solve.solving import frame_conditions, solve_active, with_tolerances
 from ..solve.world_scale import scales
 from .bake_frames import Rows, SmoothedGroup
-from .batches import Batch, Group
+from .batches import Batch
 
 UNCHANGED = 1e-4
 """Radians up to which a pose is the one that its frame alone leads to."""
 
-States = list[dict[int, str]]
-"""Of each row how its constraints ended."""
-Groups = list[list[SmoothedGroup]]
-"""Of each row the groups that rows beside it have moved."""
+
+@dataclass(frozen=True)
+class Group:
+    """Constraints that are solved together, and the joints that they move."""
+
+    joints: frozenset[int]
+    members: tuple[int, ...]
+
+    def active_in(self, batch: Batch) -> tuple[int, ...]:
+        """Its members that are in force in a batch."""
+        return tuple(c for c in self.members if c in batch.active)
 
 
-def solve_batch(batch: Batch, states: States, smoothed: Groups) -> Generator[float, None, None]:
-    """Solve all groups of a batch; gives the number of rows that are solved now and then.
+def solve_batches(batches: Sequence[Batch]) -> Generator[float, None, None]:
+    """Solve batches of the same constraints as one motion; gives the number of solved rows now and then.
 
-    Args:
-        batch: its poses are replaced.
-        states, smoothed: filled.
+    Poses, states and what is smoothed are put in the batches.
     """
-    groups = batch.groups()
-    for group in groups:
-        solve = _solve_group if batch.takes(group) else _solve_one_by_one
-        for count in solve(batch, group, states, smoothed):
-            yield count / len(groups)
+    active = sorted({c for batch in batches for c in batch.active})
+    members_by_joints = groups(batches[0].skeleton, batches[0].constraints, active)
+    for joints, members in members_by_joints:
+        group = Group(frozenset(joints), tuple(members))
+        at_once = are_solved_at_once([batches[0].constraints[c] for c in members])
+        for count in (_solve_group if at_once else _solve_one_by_one)(group, batches):
+            yield count / len(members_by_joints)
 
 
-def _solve_one_by_one(
-    batch: Batch, group: Group, states: States, _smoothed: Groups
-) -> Generator[int, None, None]:
+def _solve_one_by_one(group: Group, batches: Sequence[Batch]) -> Generator[int, None, None]:
     """Solve a group that a closed form poses, row by row."""
-    for k, sample in enumerate(batch.samples):
-        start, conditions = batch.pose(k), frame_conditions(sample, batch.settings, follows=False)
-        result, ended = solve_active(
-            sample, batch.constraints, group.members, start, conditions, batch.sharper
-        )
-        for j in group.joints:
-            batch.rotations[k, j] = result.pose.rotations[j][:]
-            batch.translations[k, j] = result.pose.translations[j][:]
-        states[k].update(zip(group.members, ended, strict=True))
-        batch.iterations = max(batch.iterations, result.iterations)
-        yield 1
+    for batch in batches:
+        members = group.active_in(batch)
+        for k, sample in enumerate(batch.samples if members else ()):
+            start, conditions = batch.pose(k), frame_conditions(sample, batch.settings, follows=False)
+            result, ended = solve_active(sample, batch.constraints, members, start, conditions, batch.sharper)
+            for j in group.joints:
+                batch.rotations[k, j] = result.pose.rotations[j][:]
+                batch.translations[k, j] = result.pose.translations[j][:]
+            batch.states[k].update(zip(members, ended, strict=True))
+            batch.iterations = max(batch.iterations, result.iterations)
+            yield 1
 
 
-def _solve_group(batch: Batch, group: Group, states: States, smoothed: Groups) -> Generator[int, None, None]:
-    """Solve a group at all rows; see `solve_batch`.
+def _solve_group(group: Group, batches: Sequence[Batch]) -> Generator[int, None, None]:
+    """Solve a group at all rows in which any of it is in force.
 
     A row's pose is the nearest to its base pose of those that meet the goals inside the limits, and where
     rows jump, the nearest motion; see `solvers.motion`.
     """
-    for model in _models(batch, group):
-        yield from _solve_rows(batch, group, model, states, smoothed)
+    shares = [
+        _Share.of(group, batch, model)
+        for batch in batches
+        if group.active_in(batch)
+        for model in _models(batch, group)
+    ]
+    sizes = [len(share.model.rows) for share in shares]
+    order = np.argsort(np.concatenate([share.batch.frames[share.model.rows] for share in shares]))
+    poses = [share.poses() for share in shares]
+    before, after = _neighbours(batches, shares, order)
+    frames = Frames(
+        tuple(share.kind for share in shares),
+        np.repeat(np.arange(len(shares)), sizes)[order],
+        np.concatenate([np.arange(size) for size in sizes])[order],
+        np.concatenate([rotations for rotations, _ in poses])[order],
+        np.concatenate([translations for _, translations in poses])[order],
+        before,
+        after,
+        closes=0 < batches[0].period < len(order),
+    )
+    motion = yield from solve_motion(frames, batches[0].settings.smoothness)
+    places = np.split(np.argsort(order), np.cumsum(sizes)[:-1])
+    for share, rows in zip(shares, places, strict=True):
+        share.store(motion, rows)
+
+
+def _neighbours(batches: Sequence[Batch], shares: Sequence[_Share], order: Rows) -> tuple[Rows, Rows]:
+    """(R,) each: of rows in order of time, the place of the row before each, and after it; -1: there is none.
+
+    Rows in which nothing of a group is in force part those on either side.
+    """
+    every = np.sort(np.concatenate([batch.frames for batch in batches]))
+    frames = np.concatenate([share.batch.frames[share.model.rows] for share in shares])[order]
+    runs = np.concatenate([share.batch.runs[share.model.rows] for share in shares])[order]
+    beside = (np.diff(np.searchsorted(every, frames)) == 1) & (np.diff(runs) == 0)
+    places, period = np.arange(len(order)), batches[0].period
+    before, after = places - 1, places + 1
+    before[1:][~beside] = after[:-1][~beside] = after[-1:] = -1
+    if period > 0:
+        before[0], after[period - 1] = period - 1, 0
+        before[period:] = after[period:] = -1
+    return before, after
 
 
 @dataclass(frozen=True)
@@ -100,11 +148,11 @@ class _Model:
 
 def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     """The rows of a batch by model: most batches are one."""
-    constraints = [batch.constraints[c] for c in group.members]
     turns = [Quaternion()] * len(batch.frames)
-    if any(constraint.kind is Kind.BALANCE for constraint in constraints):
-        turns = [group_level(Matrix(world), constraints) for world in batch.worlds.tolist()]
-    joints, whole = _joints_of(batch.skeleton, constraints)
+    active = [batch.constraints[c] for c in group.active_in(batch)]
+    if any(constraint.kind is ConstraintKind.BALANCE for constraint in active):
+        turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
+    joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     alike: dict[tuple[object, ...], list[int]] = {}
     for k, turn in enumerate(turns):
@@ -127,7 +175,7 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
 
 def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
     """The joints that constraints have to do with, in order, and a skeleton of these alone."""
-    if any(constraint.kind is Kind.BALANCE for constraint in constraints):
+    if any(constraint.kind is ConstraintKind.BALANCE for constraint in constraints):
         return np.arange(len(skeleton)), skeleton
     joints = sorted({j for constraint in constraints for j in skeleton.chain(constraint.tip)})
     if len(joints) == len(skeleton):
@@ -152,72 +200,84 @@ def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
     return Bones(offsets, rests)
 
 
-def _shifts(model: _Model, bones: Bones, translations: Array, back: bool) -> Array:
-    """Translations of the turned model, or `back` from it: those of joints that do not inherit rotation."""
-    shifts, whole = translations.copy(), unit(np.array(model.turn[:]))[:, None]
-    for i, joint in enumerate(model.skeleton.joints):
-        if joint.parent != -1 and not joint.inherit_rotation and model.turn != Quaternion():
-            rest = np.broadcast_to(bones.rests[:, i].T, (4, len(shifts)))
-            turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
-            moved = rotate(turn, rotate(rest, shifts[:, i].T))
-            shifts[:, i] = rotate(conjugate(rest), moved).T
-    return shifts
+@dataclass(frozen=True)
+class _Share:
+    """What of a group's rows one model of one batch has.
 
+    Attributes:
+        placed: per goal the constraint that it is of.
+        tolerances: (R,) of positions, armature space.
+        kind: what is asked for there.
+    """
 
-def _solve_rows(
-    batch: Batch, group: Group, model: _Model, states: States, smoothed: Groups
-) -> Generator[int, None, None]:
-    """Solve a group at the rows of a model; see `_solve_group`."""
-    rows, settings, places = model.rows, batch.settings, np.ix_(model.rows, model.joints)
-    plain = batch.bones.at(rows)
-    plain = Bones(plain.offsets[:, model.joints], plain.rests[:, model.joints])
-    asked = {c: [model.seen(batch.targets[k][c]) for k in rows.tolist()] for c in group.members}
-    placed = [
-        (c, goal)
-        for c, targets in asked.items()
-        for goal in goals(model.skeleton, batch.constraints[c], targets[0])
-    ]
-    scale = scales(batch.frames[rows], batch.worlds[rows])
-    tolerances, angle = settings.solver.position_tolerance / scale, settings.solver.angle_tolerance
-    solver = with_tolerances(settings.solver, settings.solver.position_tolerance, batch.sharper * angle)
-    if settings.error_reduction is not None and solver.solver is Solver.CCD:
-        solver = replace(solver, error_reduction=settings.error_reduction)
-    moved = {place for place, j in enumerate(model.joints.tolist()) if j in group.joints}
-    search = PoseSearch(model.skeleton, [goal for _, goal in placed], solver, moved)
-    names = {batch.skeleton.joints[j].name for j in group.joints}
-    entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
-    frames = Frames(
-        search,
-        batch.rotations[places],
-        _shifts(model, plain, batch.translations[places], back=False),
-        tuple(goal_targets(goal, asked[c]).T for c, goal in placed),
-        model.bones,
-        batch.sharper * tolerances,
-        (lambda: search.templates(entries)) if solver.restarts else None,
-        *_neighbours(batch, rows),
-        closes=0 < batch.period < len(rows) == len(batch.frames),
-    )
-    motion, apart = yield from solve_motion(frames, settings.smoothness)
-    batch.rotations[places] = motion.rotations
-    batch.translations[places] = _shifts(model, plain, motion.translations, back=True)
-    batch.iterations = max(batch.iterations, int(motion.steps.max(initial=0)))
-    off = (motion.distances > tolerances[:, None]) | (motion.angles > angle)
-    for n, k in enumerate(rows.tolist()):
-        ended = STATUSES[motion.statuses[n]]
-        missed = {c for (c, _), is_off in zip(placed, off[n], strict=True) if is_off}
-        for c in group.members:
-            states[k][c] = (ended if c in missed else SolveStatus.CONVERGED).name
-        if apart[n] > UNCHANGED and not missed:
-            smoothed[k].append(SmoothedGroup(group.members, float(apart[n])))
+    batch: Batch
+    model: _Model
+    members: tuple[int, ...]
+    placed: tuple[int, ...]
+    tolerances: Array
+    kind: Kind
 
+    @classmethod
+    def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
+        rows, settings, members = model.rows, batch.settings, group.active_in(batch)
+        wanted = {c: [model.seen(batch.targets[k][c]) for k in rows.tolist()] for c in members}
+        placed: list[tuple[int, Goal]] = [
+            (c, goal)
+            for c, targets in wanted.items()
+            for goal in goals(model.skeleton, batch.constraints[c], targets[0])
+        ]
+        scale = scales(batch.frames[rows], batch.worlds[rows])
+        tolerances, angle = settings.solver.position_tolerance / scale, settings.solver.angle_tolerance
+        solver = with_tolerances(settings.solver, settings.solver.position_tolerance, batch.sharper * angle)
+        if settings.error_reduction is not None and solver.solver is Solver.CCD:
+            solver = replace(solver, error_reduction=settings.error_reduction)
+        moved = {place for place, j in enumerate(model.joints.tolist()) if j in group.joints}
+        search = PoseSearch(model.skeleton, [goal for _, goal in placed], solver, moved)
+        names = {batch.skeleton.joints[j].name for j in group.joints}
+        entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
+        kind = Kind(
+            search,
+            tuple(goal_targets(goal, wanted[c]).T for c, goal in placed),
+            model.bones,
+            batch.sharper * tolerances,
+            (lambda: search.templates(entries)) if solver.restarts else None,
+        )
+        return cls(batch, model, members, tuple(c for c, _ in placed), tolerances, kind)
 
-def _neighbours(batch: Batch, rows: Rows) -> tuple[Rows, Rows]:
-    """(R,) each: the places among these rows of the row before each, and after it; -1 where there is none."""
-    beside = (np.diff(rows) == 1) & (np.diff(batch.runs[rows]) == 0)
-    places = np.arange(len(rows))
-    before, after = places - 1, places + 1
-    before[1:][~beside] = after[:-1][~beside] = after[-1:] = -1
-    if batch.period > 0 and len(rows) == len(batch.frames):
-        before[0], after[batch.period - 1] = batch.period - 1, 0
-        before[batch.period :] = after[batch.period :] = -1
-    return before, after
+    def poses(self) -> tuple[Array, Array]:
+        """The base poses of the rows in the model."""
+        places = np.ix_(self.model.rows, self.model.joints)
+        return self.batch.rotations[places], self._shifts(self.batch.translations[places], back=False)
+
+    def store(self, motion: Motion, rows: Rows) -> None:
+        """Put what is solved in the batch; `rows` are those of the motion."""
+        batch, solved, places = self.batch, motion.solved, np.ix_(self.model.rows, self.model.joints)
+        batch.rotations[places] = solved.rotations[rows]
+        batch.translations[places] = self._shifts(solved.translations[rows], back=True)
+        batch.iterations = max(batch.iterations, int(solved.steps[rows].max(initial=0)))
+        goals = len(self.placed)
+        off = (solved.distances[rows, :goals] > self.tolerances[:, None]) | (
+            solved.angles[rows, :goals] > batch.settings.solver.angle_tolerance
+        )
+        for k, row, is_off in zip(self.model.rows.tolist(), rows.tolist(), off, strict=True):
+            ended = STATUSES[solved.statuses[row]]
+            missed = {c for c, each in zip(self.placed, is_off, strict=True) if each}
+            for c in self.members:
+                batch.states[k][c] = (ended if c in missed else SolveStatus.CONVERGED).name
+            if motion.apart[row] > UNCHANGED and not missed:
+                batch.smoothed[k].append(SmoothedGroup(self.members, float(motion.apart[row])))
+
+    def _shifts(self, translations: Array, back: bool) -> Array:
+        """Translations in the turned model, or `back` from it; those that inherit rotation stay."""
+        model, shifts = self.model, translations.copy()
+        if model.turn == Quaternion():
+            return shifts
+        bones, whole = self.batch.bones.at(model.rows), unit(np.array(model.turn[:]))[:, None]
+        rests = bones.rests[:, model.joints]
+        for i, joint in enumerate(model.skeleton.joints):
+            if joint.parent != -1 and not joint.inherit_rotation:
+                rest = np.broadcast_to(rests[:, i].T, (4, len(shifts)))
+                turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
+                moved = rotate(turn, rotate(rest, shifts[:, i].T))
+                shifts[:, i] = rotate(conjugate(rest), moved).T
+        return shifts

@@ -4,25 +4,47 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from mathutils import Quaternion
 
 from ...limits.shapes import Slide
+from ...maths.batch import Array
 from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ..scene.evaluation import FrameSample
 from ..solve.contact_poses import JointPoses, blended, drifted, placed, returning, turned
-from ..solve.planting import ContactState, SupportChains
+from ..solve.planting import ContactState, PlantAnchor, SupportChains
 from .bake_frames import Rows
-from .foresight import Standing
-from .group_solving import States
 from .planted_frames import PlantedFrames
 from .stretches import Part, Stretch
 
 AROUND = 2.0
 """Lengths of all bones by which the root bone may be moved from where the animation has it above its base."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a stretch goes on from.
+
+    Attributes:
+        anchors: where bones without a target are held.
+        turns: of legs that were let go, see `ContactState.turns`.
+        drift: see `ContactState.drift`.
+        released: see `ContactState.released`.
+        carried: of joints that are moved on, what they are turned by beside their animation.
+        fading: of joints that were let go and are moved again, the last frame before that: from there on they
+            are solved near to their animation again, within `contact_poses.RETURN` frames.
+    """
+
+    anchors: Mapping[int, PlantAnchor]
+    turns: Mapping[int, Quaternion] = field(default_factory=dict)
+    drift: Array = field(default_factory=lambda: np.eye(4))
+    released: Mapping[int, tuple[float, Quaternion]] = field(default_factory=dict)
+    carried: Mapping[int, Quaternion] = field(default_factory=dict)
+    fading: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -100,7 +122,7 @@ class PartPoses:
             root_bone, held = self._chains.root_bone, frames.held_targets(rows, base)
             placed(poses, frames.bones.at(rows), root_bone, tip, held)
 
-    def keep(self, stretch: Stretch, rows: Rows, poses: JointPoses, states: States) -> None:
+    def keep(self, stretch: Stretch, rows: Rows, poses: JointPoses, states: Sequence[dict[int, str]]) -> None:
         """Keep what was solved of stretches like one: the poses of rows, and how their constraints ended."""
         frames, base, own = self.frames, self.stands_on(stretch), sorted(self.part.joints)
         self.place(stretch, rows, poses)

@@ -7,12 +7,10 @@ pose has not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...maths.batch import Array, conjugate, matrices, rotate, unit
 from ...skeleton.kinematics import Transform, forward_kinematics
@@ -23,20 +21,6 @@ from ..solve.contact_changes import target_anchor
 from ..solve.contact_poses import FigureBones, JointPoses, targets_of
 from ..solve.planting import ContactState, PlantAnchor, SupportChains
 from .bake_frames import BakeFrames, Rows
-
-
-class BodyMoves(NamedTuple):
-    """A body that is moved, after its frames were solved.
-
-    Attributes:
-        shifts: (R, 3) by which it is, armature space.
-        changed: (R,) whether that is other than what the frame was solved with.
-        anchors: (R,) where bones were held then.
-    """
-
-    shifts: Array
-    changed: NDArray[np.bool_]
-    anchors: Sequence[Mapping[int, PlantAnchor]]
 
 
 @dataclass
@@ -56,8 +40,6 @@ class PlantedFrames:
         anchors: (R,) of planted constraints.
         moved: (R,) joints of the support chains, and the root bone, that something moves.
         bases: (R,) the constraint on whose bone the figure stands, or -1.
-        kept: (R,) whether the frame was solved before with the body where it is now.
-        anchors_before: (R,) of planted constraints, as those frames were solved.
         shifts: (R, 3) by which the body is moved, armature space.
     """
 
@@ -73,8 +55,6 @@ class PlantedFrames:
     anchors: list[dict[int, PlantAnchor]]
     moved: list[frozenset[int]]
     bases: list[int]
-    kept: NDArray[np.bool_]
-    anchors_before: Sequence[Mapping[int, PlantAnchor]]
     shifts: Array
     _held: dict[tuple[bytes, ...], TargetSample] = field(default_factory=dict)
 
@@ -84,7 +64,7 @@ class PlantedFrames:
         bake_frames: BakeFrames,
         rows: Rows,
         samples: Sequence[FrameSample],
-        moves: BodyMoves | None = None,
+        shifts: Array | None = None,
     ) -> PlantedFrames:
         """Frames that stand as they are animated, with the body moved."""
         tracks = bake_frames.tracks
@@ -94,19 +74,10 @@ class PlantedFrames:
             every = rows[:1]
         rests = unit(bake_frames.rests[every], axis=-1)
         animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
-        kept: NDArray[np.bool_] = np.zeros(len(rows), np.bool_)
-        states: list[dict[int, str]] = [{} for _ in rows]
-        solved = animated.at(slice(None))
-        if moves is not None:
-            root_bone = tracks.support_chains.root_bone
-            back = np.broadcast_to(conjugate(rests[:, root_bone].T), (4, len(rows)))
-            animated.translations[:, root_bone] += rotate(back, moves.shifts.T).T
-            solved = animated.at(slice(None))
-            if not bake_frames.sliding:
-                kept = ~moves.changed
-                places = np.searchsorted(bake_frames.solved_frames, bake_frames.frames[rows[kept]])
-                solved.rotations[kept] = bake_frames.solved[places]
-                states = [dict(bake_frames.states[row]) for row in rows.tolist()]
+        shifts = np.zeros((len(rows), 3)) if shifts is None else shifts
+        root_bone = tracks.support_chains.root_bone
+        back = np.broadcast_to(conjugate(rests[:, root_bone].T), (4, len(rows)))
+        animated.translations[:, root_bone] += rotate(back, shifts.T).T
         return cls(
             bake_frames,
             rows,
@@ -114,15 +85,13 @@ class PlantedFrames:
             np.array([tracks.worlds[row] for row in rows.tolist()]),
             FigureBones(samples[0].reading.skeleton, bake_frames.offsets[every], rests),
             animated,
-            solved,
             animated.at(slice(None)),
-            states,
+            animated.at(slice(None)),
+            [{} for _ in rows],
             [{} for _ in rows],
             [frozenset()] * len(rows),
             [-1] * len(rows),
-            kept,
-            [] if moves is None else moves.anchors,
-            np.zeros((len(rows), 3)) if moves is None else moves.shifts,
+            shifts,
         )
 
     @property
@@ -163,13 +132,6 @@ class PlantedFrames:
         for row, head, own in zip(rows.tolist(), heads, axes, strict=True):
             animated = PlantAnchor(head, own)
             self.anchors[row][c] = self.anchors[row][c].held(animated, constraint.holds)
-
-    def is_kept(self, row: int, planted: Sequence[int]) -> bool:
-        """Whether a frame was solved before as it would be now, with these constraints planted."""
-        return bool(self.kept[row]) and all(
-            c in self.anchors_before[row] and self.anchors_before[row][c].equals(self.anchors[row][c])
-            for c in planted
-        )
 
     def target_anchor(self, row: int, c: int) -> PlantAnchor | None:
         """Where a constraint's target is in the world at a frame."""

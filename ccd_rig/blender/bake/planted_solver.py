@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames with planted bones, solved in batches of all stretches with the same constraints in force.
-
-A stretch can be solved as soon as it is known where its bones are held. That is told by the frame before it
-once that is solved, or foreseen: a foot that its own Reach has brought to a target is held there, and a leg
-that only its animation moves is where that has it. So most stretches need not wait for one another.
+"""Frames with planted bones, solved stretch by stretch: each goes on from where the one before it stands.
 
 Where the body keeps its animation, a frame's pose is the one nearest to its animation that holds the planted
-bones. Where it follows planted bones, the root bone is free to move and turn, and the pose is nearest to the
-animated one with the figure put on its base. If something places the root bone in all frames, that decides
-the pose; else a stretch goes on as far from the animation as the frame before, so that no swap of the base
-moves the figure.
+bones. What is let go bends at once as its animation has it, so stretches that follow each other are one
+motion, in which neighbours smooth what would jump (`solvers.motion`).
+
+Where the body follows planted bones, the root bone is free to move and turn, and the pose is nearest to the
+animated one with the figure put on its base. If something places the root bone in all frames of a stretch,
+that decides the pose; else it goes on as far from the animation as the frame before, so that no swap of the
+base moves the figure.
 """
 
 from __future__ import annotations
@@ -20,8 +19,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from mathutils import Quaternion
 
+from ...maths.batch import Array
 from ...settings import Solver
 from ...skeleton.pose import Pose
+from ..properties.constraint_values import Kind
 from ..scene.evaluation import FrameSample
 from ..solve.contact_changes import SHARPER, anchor_of, let_go, lifted, released_joints, unplanted_pose
 from ..solve.contact_poses import JointPoses
@@ -29,10 +30,9 @@ from ..solve.planting import ContactState
 from ..solve.solving import FrameSolveSettings, base_pose, frame_conditions
 from .bake_frames import BakeFrames, Rows
 from .batches import Batch, bones_of
-from .foresight import Foresight, Standing, fading
-from .group_solving import Groups, States, solve_batch
-from .part_poses import PartPoses, with_free_root
-from .planted_frames import BodyMoves, PlantedFrames
+from .group_solving import solve_batches
+from .part_poses import PartPoses, Standing, with_free_root
+from .planted_frames import PlantedFrames
 from .stretches import Part, Stretch, held_constraints, parts, stretches
 
 WAITING_AT_MOST = 512
@@ -76,17 +76,17 @@ class PlantedSolver:
         self,
         bake_frames: BakeFrames,
         waiting: Sequence[tuple[int, FrameSample]],
-        moves: BodyMoves | None = None,
+        shifts: Array | None = None,
     ) -> Generator[float, None, None]:
         """Solve the next frames; gives how many are, now and then.
 
         Args:
             bake_frames: where they are kept.
             waiting: rows and samples, in order.
-            moves: of the body, where frames are solved again with that; the samples have it moved.
+            shifts: (R, 3) by which the body is moved in the samples, armature space.
         """
         rows = np.array([row for row, _ in waiting], dtype=np.intp)
-        frames = PlantedFrames.of(bake_frames, rows, [sample for _, sample in waiting], moves)
+        frames = PlantedFrames.of(bake_frames, rows, [sample for _, sample in waiting], shifts)
         skeleton = frames.samples[0].reading.skeleton
         all_parts = parts(skeleton, frames.constraints, frames.support_chains)
         for part in all_parts:
@@ -118,49 +118,57 @@ class _PartSolver:
         self.stretches = stretches(frames.samples, limits, frames.constraints, self.chains, part)
         # Where the body follows planted bones the poses that joints start in are all they stay near to.
         self.settings = settings if self.chains.keeps_body else replace(settings, reference=base_pose)
-        state = None if before is None else before.contact_state
-        self.foresight = Foresight(frames, self.stretches, state, settings.solver)
-        self.finished = 0
-        self.standings: dict[int, Standing] = {}  # of stretches that can be solved
-        self.foreseen: set[int] = set()  # those of them that have not been compared with the frame before
-        self.solved: set[int] = set()
 
     def solve(self) -> Generator[float, None, None]:
         """Solve all stretches."""
-        while self.finished < len(self.stretches):
-            kinds: dict[object, list[int]] = {}
-            for k in self._ready():
-                stretch = self.stretches[k]
-                kinds.setdefault((stretch.active, stretch.limits, stretch.slides), []).append(k)
-            for some in kinds.values():
-                yield from self._solve_stretches(some)
-            self.solved.update(k for some in kinds.values() for k in some)
-            self._finish()
+        for run in self._runs():
+            standings, bases = [], []
+            for k, stretch in enumerate(run):
+                standing = self._standing(stretch)
+                standings.append(standing)
+                bases.append(self.poses.base(stretch, standing))
+                if k + 1 < len(run):
+                    self._foretell(stretch, run[k + 1], standing, bases[-1])
+            if run[0].active:
+                yield from self._solve_run(run, bases)
+            for k, stretch in enumerate(run):
+                standing = standings[k]
+                if k > 0:  # it goes on from the poses as they are now
+                    standing = replace(standing, released=self._standing(stretch).released)
+                self._finish(stretch, standing)
+
+    def _runs(self) -> list[list[Stretch]]:
+        """Stretches that are solved as one motion: something is in force in all of them."""
+        runs: list[list[Stretch]] = []
+        for stretch in self.stretches:
+            goes_on = runs and runs[-1][-1].active and stretch.active and self.chains.keeps_body
+            if goes_on:
+                runs[-1].append(stretch)
+            else:
+                runs.append([stretch])
+        return runs
+
+    def _finish(self, stretch: Stretch, standing: Standing) -> None:
+        """Fill in what is keyed of a solved stretch; the next one goes on from there."""
+        state = self.poses.finish(stretch, standing)
+        self.ended = Ended(stretch, state, self.frames.solved.pose(stretch.last), standing.fading)
 
     # What a stretch goes on from ----------------------------------------------------------------------------
 
-    def _ready(self) -> list[int]:
-        """Stretches that can be solved now."""
-        found = []
-        for k in range(self.finished, len(self.stretches)):
-            if k in self.solved:
-                continue
-            if k == self.finished:
-                standing: Standing | None = self._standing(k)
-                self.foreseen.discard(k)
-            else:
-                standing = self.foresight.standing(k, self.standings.get(k - 1))
-                self.foreseen.add(k)
-            if standing is None:
-                self.standings.pop(k, None)
-            else:
-                self.standings[k] = standing
-                found.append(k)
-        return found
+    def _foretell(self, stretch: Stretch, after: Stretch, standing: Standing, base: JointPoses) -> None:
+        """Solve the last frame of a stretch alone, where the one after it goes on from its pose."""
+        last = replace(stretch, first=stretch.last)
+        has_target = {c for c in after.planted if self.frames.samples[after.first].targets[c].rotation}
+        if stretch.moved - after.moved or set(after.planted) - set(stretch.planted) - has_target:
+            batch = self._batch(last, last.rows, base.at([-1]), replace(self.settings, smoothness=0.0))
+            for _ in solve_batches([batch]):
+                pass
+            self.poses.keep(last, last.rows, JointPoses(batch.rotations, batch.translations), batch.states)
+        self._finish(last, standing)
 
-    def _standing(self, k: int) -> Standing:
+    def _standing(self, stretch: Stretch) -> Standing:
         """What a stretch goes on from, where the one before it is finished."""
-        frames, stretch, root_bone = self.frames, self.stretches[k], self.chains.root_bone
+        frames, root_bone = self.frames, self.chains.root_bone
         sample = frames.samples[stretch.first]
         skeleton, constraints = sample.reading.skeleton, frames.constraints
         held = [c for c in stretch.planted if sample.targets[c].rotation is None]
@@ -185,9 +193,34 @@ class _PartSolver:
             return Standing(anchors, released=released)
         turns = {**before.turns, **let_go(before, stretch.moved, root_bone)}
         drift = before.drift if stretch.planted else lifted(skeleton, before, root_bone)
-        carried = {} if self.foresight.body_is_placed else self._carried(stretch, self.ended)
-        faded = fading((self.ended.stretch, self.ended.fading), stretch, turns, before.frame)
-        return Standing(anchors, turns, drift, carried=carried, fading=faded)
+        carried = {} if self._is_body_placed(stretch) else self._carried(stretch, self.ended)
+        moved_before = frozenset[int]().union(*self.ended.stretch.moves.values())
+        moved = frozenset[int]().union(*stretch.moves.values())
+        fading = {
+            j: self.ended.fading.get(j, before.frame) if j in moved_before else before.frame
+            for j in moved & turns.keys()
+        }
+        return Standing(anchors, turns, drift, carried=carried, fading=fading)
+
+    def _is_body_placed(self, stretch: Stretch) -> bool:
+        """Whether a Reach says at all frames of a stretch where the root bone is, and how it is turned."""
+        frames = self.frames
+        name = frames.samples[stretch.first].reading.skeleton.joints[self.chains.root_bone].name
+        placing = [
+            c
+            for c, constraint in enumerate(frames.constraints)
+            if constraint.tip == name
+            and constraint.kind is Kind.REACH
+            and constraint.use_position
+            and not constraint.use_tail
+            and not any(constraint.effector_offset)
+            and constraint.rotation_bone in ("", name)
+        ]
+        samples = [frames.samples[row] for row in stretch.rows.tolist()]
+        return all(
+            any(sample.influences[c] >= 1.0 and sample.targets[c].rotation is not None for c in placing)
+            for sample in samples
+        )
 
     def _carried(self, stretch: Stretch, ended: Ended) -> dict[int, Quaternion]:
         """Joints that go on being moved, with what they are turned by beside their animation."""
@@ -201,43 +234,30 @@ class _PartSolver:
 
     # Solving ------------------------------------------------------------------------------------------------
 
-    def _solve_stretches(self, some: Sequence[int]) -> Generator[float, None, None]:
-        """Solve stretches with the same constraints in force as one batch."""
-        frames, poses, first = self.frames, self.poses, self.stretches[some[0]]
-        if not first.active:
-            return
-        rows = np.concatenate([self.stretches[k].rows for k in some])
-        bases = [poses.base(self.stretches[k], self.standings[k]) for k in some]
-        base = JointPoses(*(np.concatenate(each) for each in zip(*bases, strict=True)))
-        runs = np.repeat(np.arange(len(some)), [len(self.stretches[k].rows) for k in some])
-        fresh = ~np.array([frames.is_kept(row, first.planted) for row in rows.tolist()])
-        if self.foresight.hangs_on_unmoved(first):  # bones on their way back may be elsewhere now
-            fresh[:] = True
-        rows, base, runs = rows[fresh], base.at(fresh), runs[fresh]
-        if not len(rows):
-            return
-        frames.kept[rows] = False
-        states: States = [{} for _ in rows]
-        smoothed: Groups = [[] for _ in rows]
-        if first.active != (poses.stands_on(first),):  # else the base poses have all that is asked for
-            batch = self._batch(first, rows, base, runs)
-            yield from solve_batch(batch, states, smoothed)
-            base = JointPoses(batch.rotations, batch.translations)
-        poses.keep(first, rows, base, states)
-        own, known = set(self.poses.part.members), frames.bake_frames.smoothed
-        for row, found in zip(frames.rows[rows].tolist(), smoothed, strict=True):
-            kept = (each for each in known.get(row, ()) if own.isdisjoint(each.constraints))
-            known[row] = (*kept, *found)
+    def _solve_run(self, run: Sequence[Stretch], bases: Sequence[JointPoses]) -> Generator[float, None, None]:
+        """Solve stretches as one motion."""
+        frames, poses = self.frames, self.poses
+        alike: dict[object, list[int]] = {}
+        for k, stretch in enumerate(run):
+            alike.setdefault((stretch.active, stretch.limits, stretch.slides), []).append(k)
+        batches, rows_of = [], []
+        for places in alike.values():
+            rows = np.concatenate([run[k].rows for k in places])
+            whole = (np.concatenate(each) for each in zip(*(bases[k] for k in places), strict=True))
+            batches.append(self._batch(run[places[0]], rows, JointPoses(*whole), self.settings))
+            rows_of.append(rows)
+        if run[0].active != (poses.stands_on(run[0]),):  # else the base poses have all that is asked for
+            yield from solve_batches(batches)
+        members, known = set(poses.part.members), frames.bake_frames.smoothed
+        for places, batch, rows in zip(alike.values(), batches, rows_of, strict=True):
+            solved = JointPoses(batch.rotations, batch.translations)
+            poses.keep(run[places[0]], rows, solved, batch.states)
+            for row, smoothed in zip(frames.rows[rows].tolist(), batch.smoothed, strict=True):
+                others = (each for each in known.get(row, ()) if members.isdisjoint(each.constraints))
+                known[row] = (*others, *smoothed)
 
-    def _batch(self, first: Stretch, rows: Rows, base: JointPoses, runs: Rows) -> Batch:
-        """Rows of stretches like the first of them, as a batch.
-
-        Args:
-            first: one of the stretches.
-            rows: (R,) of all of them.
-            base: the base poses of the rows.
-            runs: (R,) the stretch of each.
-        """
+    def _batch(self, first: Stretch, rows: Rows, base: JointPoses, settings: FrameSolveSettings) -> Batch:
+        """Rows of stretches like the first of them, as a batch; `base` are their base poses."""
         frames, chains = self.frames, self.frames.support_chains
         bake_frames, places = frames.bake_frames, frames.rows[rows]
         samples = [self.poses.sample(row, first) for row in rows.tolist()]
@@ -248,11 +268,9 @@ class _PartSolver:
             samples = with_free_root(samples, chains.root_bone, shift)
         if bake_frames.reference is not None and chains.keeps_body:
             base = JointPoses(bake_frames.reference[places], base.translations)
-        # Rows that stay as they are part those beside them.
-        runs = np.cumsum((np.diff(rows, prepend=rows[0]) != 1) | (np.diff(runs, prepend=runs[0]) != 0))
         return Batch(
             frames.frames[rows],
-            runs,
+            np.zeros(len(rows), np.intp),
             held_constraints(skeleton, frames.constraints, chains, first.planted),
             samples[0].active,
             samples,
@@ -262,36 +280,6 @@ class _PartSolver:
             bones_of(bake_frames, places),
             bake_frames.lengths[places],
             base,
-            self.settings,
+            settings,
             sharper=SHARPER if first.planted else 1.0,
         )
-
-    # What comes of it ---------------------------------------------------------------------------------------
-
-    def _finish(self) -> None:
-        """Go on to the first stretch that is not solved from what is true of the frame before it."""
-        while self.finished < len(self.stretches) and self.finished in self.solved:
-            k, stretch = self.finished, self.stretches[self.finished]
-            if k in self.foreseen:
-                present = self._standing(k)
-                if not self.foresight.holds(k, self.standings[k], present):
-                    self._forget(k, present)
-                    return
-                self.standings[k] = replace(self.standings[k], released=present.released)
-                self.foreseen.discard(k)
-            state = self.poses.finish(stretch, self.standings[k])
-            self.ended = Ended(
-                stretch, state, self.frames.solved.pose(stretch.last), self.standings[k].fading
-            )
-            self.finished += 1
-
-    def _forget(self, k: int, present: Standing) -> None:
-        """Solve a stretch anew that was foreseen wrongly, and those after it that go on from it."""
-        wrong = set(present.anchors)
-        for later in range(k, len(self.stretches)):
-            if later > k:
-                wrong &= set(self.stretches[later].planted)
-            if later > k and not wrong and (self.chains.keeps_body or self.stretches[later].planted):
-                return
-            self.solved.discard(later)
-            self.foreseen.discard(later)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -13,6 +14,7 @@ import rigs
 from kept_bodies import FRAMES, KEPT, SLIP, assert_held, bobbing, curves_of, leaning, spans_of
 from mathutils import Euler, Matrix, Quaternion, Vector
 from planted import angle, biped, constrain, key_influence, limits_hold, played, standing
+from rigs import B
 
 
 @pytest.mark.parametrize("step", [1, 3])
@@ -252,6 +254,47 @@ def test_a_leg_that_is_let_go_returns_to_its_animation(bake):
     assert np.abs(seen[45:] - animated[45:]).max() < KEPT
     ways = np.linalg.norm(np.diff(seen[:, :, :3, 3], axis=0), axis=-1)
     assert ways.max() < 0.08
+
+
+def rolling_off():
+    """On one foot whose heel is let go before its toes, below hips that go on and bob."""
+    bones = [
+        B("hips", (0, 0, 1), (0, 0, 1.2)),
+        B("thigh", (0, 0, 1), (0, -0.04, 0.54), "hips"),
+        B("shin", (0, -0.04, 0.54), (0, 0.02, 0.1), "thigh", connect=True),
+        B("foot", (0, 0.02, 0.1), (0, -0.12, 0.03), "shin", connect=True),
+        B("toe", (0, -0.12, 0.03), (0, -0.2, 0.03), "foot", connect=True),
+    ]
+    rig = rigs.armature(bones, "Walker")
+    hips, thigh = rig.pose.bones["hips"], rig.pose.bones["thigh"]
+    for frame in range(1, 31):
+        hips.location = (0.0, -0.1 + 0.02 * math.sin(frame / 4), 0.022 * frame)
+        hips.keyframe_insert("location", frame=frame)
+        thigh.rotation_mode = "QUATERNION"
+        thigh.rotation_quaternion = Quaternion((1, 0, 0), 0.5 - 0.06 * frame)
+        thigh.keyframe_insert("rotation_quaternion", frame=frame)
+    heel = constrain(rig, "PLANT", "foot", "Heel", chain_length=4)
+    key_influence(heel, [(1, 14)], range(1, 31))
+    key_influence(constrain(rig, "PLANT", "toe", "Toes", chain_length=5), [(1, 24)], range(1, 31))
+    rig.ccd_rig.body = "KEEP_ANIMATION"
+    rigs.update()
+    return rig
+
+
+def test_a_heel_that_is_let_go_before_the_toes_does_not_jump(bake):
+    largest = {}
+    for smoothness in (0.0, 5.0):
+        rig = rolling_off()
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 30, smoothness=smoothness))
+        seen = played(rig, ["thigh", "shin", "foot", "toe"], range(1, 31))
+        assert_held(seen[:, 2], range(1, 31), [(1, 14)])
+        assert_held(seen[:, 3], range(1, 31), [(1, 24)])
+        turns = [math.degrees(angle(a, b)) for k in range(4) for a, b in itertools.pairwise(seen[10:20, k])]
+        largest[smoothness] = max(turns)
+        bpy.ops.wm.read_homefile(use_empty=True)
+    print(largest)
+    assert largest[0.0] > 12.0
+    assert largest[5.0] < 0.5 * largest[0.0]
 
 
 def test_fewer_keys_hold_feet_within_the_error(bake):

@@ -1,4 +1,4 @@
-"""Frames with planted bones solved in batches: how many there are, and that it makes no difference."""
+"""Frames with planted bones solved at once: which are, and that it makes no difference."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from kept_bodies import FRAMES, bobbing, leaning, spans_of
+from kept_bodies import bobbing, leaning
 from mathutils import Euler, Matrix, Quaternion, Vector
 from planted import (
     STILL,
@@ -31,18 +31,18 @@ LIKE = 2e-3  # [m] by which poses that are equally near to their goals may diffe
 
 
 @pytest.fixture
-def batches(ext, monkeypatch):
-    """Grows by the names of the constraints of each group that is solved at once, and how many frames."""
-    module, found = ext.module("ccd_rig.blender.bake.group_solving"), []
+def motions(ext, monkeypatch):
+    """Grows by each group that is solved as one motion: its constraints, and how many frames."""
+    module, solved = ext.module("ccd_rig.blender.bake.group_solving"), []
     plain = module._solve_group
 
-    def solve_group(batch, group, *filled):
-        names = tuple(batch.constraints[c].name for c in group.members)
-        found.append((names, len(batch.frames)))
-        return plain(batch, group, *filled)
+    def solve_group(group, batches):
+        names = tuple(batches[0].constraints[c].name for c in group.members)
+        solved.append((names, sum(len(batch.frames) for batch in batches if group.active_in(batch))))
+        return plain(group, batches)
 
     monkeypatch.setattr(module, "_solve_group", solve_group)
-    return found
+    return solved
 
 
 @pytest.fixture
@@ -54,28 +54,22 @@ def alone(ext, monkeypatch):
     return found
 
 
-# How many batches -------------------------------------------------------------------------------------------
+# What is solved at once -------------------------------------------------------------------------------------
 
 
-def test_each_leg_is_solved_in_two_batches_below_a_kept_body(bake, batches, alone):
-    """Those frames in which it swings, then those in which it stands, however many stances there are."""
+def test_each_leg_is_one_motion_below_a_kept_body(bake, motions, alone):
+    """From stance to stance and while it swings between them."""
     bake.bake(bpy.context.scene, bobbing(), bake.BakeSettings(1, 48))
     assert not alone
-    stand = {side: sum(b - a + 1 for a, b in spans_of(side) if b <= 48) for side in "LR"}
-    solved = dict(batches)
-    assert len(batches) == len(solved) == 4
     for side in "LR":
-        frames = [sum(1 for f in FRAMES if any(a <= f <= b for a, b in spans_of(side)))]
-        assert solved[(f"Plant {side}",)] == frames[0] >= stand[side]
-        assert solved[(f"Swing {side}",)] == 48 - frames[0]
+        assert (f"Plant {side}", f"Swing {side}") in [names for names, _ in motions]
+        assert {count for names, count in motions if len(names) == 2 and side in names[0]} == {48}
 
 
-def test_all_steps_of_a_walk_are_solved_at_once(bake, batches, alone):
-    """Something places the hips in every frame, and feet swing to targets: no stretch waits for another."""
+def test_each_stance_is_solved_at_once_where_the_body_follows(bake, motions, alone):
     bake.bake(bpy.context.scene, walker(), bake.BakeSettings(1, 72))
     assert not alone
-    assert len(batches) <= 8  # on the left foot, on the right one, on both; the swinging foot of each
-    assert sum(count for names, count in batches if "Hips" in names) == 72
+    assert sum(count for names, count in motions if "Hips" in names) == 72
 
 
 def test_with_ccd_alone_frames_are_solved_in_turn(ext, bake, alone):
@@ -84,15 +78,6 @@ def test_with_ccd_alone_frames_are_solved_in_turn(ext, bake, alone):
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 8))
     assert len(alone) == 8
     assert max(slip.played_distance for slip in report.foot_slips) < 1e-3
-
-
-def test_only_frames_whose_body_is_moved_are_solved_again(bake, batches):
-    """Where the body stays and feet are held where they were, a frame keeps the pose that it has."""
-    report = bake.bake(bpy.context.scene, leaning(), bake.BakeSettings(1, 60))
-    counts = [count for names, count in batches if names == ("Plant L",)]
-    assert counts[0] == 60
-    assert report.body.moved_frames <= counts[1] < 50
-    assert report.unsolved_count() == 0
 
 
 # It makes no difference -------------------------------------------------------------------------------------
@@ -111,21 +96,9 @@ def baked(bake, make, last, **settings):
 def test_frames_that_are_solved_in_parts(ext, bake, monkeypatch, make, last):
     """What is known at the end of a part is what the next one goes on from."""
     whole = baked(bake, make, last)
-    for name in ("frame_solver", "body_shift"):
-        monkeypatch.setattr(ext.module(f"ccd_rig.blender.bake.{name}"), "WAITING_AT_MOST", 7)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.frame_solver"), "WAITING_AT_MOST", 7)
     parts = baked(bake, make, last)
     assert np.abs(parts[..., :3, 3] - whole[..., :3, 3]).max() < LIKE
-
-
-@pytest.mark.parametrize("make", [walker, bobbing])
-def test_frames_that_are_not_foreseen(ext, bake, monkeypatch, make):
-    """Where nothing is foreseen each stretch waits for the one before it, with the same result."""
-    frames = 48
-    seen = baked(bake, make, frames)
-    foresight = ext.module("ccd_rig.blender.bake.foresight")
-    monkeypatch.setattr(foresight.Foresight, "standing", lambda self, k, before: None)
-    waiting = baked(bake, make, frames)
-    assert np.abs(waiting[..., :3, 3] - seen[..., :3, 3]).max() < LIKE
 
 
 def out_of_reach():
@@ -142,7 +115,7 @@ def out_of_reach():
 
 
 def test_a_foot_that_missed_its_target_is_held_where_it_was(bake):
-    """It was foreseen at its target; the frame before says otherwise."""
+    """Its target is elsewhere."""
     rig = out_of_reach()
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 72))
     missed = {
@@ -254,7 +227,7 @@ def test_poles_and_balance_over_planted_feet(ext, bake):
     limits_hold(ext, rig, frames)
 
 
-def test_a_method_that_least_squares_do_not_know(bake, batches):
+def test_a_method_that_poses_a_chain_by_itself(bake, motions):
     """Only its own group is solved in turn; the feet are held all the same."""
     rig = standing(rotation="ORIENTATION")
     bpy.data.objects["Hips"].rotation_euler = (math.pi / 2, 0, 0)
@@ -263,7 +236,7 @@ def test_a_method_that_least_squares_do_not_know(bake, batches):
     rigs.update()
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 8))
     assert report.unsolved_count() == 0, report.summary()
-    assert all("Hand" not in names for names, _ in batches)
+    assert all("Hand" not in names for names, _ in motions)
     seen = played(rig, ["foot.L", "foot.R"], range(1, 21))
     assert_still(seen, range(1, 21), {"L": [(1, 20)], "R": [(1, 20)]})
 

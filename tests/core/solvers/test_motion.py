@@ -27,7 +27,7 @@ from ccd_rig import (
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.batch import Array
 from ccd_rig.solvers import motion as module
-from ccd_rig.solvers.motion import Frames, Motion, solve_motion
+from ccd_rig.solvers.motion import Frames, Kind, Motion, solve_motion
 from ccd_rig.solvers.pose_search import PoseSearch
 from ccd_rig.solvers.problem_tables import Bones
 
@@ -73,14 +73,14 @@ def frames_of(
     if ring:
         before[0], after[ring - 1] = ring - 1, 0
         before[ring:] = after[ring:] = -1
+    starts = search.templates if settings.restarts else None
+    kind = Kind(search, (points,), Bones.of(skeleton), np.array([TOLERANCE]), starts)
     return Frames(
-        search,
+        (kind,),
+        np.zeros(size, np.intp),
+        np.arange(size),
         base,
         np.zeros((size, count, 3)),
-        (points,),
-        Bones.of(skeleton),
-        np.array([TOLERANCE]),
-        search.templates if settings.restarts else None,
         before,
         after,
         closes=0 < ring < size,
