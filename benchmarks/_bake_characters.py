@@ -154,6 +154,121 @@ def _upper_body(
     return Shot(rig, tuple(reaches), tuple(bones), (None,) * len(bones))
 
 
+# --- a two-legged figure of sixteen bones -------------------------------------------------------------------
+
+TRUNK = {"hips": (1.0, 1.15), "spine": (1.15, 1.35), "chest": (1.35, 1.5), "head": (1.5, 1.75)}
+ARM = (
+    ("upper", "lower", "hand"),
+    ((0.18, 0.0, 1.45), (0.45, 0.02, 1.42), (0.7, -0.02, 1.4), (0.85, -0.03, 1.4)),
+)
+THIGH = ("thigh", "shin", "foot"), ((0.1, 0.0, 1.0), (0.1, -0.04, 0.54), (0.1, 0.02, 0.1), (0.1, -0.14, 0.02))
+STRIDE = 24  # frames
+RAISED = 0.03  # metres
+
+
+def compact(frames: int, near: bool = False, poles: bool = False) -> Shot:
+    """Hips move, and wrists and ankles are to be where a walk has them: all keys of limbs are gone.
+
+    Args:
+        frames: how many.
+        near: limbs keep their keys, and wrists and ankles are to be a little higher.
+        poles: whether elbows and knees have poles.
+    """
+    bpy.ops.wm.read_homefile(use_empty=True)
+    data = bpy.data.armatures.new("Figure")
+    rig = bpy.data.objects.new("Figure", data)
+    bpy.context.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    parent = None
+    for name, (low, high) in TRUNK.items():
+        parent = _add_bone(data, name, Vector((0, 0, low)), Vector((0, 0, high)), parent)
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        for (names, points), root in ((ARM, "chest"), (THIGH, "hips")):
+            parent = data.edit_bones[root]
+            for name, *ends in zip(names, points[:-1], points[1:], strict=True):
+                ends = [Vector((x * place[0], place[1], place[2])) for place in ends]
+                parent = _add_bone(data, f"{name}.{side}", *ends, parent)
+    bpy.ops.object.mode_set(mode="POSE")
+    turn = 2.0 * np.pi * np.arange(frames) / STRIDE
+    zero = np.zeros(frames)
+    shifts = np.stack(
+        (0.02 * np.sin(turn), -0.02 * turn / np.pi * STRIDE / 10.0, 0.02 * np.cos(2.0 * turn)), 1
+    )
+    rest = np.array(data.bones["hips"].matrix_local.to_3x3())
+    trunk = {
+        'pose.bones["hips"].location': shifts @ rest,
+        **_turning("hips", 0.05 * np.sin(turn), 0.1 * np.sin(turn)),
+    }
+    limbs: dict[str, np.ndarray] = {}
+    for side, phase in (("L", 0.0), ("R", np.pi)):
+        swing = np.sin(turn + phase)
+        limbs |= _turning(f"thigh.{side}", 0.45 * swing, zero)
+        limbs |= _turning(f"shin.{side}", 0.2 + 0.5 * np.maximum(np.cos(turn + phase), 0.0), zero)
+        limbs |= _turning(f"upper.{side}", 0.3 * swing, 0.5 + zero)
+        limbs |= _turning(f"lower.{side}", -0.3 - 0.2 * swing, zero)
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+    key_all(rig, trunk | limbs)
+    chains = [
+        (f"{tip}.{side}", f"{middle}.{side}")
+        for side in "LR"
+        for tip, middle in (("hand", "lower"), ("foot", "shin"))
+    ]
+    places = _heads(rig, [bone for chain in chains for bone in chain], frames)
+    reaches = []
+    for k, (tip, middle) in enumerate(chains):
+        ends, bends = places[:, 2 * k].copy(), places[:, 2 * k + 1]
+        ends[:, 2] += RAISED * near
+        target = _keyed_empty(f"Target {tip}", ends)
+        way = Vector((0.0, 0.6 if middle.startswith("lower") else -0.6, 0.0))
+        pole = _keyed_empty(f"Pole {middle}", bends + np.array(way)) if poles else None
+        reaches.append(Reach(tip, 3, target, use_tail=False, pole=pole))
+    if not near:
+        key_all(rig, trunk)
+        for bone in rig.pose.bones:
+            bone.rotation_quaternion = Quaternion()
+    set_range(frames)
+    bpy.context.scene.frame_set(1)
+    names = tuple(
+        bone.name
+        for bone in rig.pose.bones
+        if bone.name not in TRUNK and not bone.name.startswith(("hand", "foot"))
+    )
+    return Shot(rig, tuple(reaches), names, (None,) * len(names))
+
+
+def _add_bone(
+    data: bpy.types.Armature, name: str, head: Vector, tail: Vector, parent: bpy.types.EditBone | None
+) -> bpy.types.EditBone:
+    bone = data.edit_bones.new(name)
+    bone.head, bone.tail, bone.parent = head, tail, parent
+    return bone
+
+
+def _turning(bone: str, x: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
+    """Channels of a bone that turns about X and Z, radians."""
+    rotations = [Quaternion((1, 0, 0), a) @ Quaternion((0, 0, 1), b) for a, b in zip(x, z, strict=True)]
+    return {f'pose.bones["{bone}"].rotation_quaternion': continuous(rotations)}
+
+
+def _heads(rig: bpy.types.Object, bones: Sequence[str], frames: int) -> np.ndarray:
+    """(F, B, 3) heads of bones in the world, as they play."""
+    places = []
+    for frame in range(1, frames + 1):
+        bpy.context.scene.frame_set(frame)
+        places.append([rig.matrix_world @ rig.pose.bones[bone].head for bone in bones])
+    return np.array(places)
+
+
+def _keyed_empty(name: str, places: np.ndarray) -> bpy.types.Object:
+    """An empty that is keyed at each frame."""
+    empty = bpy.data.objects.new(name, None)
+    bpy.context.scene.collection.objects.link(empty)
+    key_all(empty, {"location": places})
+    return empty
+
+
 # --- eight legs ---------------------------------------------------------------------------------------------
 
 LEG = ((0.2, 0.0), (0.35, 0.2), (0.6, 0.3), (0.8, 0.1), (0.95, -0.2), (1.0, -0.5))  # outwards, upwards [m]

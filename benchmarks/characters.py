@@ -19,6 +19,8 @@ Cases, some 250 frames each:
     chain-*          20 bones: position (250 frames), long (10,000 frames), pole, rotation, slides (Blender:
                      stretch), comfort (Blender: none), limits (hinges between cones of 30 degrees)
     figure           the demo's figure
+    compact-*        sixteen bones, two arms and two legs, hips that move: limbs from rest, or keyed and a
+                     little off; without and with poles
 
 Ours: `ccd_rig.blender.bake` with default settings, without the check after it. Blender's: IK constraints
 and `bpy.ops.nla.bake(visual_keying=True)` as its dialog comes, but into the current action. Where feet and
@@ -103,6 +105,10 @@ def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
         "chain-comfort": characters.chain_comfort,
         "chain-limits": characters.chain_limits,
         "figure": characters.figure,
+        "compact-rest": characters.compact,
+        "compact-rest-poles": partial(characters.compact, poles=True),
+        "compact-near": partial(characters.compact, near=True),
+        "compact-near-poles": partial(characters.compact, near=True, poles=True),
     }
 
 

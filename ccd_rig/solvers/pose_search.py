@@ -47,7 +47,7 @@ ORDERS = (
 """By the kernel's numbers."""
 THREADS = min(os.cpu_count() or 1, 8)
 """Most threads that solve poses side by side."""
-PER_THREAD = 64
+PER_THREAD = 512
 """Least poses for which a thread is worth its start."""
 ENDLESS = 2**31 - 1
 """More steps than any solve takes."""
@@ -184,7 +184,10 @@ class PoseSearch:
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         check_goals(skeleton, self.goals)
-        served = set().union(*serving_joints(skeleton, self.goals))
+        self._asked = tuple([_without_target(goal) for goal in self.goals])
+        served = skeleton.original.computed_once(
+            ("served", self._asked), lambda: set().union(*serving_joints(skeleton, self.goals))
+        )
         served = served if joints is None else served & set(joints)
         self.movable = tuple(sorted(served - skeleton.locked))
         self.limits = [joint.limit for joint in skeleton.joints]
@@ -265,7 +268,7 @@ class PoseSearch:
         self, solved: Solved, which: Indices, task: _Task, starts: Starts, budget: int, same: Mask
     ) -> None:
         """Go on with poses that miss their goals; `same` (B) are those that start from their references."""
-        for is_same in (True, False):
+        for is_same in (True, False) if len(which) else ():
             alike = which[same[which] == is_same]
             self._run(self.limits, self.settings, solved, alike, task, starts, budget, is_same)
 
@@ -307,6 +310,8 @@ class PoseSearch:
 
         Many are shared out to threads: the kernel runs without Python's lock, and each pose is solved alone.
         """
+        if not len(which):
+            return
         others = starts or _none(len(self.skeleton))
 
         def solve_share(share: Indices) -> None:
@@ -357,8 +362,6 @@ class PoseSearch:
             solved.distances[share] = distances[:, : len(self.goals)]
             solved.angles[share] = angles[:, : len(self.goals)]
 
-        if not len(which):
-            return
         count = min(THREADS, len(which) // PER_THREAD)
         if count < 2:
             solve_share(which)
@@ -385,7 +388,7 @@ class PoseSearch:
         settings = self.settings
         key = (
             "kernel problem",
-            tuple(_without_target(goal) for goal in self.goals),
+            self._asked,
             limits is self.regions,
             self.movable,
             settings.comfort,

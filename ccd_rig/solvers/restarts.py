@@ -109,7 +109,7 @@ def drawn_starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[P
             along = slide.lower + next(drawn) * (slide.upper - slide.lower)
             # What is across the slide stays.
             translations[i] = (translations[i] + (along - axis.dot(translations[i])) * axis).freeze()
-        poses.append(Pose(tuple(rotations), tuple(translations)))
+        poses.append(Pose.trusted(tuple(rotations), tuple(translations)))
         spread = min(spread * WIDENING, LAST_SPREAD)
     return poses
 
