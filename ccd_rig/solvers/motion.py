@@ -157,7 +157,7 @@ class Frames:
         near = self.rotations[rows] if near is None else near
         shifts, kinds = self.translations[rows], self.kind[rows]
         if (kinds == kinds[0]).all():
-            kind = self.kinds[kinds[0]]
+            kind = self.kinds[int(kinds[0])]
             return kind.solve(self.place[rows], shifts, near, start, tries, settles).with_goals(self.goals)
         solved = Solved.begun(near, shifts, self.goals)
         for number in np.unique(kinds).tolist():
