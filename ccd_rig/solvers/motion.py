@@ -111,6 +111,7 @@ class Frames:
         place: (F) which row of its kind.
         rotations: (F, J, 4) the base poses, unit quaternions relative to rest.
         translations: (F, J, 3) likewise.
+        numbers: (F) of steps in time; every other one is swept at once, whatever frame is the first.
         before, after: (F) the frames beside each, or -1.
         closes: whether the last frame is the first once more: it takes over how that departs.
     """
@@ -120,6 +121,7 @@ class Frames:
     place: Indices
     rotations: Array
     translations: Array
+    numbers: Indices
     before: Indices
     after: Indices
     closes: bool = False
@@ -468,13 +470,13 @@ def _relax(
     """Sweep over the frames `within` until nothing changes; `turned` are the departures of all."""
     active = within
     # Every other frame is solved at once: its neighbours stand still meanwhile.
-    order, met = _places(frames), motion.statuses == 0
+    met = motion.statuses == 0
     coupled = 2.0 * smoothness / (1.0 + 2.0 * smoothness)
     relaxation = 2.0 / (1.0 + sqrt(1.0 - coupled * coupled))
     for _ in range(MOST_SWEEPS):
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
-            present = active & (order % 2 == side)
+            present = active & (frames.numbers % 2 == side)
             for misses, part in _apart_parts(present & met, present & ~met):
                 wanted = _wanted(frames, turned, part, smoothness)
                 wanted = turned[part] + relaxation * (_same_side(wanted, turned[part]) - turned[part])
@@ -552,11 +554,3 @@ def _wanted(frames: Frames, turned: Array, rows: Indices, smoothness: float) -> 
 def _same_side(turned: Array, other: Array) -> Array:
     """Quaternions on the side of others."""
     return np.where(dot(turned, other, axis=-1)[..., None] < 0.0, -turned, turned)
-
-
-def _places(frames: Frames) -> Indices:
-    """(F,) the place of each frame among those that follow each other."""
-    places = np.zeros(len(frames.before), np.intp)
-    for row in range(1, len(places)):
-        places[row] = places[row - 1] + 1 if frames.before[row] == row - 1 else 0
-    return places

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,6 +94,35 @@ class Batch:
             bake_frames.lengths[rows],
             JointPoses(bake_frames.reference_poses, bake_frames.translations).at(rows),
             settings,
+        )
+
+    @classmethod
+    def joined(cls, batches: Sequence[Batch]) -> Batch:
+        """Batches of which each goes on where the one before it ends; a single one is itself."""
+        first, *others = batches
+        if not others:
+            return first
+
+        def rows(value: Callable[[Batch], Array]) -> Array:
+            """Joined rows; one row for all of a batch stands for each of them."""
+            return np.concatenate(
+                [np.broadcast_to(value(each), (len(each.frames), *value(each).shape[1:])) for each in batches]
+            )
+
+        return cls(
+            rows(lambda each: each.frames),
+            np.concatenate([each.runs for each in batches]),
+            first.constraints,
+            first.active,
+            [sample for each in batches for sample in each.samples],
+            [targets for each in batches for targets in each.targets],
+            rows(lambda each: each.worlds),
+            first.limits,
+            Bones(rows(lambda each: each.bones.offsets), rows(lambda each: each.bones.rests)),
+            rows(lambda each: each.lengths),
+            JointPoses(rows(lambda each: each.base.rotations), rows(lambda each: each.base.translations)),
+            first.settings,
+            sharper=first.sharper,
         )
 
     @property

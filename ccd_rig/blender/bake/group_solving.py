@@ -88,13 +88,14 @@ def _solve_group(group: Group, batches: Sequence[Batch]) -> Generator[int, None,
     sizes = [len(share.model.rows) for share in shares]
     order = np.argsort(np.concatenate([share.batch.frames[share.model.rows] for share in shares]))
     poses = [share.poses() for share in shares]
-    before, after = _neighbours(batches, shares, order)
+    numbers, before, after = _neighbours(batches, shares, order)
     frames = Frames(
         tuple(share.kind for share in shares),
         np.repeat(np.arange(len(shares)), sizes)[order],
         np.concatenate([np.arange(size) for size in sizes])[order],
         np.concatenate([rotations for rotations, _ in poses])[order],
         np.concatenate([translations for _, translations in poses])[order],
+        numbers,
         before,
         after,
         closes=0 < batches[0].period < len(order),
@@ -105,22 +106,26 @@ def _solve_group(group: Group, batches: Sequence[Batch]) -> Generator[int, None,
         share.store(motion, rows)
 
 
-def _neighbours(batches: Sequence[Batch], shares: Sequence[_Share], order: Rows) -> tuple[Rows, Rows]:
-    """(R,) each: of rows in order of time, the place of the row before each, and after it; -1: there is none.
+def _neighbours(batches: Sequence[Batch], shares: Sequence[_Share], order: Rows) -> tuple[Rows, Rows, Rows]:
+    """(R,) each, of rows in order of time: their numbers, and the places of the rows before and after each.
+
+    A place of -1 means that there is none.
 
     Rows in which nothing of a group is in force part those on either side.
     """
     every = np.sort(np.concatenate([batch.frames for batch in batches]))
     frames = np.concatenate([share.batch.frames[share.model.rows] for share in shares])[order]
     runs = np.concatenate([share.batch.runs[share.model.rows] for share in shares])[order]
-    beside = (np.diff(np.searchsorted(every, frames)) == 1) & (np.diff(runs) == 0)
+    step = float(np.diff(every).min(initial=np.inf))
+    numbers = np.searchsorted(every, frames) + (round(every[0] / step) if np.isfinite(step) else 0)
+    beside = (np.diff(numbers) == 1) & (np.diff(runs) == 0)
     places, period = np.arange(len(order)), batches[0].period
     before, after = places - 1, places + 1
     before[1:][~beside] = after[:-1][~beside] = after[-1:] = -1
     if period > 0:
         before[0], after[period - 1] = period - 1, 0
         before[period:] = after[period:] = -1
-    return before, after
+    return numbers, before, after
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,9 @@ from .recorder import FrameRecorder
 from .settings import BakeSettings, Start
 from .start import StartPoses
 
+MARGINS = 16, 32, 64
+"""Frames beyond a range that are solved with it where it takes them: more only where these are not enough."""
+
 SolvedElsewhere: TypeAlias = Callable[[BakeFrames], Solutions]
 """Gives what all frames to solve were solved to before; it may raise."""
 
@@ -190,21 +193,59 @@ def _evaluate(
             yield progress
         with suppress(RigError):  # a target may be nowhere beyond the range
             after = task.start.based(sample_at(last))
+        assert recorder is not None and solver is not None and first is not None  # a range is never empty
+        bake_frames = recorder.bake_frames
+        if task.walks_on:  # how far the body has gone is known once all frames are evaluated
+            shot.samples[:] = travel.walk_on(bake_frames, shot.samples)
+            for row, sample in shot.samples:
+                for part in solver.add(row, sample):
+                    solved += part
+                    yield Progress(sample.frame, int(solved), len(shot.solved))
+        ends, waits = Ends(first, sample, after), bake_frames.tracks is None and not shot.preroll
+        if waits:  # a loop is solved round and round
+            note_loop(bake_frames, ends, shot.settings.reference)
+        solving = Progress(shot.frames[-1], int(solved), len(shot.solved))
+        yield from shown(solver.finish(), solving)
+        if waits and not bake_frames.is_loop:
+            yield from _solve_beyond(shot, solver, lambda frame: task.start.based(sample_at(frame)), solving)
+        if task.solved is not None:
+            bake_frames.restore(task.solved(bake_frames))
+        if not waits:
+            note_loop(bake_frames, ends, shot.settings.reference)
         if task.shared is not None:  # all come here before any plays what it has solved
             yield progress
-    assert recorder is not None and solver is not None and first is not None  # a range is never empty
-    if task.walks_on:  # how far the body has gone is known once all frames are evaluated
-        shot.samples[:] = travel.walk_on(recorder.bake_frames, shot.samples)
-        for row, sample in shot.samples:
-            for part in solver.add(row, sample):
-                solved += part
-                yield Progress(sample.frame, int(solved), len(shot.solved))
-    ends, waits = Ends(first, sample, after), recorder.bake_frames.tracks is None and not shot.preroll
-    if waits:  # a loop is solved round and round
-        note_loop(recorder.bake_frames, ends, shot.settings.reference)
-    yield from shown(solver.finish(), Progress(shot.frames[-1], int(solved), len(shot.solved)))
-    if task.solved is not None:
-        recorder.bake_frames.restore(task.solved(recorder.bake_frames))
-    if not waits:
-        note_loop(recorder.bake_frames, ends, shot.settings.reference)
-    return recorder.bake_frames
+    return bake_frames
+
+
+def _solve_beyond(
+    shot: _Shot, solver: FrameSolver, sample_at: Callable[[float], FrameSample], progress: Progress
+) -> Steps[None]:
+    """Solve the ends of a range together with frames beyond it, where a sudden turn is smoothed up to there.
+
+    So frames have the poses that they would have in any longer range.
+    """
+    step = shot.task.settings.step
+    sides: dict[int, FrameSolver] = {}
+    for count in MARGINS:
+        touched = [way for way, is_moved in zip((-1, 1), solver.moved_ends(sides), strict=True) if is_moved]
+        if not touched:
+            return
+        for way in touched:
+            edge = shot.frames[0 if way < 0 else -1]
+            samples = []
+            for k in range(1, count + 1):
+                try:
+                    samples.append(sample_at(edge + way * step * k))
+                except RigError:  # a target may be nowhere beyond the range
+                    break
+                yield progress
+            if samples:
+                samples = samples[::way]
+                frames = [sample.frame for sample in samples]
+                beyond = BakeFrames.empty(samples[0], shot.task.constraints, frames, frames)
+                recorder, sides[way] = FrameRecorder(beyond), FrameSolver(beyond, shot.settings)
+                for row, sample in enumerate(samples):
+                    recorder.store(row, sample)
+                    for _ in sides[way].add(row, sample):
+                        pass
+        yield from shown(solver.solve_ends(sides), progress)

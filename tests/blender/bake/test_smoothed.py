@@ -10,6 +10,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
+from mathutils import Vector
 from reaching_arms import arm, key_location
 
 FRAMES = 60
@@ -143,3 +144,27 @@ def test_each_run_of_frames_is_one_line_of_the_report(ext):
         (("Hand",), 8, 9, 0.4),
         (("Foot", "Head"), 8, 9, 0.3),
     ]
+
+
+def through_its_axis():
+    """A straight chain whose target goes a figure of eight through its axis: at frame 31 and at both ends."""
+    rig, target = arm(12)
+    target.animation_data_clear()
+    length = sum(bone.bone.length for bone in rig.pose.bones)
+    for frame in range(-60, 122):
+        a = 2.0 * math.pi * (frame - 1) / 60
+        target.location = Vector((0.25 * math.sin(a), 0.18 * math.sin(2 * a), 0.85)) * length
+        target.keyframe_insert("location", frame=frame)
+    return rig
+
+
+@pytest.mark.parametrize("span", [(21, 40), (24, 61), (29, 35), (30, 33)])
+def test_a_shorter_range_gives_the_same_poses(bake, span):
+    """Where a sudden turn is smoothed up to the end of a range, frames beyond it count too."""
+    report, whole = baked(bake, through_its_axis(), -40, 101)
+    assert report.smoothed
+    first, last = span
+    _, part = baked(bake, through_its_axis(), first, last)
+    same = whole[first + 40 : last + 41]
+    same = np.where((part * same).sum(-1, keepdims=True) < 0.0, -same, same)
+    assert math.degrees(2.0 * np.linalg.norm(part - same, axis=-1).max()) < 1e-3

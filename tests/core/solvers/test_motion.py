@@ -81,6 +81,7 @@ def frames_of(
         np.arange(size),
         base,
         np.zeros((size, count, 3)),
+        np.arange(size),
         before,
         after,
         closes=0 < ring < size,
