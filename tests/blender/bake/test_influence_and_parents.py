@@ -27,7 +27,7 @@ def test_influence_blends_from_the_pose_to_the_solve(ext, bake, channels):
     for frame, evaluated, _ in play(rig, range(1, 31)):
         base[frame] = [b.rotation_quaternion.normalized() for b in evaluated.pose.bones]
         weight[frame] = evaluated.ccd_rig.constraints[0].influence
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 30))
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 30, smoothness=0.0))
     blended = {
         f: [b.rotation_quaternion.normalized() for b in e.pose.bones] for f, e, _ in play(rig, range(1, 31))
     }
@@ -47,7 +47,7 @@ def test_influence_blends_from_the_pose_to_the_solve(ext, bake, channels):
         if curve.data_path == path:
             curve.mute = True
     rig.ccd_rig.constraints[0].influence = 1.0
-    full = bake.bake(bpy.context.scene, rig, bake.BakeSettings(11, 30))
+    full = bake.bake(bpy.context.scene, rig, bake.BakeSettings(11, 30, smoothness=0.0))
     assert [row.residual for row in full.entries] == pytest.approx(
         [row.residual for row in report.entries], abs=1e-6
     )
