@@ -4,6 +4,7 @@
 An ERROR keeps the armature from being solved; a WARNING does not, but what plays afterwards may surprise.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -190,7 +191,10 @@ def _evaluation_problems(
 
 
 def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
-    for one, other in combinations(chosen, 2):
+    alike: dict[str | None, list[Any]] = defaultdict(list)  # constraints that may contradict each other
+    for row in chosen:
+        alike[None if row.kind == Kind.BALANCE else row.tip].append(row)
+    for one, other in (pair for rows in alike.values() for pair in combinations(rows, 2)):
         pair = f"Constraints '{one.name}' and '{other.name}'"
         if one.priority != other.priority:
             continue  # it is said which of them gives way

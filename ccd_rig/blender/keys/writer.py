@@ -337,12 +337,13 @@ def _held(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
 def _fill(bag: Any, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None) -> None:
     """Write all channels into a bag; without `undo` it is the bag as a whole that can be taken back."""
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
+    groups = {group.name: group for group in bag.groups}
     for item in written:
         curves = []
         for index, co in enumerate(item.curves):
             fcurve, before = present.get((item.data_path, index)), None
             if fcurve is None:
-                fcurve = _new_fcurve(bag, item, index, undo)
+                fcurve = _new_fcurve(bag, groups, item, index, undo)
             elif undo is not None:
                 before = keyframes.read(fcurve)
                 undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
@@ -356,11 +357,17 @@ def _fill(bag: Any, written: Sequence[_Channel], span: tuple[float, float], undo
                 keyframes.negate_after(fcurve, span[1])
 
 
-def _new_fcurve(bag: Any, item: _Channel, index: int, undo: ExitStack | None) -> bpy.types.FCurve:
-    """An empty F-curve in its bone's group, with the colours that Blender gives to such a channel."""
-    group = bag.groups.get(item.bone)
+def _new_fcurve(
+    bag: Any, groups: dict[str, Any], item: _Channel, index: int, undo: ExitStack | None
+) -> bpy.types.FCurve:
+    """An empty F-curve in its bone's group, with the colours that Blender gives to such a channel.
+
+    Args:
+        groups: those of the bag by name; a new one is added.
+    """
+    group = groups.get(item.bone)
     if group is None:
-        group = bag.groups.new(item.bone)
+        group = groups[item.bone] = bag.groups.new(item.bone)
         if undo is not None:
             undo.callback(_remove_group, bag, item.bone)
     fcurve = bag.fcurves.new(item.data_path, index=index)

@@ -25,6 +25,8 @@ import bpy
 T = TypeVar("T")
 
 ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
+PROBED = 64
+"""Things that one object depends on: Blender looks through all of an object's when one more is added."""
 BLOCK = 64
 """Frames that are read for all armatures before the first of them is worked on."""
 
@@ -56,10 +58,12 @@ class SharedScene:
     ) -> None:
         """Let it evaluate the armature object's place, things (bones of them where one is named), and the
         influences of the constraints with these indices. Other bones show no frame's pose in it."""
-        probe = bpy.data.objects.new(ISOLATED, None)
-        self._probes.append(probe)
-        _refer(probe, armature_object, things, indices)
-        self.isolated.collection.objects.link(probe)
+        whole = list(dict.fromkeys(_referred(armature_object, things)))
+        for first in range(0, max(len(whole), len(indices)), PROBED):
+            probe = bpy.data.objects.new(ISOLATED, None)
+            self._probes.append(probe)
+            _refer(probe, armature_object, whole[first : first + PROBED], indices[first : first + PROBED])
+            self.isolated.collection.objects.link(probe)
 
     def clear(self) -> None:
         """Remove what was made for the armatures, at once: each removal looks through the whole file."""
@@ -204,15 +208,12 @@ def _refer(
     things: Sequence[tuple[bpy.types.Object, str]],
     indices: Sequence[int],
 ) -> None:
-    """Let an object depend on all that is to be evaluated.
+    """Let an object depend on objects and bones, and on the influences of the armature's constraints.
 
     Of an object that is not in the scene Blender evaluates only what something in the scene depends on: a
     constraint depends on the object's place or on one bone, a driver on one property.
     """
-    referred = [(thing, "") for thing in (armature_object, *(thing for thing, _ in things))]
-    armatures = dict.fromkeys(thing for thing, bone in things if bone)
-    referred += [*things, *(pair for thing in armatures for pair in _splines(thing))]
-    for thing, bone in dict.fromkeys(referred):
+    for thing, bone in things:
         constraint: Any = probe.constraints.new("COPY_LOCATION")
         constraint.target, constraint.subtarget = thing, bone
     if indices:
@@ -222,6 +223,17 @@ def _refer(
             source = driver.variables.new().targets[0]
             source.id = armature_object
             source.data_path = f"ccd_rig.constraints[{index}].influence"
+
+
+def _referred(
+    armature_object: bpy.types.Object, things: Sequence[tuple[bpy.types.Object, str]]
+) -> Iterator[tuple[bpy.types.Object, str]]:
+    """The armature object, things, and what these need to be evaluated; some more than once."""
+    for thing in (armature_object, *(thing for thing, _ in things)):
+        yield thing, ""
+    yield from things
+    for thing in dict.fromkeys(thing for thing, bone in things if bone):
+        yield from _splines(thing)
 
 
 def _splines(thing: bpy.types.Object) -> list[tuple[bpy.types.Object, str]]:
