@@ -28,7 +28,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
     )
     bl_options = {"REGISTER", "UNDO"}
 
-    hands: _box("Hands", "A target for each hand, which also turns it")
+    hands: _box("Hands", "A target for each hand")
     feet: _box("Feet", "A target for each foot, which also turns it where it has a sole")
     head: _box("Head", "A target for the head, which spine and neck follow")
     hips: _box(
@@ -38,7 +38,17 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
     )
     tail: _box("Tail", "A target for the end of the tail")
     wings: _box("Wings", "A target for the end of each wing or fin")
-    poles: _box("Poles", "Objects that knees and elbows point at, where they bend to now", Choices.poles)
+    poles: _box(
+        "Poles",
+        "Objects that knees and elbows point at, where they bend to now; without it limbs that are straight "
+        "get them, since nothing else tells their side",
+        Choices.poles,
+    )
+    turn_hands: _box(
+        "Turn Hands",
+        "Hands turn as their targets do; else they stay as they are on their forearms",
+        Choices.turn_hands,
+    )
     ranges: EnumProperty(
         name="Joints",
         description="What joints of its chains that have no range yet get of the preset for such a figure",
@@ -75,7 +85,8 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         chosen = [group for group in Group if getattr(self, group)]
         before = new_rigs.names(rig)
         try:
-            made = build.set_up(context, rig, Choices(chosen, self.poles, Ranges(self.ranges), self.plant))
+            choices = Choices(chosen, self.poles, self.turn_hands, Ranges(self.ranges), self.plant)
+            made = build.set_up(context, rig, choices)
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
@@ -110,6 +121,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         for group in self.recognised:
             boxes.prop(self, group)
         boxes.prop(self, "poles")
+        boxes.prop(self, "turn_hands")
         boxes.prop(self, "ranges")
         boxes.prop(self, "plant")
         boxes.prop(self, "follow_motion")

@@ -72,6 +72,8 @@ def _add_rows(
 ) -> None:
     """Constraints with targets; poles of knees go along with the feet, all else with the hips.
 
+    Targets of hands are turned as these are, whether or not hands turn with them.
+
     Without a target for the hips all stays in the world where planted feet shift them: what hangs on a chain
     cannot be its target.
     """
@@ -86,7 +88,10 @@ def _add_rows(
             hips_target = target
         if row.group in CARRIED and (hips_target or not made.is_planted):
             targets.carry(armature_object, target, hips_target, made.carrier)
-        place = poles.pole_place(evaluated, row, front) if row.bend and choices.poles else None
+        if row.group is Group.HANDS and not choices.turn_hands:
+            constraint_list.active(armature_object).rotation = "NONE"
+        bends = row.bend and (choices.poles or poles.is_straight(evaluated, row))
+        place = poles.pole_place(evaluated, row, front) if bends else None
         if place is not None:
             pole = targets.add_pole(context, armature_object, row, place)
             carrier = target if row.role.part in KNEE_GOES_WITH_FOOT else hips_target

@@ -44,14 +44,16 @@ class Choices:
 
     Attributes:
         groups: of constraints.
-        poles: whether knees and elbows get poles.
+        poles: whether all knees and elbows get poles; else those of straight limbs, which have no side.
+        turn_hands: whether hands turn as their targets do; else they stay as they are on their forearms.
         ranges: whether joints get the preset for such a figure, and as what.
         plant: whether feet are planted where they are, rather than having targets.
         follow_motion: whether targets are keyed along the motion that the figure has.
     """
 
     groups: Collection[Group]
-    poles: bool = True
+    poles: bool = False
+    turn_hands: bool = False
     ranges: Ranges = Ranges.NONE
     plant: bool = False
     follow_motion: bool = True

@@ -33,18 +33,9 @@ def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | Non
         row: a constraint with a bend.
         front: where the figure faces, world, for limbs that are straight.
     """
-    world, bones = evaluated.matrix_world, evaluated.pose.bones
-    tip = bones[row.tip]
-    chain = [tip]
-    while chain[-1].name != row.top:
-        chain.append(chain[-1].parent)
-    heads = [world @ bone.head for bone in reversed(chain)]
-    start, end = heads[0], world @ (tip.tail if row.use_tail else tip.head)
-    line = end - start
-    inner = heads[1:] if row.use_tail else heads[1:-1]
-    if line.length < 1e-9 or not inner:
+    line, asides = _bends(evaluated, row)
+    if not asides:
         return None
-    asides = [(place - start) - (place - start).project(line) for place in inner]
     aside: Vector = sum(asides, Vector())
     largest = max(each.length for each in asides)
     if largest < BENT * line.length:
@@ -54,8 +45,29 @@ def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | Non
         aside = knee - knee.project(line)
     elif aside.length < ONE_WAY * largest:
         return None
-    knee_place = world @ bones[row.bend].head
+    knee_place = evaluated.matrix_world @ evaluated.pose.bones[row.bend].head
     return knee_place + DISTANCE * line.length * aside.normalized() if aside.length > 1e-9 else None
+
+
+def is_straight(evaluated: bpy.types.Object, row: PlannedRow) -> bool:
+    """Whether nothing about a limb's pose tells to which side it bends."""
+    line, asides = _bends(evaluated, row)
+    return all(each.length < BENT * line.length for each in asides)
+
+
+def _bends(evaluated: bpy.types.Object, row: PlannedRow) -> tuple[Vector, list[Vector]]:
+    """The line from a limb's root to its end, and how far each joint between lies beside it, world."""
+    world, tip = evaluated.matrix_world, evaluated.pose.bones[row.tip]
+    chain = [tip]
+    while chain[-1].name != row.top:
+        chain.append(chain[-1].parent)
+    heads = [world @ bone.head for bone in reversed(chain)]
+    start, end = heads[0], world @ (tip.tail if row.use_tail else tip.head)
+    line = end - start
+    if line.length < 1e-9:
+        return line, []
+    inner = heads[1:] if row.use_tail else heads[1:-1]
+    return line, [(place - start) - (place - start).project(line) for place in inner]
 
 
 def front_of(figure: Figure, evaluated: bpy.types.Object) -> Vector | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import bpy
 import pytest
 import rigs
@@ -62,6 +65,60 @@ def test_a_bake_right_after_it_leaves_the_pose(ext, kind):
     for name, matrix in matrices(rig).items():
         for got, asked in zip(matrix.col, before[name].col, strict=True):
             assert (got - asked).length < 0.01, name
+
+
+def test_a_hand_that_goes_about_the_body_does_not_turn_the_arm_over(ext):
+    """To the side, the front, the chin, the chest and the hip, with all that is chosen by default."""
+    rig = rigs.metarig("human")
+    hand = set_up(rig)["hand.L"]
+    bones, target = rig.pose.bones, hand.target
+    shoulder = bones["upper_arm.L"].head.copy()
+    length = bones["upper_arm.L"].length + bones["forearm.L"].length
+    ways = ((0.35, -0.75, -0.05), (-0.25, -0.35, 0.1), (-0.3, -0.3, -0.35), (0.05, -0.15, -0.85))
+    places = [target.matrix_world.translation.copy()]
+    places += [rig.matrix_world @ (shoulder + Vector(way) * length) for way in ways]
+    for k, place in enumerate(places):
+        target.matrix_world = (
+            Matrix.Translation(place) @ target.matrix_world.to_quaternion().to_matrix().to_4x4()
+        )
+        target.keyframe_insert("location", frame=1 + 20 * k)
+    assert bpy.ops.ccd_rig.bake(frame_start=1, frame_end=81) == {"FINISHED"}
+    turned = []
+    for frame in range(1, 82):
+        bpy.context.scene.frame_set(frame)
+        assert (rig.matrix_world @ bones["hand.L"].head - target.matrix_world.translation).length < SOLVE
+        turned.append([bones[name].matrix.to_3x3() for name in ("upper_arm.L", "forearm.L", "hand.L")])
+    for before, after in itertools.pairwise(turned):
+        for one, other in zip(before, after, strict=True):
+            assert math.degrees((one.inverted() @ other).to_quaternion().angle) < 8.0
+
+
+@pytest.mark.parametrize("bend", [0.0, 0.06])
+def test_a_limb_that_is_straight_gets_a_pole(ext, bend):
+    """Nothing else would say to which side its knee bends."""
+    legs = [
+        bone
+        for side, x in (("L", 0.1), ("R", -0.1))
+        for bone in (
+            B(f"thigh.{side}", (x, 0, 1), (x, -bend, 0.54), "hips"),
+            B(f"shin.{side}", (x, -bend, 0.54), (x, 0, 0.08), f"thigh.{side}", connect=True),
+            B(f"foot.{side}", (x, 0, 0.08), (x, -0.15, 0.02), f"shin.{side}", connect=True),
+        )
+    ]
+    rig = rigs.armature([*rigs.trunk(), *legs])
+    made = set_up(rig)
+    before = {side: rig.pose.bones[f"shin.{side}"].head.y for side in "LR"}
+    assert [made[f"foot.{side}"].pole_target is not None for side in "LR"] == [bend == 0.0] * 2
+    move(made["hips"], (0.0, 0.0, -0.25))
+    posed = bake(rig)
+    assert all(posed.pose.bones[f"shin.{side}"].head.y < before[side] - 0.1 for side in "LR")
+
+
+@pytest.mark.parametrize(("choices", "rotation"), [({}, "NONE"), ({"turn_hands": True}, "ORIENTATION")])
+def test_hands_turn_with_their_targets_only_where_that_is_chosen(ext, choices, rotation):
+    made = set_up(rigs.metarig("basic_human"), **choices)
+    assert {made[f"hand.{side}"].rotation for side in "LR"} == {rotation}
+    assert {made[f"foot.{side}"].rotation for side in "LR"} == {"ORIENTATION"}
 
 
 def test_limbs_bend_to_their_own_side(ext):
@@ -249,7 +306,7 @@ def test_names_with_quotes_and_a_turned_object(ext):
         bone.name = bone.name.replace("thigh", 'thi"gh')
     rig.matrix_world = Matrix.Translation((3, 1, 0)) @ Matrix.Rotation(0.7, 4, "Z") @ Matrix.Scale(2.0, 4)
     rigs.update()
-    made = set_up(rig)
+    made = set_up(rig, poles=True)
     for side in "LR":
         foot = rig.matrix_world @ rig.pose.bones[f"foot.{side}"].head
         assert (target_of(made[f"foot.{side}"]).translation - foot).length < 1e-4

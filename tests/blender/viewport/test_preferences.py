@@ -81,11 +81,11 @@ def test_set_up_figure_starts_from_what_was_chosen_unless_asked(ext, chosen):
 
 
 def test_a_script_that_says_nothing_gets_the_defaults(ext, chosen):
-    chosen.figure.poles = False
+    chosen.figure.poles = True
     rig = rigs.metarig("basic_human")
     rigs.activate(rig)
     assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
-    assert any(row.pole_target for row in rig.ccd_rig.constraints)
+    assert not any(row.pole_target for row in rig.ccd_rig.constraints)
 
 
 def test_live_has_an_entry_without_a_key_that_comes_and_goes(ext):
