@@ -5,12 +5,13 @@ Runs as drive.py says, and by its helpers.
 
 from __future__ import annotations
 
+import itertools
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import bpy
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -20,6 +21,7 @@ from drive_viewport import screen
 
 FROM_FRONT_LEFT = Quaternion((0.82, 0.46, 0.15, 0.30)).normalized()
 MOVED = 0.25  # part of the way to its chain's root by which a target is dragged
+LIMBS = "hand", "foot", "toe", "leg"  # in names of their ends
 UPPER = 320  # [pixels] of the sidebar in which buttons of first steps are
 FEET_BELOW_SET_UP, FEET_BELOW_INFLUENCE = 33, 163  # [pixels] to the header Feet and Contacts
 TABS_STEP = 14  # [pixels] between two places in which a tab of the sidebar is looked for
@@ -132,7 +134,6 @@ def first_bake(name: str, make: Callable[[], bpy.types.Object], bone: str, moved
     photograph(f"{name}_set_up")
     thing = bpy.data.objects[rig]
     rows = {row.name: row.tip for row in thing.ccd_rig.constraints}
-    poles = sum(1 for row in thing.ccd_rig.constraints if row.pole_target)
     if moved:
         yield from drag_target(thing, moved)
         photograph(f"{name}_dragged")
@@ -142,7 +143,7 @@ def first_bake(name: str, make: Callable[[], bpy.types.Object], bone: str, moved
     yield 3 * REDRAW  # panels slide to their places
     photograph(f"{name}_baked")
     words = bpy.data.objects[rig].ccd_rig.report.words
-    note(name, rows=rows, poles=poles, words=words, **counted, **measured(bpy.data.objects[rig]))
+    note(name, rows=rows, words=words, **counted, **measured(bpy.data.objects[rig]))
 
 
 def drag_target(rig: bpy.types.Object, tip: str) -> Iterator[float]:
@@ -169,7 +170,7 @@ def drag_target(rig: bpy.types.Object, tip: str) -> Iterator[float]:
 
 
 def measured(rig: bpy.types.Object) -> dict[str, object]:
-    """How far bones are from their targets at the frames, and on which side of their limbs poles are."""
+    """How far bones are from their targets at the frames, and how far limbs bend about the axis of their rest."""
     worst, sides = 0.0, {}
     for frame in range(1, FRAMES + 1):
         bpy.context.scene.frame_set(frame)
@@ -181,19 +182,20 @@ def measured(rig: bpy.types.Object) -> dict[str, object]:
             aim = row.target.evaluated_get(graph).matrix_world.translation
             if row.use_position:
                 worst = max(worst, (end - aim).length)
-            if row.pole_target:
-                chain = [bone, *bone.parent_recursive][: row.chain_length]
-                first = posed.matrix_world @ chain[-1].head
-                knee = posed.matrix_world @ chain[-2].head
-                pole = row.pole_target.evaluated_get(graph).matrix_world.translation
-                line = (end - first).normalized()
-                bend = (knee - first) - line * (knee - first).dot(line)
-                toward = (pole - first) - line * (pole - first).dot(line)
-                if bend.length > 0.01 * (end - first).length:
-                    sides[row.name] = min(
-                        sides.get(row.name, 1.0), bend.normalized().dot(toward.normalized())
-                    )
+            chain = [bone, *bone.parent_recursive][: row.chain_length]
+            if len(chain) > 2 and any(word in row.tip for word in LIMBS):
+                joints = chain[:-4:-1]  # from the root of the limb on
+                now = bend_axis([each.head for each in joints], joints[1].matrix)
+                rest = bend_axis([each.bone.head_local for each in joints], joints[1].bone.matrix_local)
+                if rest.length > 0.01 and now.length > 0.01:
+                    sides[row.name] = min(sides.get(row.name, 1.0), now.normalized().dot(rest.normalized()))
     return {"worst": worst, "sides": sides, "curves": len(keyed_curves(rig))}
+
+
+def bend_axis(heads: Sequence[Vector], frame: Matrix) -> Vector:
+    """The axis about which a limb bends, as its middle bone has it: as long as the sine of the bend."""
+    upper, lower = ((b - a).normalized() for a, b in itertools.pairwise(heads))
+    return frame.to_3x3().normalized().inverted() @ upper.cross(lower)
 
 
 def keyed_curves(rig: bpy.types.Object) -> list[str]:

@@ -37,10 +37,10 @@ def test_all_feet_have_targets(visit, name):
 
 
 @pytest.mark.parametrize("name", ["human", "cat", "spider"])
-def test_knees_and_elbows_bend_towards_their_poles(visit, name):
-    step = saw(visit, name)
-    assert step["poles"] >= len(step["sides"]) > 0
-    assert min(step["sides"].values()) > 0.9
+def test_knees_and_elbows_bend_as_they_do_at_rest(visit, name):
+    sides = saw(visit, name)["sides"]
+    assert sides
+    assert min(sides.values()) > 0.9
 
 
 @pytest.mark.parametrize("name", DRAGGED)
