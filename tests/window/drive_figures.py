@@ -170,7 +170,7 @@ def drag_target(rig: bpy.types.Object, tip: str) -> Iterator[float]:
 
 
 def measured(rig: bpy.types.Object) -> dict[str, object]:
-    """How far bones are from their targets at the frames, and how far limbs bend about the axis of their rest."""
+    """How far bones are from their targets at the frames, and how far limbs bend about the axis of rest."""
     worst, sides = 0.0, {}
     for frame in range(1, FRAMES + 1):
         bpy.context.scene.frame_set(frame)
