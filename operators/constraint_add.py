@@ -12,6 +12,7 @@ from ..ccd_rig.blender.properties import constraint_list, joints, new_rows
 from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.blender.properties.constraint_values import Kind
 from ..ccd_rig.blender.properties.new_targets import new_target
+from ..ccd_rig.blender.scene import dependence
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import new_rigs, poll_reasons
 from .telling import tell
@@ -125,6 +126,8 @@ def _selected_target(
 ) -> tuple[bpy.types.Object | None, str]:
     """The other selected object or bone: (object, bone name), (None, "") if nothing else is selected.
 
+    What follows the armature, such as its skin after an import, is none.
+
     Raises:
         RigError: there are several, or one for several bones, or it moves with the chain.
     """
@@ -135,7 +138,11 @@ def _selected_target(
         if bone != tip and (bone.id_data != owner or selected == "TARGET")
     ]
     posed = {owner, *(bone.id_data for bone in context.selected_pose_bones), *context.objects_in_mode}
-    objects = [each for each in context.selected_objects if each not in posed]
+    objects = [
+        each
+        for each in context.selected_objects
+        if each not in posed and not dependence.follows(each, owner)
+    ]
     names = ", ".join(f"'{each.name}'" for each in (*bones, *objects))
     if len(bones) + len(objects) > 1:
         raise RigError(

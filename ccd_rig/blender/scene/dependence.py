@@ -93,6 +93,20 @@ def pole_object(constraint: Any) -> bpy.types.Object | None:
     return thing
 
 
+def follows(thing: bpy.types.Object, armature_object: bpy.types.Object) -> bool:
+    """Whether an object is skinned by an armature, or it or its carrier is parented or constrained to that."""
+    if any(each.type == "ARMATURE" and each.object == armature_object for each in thing.modifiers):
+        return True
+    carrier: bpy.types.Object | None = thing
+    while carrier is not None:
+        constrained = (getattr(each, "target", None) for each in carrier.constraints)
+        several = (part.target for each in carrier.constraints for part in getattr(each, "targets", ()))
+        if armature_object in (carrier.parent, *constrained, *several):
+            return True
+        carrier = carrier.parent
+    return False
+
+
 def target_depends_on_chain(
     armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
 ) -> str | None:

@@ -217,3 +217,45 @@ def test_bones_that_stay_as_they_are_are_not_to_be_freed(checks):
     (unseen,) = (each for each in words if "'Follow spine'" in each)
     assert "does not see" in unseen
     assert "mute" not in unseen
+
+
+def added_beside(rig, other):
+    """A constraint for a foot, with another object selected."""
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    rig.data.bones.active = rig.data.bones["foot.L"]
+    other.select_set(True)
+    assert bpy.ops.ccd_rig.constraint_add() == {"FINISHED"}
+    return rig.ccd_rig.constraints[-1]
+
+
+def skinned(thing, rig):
+    thing.modifiers.new("Armature", "ARMATURE").object = rig
+
+
+def parented(thing, rig):
+    thing.parent, thing.parent_type, thing.parent_bone = rig, "BONE", "hips"
+
+
+def below_one(thing, rig):
+    thing.parent = rigs.empty("Carrier")
+    thing.parent.constraints.new("CHILD_OF").target = rig
+
+
+@pytest.mark.parametrize("bind", [skinned, parented, below_one])
+def test_what_follows_the_armature_is_no_target(bind):
+    """As after an import, which leaves the skin selected."""
+    rig = game_rig()
+    body = bpy.data.objects.new("Body", bpy.data.meshes.new("Body"))
+    bpy.context.collection.objects.link(body)
+    bind(body, rig)
+    target = added_beside(rig, body).target
+    assert target not in (None, body)
+    assert target.type == "EMPTY"
+
+
+def test_another_object_that_is_selected_is_the_target():
+    rig = game_rig()
+    ball = bpy.data.objects.new("Ball", bpy.data.meshes.new("Ball"))
+    bpy.context.collection.objects.link(ball)
+    assert added_beside(rig, ball).target == ball
