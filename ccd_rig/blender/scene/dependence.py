@@ -94,7 +94,7 @@ def pole_object(constraint: Any) -> bpy.types.Object | None:
 
 
 def follows(thing: bpy.types.Object, armature_object: bpy.types.Object) -> bool:
-    """Whether an object is skinned by an armature, or it or its carrier is parented or constrained to that."""
+    """Whether an object is skinned by an armature, or hangs on it by parents or constraints."""
     if any(each.type == "ARMATURE" and each.object == armature_object for each in thing.modifiers):
         return True
     carrier: bpy.types.Object | None = thing
