@@ -83,7 +83,7 @@ def report_parts(context: bpy.types.Context, report: Any) -> list[Part]:
     """All parts of a report: the head, what was found, and what the bake says of itself."""
     found = finding.from_json(report.findings)
     head, _, rest = report.words.partition("; ")
-    parts = [Part(wrapped(context, head), "ERROR" if report.unsolved else "CHECKMARK")]
+    parts = [Part(wrapped(context, head), _icon_of_head(report, found))]
     check = [Part(wrapped(context, report.check), "ERROR" if report.mismatches else "CHECKMARK")]
     if report.mismatches:
         parts += check
@@ -96,6 +96,13 @@ def report_parts(context: bpy.types.Context, report: Any) -> list[Part]:
                 Part(wrapped(context, words[:1].upper() + words[1:]), _icon_of(words, report.unsolved > 0))
             )
     return parts if report.mismatches or not report.check else [*parts, *check]
+
+
+def _icon_of_head(report: Any, found: Sequence[finding.Finding]) -> str:
+    """A check mark only for a bake without faults, however many frames are reached."""
+    # That a limit holds a bone is no fault, nor that a bone leaps as its target does.
+    faults = {each.trouble for each in found if not each.follows} - {Trouble.LIMIT}
+    return "ERROR" if report.unsolved or report.mismatches or faults else "CHECKMARK"
 
 
 def folded(parts: Sequence[Part]) -> list[Part]:

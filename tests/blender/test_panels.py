@@ -88,6 +88,22 @@ def test_advanced_settings_are_folded_away(ext):
             assert "DEFAULT_CLOSED" in panel(ext, name).bl_options, name
 
 
+@pytest.mark.parametrize(
+    ("trouble", "icon"), [("", "CHECKMARK"), ("LIMIT", "CHECKMARK"), ("JUMP", "ERROR"), ("SLIDE", "ERROR")]
+)
+def test_only_a_bake_without_faults_gets_a_check_mark(ext, trouble, icon):
+    """All frames may be reached, and a bone flips in one of them."""
+    report, finding = ext.module("panels.report"), ext.module("ccd_rig.blender.bake.finding")
+    rig = rigs.chain(2)
+    stored = rig.ccd_rig.report
+    stored.unsolved = stored.mismatches = 0
+    sorts = [finding.Trouble[trouble]] if trouble else []
+    found = [finding.Finding(each, "Hand", "bone_1", 3, 4, 3) for each in sorts]
+    assert report._icon_of_head(stored, found) == icon
+    stored.mismatches = 1
+    assert report._icon_of_head(stored, found) == "ERROR"
+
+
 def test_a_long_report_is_folded(ext):
     """To seven lines, a button counted as two, but never to less than the head and the first thing found."""
     report = ext.module("panels.report")
