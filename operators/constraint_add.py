@@ -139,9 +139,7 @@ def _selected_target(
     ]
     posed = {owner, *(bone.id_data for bone in context.selected_pose_bones), *context.objects_in_mode}
     objects = [
-        each
-        for each in context.selected_objects
-        if each not in posed and not dependence.follows(each, owner)
+        each for each in context.selected_objects if each not in posed and not dependence.follows(each, owner)
     ]
     names = ", ".join(f"'{each.name}'" for each in (*bones, *objects))
     if len(bones) + len(objects) > 1:
