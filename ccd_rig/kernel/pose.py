@@ -330,8 +330,8 @@ def is_better(p):
 def compare_scores(p, tolerance, part):
     """How the pose compares with the best so far: 1 better, -1 worse, 0 alike.
 
-    Alike is what differs by no more than `tolerance` and a part of the best. In what counts least the
-    smallest gain is better.
+    Alike is what differs by no more than `tolerance` and a part of the best; of two that are, the lower score
+    stays, or many of them would add up. In what counts least the smallest gain is better.
     """
     note_score(p)
     last = p.last_rank + 2
@@ -346,6 +346,7 @@ def compare_scores(p, tolerance, part):
             return -1
         if place == last and new < old:
             return 1
+        p.score[place] = min(p.score[place], p.best_score[place])
     return 0
 
 

@@ -301,9 +301,9 @@ def confined(case: Mixture) -> Pose | None:
 def scores(case: Mixture, pose: Pose | None) -> list[float]:
     """Per priority the weighted squares of the goals that are not met; infinite without a pose.
 
-    A radian counts as 0.3 of the length of the longest chain.
+    A radian counts as 0.3 of the length of the longest chain, or of 1 where none has a length.
     """
-    lever = 0.3 * max(reach_of(case.skeleton, goal) for goal in case.goals)
+    lever = 0.3 * (max(reach_of(case.skeleton, goal) for goal in case.goals) or 1.0)
     sums = dict.fromkeys(sorted({goal.priority for goal in case.goals}), 0.0)
     transforms = forward_kinematics(case.skeleton, pose or case.start)
     for goal in case.goals:
