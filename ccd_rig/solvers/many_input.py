@@ -54,8 +54,9 @@ def checked_input(
         raise InvalidInput(f"the skeleton must be a Skeleton, not {skeleton!r}")
     if not isinstance(settings, SolverSettings | None):
         raise InvalidInput(f"settings must be SolverSettings or None, not {settings!r}")
-    if not isinstance(goals, Sequence):
-        raise InvalidInput(f"goals must be a sequence, not {goals!r}")
+    for what, values in (("goals", goals), ("targets", targets)):
+        if not isinstance(values, Sequence):
+            raise InvalidInput(f"{what} must be a sequence, not {values!r}")
     check_goals(skeleton, goals)
     rotations, translations = _pose_arrays(skeleton, poses, "pose")
     size = len(rotations)

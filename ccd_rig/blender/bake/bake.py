@@ -98,6 +98,7 @@ def one_of_many(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
 ) -> Steps[BakeReport]:
     """As `bake_steps`, beside others; an item that is the last says when nothing may fail any more."""
+    require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
     before = _names(scene, armature_object)
     try:
@@ -108,6 +109,16 @@ def one_of_many(
         if isinstance(error, ReferenceError) or _names(scene, armature_object) != before:
             raise RigError(f"{before[1]} was changed while it was baked: bake once more") from error
         raise
+
+
+def require_there(scene: bpy.types.Scene, *armature_objects: bpy.types.Object) -> None:
+    """Raises RigError if the scene or an armature object was removed since it was chosen."""
+    try:
+        _ = scene.name, [(each.name, each.pose.bones) for each in armature_objects]
+    except (ReferenceError, AttributeError):
+        raise RigError(
+            "The armature or the scene to bake is not in the file any more: choose one that is there"
+        ) from None
 
 
 def _names(scene: bpy.types.Scene, armature_object: bpy.types.Object) -> tuple[object, ...]:
@@ -219,6 +230,7 @@ def solve_steps(
     Raises:
         CCDRigError: as `bake`.
     """
+    require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
     with clamps.suspended():
         _, task, _ = _prepared(scene, armature_object, settings)

@@ -20,7 +20,7 @@ from ...solvers.stepping import Ended, advance
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.isolation import SharedScene, shared_scene
-from .bake import Shares, one_of_many
+from .bake import Shares, one_of_many, require_there
 from .progress import Progress, Steps, run
 from .report import BakeReport
 from .settings import BakeSettings
@@ -55,6 +55,7 @@ def bake_all_steps(
     back."""
     if not settings:
         raise RigError("No armature of the scene has enabled CCD constraints: add one in the CCD Rig panel")
+    require_there(scene, *settings)
     found: dict[bpy.types.Object, BakeReport] = {}
     with clamps.suspended(), ExitStack() as kept:
         ready: list[tuple[bpy.types.Object, Steps[BakeReport]]] = []
@@ -165,6 +166,7 @@ def _side_by_side(
     ready: list[tuple[bpy.types.Object, Steps[BakeReport]]] = []
     with shared_scene(scene) as shared:
         bakes = {}
+        names = {each: each.name for each in settings}
         for armature_object, own in settings.items():
             shares = Shares(shared)
             steps = kept.enter_context(closing(one_of_many(scene, armature_object, own, shares)))
@@ -174,7 +176,7 @@ def _side_by_side(
         while going:
             for armature_object in going[:]:
                 with _no_collection():
-                    item = _next(armature_object, bakes[armature_object][0])
+                    item = _next(names[armature_object], bakes[armature_object][0])
                 overall.take(armature_object, item)
                 if item.is_last or item.meets:
                     going.remove(armature_object)
@@ -239,13 +241,14 @@ def _no_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _next(armature_object: bpy.types.Object, steps: Steps[BakeReport]) -> Progress:
+def _next(name: str, steps: Steps[BakeReport]) -> Progress:
+    """The next item of a bake; what it refuses names the armature, which may be gone by then."""
     try:
         return next(steps)
     except CCDRigError as error:
-        if _is_named(armature_object.name, str(error)):
+        if _is_named(name, str(error)):
             raise
-        raise RigError(f"{armature_object.name}: {error}") from error
+        raise RigError(f"{name}: {error}") from error
 
 
 def _is_named(name: str, words: str) -> bool:

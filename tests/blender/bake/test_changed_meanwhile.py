@@ -91,3 +91,36 @@ def test_what_is_gone_has_no_names(bake, rig):
     assert names[1] == "Armature 'Rig'" and names[2] == tuple(f"bone_{i}" for i in range(4))
     bpy.data.objects.remove(rig)
     assert bake._names(bpy.context.scene, rig) == ("", "The armature")
+
+
+BEGINNINGS = {
+    "bake": lambda bake, bake_all, *what: bake.bake_steps(*what),
+    "bake of what was solved": lambda bake, bake_all, *what: bake.bake_solved_steps(*what, None),
+    "solve": lambda bake, bake_all, *what: bake.solve_steps(*what),
+    "all": lambda bake, bake_all, scene, rig, settings: bake_all.bake_all_steps(scene, {rig: settings}),
+}
+
+
+@pytest.mark.parametrize("what", BEGINNINGS)
+@pytest.mark.parametrize("change", ["armature removed", "another file", "scene removed"])
+def test_gone_before_the_first_item(ext, bake, errors, rig, what, change):
+    bake_all = ext.module("ccd_rig.blender.bake.bake_all")
+    scene = bpy.data.scenes.new("Other")
+    scene.collection.objects.link(rig)
+    steps = BEGINNINGS[what](bake, bake_all, scene, rig, bake.BakeSettings(1, 6))
+    if change == "scene removed":
+        bpy.data.scenes.remove(scene)
+    else:
+        CHANGES[change]()
+    with pytest.raises(errors.RigError, match="not in the file any more: choose one"):
+        next(steps)
+
+
+def test_an_armature_removed_while_several_are_baked(ext, bake, errors, rig):
+    bake_all = ext.module("ccd_rig.blender.bake.bake_all")
+    steps = bake_all.bake_all_steps(bpy.context.scene, {rig: bake.BakeSettings(1, 6)})
+    for _ in range(4):
+        next(steps)
+    CHANGES["armature removed"]()
+    with pytest.raises(errors.RigError, match="'Rig' was changed while it was baked"):
+        list(steps)

@@ -17,7 +17,7 @@ from ccd_rig.limits.shapes import Hinge
 from ccd_rig.settings import PRESET_FIELDS, PRESETS, Solver, SolverSettings, SolveStatus, Sweep
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.solve import solve
+from ccd_rig.solvers.solve import iterate, solve
 
 
 def test_two_goals_share_their_joints_by_weight():
@@ -125,3 +125,28 @@ def test_a_start_that_meets_its_goals_is_converged_though_the_search_leads_away(
     result = solve(skeleton, start, goals, chosen, reference=reference)
     assert result.errors[0].distance <= 1e-3
     assert result.status is SolveStatus.CONVERGED
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"skeleton": None}, "the skeleton must be a Skeleton, not None"),
+        ({"pose": 5}, "pose"),
+        ({"goals": 5}, "goals must be a sequence, not 5"),
+        ({"goals": (goal for goal in ())}, "goals must be a sequence, not <generator"),
+        ({"settings": 5}, "settings must be SolverSettings or None, not 5"),
+        ({"poses": 5}, "poses must be a sequence, not 5"),
+        ({"poses": [5]}, "pose"),
+        ({"reference": 5}, "pose"),
+    ],
+)
+def test_arguments_of_other_types_are_refused(changes, said):
+    skeleton = straight(2)
+    known = {
+        "skeleton": skeleton,
+        "pose": Pose.rest(skeleton),
+        "goals": [PositionGoal(skeleton.joints[-1].name, (1.0, 0.0, 0.0))],
+    }
+    for function in (solve, iterate):
+        with pytest.raises(InvalidInput, match=said):
+            list(function(**(known | changes)))

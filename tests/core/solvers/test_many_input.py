@@ -67,6 +67,20 @@ def test_poses_are_checked() -> None:
     refused(r"reference pose 2: rotation of joint 'shoulder' is not finite", reference=held)
 
 
+def test_arguments_of_other_types_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="the skeleton must be a Skeleton, not None"):
+        solve_many(None, [], [PositionGoal("elbow", (1.0, 1.0, 0.0))])
+    refused(r"the poses must be a sequence of Pose", poses=5)
+    refused(r"the poses must be a sequence of Pose", poses=(pose for pose in ()))
+    refused(r"goals must be a sequence, not 5", goals=5)
+    refused(r"goals must be a sequence, not <generator", goals=(goal for goal in ()))
+    refused(r"settings must be SolverSettings or None, not 5", settings=5)
+    refused(r"targets must be a sequence, not 5", targets=5)
+    refused(r"targets must be a sequence, not None", targets=None)
+    refused(r"targets must be a sequence, not <generator", targets=(point for point in ()))
+    refused(r"the reference poses must be a sequence of Pose", reference=5)
+
+
 def test_targets_are_checked() -> None:
     goals = [PositionGoal("elbow", (1, 1, 0)), OrientationGoal("elbow", Quaternion())]
     goals.append(DirectionGoal("elbow", (0, 1, 0), (0, 1, 0)))
