@@ -28,11 +28,12 @@ def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
     """After an evaluation: let the constraint follow a bone that was just made active, or the reverse."""
     context = bpy.context
     bone = context.active_pose_bone if context.mode == "POSE" else None
-    if bone is None or not bone.id_data.is_editable:
-        _last.clear()
+    rig = None if bone is None else bone.id_data
+    if rig is None or not rig.is_property_set("ccd_rig") or not len(rig.ccd_rig.constraints):
+        _last.clear()  # without constraints nothing follows
         return
-    chosen, rig = preferences(context), bone.id_data
-    if chosen is None or not chosen.follow_selection:
+    chosen = preferences(context)
+    if not rig.is_editable or chosen is None or not chosen.follow_selection:
         _last.clear()
         return
     before, now = _last[0] if _last else None, _seen(rig, bone)

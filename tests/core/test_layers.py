@@ -34,7 +34,7 @@ CORE = (
     ("solvers.retarget",),
 )
 BLENDER = (
-    ("whole_files", "languages", "classes"),
+    ("whole_files", "evaluations", "languages", "classes"),
     ("rig",),
     ("keys",),
     ("figures",),

@@ -38,6 +38,7 @@ def state_of(armature_object: bpy.types.Object) -> str:
     ]
     solver = values(group.solver, "ccd_rig.solver", moved)
     ids = armature_object.session_uid
+    _listen()
     if ids not in _movers:
         movers = mover_contents(armature_object, {bone.name for bone in chain_bones}, _keys_of)
         _movers[ids] = originals.fingerprint(*movers)
@@ -64,9 +65,23 @@ def _keys_of(thing: Any) -> list[Curves]:
             continue
         ids = action.session_uid, thing.session_uid
         if ids not in _known:
+            _listen()
             _known[ids] = read_curves(curves)
         found.append(_known[ids])
     return found
+
+
+def _listen() -> None:
+    """Listen to evaluations as long as something is known that they may change."""
+    handlers = bpy.app.handlers.depsgraph_update_post
+    if _forget_changed not in handlers:
+        handlers.append(_forget_changed)
+
+
+def _listen_no_more() -> None:
+    handlers = bpy.app.handlers.depsgraph_update_post
+    if _forget_changed in handlers:
+        handlers.remove(_forget_changed)
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
@@ -81,23 +96,29 @@ def _forget_changed(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def forget(*_arguments: object) -> None:
-    """Read all keys again when next asked: after undo, loading, or an edit that Blender has not seen yet."""
+    """Read all keys again when next asked: after undo, or an edit that Blender has not seen yet."""
     _known.clear()
     _movers.clear()
 
 
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def _forget_file(*_arguments: object) -> None:
+    """Another file is open, of which nothing is known."""
+    forget()
+    _listen_no_more()
+
+
 def register() -> None:
-    """Listen to what changes keys."""
-    bpy.app.handlers.depsgraph_update_post.append(_forget_changed)
-    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post, bpy.app.handlers.load_post):
+    """Listen to what changes keys, but for evaluations: see `_listen`."""
+    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
         handlers.append(forget)
+    bpy.app.handlers.load_post.append(_forget_file)
 
 
 def unregister() -> None:
     """Listen no more."""
-    bpy.app.handlers.depsgraph_update_post.remove(_forget_changed)
-    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post, bpy.app.handlers.load_post):
+    bpy.app.handlers.load_post.remove(_forget_file)
+    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
         handlers.remove(forget)
-    _known.clear()
-    _movers.clear()
+    _forget_file()
     fields.cache_clear()

@@ -13,6 +13,7 @@ from typing import Any
 
 import bpy
 
+from .. import evaluations
 from ..properties import live_switch
 from ..rig import clamps
 from ..scene.isolation import is_isolated
@@ -22,6 +23,7 @@ from .preview import Preview, update
 _previews: dict[int, Preview] = {}  # by session_uid
 _switched_off_by_save: list[int] = []
 _late: dict[str, str] = {}  # for `catch_up`: name of a scene -> name of its view layer
+_looked_at: set[int] = set()  # `session_uid` of armature objects that were looked at while none was live
 _catching_up: list[bpy.types.Scene] = []  # one at most: that is evaluated by `catch_up`
 
 
@@ -45,9 +47,6 @@ def switch(armature_object: bpy.types.Object, on: bool) -> None:
 def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Something was evaluated, or the frame has changed: show what follows from it."""
     if is_isolated(scene) or clamps.is_suspended() or depsgraph.mode == "RENDER":
-        return
-    _end_copies(depsgraph)
-    if not live_switch.switched_on:
         return
     shown = list(_shown(scene, depsgraph))
     if edits.is_rebuilt(depsgraph):
@@ -157,18 +156,28 @@ def _end(armature_object: bpy.types.Object) -> None:
         armature_object.ccd_rig.property_unset("live")
 
 
-def _end_copies(depsgraph: bpy.types.Depsgraph) -> None:
+def end_copies(
+    scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, armatures: Sequence[bpy.types.Object]
+) -> None:
     """Copies of live armatures, and those that come from other files, are not live."""
-    if not depsgraph.id_type_updated("ARMATURE"):  # as it is where there is a new object
-        return
-    for thing in _armatures([each.id.original for each in depsgraph.updates if _is_object(each.id)]):
-        is_other = thing.session_uid not in live_switch.switched_on and thing.is_editable
-        if is_other and (thing.ccd_rig.live or any(clamps.clamps_of(thing))):
+    on = live_switch.switched_on
+    for thing in armatures:
+        uid = thing.session_uid
+        if uid in on or uid in _looked_at or not thing.is_editable:
+            continue
+        if depsgraph.mode == "RENDER" or clamps.is_suspended() or is_isolated(scene):
+            return
+        if not on:
+            _looked_at.add(uid)
+        if (thing.is_property_set("ccd_rig") and thing.ccd_rig.live) or any(clamps.clamps_of(thing)):
             _end(thing)
 
 
-def _is_object(thing: bpy.types.ID) -> bool:
-    return isinstance(thing, bpy.types.Object)
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def end_copies_of_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    """A frame change may be the first evaluation of what came from another file."""
+    if armatures := evaluations.armatures_in(depsgraph):
+        end_copies(scene, depsgraph, armatures)
 
 
 def _armatures(objects: Any) -> Iterator[bpy.types.Object]:
@@ -180,7 +189,9 @@ def end_all(*_arguments: object) -> None:
     """Another file was opened: nothing in it is live."""
     _previews.clear()
     _late.clear()
+    _looked_at.clear()
     live_switch.switched_on.clear()
+    _listen_no_more()
     for thing in _armatures(bpy.data.objects):
         if thing.is_editable:
             _end(thing)
@@ -189,6 +200,7 @@ def end_all(*_arguments: object) -> None:
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def forget_all(*_arguments: object) -> None:
     """Undo or redo has replaced the objects."""
+    _looked_at.clear()
     for preview in _previews.values():
         preview.forget()
     for thing in _armatures(bpy.data.objects):
@@ -227,11 +239,29 @@ def after_render(*_arguments: object) -> None:
     forget_all()
 
 
+def _listen() -> None:
+    """Listen to evaluations: an armature was switched on. That lasts until another file is opened, as undo
+    and redo may switch it on again."""
+    _looked_at.clear()
+    for listeners in _evaluations():
+        if follow not in listeners:
+            listeners.append(follow)
+
+
+def _listen_no_more() -> None:
+    for listeners in _evaluations():
+        if follow in listeners:
+            listeners.remove(follow)
+
+
+def _evaluations() -> tuple[list[Any], list[Any]]:
+    return bpy.app.handlers.depsgraph_update_post, bpy.app.handlers.frame_change_post
+
+
 def _listeners() -> Sequence[tuple[list[Any], Any]]:
     handlers = bpy.app.handlers
     return (
-        (handlers.depsgraph_update_post, follow),
-        (handlers.frame_change_post, follow),
+        (handlers.frame_change_post, end_copies_of_frame),
         (handlers.undo_post, forget_all),
         (handlers.redo_post, forget_all),
         (handlers.load_post, end_all),
@@ -245,7 +275,9 @@ def _listeners() -> Sequence[tuple[list[Any], Any]]:
 
 
 def register() -> None:
-    """Listen to what Blender does."""
+    """Listen to what Blender does; to all evaluations only while an armature is live."""
+    evaluations.add(end_copies)
+    live_switch.begin.append(_listen)
     for listeners, listener in _listeners():
         listeners.append(listener)
 
@@ -254,6 +286,9 @@ def unregister() -> None:
     """Listen no more, and leave nothing behind."""
     for listeners, listener in _listeners():
         listeners.remove(listener)
+    _listen_no_more()
+    live_switch.begin.remove(_listen)
+    evaluations.remove(end_copies)
     if bpy.app.timers.is_registered(catch_up):
         bpy.app.timers.unregister(catch_up)
     # Blender hides the file while it enables an extension: one that fails then has made nothing live.

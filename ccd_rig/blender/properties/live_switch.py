@@ -7,6 +7,7 @@ on by themselves are live.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -17,12 +18,17 @@ from .solver_settings import OVERRIDE
 switched_on: set[int] = set()
 """`session_uid` of the armature objects that were switched on since the file was opened."""
 
+begin: list[Callable[[], None]] = []
+"""What is called when an armature object is switched on."""
+
 
 def on_switch(group: Any, _context: bpy.types.Context | None = None) -> None:
     """The switch was set: let Blender evaluate the object, so that the preview begins or ends."""
     armature_object = group.id_data
     if group.live:
         switched_on.add(armature_object.session_uid)
+        for listen in begin:
+            listen()
     armature_object.update_tag()
 
 

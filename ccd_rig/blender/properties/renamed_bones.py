@@ -8,11 +8,12 @@ That needs no message from Blender, and works in files, on undo and without a wi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import bpy
 
+from .. import evaluations
 from ..keys import channels
 from . import baked_action
 
@@ -22,6 +23,10 @@ OTHER_BONES = {"target_bone": "target", "pole_bone": "pole_target"}
 """Those that name bones of an object, and the property that names the object."""
 CALLERS = (*OWN_BONES, *OTHER_BONES, *OTHER_BONES.values())
 """Properties of a constraint that call `on_named`."""
+
+_looked_at: dict[int, tuple[int, list[str]]] = {}
+"""By `session_uid` of armature objects: how many bones there were when they were last looked at, and the
+names that bones were known by."""
 
 
 def on_named(row: Any, _context: bpy.types.Context | None = None) -> None:
@@ -38,6 +43,7 @@ def note(thing: bpy.types.Object | None, names: Iterable[str]) -> None:
         bone = thing.pose.bones.get(name)
         if bone is not None and bone.ccd_rig.known_as != name:
             bone.ccd_rig.known_as = name
+            _looked_at.pop(thing.session_uid, None)
 
 
 def follow(armature_object: bpy.types.Object) -> dict[str, str]:
@@ -55,7 +61,7 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
     for row, key in list(_rows_that_name(armature_object)):
         if (name := getattr(row, key)) in renamed:
             setattr(row, key, renamed[name])
-    for pose_bone in armature_object.pose.bones:
+    for pose_bone in _with_settings(armature_object):
         for offset in pose_bone.ccd_rig.coupled_offsets:
             offset.driver = renamed.get(offset.driver, offset.driver)
     for pose in armature_object.ccd_rig.poses:
@@ -68,20 +74,47 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
     return renamed
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
-def follow_all(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def follow_all(
+    _scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph, armatures: Sequence[bpy.types.Object]
+) -> None:
     """After an evaluation: armatures may have been edited, and bones renamed."""
-    if not depsgraph.id_type_updated("ARMATURE"):
-        return
-    for each in depsgraph.updates:
-        thing = each.id.original
-        if isinstance(thing, bpy.types.Object) and thing.type == "ARMATURE" and thing.pose is not None:
+    for thing in armatures:
+        if not _is_as_before(thing) and thing.pose is not None:
             follow(thing)
+            names = [bone.ccd_rig.known_as for bone in _with_settings(thing)]
+            _looked_at[thing.session_uid] = len(thing.pose.bones), [name for name in names if name]
+
+
+def _is_as_before(armature_object: bpy.types.Object) -> bool:
+    """Whether there are as many bones as before, and those with a known name still have it.
+
+    Where none had one, none has: `note` would have told.
+    """
+    seen = _looked_at.get(armature_object.session_uid)
+    if seen is None or not seen[1]:
+        return seen is not None
+    count, names = seen
+    bones = armature_object.pose.bones
+    return len(bones) == count and all(
+        (bone := bones.get(name)) is not None and bone.ccd_rig.known_as == name for name in names
+    )
+
+
+def _with_settings(armature_object: bpy.types.Object) -> Iterator[bpy.types.PoseBone]:
+    """The bones that hold settings: to read those of others would make them."""
+    return (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def forget(*_arguments: object) -> None:
+    """Undo or redo has changed names: look at all bones again."""
+    _looked_at.clear()
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def note_all(*_arguments: object) -> None:
     """A file was opened: bones that its constraints name remember that, if an older version stored it."""
+    _looked_at.clear()
     for thing in bpy.data.objects:
         if thing.type == "ARMATURE" and thing.is_editable:
             for row in thing.ccd_rig.constraints:
@@ -95,7 +128,7 @@ def _renamed(armature_object: bpy.types.Object) -> dict[str, str]:
     """
     bones = armature_object.pose.bones
     moved: dict[str, list[Any]] = {}
-    for bone in bones:
+    for bone in _with_settings(armature_object):
         known = bone.ccd_rig.known_as
         if known and known != bone.name:
             moved.setdefault(known, []).append(bone)
@@ -154,11 +187,16 @@ def _places(group: type[Any]) -> Iterator[tuple[dict[str, Any], str]]:
 
 def register() -> None:
     """Listen to evaluations and to files that are opened."""
-    bpy.app.handlers.depsgraph_update_post.append(follow_all)
+    evaluations.add(follow_all)
     bpy.app.handlers.load_post.append(note_all)
+    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
+        handlers.append(forget)
 
 
 def unregister() -> None:
     """Listen no more."""
+    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
+        handlers.remove(forget)
     bpy.app.handlers.load_post.remove(note_all)
-    bpy.app.handlers.depsgraph_update_post.remove(follow_all)
+    evaluations.remove(follow_all)
+    _looked_at.clear()

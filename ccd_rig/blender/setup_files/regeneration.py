@@ -12,9 +12,12 @@ deleted and generated once more gets it back by a button.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import bpy
 
 from ...errors import RigError
+from .. import evaluations
 from ..figures.rigify import is_generated
 from ..properties import renamed_bones
 from ..scene.isolation import is_isolated
@@ -23,19 +26,22 @@ from .group_values import Values, give_values, values_of
 from .setup_file import from_json, setup_of, to_json
 
 _noted: dict[int, dict[str, Values]] = {}  # by session_uid of rigs: settings of bones that may be replaced
+_edited: set[int] = set()  # `session_uid` of generated rigs that are in Edit Mode
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
-def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+def follow(
+    scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph, armatures: Sequence[bpy.types.Object]
+) -> None:
     """Note settings of bones as a generated rig goes into Edit Mode; give them to bones that replace them."""
-    if is_isolated(scene):
-        return
-    for update in depsgraph.updates:
-        thing = update.id.original
-        if isinstance(thing, bpy.types.Object) and thing.type == "ARMATURE" and is_generated(thing.data):
-            if thing.mode == "EDIT":
+    for thing in armatures:
+        uid = thing.session_uid
+        if thing.mode == "EDIT":
+            if uid not in _edited and is_generated(thing.data) and not is_isolated(scene):
+                _edited.add(uid)
                 _note(thing)
-            elif thing.session_uid in _noted:
+        elif (uid in _edited or uid in _noted) and not is_isolated(scene):
+            _edited.discard(uid)
+            if uid in _noted and is_generated(thing.data):
                 _give_back(thing)
 
 
@@ -115,18 +121,29 @@ def keep_all(*_arguments: object) -> None:
 def forget(*_arguments: object) -> None:
     """Another file is open: its objects have other numbers."""
     _noted.clear()
+    _edited.clear()
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def forget_modes(*_arguments: object) -> None:
+    """Undo or redo may have led out of Edit Mode, or into it, and changed settings."""
+    _edited.clear()
 
 
 def register() -> None:
     """Listen to evaluations, saving and opening."""
-    bpy.app.handlers.depsgraph_update_post.append(follow)
+    evaluations.add(follow)
     bpy.app.handlers.save_pre.append(keep_all)
     bpy.app.handlers.load_post.append(forget)
+    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
+        handlers.append(forget_modes)
 
 
 def unregister() -> None:
     """Listen no more."""
     forget()
-    bpy.app.handlers.depsgraph_update_post.remove(follow)
+    evaluations.remove(follow)
     bpy.app.handlers.save_pre.remove(keep_all)
     bpy.app.handlers.load_post.remove(forget)
+    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
+        handlers.remove(forget_modes)

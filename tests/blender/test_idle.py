@@ -1,0 +1,151 @@
+"""What the extension does where nothing concerns it: it listens to little, and makes nothing."""
+
+from __future__ import annotations
+
+import bpy
+import pytest
+import rigs
+from installed import PACKAGE
+from rigs import reach
+
+IDLE = {
+    "depsgraph_update_post": {"evaluations.tell", "active_row.follow"},
+    "depsgraph_update_pre": set(),
+    "frame_change_pre": set(),
+    "frame_change_post": {"handlers.end_copies_of_frame"},
+}
+"""What listens to evaluations where no rig is live and no report is shown."""
+
+
+def listening():
+    found = {}
+    for name in IDLE:
+        ours = [h for h in getattr(bpy.app.handlers, name) if h.__module__.startswith(PACKAGE)]
+        found[name] = {f"{h.__module__.rpartition('.')[2]}.{h.__name__}" for h in ours}
+        assert len(ours) == len(found[name])
+    return found
+
+
+@pytest.fixture
+def rig(ext):
+    made = rigs.chain(4)
+    reach(made, "bone_3", rigs.empty("Goal", (1.0, 0.5, 2.0)))
+    rigs.activate(made)
+    return made
+
+
+def generated():
+    metarig = rigs.metarig("basic_human")
+    rigs.activate(metarig)
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.pose.rigify_generate()
+    rig = metarig.data.rigify_target_rig
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rigs.activate(rig)
+    return rig
+
+
+def test_live_listens_from_the_first_rig_to_the_next_file(ext, rig):
+    assert listening() == IDLE
+    for _ in range(2):
+        bpy.ops.ccd_rig.live()
+        rigs.update()
+    assert listening()["depsgraph_update_post"] == IDLE["depsgraph_update_post"] | {"handlers.follow"}
+    assert listening()["frame_change_post"] == IDLE["frame_change_post"] | {"handlers.follow"}
+    bpy.ops.wm.read_homefile(use_empty=True)
+    assert listening() == IDLE
+
+
+def test_reports_listen_once_they_are_looked_at(ext, bake, rig):
+    staleness = ext.module("ccd_rig.blender.bake.staleness")
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
+    assert not staleness.is_stale(rig)
+    assert "staleness._forget_changed" in listening()["depsgraph_update_post"]
+    rig.ccd_rig.constraints[0].target.location.x += 0.5
+    rigs.update()
+    assert staleness.is_stale(rig)
+    bpy.ops.wm.read_homefile(use_empty=True)
+    assert listening() == IDLE
+
+
+def test_nothing_is_made_on_rigs_of_others(ext):
+    rig = generated()
+    for mode in ("EDIT", "POSE", "OBJECT"):
+        bpy.ops.object.mode_set(mode=mode)
+        rig.location.x += 0.1
+        rigs.update()
+    assert not any(bone.is_property_set("ccd_rig") for bone in rig.pose.bones)
+    assert listening() == IDLE
+
+
+def test_a_generated_rig_is_read_once_each_time_it_is_edited(ext, monkeypatch):
+    regeneration = ext.module("ccd_rig.blender.setup_files.regeneration")
+    rig = generated()
+    rig.pose.bones["torso"].ccd_rig.limit.kind = "CONE"
+    calls, note = [], regeneration._note
+    monkeypatch.setattr(regeneration, "_note", lambda thing: (calls.append(thing.name), note(thing)))
+    for times in (1, 2):
+        bpy.ops.object.mode_set(mode="EDIT")
+        for number in range(3):
+            rig.data.edit_bones[0].roll = 0.1 * number
+            rig.data.update_tag()
+            rigs.update()
+        assert calls == [rig.name] * times
+        bpy.ops.object.mode_set(mode="POSE")
+        rigs.update()
+    assert rig.pose.bones["torso"].ccd_rig.limit.kind == "CONE"
+
+
+def test_bones_are_looked_through_once(ext, rig, monkeypatch):
+    renamed_bones = ext.module("ccd_rig.blender.properties.renamed_bones")
+    rigs.update()
+    calls, follow = [], renamed_bones.follow
+    monkeypatch.setattr(renamed_bones, "follow", lambda thing: (calls.append(thing.name), follow(thing)))
+    bpy.ops.object.mode_set(mode="EDIT")
+    for number in range(3):
+        rig.data.edit_bones[0].roll = 0.1 * number
+        rig.data.update_tag()
+        rigs.update()
+    calls.clear()
+    rig.data.update_tag()
+    rigs.update()
+    assert calls == []
+    bpy.ops.object.mode_set(mode="POSE")
+    rig.data.bones["bone_3"].name = "hand"
+    rigs.update()
+    assert calls == ["Rig"]
+    assert rig.ccd_rig.constraints[0].tip == "hand"
+
+
+@pytest.mark.parametrize("way", ["append", "undo", "script"])
+def test_what_comes_later_is_not_missed(ext, rig, tmp_path, way):
+    """Rigs of ours that come after evaluations without any: their renamed bones are followed."""
+    if way == "append":
+        path = str(tmp_path / "rig.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rigs.link(bpy.data.cameras.new("Other"), "Other")
+        rigs.update()
+        with bpy.data.libraries.load(path, link=False) as (_, here):
+            here.objects = ["Rig"]
+        bpy.context.scene.collection.objects.link(bpy.data.objects["Rig"])
+    elif way == "undo":
+        bpy.ops.ed.undo_push(message="with")
+        rig.ccd_rig.constraints.clear()
+        for bone in rig.pose.bones:
+            bone.property_unset("ccd_rig")
+        rigs.update()
+        bpy.ops.ed.undo_push(message="without")
+        bpy.ops.ed.undo()
+    else:
+        rig.ccd_rig.constraints.clear()
+        for bone in rig.pose.bones:
+            bone.property_unset("ccd_rig")
+        rig.data.update_tag()
+        rigs.update()
+        rig.ccd_rig.constraints.add().tip = "bone_3"
+    rig = bpy.data.objects["Rig"]
+    rigs.update()
+    rig.data.bones["bone_3"].name = "hand"
+    rigs.update()
+    assert rig.ccd_rig.constraints[0].tip == "hand"
