@@ -8,7 +8,7 @@ References to objects do not outlive an undo: previews are kept by `session_uid`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import bpy
@@ -58,8 +58,13 @@ def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     is_edited = any(_preview(each).set_up is not known for each, known in zip(shown, before, strict=True))
     if changed and (is_edited or len(shown) > 1) and not _catching_up:
         _late[scene.name] = depsgraph.view_layer.name
-        if not bpy.app.timers.is_registered(catch_up):
-            bpy.app.timers.register(catch_up, first_interval=0.0)
+        _soon(catch_up)
+
+
+def _soon(function: Callable[[], None]) -> None:
+    """Let a timer call a function. Without a window none runs, and one that is left crashes the exit."""
+    if not bpy.app.background and not bpy.app.timers.is_registered(function):
+        bpy.app.timers.register(function, first_interval=0.0)
 
 
 def catch_up() -> None:
@@ -152,7 +157,7 @@ def _end(armature_object: bpy.types.Object) -> None:
     uid = armature_object.session_uid
     _previews.pop(uid, None)
     clamps.remove(armature_object)
-    if armature_object.ccd_rig.is_property_set("live"):
+    if armature_object.is_property_set("ccd_rig") and armature_object.ccd_rig.is_property_set("live"):
         armature_object.ccd_rig.property_unset("live")
 
 
@@ -194,6 +199,14 @@ def end_all(*_arguments: object) -> None:
     _listen_no_more()
     for thing in _armatures(bpy.data.objects):
         if thing.is_editable:
+            _end(thing)
+
+
+def end_left() -> None:
+    """A timer, once after the extension was enabled: undo may have brought back what was live before it was
+    disabled."""
+    for thing in _armatures(bpy.data.objects):
+        if thing.is_editable and thing.session_uid not in live_switch.switched_on:
             _end(thing)
 
 
@@ -280,6 +293,7 @@ def register() -> None:
     live_switch.begin.append(_listen)
     for listeners, listener in _listeners():
         listeners.append(listener)
+    _soon(end_left)  # Blender hides the file while it enables an extension
 
 
 def unregister() -> None:
@@ -289,8 +303,10 @@ def unregister() -> None:
     _listen_no_more()
     live_switch.begin.remove(_listen)
     evaluations.remove(end_copies)
-    if bpy.app.timers.is_registered(catch_up):
-        bpy.app.timers.unregister(catch_up)
+    for timer in (catch_up, end_left):
+        if bpy.app.timers.is_registered(timer):
+            bpy.app.timers.unregister(timer)
+    live_switch.switched_on.clear()
     # Blender hides the file while it enables an extension: one that fails then has made nothing live.
     for thing in _armatures(getattr(bpy.data, "objects", ())):
         if thing.is_editable:

@@ -166,7 +166,7 @@ def _clamps_of(sample: FrameSample, solved: SolvedFrame) -> dict[clamps.Place, c
 
 def _places(armature_object: bpy.types.Object) -> list[clamps.Place]:
     """All clamps of an armature."""
-    return [(bone.name, each.name) for bone, each in clamps.clamps_of(armature_object)]
+    return [(bone.name, clamps.kind_of(each)) for bone, each in clamps.clamps_of(armature_object)]
 
 
 def _is_same(sample: FrameSample, other: FrameSample) -> bool:

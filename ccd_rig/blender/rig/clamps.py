@@ -5,6 +5,9 @@ A clamp is a Limit Rotation or Limit Location in the bone's own axes whose lower
 It stands first in the stack, so that the rig's own constraints act on top, as they do on keys. Clamps never
 get into a file. While they are muted nothing may make new ones.
 
+A clamp is known by all that it is, its name among them: a constraint of the user's may have the same name,
+and Blender then gives the clamp a number.
+
 A transform by the pointer keeps references to the constraints of the bones that it moves. What is not needed
 meanwhile therefore loses its influence; only the end of a preview removes clamps.
 """
@@ -19,12 +22,16 @@ import bpy
 from mathutils import Quaternion
 
 ROTATION, LOCATION = "CCD Rig Live", "CCD Rig Live Location"
-"""Names of the constraints."""
-NAMES = (ROTATION, LOCATION)
+"""Names of the constraints; the second begins as the first does."""
+TYPES = {"LIMIT_ROTATION": ROTATION, "LIMIT_LOCATION": LOCATION}
+SWITCHES = {
+    ROTATION: tuple(f"use_limit_{axis}" for axis in "xyz"),
+    LOCATION: tuple(f"use_{end}_{axis}" for end in ("min", "max") for axis in "xyz"),
+}
 BOUNDS = tuple((f"min_{axis}", f"max_{axis}") for axis in "xyz")
 
 Place = tuple[str, str]
-"""A clamp: name of its bone, and one of `NAMES`."""
+"""A clamp: name of its bone, and `ROTATION` or `LOCATION`."""
 Values = tuple[float, ...]
 """What a clamp holds on X, Y and Z, single precision."""
 
@@ -33,17 +40,30 @@ _suspensions: list[object] = []  # one entry for each block of `suspended` that 
 
 def user_constraints(pose_bone: Any) -> Iterator[Any]:
     """The constraints of a bone that are not clamps."""
-    return (each for each in pose_bone.constraints if each.name not in NAMES)
+    return (each for each in pose_bone.constraints if not kind_of(each))
 
 
 def clamps_of(armature_object: Any) -> Iterator[tuple[Any, Any]]:
     """All clamps of an armature, each with its pose bone."""
     for pose_bone in armature_object.pose.bones:
-        constraints = pose_bone.constraints
-        if len(constraints):
-            for name in NAMES:
-                if (constraint := constraints.get(name)) is not None:
-                    yield pose_bone, constraint
+        for constraint in pose_bone.constraints:
+            if kind_of(constraint):
+                yield pose_bone, constraint
+
+
+def kind_of(constraint: Any) -> str:
+    """`ROTATION` or `LOCATION` for a clamp; empty for another constraint."""
+    if not constraint.name.startswith(ROTATION):
+        return ""
+    name = TYPES.get(constraint.type, "")
+    is_clamp = (
+        name
+        and constraint.name.startswith(name)
+        and constraint.owner_space == "LOCAL"
+        and all(getattr(constraint, switch) for switch in SWITCHES[name])
+        and all(getattr(constraint, lower) == getattr(constraint, upper) for lower, upper in BOUNDS)
+    )
+    return name if is_clamp else ""
 
 
 def rotation_clamp(rotation: Quaternion) -> Values:
@@ -67,7 +87,7 @@ def show(armature_object: Any, wanted: Mapping[Place, Values], before: Iterable[
         changed |= _clamp(pose_bones[bone], name, values)
     for bone, name in before:
         if (bone, name) not in wanted and bone in pose_bones:
-            constraint = pose_bones[bone].constraints.get(name)
+            constraint = _there(pose_bones[bone], name)
             if constraint is not None and constraint.influence != 0.0:
                 constraint.influence, changed = 0.0, True
     return changed
@@ -106,9 +126,14 @@ def is_suspended() -> bool:
     return bool(_suspensions)
 
 
+def _there(pose_bone: Any, name: str) -> Any:
+    """A bone's clamp, if it has one."""
+    return next((each for each in pose_bone.constraints if kind_of(each) == name), None)
+
+
 def _clamp(pose_bone: Any, name: str, values: Values) -> bool:
     """Let a bone's clamp hold values; whether they are new."""
-    constraint, changed = pose_bone.constraints.get(name), False
+    constraint, changed = _there(pose_bone, name), False
     if constraint is None:
         constraint, changed = _new(pose_bone, name), True
     elif constraint.influence != 1.0:
@@ -128,10 +153,7 @@ def _new(pose_bone: Any, name: str) -> Any:
     constraint.use_transform_limit = False
     if name == ROTATION:
         constraint.euler_order = "XYZ"
-        switches = [f"use_limit_{axis}" for axis in "xyz"]
-    else:
-        switches = [f"use_{end}_{axis}" for end in ("min", "max") for axis in "xyz"]
-    for switch in switches:
+    for switch in SWITCHES[name]:
         setattr(constraint, switch, True)
     pose_bone.constraints.move(len(pose_bone.constraints) - 1, 0)
     return constraint

@@ -127,3 +127,79 @@ def test_disabling_the_extension_ends_it(ext, rig, live):
     bpy.ops.preferences.addon_disable(module=ext.package)
     assert not any(len(bone.constraints) for bone in rig.pose.bones)
     bpy.ops.preferences.addon_enable(module=ext.package)
+
+
+def stored(rig):
+    return [constraint.name for bone in rig.pose.bones for constraint in bone.constraints]
+
+
+@pytest.fixture
+def undone_while_disabled(ext, rig, live):
+    """A rig that was live; undo has brought that back while the extension was disabled. It is enabled now."""
+    bpy.ops.ed.undo_push(message="before")
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    bpy.ops.ed.undo_push(message="live")
+    bpy.data.objects["Target bone_3"].location = (0.0, 1.0, 2.0)
+    rigs.update()
+    bpy.ops.ed.undo_push(message="moved")
+    bpy.ops.preferences.addon_disable(module=ext.package)
+    bpy.ops.ed.undo()
+    rigs.update()
+    rig = bpy.data.objects["Rig"]
+    assert stored(rig) == ["CCD Rig Live"] * 4
+    bpy.ops.preferences.addon_enable(module=ext.package)
+    return rig
+
+
+def test_enabling_takes_away_what_undo_brought_back(undone_while_disabled, live):
+    rig = undone_while_disabled
+    assert bpy.app.timers.is_registered(live.end_left) is not bpy.app.background
+    live.end_left()
+    rigs.update()
+    assert stored(rig) == []
+    assert not rig.ccd_rig.live
+    assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
+    rigs.update()
+    assert off(rig) < REACHED
+
+
+def test_an_evaluation_takes_it_away_where_no_timer_runs(undone_while_disabled):
+    undone_while_disabled.data.update_tag()
+    rigs.update()
+    assert stored(undone_while_disabled) == []
+
+
+def test_a_file_that_is_saved_then_has_nothing_of_it(undone_while_disabled, tmp_path):
+    path = str(tmp_path / "rig.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
+    bpy.ops.wm.open_mainfile(filepath=path)
+    assert stored(bpy.data.objects["Rig"]) == []
+
+
+def test_constraints_of_the_same_name_stay(rig, live, clamps, tmp_path):
+    """Those of other types, and a limit that leaves room."""
+    copy = rig.pose.bones["bone_0"].constraints.new("COPY_ROTATION")
+    limit = rig.pose.bones["bone_1"].constraints.new("LIMIT_ROTATION")
+    limit.owner_space, limit.max_x = "LOCAL", 3.0
+    limit.use_limit_x = limit.use_limit_y = limit.use_limit_z = True
+    limit.min_x, limit.min_y, limit.max_y, limit.min_z, limit.max_z = -3.0, -3.0, 3.0, -3.0, 3.0
+    for each in (copy, limit):
+        each.name = clamps.ROTATION
+    path = str(tmp_path / "rig.blend")
+    for _ in range(2):
+        bpy.ops.ccd_rig.live()
+        rigs.update()
+        assert off(rig) < REACHED
+        assert len(stored(rig)) == 6
+        bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
+        rigs.update()
+        assert len(stored(rig)) == 6
+        bpy.ops.ccd_rig.live()
+        rigs.update()
+        assert stored(rig) == [clamps.ROTATION] * 2
+        assert list(clamps.clamps_of(rig)) == []
+    bpy.ops.wm.open_mainfile(filepath=path)
+    bones = bpy.data.objects["Rig"].pose.bones
+    assert [each.type for bone in bones for each in bone.constraints] == ["COPY_ROTATION", "LIMIT_ROTATION"]
