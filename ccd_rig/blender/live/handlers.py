@@ -8,17 +8,18 @@ References to objects do not outlive an undo: previews are kept by `session_uid`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import bpy
+from mathutils import Matrix
 
 from .. import evaluations
 from ..properties import live_switch
 from ..rig import clamps
 from ..scene.isolation import is_isolated
 from . import edits
-from .preview import Preview, update
+from .preview import Preview, bones_ahead, update
 
 _previews: dict[int, Preview] = {}  # by session_uid
 _switched_off_by_save: list[int] = []
@@ -116,15 +117,44 @@ def _preview(armature_object: bpy.types.Object) -> Preview:
 
 
 def _follow_all(armature_objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> bool:
-    """Bring previews up to date; whether clamps have changed."""
+    """Bring previews up to date; whether clamps have changed.
+
+    Those that others follow come first. Their bones are then taken for where their clamps will show them.
+    """
     changed = False
-    for armature_object in armature_objects:
+    looked_at = {each: _looked_at_by(each) for each in armature_objects}
+    ahead: dict[tuple[bpy.types.Object, str], Matrix] = {}
+    for armature_object in _leaders_first(looked_at):
         preview = _preview(armature_object)
         notes = preview.notes()
-        changed |= update(armature_object, depsgraph, preview)
+        if update(armature_object, depsgraph, preview, ahead):
+            changed = True
+            names = {bone for seen in looked_at.values() for thing, bone in seen if thing == armature_object}
+            ahead |= bones_ahead(armature_object, depsgraph, preview, names)
         if preview.notes() != notes:
             _redraw()
     return changed
+
+
+def _looked_at_by(armature_object: bpy.types.Object) -> set[tuple[bpy.types.Object, str]]:
+    """Objects that targets and poles of an armature are, each with the name of the bone that is meant."""
+    rows = armature_object.ccd_rig.constraints
+    ends = [(row.target, row.target_bone) for row in rows] + [
+        (row.pole_target, row.pole_bone) for row in rows
+    ]
+    return {(thing, bone) for thing, bone in ends if thing is not None}
+
+
+def _leaders_first(
+    looked_at: Mapping[bpy.types.Object, set[tuple[bpy.types.Object, str]]],
+) -> Iterator[bpy.types.Object]:
+    """Armature objects, each after those that it looks at; in a circle as they come."""
+    left = list(looked_at)
+    while left:
+        free = (each for each in left if not any(o != each and o in left for o, _ in looked_at[each]))
+        armature_object = next(free, left[0])
+        left.remove(armature_object)
+        yield armature_object
 
 
 def _may_show(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None) -> bool:

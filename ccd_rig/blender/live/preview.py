@@ -7,20 +7,23 @@ bake of that frame do, while things move as at rest.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
 from ...errors import CCDRigError, RigError
+from ...skeleton.kinematics import forward_kinematics
 from ..bake import single_frame
 from ..bake.single_frame import SolvedFrame
 from ..checks import setup
 from ..properties.constraint_values import Kind
 from ..rig import clamps
 from ..scene.evaluation import FrameSample, Present
+from ..scene.targets import NOTHING_AHEAD, Ahead
 from ..solve.solving import FrameSolveSettings
 from . import edits
 
@@ -95,30 +98,65 @@ class Preview:
         return ()
 
 
-def update(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, preview: Preview) -> bool:
+def bones_ahead(
+    armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, preview: Preview, names: Iterable[str]
+) -> dict[tuple[bpy.types.Object, str], Matrix]:
+    """World matrices of bones as the clamps show them from the next evaluation on.
+
+    Constraints of the user's that act on top are not in them.
+
+    Args:
+        armature_object: the original object.
+        depsgraph: what was evaluated before the clamps were changed.
+        preview: what is known of the armature.
+        names: of bones; those that no chain holds are left out.
+    """
+    sample, solved = preview.sample, preview.solved
+    wanted = set(names)
+    if sample is None or solved is None or wanted.isdisjoint(sample.reading.bones):
+        return {}
+    transforms = forward_kinematics(sample.reading.skeleton, solved.pose)
+    evaluated = armature_object.evaluated_get(depsgraph).pose.bones
+    return {
+        (armature_object, name): sample.matrix_world
+        @ Matrix.LocRotScale(at.translation, at.rotation, evaluated[name].matrix.to_scale())
+        for name, at in zip(sample.reading.bones, transforms, strict=True)
+        if name in wanted
+    }
+
+
+def update(
+    armature_object: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    preview: Preview,
+    ahead: Ahead = NOTHING_AHEAD,
+) -> bool:
     """Bring the shown pose up to date.
 
     Args:
         armature_object: the original object, in Pose Position and not in Edit Mode.
         depsgraph: evaluated, and of the user's scene.
         preview: what is known of the armature; it is brought up to date too.
+        ahead: bones of others whose clamps have changed since.
 
     Returns:
         Whether clamps have changed.
     """
     try:
         try:
-            return _update(armature_object, depsgraph, preview)
+            return _update(armature_object, depsgraph, preview, ahead)
         except ReferenceError:  # an object that we hold was deleted
             preview.forget()
-            return _update(armature_object, depsgraph, preview)
+            return _update(armature_object, depsgraph, preview, ahead)
     except CCDRigError as error:
         preview.sample = preview.solved = None
         preview.failure, preview.shown = str(error), ()
         return clamps.show(armature_object, {}, _places(armature_object))
 
 
-def _update(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, preview: Preview) -> bool:
+def _update(
+    armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, preview: Preview, ahead: Ahead
+) -> bool:
     if preview.set_up is not None and not preview.set_up.is_current():
         preview.forget()
     if preview.set_up is None:
@@ -128,7 +166,7 @@ def _update(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, p
         preview.shown = _places(armature_object)
     set_up = preview.set_up
     _refuse_hidden(set_up, depsgraph)
-    sample = set_up.present.sample(depsgraph)
+    sample = set_up.present.sample(depsgraph, ahead=ahead)
     if preview.sample is not None and _is_same(sample, preview.sample):
         return False
     solved, wanted = None, dict[clamps.Place, clamps.Values]()

@@ -31,7 +31,16 @@ from .evaluated_rig import (
     world_matrix,
 )
 from .isolation import SharedScene, isolated_scene, set_frame, shared_scene
-from .targets import ObjectRef, TargetSample, TargetSource, objects_of, sample_target, target_sources
+from .targets import (
+    NOTHING_AHEAD,
+    Ahead,
+    ObjectRef,
+    TargetSample,
+    TargetSource,
+    objects_of,
+    sample_target,
+    target_sources,
+)
 
 NOWHERE: Mapping[bpy.types.Object, bpy.types.Depsgraph] = MappingProxyType({})
 
@@ -195,8 +204,14 @@ class Present(NamedTuple):
         self,
         depsgraph: bpy.types.Depsgraph,
         elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
+        ahead: Ahead = NOTHING_AHEAD,
     ) -> FrameSample:
-        """The present state, with edits that have no keys yet; `elsewhere` evaluates targets that are hidden.
+        """The present state, with edits that have no keys yet.
+
+        Args:
+            depsgraph: an evaluated one.
+            elsewhere: those that evaluate targets that are hidden.
+            ahead: bones that stand elsewhere than the depsgraphs say.
 
         Raises:
             RigError: as the function of `frames`.
@@ -211,7 +226,12 @@ class Present(NamedTuple):
 
         targets = tuple(
             sample_target(
-                evaluated, to_armature, source, (graph_of(source.target), graph_of(source.pole)), frame
+                evaluated,
+                to_armature,
+                source,
+                (graph_of(source.target), graph_of(source.pole)),
+                frame,
+                ahead,
             )
             for source in self.sources
         )

@@ -7,7 +7,8 @@ All is in armature space unless it says otherwise.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import bpy
@@ -73,6 +74,10 @@ def orthonormal(axes: Any) -> Quaternion | None:
     return columns.transposed().to_quaternion().normalized()
 
 
+Ahead = Mapping[tuple[bpy.types.Object, str], Matrix]
+"""World matrices that bones of armature objects are about to have: no evaluation shows them yet."""
+NOTHING_AHEAD: Ahead = MappingProxyType({})
+
 FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 
 
@@ -124,6 +129,7 @@ def sample_target(
     source: TargetSource,
     graphs: tuple[bpy.types.Depsgraph, bpy.types.Depsgraph],
     frame: float,
+    ahead: Ahead = NOTHING_AHEAD,
 ) -> TargetSample:
     """Where a constraint's targets are, in armature space.
 
@@ -132,11 +138,13 @@ def sample_target(
         to_armature: from world space to armature space.
         source: the constraint with its objects, original.
         graphs: those that evaluate the target and the pole.
+        frame: for messages.
+        ahead: bones that stand elsewhere than the graphs say.
     """
     constraint, offset, target, pole = source
     if target is None:  # a bone that is planted where it is
         return TargetSample(Vector())
-    frame_of = _frame(evaluated, to_armature, target, graphs[0])
+    frame_of = _frame(evaluated, to_armature, target, graphs[0], ahead)
     point = frame_of @ offset
     x, y, z = point
     if not (abs(x) < FAR and abs(y) < FAR and abs(z) < FAR):  # what is not a number in the frame is so here
@@ -161,7 +169,7 @@ def sample_target(
                 f"{frame:g}, so it has no rotation: give it another scale"
             )
     if pole is not None:
-        bend = _frame(evaluated, to_armature, pole, graphs[1]).to_translation()
+        bend = _frame(evaluated, to_armature, pole, graphs[1], ahead).to_translation()
         if not all(map(math.isfinite, bend)):
             raise RigError(
                 f"Constraint '{constraint.name}': pole target '{pole.thing.name}' has a place that is not a "
@@ -171,9 +179,15 @@ def sample_target(
 
 
 def _frame(
-    evaluated: bpy.types.Object, to_armature: Matrix, ref: ObjectRef, depsgraph: bpy.types.Depsgraph
+    evaluated: bpy.types.Object,
+    to_armature: Matrix,
+    ref: ObjectRef,
+    depsgraph: bpy.types.Depsgraph,
+    ahead: Ahead,
 ) -> Any:
     """Of an object or one of its bones, in armature space."""
+    if (matrix_ahead := ahead.get((ref.thing, ref.bone))) is not None:
+        return to_armature @ matrix_ahead
     # The armature's own bones are where they should be already, which saves the way through the world.
     seen = evaluated if ref.is_armature else ref.thing.evaluated_get(depsgraph)
     matrix: Any = Matrix.Identity(4) if ref.is_armature else to_armature @ seen.matrix_world

@@ -335,3 +335,39 @@ def test_rows_that_go_or_change_places_count_at_the_next_frame(rig, live, edit):
     live.preview_of(rig).forget()
     rig.update_tag()
     assert apart(shown, matrices(rig)) < 0.01
+
+
+def test_a_rig_that_follows_a_live_bone_is_up_to_date_in_playback(rig, live):
+    """At each frame and each step of a drag, without another evaluation; also against the order of names."""
+    bpy.ops.object.mode_set(mode="OBJECT")
+    made = [rig]
+    for name in ("Another", "Zero"):
+        other = rigs.chain(4, name=name)
+        other.location.x = made[-1].location.x + 1.0
+        row = rigs.reach(other, "bone_3", made[-1])
+        row.target_bone = "bone_3"
+        made.append(other)
+    target = bpy.data.objects["Target bone_3"]
+    for frame in (1, 12):
+        target.location = 1.5 - 0.1 * frame, 0.5, 2.0 + 0.1 * frame
+        target.keyframe_insert("location", frame=frame)
+    for each in made:
+        each.ccd_rig.live = True
+    rigs.update()
+    live.catch_up()
+
+    def gaps():
+        graph = bpy.context.evaluated_depsgraph_get()
+        evaluated = [each.evaluated_get(graph) for each in made]
+        tails = [each.matrix_world @ each.pose.bones["bone_3"].tail for each in evaluated]
+        heads = [each.matrix_world @ each.pose.bones["bone_3"].head for each in evaluated]
+        return [(tail - head).length for head, tail in zip(heads[:-1], tails[1:], strict=True)]
+
+    for frame in range(2, 13):
+        bpy.context.scene.frame_set(frame)
+        assert max(gaps()) < REACHED
+    target.animation_data_clear()
+    for number in range(6):
+        target.location.x = 0.1 * number
+        rigs.update()
+        assert max(gaps()) < REACHED
