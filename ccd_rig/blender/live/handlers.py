@@ -127,6 +127,7 @@ def _follow_all(armature_objects: Sequence[bpy.types.Object], depsgraph: bpy.typ
     for armature_object in _leaders_first(looked_at):
         preview = _preview(armature_object)
         notes = preview.notes()
+        preview.partner = _partner(looked_at, armature_object)
         if update(armature_object, depsgraph, preview, ahead):
             changed = True
             names = {bone for seen in looked_at.values() for thing, bone in seen if thing == armature_object}
@@ -137,12 +138,34 @@ def _follow_all(armature_objects: Sequence[bpy.types.Object], depsgraph: bpy.typ
 
 
 def _looked_at_by(armature_object: bpy.types.Object) -> set[tuple[bpy.types.Object, str]]:
-    """Objects that targets and poles of an armature are, each with the name of the bone that is meant."""
+    """Bones that are targets or poles of an armature: each the object and its bone's name."""
     rows = armature_object.ccd_rig.constraints
     ends = [(row.target, row.target_bone) for row in rows] + [
         (row.pole_target, row.pole_bone) for row in rows
     ]
-    return {(thing, bone) for thing, bone in ends if thing is not None}
+    return {(thing, bone) for thing, bone in ends if thing is not None and bone}
+
+
+def _partner(
+    looked_at: Mapping[bpy.types.Object, set[tuple[bpy.types.Object, str]]], armature_object: bpy.types.Object
+) -> str:
+    """Name of another armature object in a circle of those that look at one another; empty if in none."""
+    beyond = _beyond(looked_at, armature_object)
+    others = (each for each in looked_at if each != armature_object and each in beyond)
+    return next((each.name for each in others if armature_object in _beyond(looked_at, each)), "")
+
+
+def _beyond(
+    looked_at: Mapping[bpy.types.Object, set[tuple[bpy.types.Object, str]]], armature_object: bpy.types.Object
+) -> set[bpy.types.Object]:
+    """All that an armature object looks at, by way of others too."""
+    beyond, left = set[bpy.types.Object](), [armature_object]
+    while left:
+        for thing, _ in looked_at.get(left.pop(), ()):
+            if thing not in beyond:
+                beyond.add(thing)
+                left.append(thing)
+    return beyond
 
 
 def _leaders_first(

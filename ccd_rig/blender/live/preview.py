@@ -70,6 +70,7 @@ class Preview:
         solved: what is shown; None where nothing is, or no constraint has influence.
         shown: the clamps that have influence.
         failure: why nothing is shown, in words; empty where something is.
+        partner: name of another live armature that it follows and that follows it; empty if there is none.
     """
 
     set_up: SetUp | None = None
@@ -77,6 +78,7 @@ class Preview:
     solved: SolvedFrame | None = field(default=None, repr=False)
     shown: Collection[clamps.Place] = ()
     failure: str = ""
+    partner: str = ""
 
     def forget(self) -> None:
         """Read everything anew at the next update."""
@@ -93,6 +95,10 @@ class Preview:
         """What the user should know about what is shown, a sentence each."""
         if self.failure:
             return (self.failure,)
+        if self.partner:
+            return (
+                f"'{self.partner}' is live and follows this armature too: switch Live off for one of them",
+            )
         if self.set_up is not None and self.set_up.plants():
             return ("Planted bones are held where this frame has them; a bake holds them over frames",)
         return ()

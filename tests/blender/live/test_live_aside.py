@@ -156,3 +156,20 @@ def test_what_cannot_be_solved_is_refused(rig, live):
     assert not rig.ccd_rig.live
     rig.ccd_rig.constraints[0].enabled = False
     assert not bpy.ops.ccd_rig.live.poll()
+
+
+def test_rigs_that_follow_each_other_say_so(rig, live):
+    bpy.ops.object.mode_set(mode="OBJECT")
+    others = [rigs.chain(4, name=name) for name in ("Second", "Third")]
+    for follower, leader in ((others[0], others[1]), (others[1], others[0])):
+        rigs.reach(follower, "bone_3", leader).target_bone = "bone_2"
+    for each in (rig, *others):
+        each.ccd_rig.live = True
+    rigs.update()
+    assert live.preview_of(rig).notes() == ()
+    assert live.preview_of(others[0]).notes()[0].startswith("'Third' is live and follows this armature too")
+    assert live.preview_of(others[1]).notes()[0].startswith("'Second' is live and follows this armature too")
+    live.switch(others[1], False)
+    others[0].update_tag()
+    rigs.update()
+    assert live.preview_of(others[0]).notes() == ()
