@@ -12,7 +12,7 @@ from typing import Any
 import bpy
 
 from .. import whole_files
-from ..farm import messages, records
+from ..farm import messages, records, results
 from ..farm.records import Record
 from ..keys import file_version
 from ..whole_files import WriteError
@@ -56,7 +56,7 @@ def open_for(name: str, folder: Path, path: Path, others: Sequence[Path] = ()) -
         UsageError: one of them, or a library of the file, would be overwritten; or as `open_blend`.
         WriteError: the folder cannot be made, or nothing can be written there.
     """
-    result = folder / f"{name}.blend"
+    result = folder / results.names(name).blend
     _require_free(result, (path, *others))
     messages.status(f"{name}: opening")
     scene = open_blend(path)
@@ -82,7 +82,7 @@ def make_folder(folder: Path) -> None:
 
 def is_done(folder: Path, path: Path, made_with: str) -> bool:
     """Whether the result of a file is there already, from the same and with the same; says so."""
-    record = records.load(_record_path(folder, path.stem))
+    record = records.load(folder / results.names(path.stem).record)
     if record is None or not record.is_whole(folder) or not record.is_current(path, made_with):
         return False
     say_done(f"{path.stem}: done before, and nothing has changed")
@@ -100,12 +100,12 @@ def save_result(folder: Path, name: str, write_report: Callable[[Path], None], r
         write_report: writes it to a path.
         record: without outputs.
     """
-    blend, report = folder / f"{name}.blend", folder / f"{name}.json"
+    blend, report, record_path = (folder / each for each in results.names(name))
     blend_files.save_as(blend)
     write_report(report)
     while True:
         whole = replace(record, outputs={path.name: records.sha256(path) for path in (blend, report)})
-        whole.save(_record_path(folder, name))
+        whole.save(record_path)
         if whole.is_whole(folder):
             return
 
@@ -114,7 +114,3 @@ def say_done(words: str) -> None:
     """Say that a task is through."""
     messages.progress(100.0)
     messages.status(words)
-
-
-def _record_path(folder: Path, name: str) -> Path:
-    return folder / f"{name}.record.json"

@@ -7,6 +7,7 @@ Specification: https://github.com/OpenJobDescription/openjd-specifications/wiki/
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -15,6 +16,7 @@ from typing import Any
 
 from ...errors import RigError
 from ..whole_files import WriteError, replacing
+from . import results
 
 SETTINGS, TEMPLATE = "settings.json", "template.json"
 BAKED = "baked"
@@ -126,10 +128,7 @@ def write(job: Job, folder: Path) -> None:
 
 def require_possible(job: Job) -> None:
     """Raise RigError if the specification does not allow a job."""
-    seen: dict[str, Path] = {}
-    for path in job.paths:
-        if (other := seen.setdefault(path.stem.casefold(), path)) != path or job.paths.count(path) > 1:
-            raise RigError(f"{other} and {path} would be written to the same file: put them into two jobs")
+    _require_apart(job.paths)
     values = [value for step in job.steps for values in step.values.values() for value in values]
     for path in dict.fromkeys(value for value in values if isinstance(value, Path)):
         if "{{" in str(path) or len(str(path)) > LONGEST or not str(path).isprintable():
@@ -142,6 +141,20 @@ def require_possible(job: Job) -> None:
             f"{count} tasks are more than the {MOST_TASKS} that a step may have: use a larger "
             "--chunk, or several jobs"
         )
+
+
+def _require_apart(paths: Sequence[Path]) -> None:
+    """Raise RigError if results of two files would be one file, where letters' case says nothing too."""
+    written: dict[str, int] = {}
+    for k, path in enumerate(paths):
+        for name in results.names(path.stem):
+            folded = unicodedata.normalize("NFC", name).casefold()
+            other = written.setdefault(folded, k)
+            if other != k:
+                raise RigError(
+                    f"results of {paths[other]} and {path} would be written to the same file, {name}: "
+                    "rename one, or put them into two jobs"
+                )
 
 
 def template(job: Job) -> dict[str, Any]:

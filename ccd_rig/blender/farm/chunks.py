@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import math
 import zipfile
@@ -14,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ... import json_text
 from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
@@ -23,6 +26,7 @@ from ..whole_files import replacing
 from .records import Record
 from .spans import Span
 
+DIGEST_SIZE = hashlib.sha256().digest_size
 SAME = math.radians(0.01)
 """Radians up to which chunks agree: so near are the frames of two ranges that are reached and led one way."""
 SAME_SLIDE = 1e-3
@@ -78,15 +82,25 @@ class Chunk:
             "smoothed": self.smoothed,
         }
         text = np.frombuffer(json.dumps(words).encode(), np.uint8)
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, words=text, frames=self.frames, rotations=self.rotations, slides=self.slides)
+        archive = io.BytesIO()
+        np.savez(archive, words=text, frames=self.frames, rotations=self.rotations, slides=self.slides)
+        content = archive.getvalue()
+        with replacing(path) as temporary:
+            temporary.write_bytes(content + _digest(content))
 
 
 def load(path: Path) -> Chunk | None:
-    """A chunk; None if there is no such file, or none that this version has written whole."""
+    """A chunk; None if there is no such file, none that this version has written, or a damaged one."""
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            words = json.loads(arrays["words"].tobytes())
+        written = path.read_bytes()
+    except OSError:
+        return None
+    content, digest = written[:-DIGEST_SIZE], written[-DIGEST_SIZE:]
+    if digest != _digest(content):  # before it is read: damage can stand anywhere in an archive
+        return None
+    try:
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            words = json_text.parse(arrays["words"].tobytes().decode())
             frames, rotations, slides = (arrays[name] for name in ("frames", "rotations", "slides"))
         return Chunk(
             Record(**{**words["record"], "rows": tuple(words["record"]["rows"])}),
@@ -101,8 +115,13 @@ def load(path: Path) -> Chunk | None:
                 for groups in words["smoothed"]
             ),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):
+    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile):  # another version's
         return None
+
+
+def _digest(content: bytes) -> bytes:
+    """What stands at a file's end, after the archive."""
+    return hashlib.sha256(content).digest()
 
 
 class Seam(NamedTuple):

@@ -35,6 +35,34 @@ def test_a_join_says_which_chunk_it_lacks_and_writes_nothing(cli, tmp_path, capf
     assert [path.name for path in job.baked.iterdir()] == ["chunks"]
 
 
+def damaged(whole, step):
+    """What a file may have become: nothing, its beginning, or with one byte changed."""
+    yield b""
+    for place in range(0, len(whole), step):
+        yield whole[:place]
+        for change in (0x01, 0x80, 0xFF):
+            yield whole[:place] + bytes((whole[place] ^ change,)) + whole[place + 1 :]
+
+
+def test_damaged_chunks_are_solved_again(ext, cli, tmp_path, capfd):
+    chunks = ext.module("ccd_rig.blender.farm.chunks")
+    file = wander(tmp_path / "long.blend", LONG)
+    job = Job(cli, tmp_path / "job", file, words=("--chunk", "200"))
+    assert [job.bake(file, 1), job.bake(file, 2)] == [0, 0]
+    chunk = job.baked / "chunks/long.201-400.npz"
+    whole = chunk.read_bytes()
+    assert chunks.load(chunk) is not None
+    for content in (*damaged(whole, 199), *damaged(whole[-1500:], 7)):
+        chunk.write_bytes(content)
+        assert chunks.load(chunk) is None
+    chunk.write_bytes(b"")
+    capfd.readouterr()
+    assert job.join(file) == 1
+    assert "frames 201 to 400 are missing" in capfd.readouterr().out
+    assert [job.bake(file, 2), job.join(file), job.table()] == [0, 0, 0]
+    assert chunk.read_bytes()[-32:] == whole[-32:]
+
+
 def test_chunks_that_disagree_are_not_joined(ext, cli, tmp_path, capfd):
     np, chunks = pytest.importorskip("numpy"), ext.module("ccd_rig.blender.farm.chunks")
     file = wander(tmp_path / "long.blend", LONG)
@@ -108,6 +136,7 @@ def test_files_that_make_no_job(cli, tmp_path, monkeypatch, capfd):
     file = wander(tmp_path / "shot.blend", SHORT)
     (tmp_path / "other").mkdir()
     twin = wander(tmp_path / "other/Shot.blend", SHORT)
+    record = wander(tmp_path / "SHOT.record.blend", SHORT)
     odd = wander(tmp_path / "a{{b.blend", SHORT)
     bare = tmp_path / "bare.blend"
     bpy.ops.wm.read_homefile(use_empty=True)
@@ -117,6 +146,9 @@ def test_files_that_make_no_job(cli, tmp_path, monkeypatch, capfd):
     for files, code, words in (
         ([tmp_path / "gone.blend"], 2, "there is no file "),
         ([file, twin], 1, "would be written to the same file"),
+        ([file, file], 1, "would be written to the same file"),
+        ([file, record], 1, "would be written to the same file, SHOT.record.json"),
+        ([record, file], 1, "would be written to the same file, shot.record.json"),
         ([odd], 1, "a job cannot name this path"),
         ([bare], 1, "no armature in the file's active scene has enabled CCD constraints"),
         ([text], 2, "cannot open "),
