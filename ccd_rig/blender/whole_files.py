@@ -104,8 +104,15 @@ def is_same(one: Path, other: Path) -> bool:
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a file in UTF-8; raises RigError, which names the file, if it cannot be read or is none."""
+    """The text of a file or pipe in UTF-8.
+
+    Raises:
+        RigError: it cannot be read, is a device, which may have no end, or holds no text; names the file.
+    """
     try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise RigError(f"cannot read {path}: it is a device, not a file")
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise RigError(f"cannot read {path}: {error.strerror}") from error

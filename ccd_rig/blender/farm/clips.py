@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from ... import json_text
 from ...errors import RigError
 from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import SPACES, EffectorSpace, RetargetSettings
@@ -94,8 +95,8 @@ def is_one(path: Path) -> bool:
         RigError: the file cannot be read.
     """
     try:
-        content = json.loads(read_text(path))
-    except ValueError:
+        content = json_text.parse(read_text(path))
+    except json_text.NotJson:
         return False
     return isinstance(content, dict) and content.get("format") == FORMAT
 

@@ -14,11 +14,13 @@ from typing import Any
 
 import bpy
 
+from ... import json_text
+from ...errors import RigError
 from ..keys import file_version
-from ..whole_files import replacing
+from ..whole_files import read_text, replacing
 from .spans import Span
 
-FORMAT, VERSION = "ccd_rig.farm_record", 1
+FORMAT, VERSION = "ccd_rig.farm_record", 2
 BLOCK = 1 << 20
 CODE = Path(__file__).resolve().parents[2]
 """Folder of the package."""
@@ -54,20 +56,26 @@ class Record:
 
     def save(self, path: Path) -> None:
         """Write it as JSON; raises WriteError."""
-        content = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        content = {"format": FORMAT, "version": VERSION, "sha256": self._digest(), **asdict(self)}
         with replacing(path) as temporary:
             temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
+    def _digest(self) -> str:
+        """Hash of what it says, which a record that was damaged or edited does not have."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
 
 def load(path: Path) -> Record | None:
-    """A record; None if there is none that this version can read: the work is then done again."""
+    """A record; None if there is none that this version has written: the work is then done again."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_text.parse(read_text(path))
         if (content.pop("format"), content.pop("version")) != (FORMAT, VERSION):
             return None
-        return Record(**{**content, "rows": tuple(content["rows"])})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        digest = content.pop("sha256")
+        record = Record(**{**content, "rows": tuple(content["rows"])})
+    except (RigError, json_text.NotJson, KeyError, TypeError, AttributeError):
         return None
+    return record if record._digest() == digest else None
 
 
 def made_with(content: Mapping[str, Any], span: Span | None = None) -> str:
@@ -110,7 +118,7 @@ def sha256(path: Path) -> str:
 
 def _hash_if_there(path: Path) -> str:
     try:
-        return sha256(path)
+        return sha256(path) if path.is_file() else ""  # what a device holds may have no end
     except OSError:
         return ""
 

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ... import json_text
 from ...errors import InvalidInput, RigError
 from ..whole_files import read_text
 
@@ -27,7 +27,7 @@ def read_settings(path: Path, kind: tuple[str, int], made_of: Callable[[dict[str
     """
     wrong = f"{path} is no settings file of this version of CCD Rig: write the bundle anew"
     try:
-        content = json.loads(read_text(path))
+        content = json_text.parse(read_text(path))
         if (content["format"], content["version"]) != kind:
             raise RigError(wrong)
         return made_of(content)

@@ -17,10 +17,12 @@ from pathlib import Path
 
 import bpy
 
+from ... import json_text
 from ...errors import InvalidInput, RigError
 from ...motion.retargeting.figure_map import FigureMap, Limb
 from ..figures.role import Figure, Part, Role, Side
 from ..figures.roles import figure_of
+from ..whole_files import read_text
 
 LEGS = (
     (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE),
@@ -112,9 +114,9 @@ def read_map(path: Path) -> dict[str, str]:
         RigError: it cannot be read, or does not hold {"bones": {"target": "source"}}.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RigError(f"cannot read the map {path}: {error}") from error
+        content = json_text.parse(read_text(path))
+    except (RigError, json_text.NotJson) as error:
+        raise RigError(f"cannot read the map {path}: {error}") from None
     bones = content.get("bones") if isinstance(content, dict) else None
     if not isinstance(bones, dict) or not all(isinstance(value, str) for value in bones.values()):
         raise RigError(f'the map {path} must hold {{"bones": {{"target bone": "source bone"}}}}')

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import re
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +15,9 @@ from typing import Any
 import addon_utils
 import bpy
 
+from ... import json_text
 from ...errors import RigError
+from ..whole_files import read_text
 from .retarget import RetargetChoice, Retargeted, retarget_motion
 
 IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
@@ -52,9 +53,9 @@ def parts(clip: Path) -> list[Path]:
     if clip.suffix.lower() != ".gltf":
         return []
     try:
-        content = json.loads(clip.read_text(encoding="utf-8"))
+        content = json_text.parse(read_text(clip))
         named = [each.get("uri") for name in ("buffers", "images") for each in content.get(name, ())]
-    except (OSError, ValueError, AttributeError, TypeError):  # its importer says what is wrong
+    except (RigError, json_text.NotJson, AttributeError, TypeError):  # its importer says what is wrong
         return []
     texts = [str(each) for each in named if each and not str(each).startswith("data:")]
     paths = [clip.parent / urllib.parse.unquote(each) for each in texts]

@@ -140,6 +140,9 @@ def test_jobs_at_once_come_to_the_same(cli, channels, hero, tmp_path, capfd):
 
 
 def test_words_that_make_no_job(cli, hero, tmp_path, capfd):
+    deep, twice = tmp_path / "deep.json", tmp_path / "twice.json"
+    deep.write_text('{"bones":' * 100_000)
+    twice.write_text('{"bones": {"head": "Head", "head": ""}}')
     clip, other = tmp_path / "clips/walk.blend", tmp_path / "walk.bvh"
     other.write_text("HIERARCHY")
     bare = tmp_path / "bare.blend"
@@ -156,6 +159,9 @@ def test_words_that_make_no_job(cli, hero, tmp_path, capfd):
         (bare, [clip], (), 1, "must have one armature, or name one: it has none"),
         (tmp_path / "gone.blend", [clip], (), 2, "there is no file"),
         (hero, [clip], ("--map", str(tmp_path / "gone.json")), 1, "cannot read the map"),
+        (hero, [clip], ("--map", "/dev/zero"), 1, "it is a device, not a file"),
+        (hero, [clip], ("--map", str(deep)), 1, "it nests too deep"),
+        (hero, [clip], ("--map", str(twice)), 1, 'the field "head" stands twice'),
     ):
         job = job_of(cli, tmp_path, target, *clips, words=words)
         assert (job.code, said in capfd.readouterr().err) == (code, True), said
@@ -188,5 +194,6 @@ def test_files_that_a_gltf_file_names_belong_to_it(ext, tmp_path):
     path.write_text(json.dumps({"buffers": named}))
     (tmp_path / "a b.bin").write_bytes(b"0")
     assert clips.parts(path) == [tmp_path / "a b.bin"]
-    path.write_text("no JSON")
-    assert clips.parts(path) == []
+    for text in ("no JSON", "[" * 100_000):
+        path.write_text(text)
+        assert clips.parts(path) == []

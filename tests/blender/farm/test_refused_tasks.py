@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import signal
+from pathlib import Path
 
 import bpy
 import pytest
@@ -61,6 +63,52 @@ def test_damaged_chunks_are_solved_again(ext, cli, tmp_path, capfd):
     assert "frames 201 to 400 are missing" in capfd.readouterr().out
     assert [job.bake(file, 2), job.join(file), job.table()] == [0, 0, 0]
     assert chunk.read_bytes()[-32:] == whole[-32:]
+
+
+def test_damaged_records_are_made_anew(ext, cli, tmp_path, capfd):
+    records = ext.module("ccd_rig.blender.farm.records")
+    file = wander(tmp_path / "shot.blend", SHORT)
+    job = Job(cli, tmp_path / "job", file)
+    assert job.bake(file) == 0
+    path = job.baked / "shot.record.json"
+    whole = path.read_bytes()
+    content = json.loads(whole)
+    assert records.load(path) is not None
+    for changed in (
+        {"inputs": []},
+        {"outputs": []},
+        {"rows": 1},
+        {"rows": [[]]},
+        {"rows": [{"shot": "shot"}]},
+        {"sha256": 1},
+        {"inputs": {"/dev/zero": "0" * 64}},
+    ):
+        path.write_text(json.dumps({**content, **changed}))
+        assert records.load(path) is None
+    for text in (*damaged(whole.rstrip(), 31), b"[" * 100_000, b"[]", b"null", whole.replace(b"1", b"NaN")):
+        path.write_bytes(text)
+        assert records.load(path) is None
+    capfd.readouterr()
+    assert job.table() == 1
+    assert "no result of shot" in capfd.readouterr().out
+    assert [job.bake(file), job.table()] == [0, 0]
+
+
+def test_what_has_no_end_is_not_read(ext):
+    records = ext.module("ccd_rig.blender.farm.records")
+    path = Path("/dev/zero")
+    assert records.load(path) is None
+    assert not records.Record("", {"zero": "0" * 64}).is_current(path, "")
+    assert not records.Record("", {}, {"zero": "0" * 64}).is_whole(path.parent)
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"format": NaN}', '{"format": 1, "format": 1}', "[]"])
+def test_settings_that_are_no_json(cli, tmp_path, capfd, text):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    job = Job(cli, tmp_path / "job", file)
+    (job.folder / "settings.json").write_text(text)
+    assert [job.bake(file), job.table()] == [1, 1]
+    assert capfd.readouterr().out.count("openjd_fail: ") == 2
 
 
 def test_chunks_that_disagree_are_not_joined(ext, cli, tmp_path, capfd):
