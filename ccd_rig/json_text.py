@@ -1,4 +1,4 @@
-"""JSON that comes from outside, read strictly."""
+"""JSON that comes from outside, read strictly, and text from outside, shown in messages."""
 
 from __future__ import annotations
 
@@ -39,6 +39,14 @@ def parse(text: str) -> Any:
 def shown(text: str) -> str:
     """A text for a message: the beginning of a long one."""
     return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def printable(text: str) -> str:
+    """A text as one line: what has no glyph (line breaks, escape sequences) as its number, such as \\x1b."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode()
+        for letter in text
+    )
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

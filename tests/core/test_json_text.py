@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ccd_rig.json_text import LONGEST, NotJson, parse, shown
+from ccd_rig.json_text import LONGEST, NotJson, parse, printable, shown
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,17 @@ def test_what_is_json() -> None:
 def test_the_beginning_of_a_long_text_is_shown() -> None:
     assert shown("n" * LONGEST) == "n" * LONGEST
     assert shown("n" * 100_000) == "n" * LONGEST + "..."
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("Hand.L ü 手 𝄞", "Hand.L ü 手 𝄞"),
+        ("a\nb\tc", r"a\nb\tc"),
+        ("\x1b[31mred\x9b2J", r"\x1b[31mred\x9b2J"),
+        ("one\u2028two\u202ethree", r"one\u2028two\u202ethree"),
+        ("\udcff", r"\udcff"),
+    ],
+)
+def test_text_without_glyphs_is_shown_by_number(text: str, line: str) -> None:
+    assert printable(text) == line

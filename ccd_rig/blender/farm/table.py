@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RigError
+from ...json_text import printable
 from ..bake.report import BakeReport, write
 from ..retarget.report import warnings
 from ..retarget.retarget import Retargeted
@@ -56,6 +57,9 @@ def row_of(shot: Shot, report: BakeReport, seams: Sequence[Seam] = ()) -> dict[s
         "seconds": round(report.seconds, 2),
     }
 
+
+FORMULA = ("=", "+", "-", "@")
+"""What a formula starts with in spreadsheets."""
 
 CLIP_COLUMNS = (
     "clip",
@@ -124,15 +128,23 @@ def write_table(results: Mapping[str, str], columns: Sequence[str], folder: Path
     sheet = io.StringIO()
     writer = csv.DictWriter(sheet, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
     text = _text(rows, columns)
     write(sheet.getvalue(), folder / "table.csv")
     write(text, folder / "table.txt")
     return text
 
 
+def _cell(value: Any) -> Any:
+    """A value as spreadsheets take it for what it is: text that starts like a formula gets a quote before."""
+    if not isinstance(value, str):
+        return value
+    text = printable(value)
+    return f"'{text}" if text.lstrip().startswith(FORMULA) else text
+
+
 def _text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    lines = [tuple(columns), *(tuple(str(row[name]) for name in columns) for row in rows)]
+    lines = [tuple(columns), *(tuple(printable(str(row[name])) for name in columns) for row in rows)]
     widths = [max(len(line[k]) for line in lines) for k in range(len(columns))]
     texts = ("  ".join(word.ljust(width) for word, width in zip(line, widths, strict=True)) for line in lines)
     return "".join(f"{text.rstrip()}\n" for text in texts)

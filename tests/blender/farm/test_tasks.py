@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import signal
@@ -108,6 +109,22 @@ def test_the_table_has_a_row_per_armature(cli, tmp_path):
         [name, "Rig", "1", "30", "30", "30"] for name in ("a", "b")
     ]
     assert len((job.baked / "table.txt").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@A1", " =1"])
+def test_names_are_no_formulas_and_keep_to_their_lines(cli, tmp_path, name):
+    file = wander(tmp_path / f"{name}.blend", SHORT)
+    bpy.data.objects["Rig"].name = "=Rig\n\x1b[31m"
+    bpy.ops.wm.save_mainfile()
+    job = Job(cli, tmp_path / "job", file)
+    job.run_all()
+    with (job.baked / "table.csv").open(newline="") as sheet:
+        [row] = csv.DictReader(sheet)
+    assert (row["shot"], row["armature"]) == (f"'{name}", r"'=Rig\n\x1b[31m")
+    assert row["first"] == "1"
+    columns, line = (job.baked / "table.txt").read_text().splitlines()
+    assert columns.startswith("shot")
+    assert r"=Rig\n\x1b[31m  " in line
 
 
 def test_a_job_of_an_earlier_version_is_read(ext, cli, tmp_path):
