@@ -1,6 +1,12 @@
 """Quaternion Cyclic Coordinate Descent: the public names of the solver. Nothing here needs bpy."""
 
 import importlib
+import sys
+
+from . import interrupts
+
+if interrupts.is_program(sys.argv[0] if sys.argv else "", sys.orig_argv):
+    interrupts.end_at_interrupt()  # before anything that takes time is loaded
 
 try:
     import mathutils  # noqa: F401

@@ -6,16 +6,16 @@ import os
 import subprocess
 import sys
 
+import pytest
 from installed import ROOT
 
 TIMEOUT = 120  # [s]
+SIGNAL = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nfor _ in range(1000): pass\n"
 
 
-def test_interrupted_while_modules_are_loaded(tmp_path):
-    """By a module that is loaded on the way: its place says when."""
-    (tmp_path / "argparse.py").write_text(
-        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nfor _ in range(1000): pass\n"
-    )
+def interrupted_in(tmp_path, name, code):
+    """A bake whose process is sent a signal in a module that is loaded on the way, and what is there then."""
+    (tmp_path / f"{name}.py").write_text(code)
     output = tmp_path / "out.blend"
     done = subprocess.run(
         [sys.executable, "-m", "ccd_rig", "bake", str(tmp_path / "shot.blend"), "--output", str(output)],
@@ -29,3 +29,19 @@ def test_interrupted_while_modules_are_loaded(tmp_path):
     assert done.returncode == 130
     assert done.stderr.splitlines() == ["ccd_rig: error: interrupted, nothing is written"]
     assert not output.exists()
+
+
+def test_interrupted_while_modules_are_loaded(tmp_path):
+    """By a module that is loaded on the way: its place says when."""
+    interrupted_in(tmp_path, "argparse", SIGNAL)
+
+
+@pytest.mark.parametrize("name", ["mathutils", "bpy"])
+@pytest.mark.parametrize("code", ["{SIGNAL}", "try:\n{indented}except KeyboardInterrupt: pass\n"])
+def test_interrupted_while_blender_is_loaded(tmp_path, name, code):
+    """It is loaded before the command is, and may swallow what is raised in its imports."""
+    indented = "".join(f"    {line}\n" for line in SIGNAL.splitlines())
+    text = code.format(SIGNAL=SIGNAL, indented=indented)
+    if name == "bpy":  # mathutils comes with it
+        text = f"import sys, types\n{text}"
+    interrupted_in(tmp_path, name, text)

@@ -7,8 +7,9 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import NoReturn
+
+from ...interrupts import end_at_interrupt
 
 
 def start(register: Callable[[], None], unregister: Callable[[], None]) -> NoReturn:
@@ -26,9 +27,7 @@ def start(register: Callable[[], None], unregister: Callable[[], None]) -> NoRet
 
 
 def _run(register: Callable[[], None], unregister: Callable[[], None]) -> int:
-    # Until the command itself listens: nothing can have been written yet, and an import cannot be left half
-    # done.
-    signal.signal(signal.SIGINT, _interrupted)
+    end_at_interrupt()  # until the command itself listens
     try:
         import bpy  # noqa: F401  (first of all: it makes mathutils importable)
     except ImportError as error:
@@ -42,10 +41,5 @@ def _run(register: Callable[[], None], unregister: Callable[[], None]) -> int:
     try:
         return command_line.main(sys.argv[1:])
     finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what there was to do is done, and has been said
         unregister()
-
-
-def _interrupted(_signal: int, _frame: FrameType | None) -> NoReturn:
-    """Ctrl-C while modules are loaded."""
-    print("ccd_rig: error: interrupted, nothing is written", file=sys.stderr, flush=True)
-    os._exit(130)
