@@ -9,9 +9,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from types import FrameType
-from typing import NoReturn
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # to load them takes time, in which nobody listens
+    from collections.abc import Sequence
+    from types import FrameType
+    from typing import NoReturn
 
 INTERRUPTED = 130
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 import bpy
 
 from ...errors import InvalidInput
+from ...json_text import printable
 from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Start
 from ..keys.obstacles import Destination
@@ -126,7 +127,7 @@ class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(Exit.USAGE, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        self.exit(Exit.USAGE, f"{self.prog}: error: {printable(message)} (see {self.prog} --help)\n")
 
 
 def _parser() -> argparse.ArgumentParser:

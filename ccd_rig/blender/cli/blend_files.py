@@ -15,6 +15,7 @@ from .exits import UsageError
 
 LONGEST_PATH = 1023
 """Bytes of a path that Blender keeps."""
+_NO_TEXT = "its path is not in UTF-8, and Blender takes no other"
 _TOO_LONG = f"its path is longer than the {LONGEST_PATH} bytes that Blender keeps"
 
 
@@ -37,6 +38,7 @@ def open_file(path: Path, trust: bool) -> str | None:
         raise UsageError(f"cannot open {path}: {os.strerror(errno.ELOOP)}") from error
     if not place.is_file():
         raise UsageError(f"cannot open {path}: it is not a file")
+    require_text(place)
     if _is_too_long(place):
         raise UsageError(f"cannot open {path}: {_TOO_LONG}")
     scripts = {"use_scripts": True} if trust else {}
@@ -45,6 +47,12 @@ def open_file(path: Path, trust: bool) -> str | None:
     except RuntimeError as error:  # how Blender's operators report; the first line says why
         raise UsageError(f"cannot open {path}: {_first_line(error)}{_newer(error)}") from error
     return bpy.app.autoexec_fail_message if bpy.app.autoexec_fail else None
+
+
+def require_text(path: Path) -> None:
+    """Raise UsageError if Blender cannot take a path."""
+    if not _is_text(path):
+        raise UsageError(f"cannot open {path}: {_NO_TEXT}")
 
 
 def require_same_or_older(file: str) -> None:
@@ -79,6 +87,8 @@ def save_as(path: Path) -> None:
         WriteError: the folder cannot be written, or the disk is full.
     """
     with whole_files.replacing(path) as temporary:
+        if not _is_text(temporary):
+            raise whole_files.WriteError(f"cannot write {path}: {_NO_TEXT}")
         if _is_too_long(temporary):
             raise whole_files.WriteError(f"cannot write {path}: {_TOO_LONG}")
         temporary.unlink()  # Blender would keep the empty file as a backup
@@ -97,6 +107,15 @@ def save_as(path: Path) -> None:
             raise whole_files.WriteError(
                 f"cannot write {path}: is the disk full? Only a part of it was saved"
             )
+
+
+def _is_text(path: Path) -> bool:
+    """Whether a path is in UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:  # Python's stand-ins for bytes of another encoding
+        return False
+    return True
 
 
 def _is_too_long(path: Path) -> bool:

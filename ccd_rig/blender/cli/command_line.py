@@ -23,6 +23,7 @@ from ..checks import setup
 from . import arguments, blend_files, farm_arguments, farm_commands, places, retarget_command
 from .arguments import COMMAND
 from .exits import Exit, UsageError
+from .terminal import complain, say
 
 SLOW = 1.0  # [s] a bake that takes longer shows its progress
 REDRAW = 0.1  # [s] from one progress line to the next on a terminal
@@ -157,12 +158,12 @@ def _tell(result: report.BakeReport, quiet: bool) -> None:
     if result.unsolved_count():
         _warn(f"{result.armature}: {result.summary()}")
     elif not quiet:
-        print(f"{result.armature}: {result.summary()}", flush=True)
+        say(f"{result.armature}: {result.summary()}")
     if not quiet:
         for each in result.smoothed:
             if each.is_seen:
-                print(f"{result.armature}: {each.words()}", flush=True)
-        print(f"{result.armature}: {_times(result)}", flush=True)
+                say(f"{result.armature}: {each.words()}")
+        say(f"{result.armature}: {_times(result)}")
 
 
 def _check(options: argparse.Namespace) -> Exit:
@@ -174,9 +175,9 @@ def _check(options: argparse.Namespace) -> Exit:
     for armature_object in armatures:
         problems = setup.problems(armature_object, scene, tuple(options.constraint))
         for problem in problems:
-            print(f"{problem.severity}: {armature_object.name}: {problem.message}", flush=True)
+            say(f"{problem.severity}: {armature_object.name}: {problem.message}")
         if not problems and not options.quiet:
-            print(f"{armature_object.name}: no problems", flush=True)
+            say(f"{armature_object.name}: no problems")
         errors += sum(problem.severity == "ERROR" for problem in problems)
     return Exit.PROBLEMS if errors else Exit.DONE
 
@@ -249,9 +250,9 @@ def _progress_line(quiet: bool) -> Iterator[Callable[[Progress], None]]:
 
 
 def _warn(words: str) -> None:
-    print(f"{COMMAND}: warning: {words}", file=sys.stderr, flush=True)
+    complain(f"{COMMAND}: warning: {words}")
 
 
 def _fail(words: str, code: Exit) -> Exit:
-    print(f"{COMMAND}: error: {words}", file=sys.stderr, flush=True)
+    complain(f"{COMMAND}: error: {words}")
     return code

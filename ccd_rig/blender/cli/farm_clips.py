@@ -20,6 +20,7 @@ from ..farm.records import Record
 from ..retarget import clips, report
 from . import arguments, farm_arguments, farm_files, retarget_command
 from .exits import Exit, UsageError
+from .terminal import say
 
 
 def clips_job(options: argparse.Namespace, check: Callable[[], None], how: tuple[str, bool]) -> bundle.Job:
@@ -82,7 +83,7 @@ def carry_over(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
     record = Record(made_with, inputs, rows=(row,))
     farm_files.save_result(folder, name, lambda path: write(text, path), record)
     for words in report.warnings(done):
-        print(f"{name}: {words}", flush=True)
+        say(f"{name}: {words}")
     farm_files.say_done(f"{name}: {report.lines(done)[0]}")
     return Exit.DONE
 

@@ -24,6 +24,7 @@ from ..farm.spans import Span
 from . import arguments, farm_arguments, farm_clips, farm_files, local_jobs, retarget_command
 from .arguments import COMMAND
 from .exits import Exit, UsageError
+from .terminal import say
 
 Check = Callable[[], None]
 """Raises KeyboardInterrupt if the command is to end."""
@@ -59,11 +60,11 @@ def _farm(options: argparse.Namespace, check: Check) -> Exit:
     bundle.write(written, options.output)
     if not options.quiet:
         counts = ", ".join(f"{step.name} {step.count}" for step in written.all_steps())
-        print(f"{COMMAND}: wrote {options.output / bundle.TEMPLATE}; tasks: {counts}", flush=True)
+        say(f"{COMMAND}: wrote {options.output / bundle.TEMPLATE}; tasks: {counts}")
     if options.jobs:
         local_jobs.run(written, options.output, options.jobs)
         if not options.quiet:
-            print((options.output / bundle.BAKED / "table.txt").read_text(encoding="utf-8"), flush=True)
+            say((options.output / bundle.BAKED / "table.txt").read_text(encoding="utf-8"))
     return Exit.DONE
 
 
@@ -86,7 +87,7 @@ def _shots_job(options: argparse.Namespace, check: Check, how: tuple[str, bool])
         except CCDRigError as error:
             raise RigError(f"{file}: {error}") from error
         if reason and not options.quiet:
-            print(f"{shot.name}: one task for the whole shot: {reason}", flush=True)
+            say(f"{shot.name}: one task for the whole shot: {reason}")
         shots.append(shot)
         paths.append(file.resolve())
         assets += records.linked_files()
@@ -178,7 +179,7 @@ def _table(options: argparse.Namespace, _check: Check) -> Exit:
     else:
         results = {shot.name: records.made_with(shot.content()) for shot in job.read(options.settings)}
         text = table.write_table(results, table.COLUMNS, options.output)
-    print(text, end="", flush=True)
+    say(text.rstrip("\n"))
     farm_files.say_done("wrote table.csv and table.txt")
     return Exit.DONE
 
@@ -205,9 +206,9 @@ def _save_shot(
     record = Record(records.made_with(shot.content()), inputs, rows=rows)
     farm_files.save_result(folder, shot.name, write_report, record)
     for each in reports:
-        print(f"{each.armature}: {each.summary()}", flush=True)
+        say(f"{each.armature}: {each.summary()}")
         for fault in each.check.mismatches() if each.check is not None else ():
-            print(f"{each.armature}: {fault}", flush=True)
+            say(f"{each.armature}: {fault}")
     farm_files.say_done(f"{shot.name}: {'; '.join(each.summary() for each in reports)}")
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from ..whole_files import WriteError
 from . import blend_files
 from .arguments import COMMAND
 from .exits import UsageError
+from .terminal import complain
 
 
 def open_blend(path: Path) -> bpy.types.Scene:
@@ -31,7 +31,7 @@ def open_blend(path: Path) -> bpy.types.Scene:
     skipped = blend_files.open_file(path, False)
     if skipped is not None:
         words = f"{path}: {skipped} was not run: scripts of files never are in farm jobs"
-        print(f"{COMMAND}: warning: {words}", file=sys.stderr, flush=True)
+        complain(f"{COMMAND}: warning: {words}")
     if versions := file_version.newer_than_blender():
         saved, here = versions
         raise UsageError(

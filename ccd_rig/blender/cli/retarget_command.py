@@ -20,6 +20,7 @@ from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference, RestIsNoPose
 from . import blend_files, places
 from .exits import Exit, UsageError
+from .terminal import say
 
 Words: TypeAlias = argparse.ArgumentParser | argparse._ArgumentGroup
 """What words of a command are added to."""
@@ -165,7 +166,7 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     if options.report is not None:
         write(json.dumps(results, indent=2) + "\n", options.report)
     if not options.quiet:
-        print("\n".join(_table(results)), flush=True)
+        say("\n".join(_table(results)))
     return Exit.PROBLEMS if failed else Exit.DONE
 
 
@@ -183,12 +184,15 @@ def clips_at(sources: Sequence[Path]) -> list[Path]:
     """The clips at paths of files and folders.
 
     Raises:
-        UsageError: at one of them there is none.
+        UsageError: at one of them there is none, or a path is not in UTF-8.
     """
     try:
-        return [clip for source in sources for clip in clips.clips(source)]
+        paths = [clip for source in sources for clip in clips.clips(source)]
     except RigError as error:
         raise UsageError(str(error)) from error
+    for path in paths:
+        blend_files.require_text(path.resolve())
+    return paths
 
 
 def retarget_choice(options: argparse.Namespace) -> RetargetChoice:

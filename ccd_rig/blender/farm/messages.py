@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 
+from ...json_text import printable
 from ..bake.progress import PERCENT, Pace, Progress
 
 PAUSE = 1.0
@@ -44,4 +45,4 @@ class ProgressMessages:
 
 
 def _line(words: str) -> str:
-    return " ".join(words.split())
+    return printable(" ".join(words.split()))

@@ -72,10 +72,10 @@ AXES = tuple(
 
 
 def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
-    taken = {constraint.name for constraint in self.id_data.ccd_rig.constraints if constraint != self}
-    free = unique_name(self.name or DEFAULT_NAME, taken)
-    if free != self.name:
-        self.name = free  # runs this function once more, which then finds nothing to do
+    names = self.id_data.ccd_rig.constraints.keys()
+    if not self.name or names.count(self.name) > 1:
+        # Runs this function once more, which then has nothing to do.
+        self.name = unique_name(self.name or DEFAULT_NAME, names)
 
 
 class PoleProperties:

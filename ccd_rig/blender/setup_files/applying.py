@@ -146,9 +146,10 @@ def _give_row(
         if row.get(field):
             values[field] = names.get(row[field], row[field])
     listed = armature_object.ccd_rig.constraints
-    found: Any = next((each for each in listed if each.name == row.get("name")), None)
+    name = row.get("name", "")
+    found: Any = listed.get(name) if name else None
     if found is None:
-        found = constraint_list.add(armature_object, row.get("name", ""), values.get("tip", ""))
+        found = constraint_list.add(armature_object, name, values.get("tip", ""))
         values["name"] = found.name
     give_values(found, values)
     for field in OTHER_BONES.values():

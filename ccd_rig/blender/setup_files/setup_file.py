@@ -18,7 +18,7 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
-from ...json_text import NotJson, parse
+from ...json_text import NotJson, parse, shown
 from ..figures.role import Part, Role, Side
 from ..figures.roles import roles_of
 from ..properties.armature_data import CCD_RIG_PG_armature
@@ -134,9 +134,8 @@ def from_json(text: str) -> Setup:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise RigError(f"this is no set-up of CCD Rig: 'format' must be \"{FORMAT}\"")
     if data.get("version") != VERSION:
-        raise RigError(
-            f"'version' is {data.get('version')}, but this CCD Rig reads {VERSION}: save the set-up with it"
-        )
+        value = shown(json.dumps(data.get("version")))
+        raise RigError(f"'version' is {value}, but this CCD Rig reads {VERSION}: save the set-up with it")
     bones = {}
     for name, bone in _part(data, "bones", dict).items():
         where = f"bones['{name}']"

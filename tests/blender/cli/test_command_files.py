@@ -131,6 +131,42 @@ def test_names_of_another_encoding(cli, shot, tmp_path, capfd, option):
     assert "not a name in UTF-8" in capfd.readouterr().err
 
 
+def test_paths_of_another_encoding(cli, shot, tmp_path, capfd):
+    odd = tmp_path / "odd\udcff"
+    odd.mkdir()
+    for name in ("shot.blend", "clip.bvh"):
+        (odd / name).write_bytes(shot.read_bytes())
+    for words, code in (
+        (["check", odd / "shot.blend"], 2),
+        (["bake", odd / "shot.blend", "--report", tmp_path / "r.json"], 2),
+        (["bake", shot, "--output", odd / "out.blend"], 4),
+        (["farm", odd / "shot.blend", "--output", tmp_path / "job"], 2),
+        (["retarget", odd / "clip.bvh", shot, "--report", tmp_path / "r.json"], 2),
+        (["retarget", odd, shot, "--report", tmp_path / "r.json"], 2),
+    ):
+        assert cli.main(list(map(str, words))) == code
+        [line] = [line for line in capfd.readouterr().err.splitlines() if "ccd_rig: " in line]
+        assert r"odd\udcff" in line
+        assert "not in UTF-8" in line
+    assert sorted(path.name for path in odd.iterdir()) == ["clip.bvh", "shot.blend"]
+
+
+def test_names_are_no_commands_to_a_terminal(cli, shot, edit, tmp_path, capfd):
+    def rename(rig):
+        rig.name = "Rig\x1b[2J\nccd_rig: error"
+
+    edit(rename)
+    report = tmp_path / "r.json"
+    assert cli.main(["bake", str(shot), "--report", str(report)]) == 0
+    assert cli.main(["check", str(shot)]) == 0
+    assert cli.main(["check", str(shot), "--armature", "\x1b[2J"]) == 1
+    assert cli.main(["bake", str(shot), "--frames", "\x1b[2J"]) == 2
+    said = capfd.readouterr()
+    assert "\x1b" not in said.out + said.err
+    assert r"Rig\x1b[2J" in said.out
+    assert json.loads(report.read_text())["armature"] == "Rig\x1b[2J\nccd_rig: error"
+
+
 def test_the_open_file_is_used_when_none_is_named(cli, shot, tmp_path):
     assert cli.main(["bake", "--report", str(tmp_path / "r.json"), "--frames", "1-2"]) == 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import time
 
 import bpy
 import pytest
@@ -204,6 +205,33 @@ def test_a_broken_file_changes_nothing(ext, tmp_path, change, words):
     before = stored(rig)
     fails(bpy.ops.ccd_rig.setup_load, words, filepath=str(path))
     assert stored(rig) == before
+
+
+@pytest.mark.parametrize(
+    "version",
+    ["9" * 100_000, ["9"] * 100_000, {"n" * 100_000: 1}],
+    ids=["text", "list", "object"],
+)
+def test_a_long_version_makes_a_short_message(ext, version):
+    files = ext.module("ccd_rig.blender.setup_files.setup_file")
+    with pytest.raises(ext.core.RigError, match="'version' is ") as told:
+        files.from_json(json.dumps({"format": files.FORMAT, "version": version}))
+    assert len(str(told.value)) < 200
+
+
+def test_thousands_of_constraints_are_set_in_a_moment(ext):
+    """In about a second; it takes several where Python compares each row with all others."""
+    files, applying = (
+        ext.module(f"ccd_rig.blender.setup_files.{name}") for name in ("setup_file", "applying")
+    )
+    rig = rigs.chain(2)
+    rows = tuple({"name": f"Row {k}", "tip": "bone_1"} for k in range(3000))
+    began = time.process_time()
+    applied = applying.apply(rig, files.Setup(rig.name, {}, rows))
+    assert time.process_time() - began < 3.0
+    assert applied.constraints == tuple(row["name"] for row in rows)
+    assert applying.apply(rig, files.Setup(rig.name, {}, rows[:2])).constraints == ("Row 0", "Row 1")
+    assert len(rig.ccd_rig.constraints) == len(rows)
 
 
 @pytest.mark.parametrize("content", [b"[1, 2", b"\xff\xfe\x00", b"[]", b'{"format": NaN}'])
