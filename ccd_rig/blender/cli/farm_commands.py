@@ -38,6 +38,8 @@ def run_command(options: argparse.Namespace, check: Check) -> Exit:
     """
     commands = (_bake, _join, farm_clips.carry_over, _table)
     tasks = dict(zip(farm_arguments.TASKS, commands, strict=True))
+    if options.command in tasks:
+        local_jobs.end_with_starter()
     filepaths = bpy.context.preferences.filepaths
     trusted, filepaths.use_scripts_auto_execute = filepaths.use_scripts_auto_execute, False
     try:

@@ -6,11 +6,16 @@ import csv
 import json
 import math
 import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import bpy
 import pytest
 import rigs
 from farm_jobs import AGREE, LONG, SHORT, TIMEOUT, Job, listing, process
+from installed import AS_MODULE, ROOT
 from shots import keys_in, largest_angle, same_bits, wander
 
 
@@ -257,6 +262,44 @@ def test_jobs_at_once_come_to_the_same(cli, channels, tmp_path, capfd):
     job = Job(cli, tmp_path / "job", file, words=words)
     job.run_all()
     assert same_bits(*(keys_in(each.baked / "long.blend", channels) for each in (local, job)))
+
+
+def running_tasks(folder):
+    """Processes of a job's tasks, by what their command lines name."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:  # it has ended
+            continue
+        if b"farm-bake" in words and any(str(folder).encode() in word for word in words):
+            found.append(path.parent.name)
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are listed on Linux")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+def test_tasks_end_with_the_process_that_started_them(cli, tmp_path, number):
+    file = wander(tmp_path / "long.blend", 30_000, bones=12)
+    folder = tmp_path / "job"
+    words = ["farm", str(file), "--output", str(folder), "--chunk", "15000", "--jobs", "2"]
+    program = [sys.executable, "-m", "ccd_rig"]
+    if not AS_MODULE:
+        program = [bpy.app.binary_path, "--background", "--command", "ccd_rig"]
+    starter = subprocess.Popen([*program, *words], cwd=ROOT, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + TIMEOUT
+    while len(running_tasks(folder)) < 2 and time.monotonic() < until:
+        time.sleep(0.1)
+    assert len(running_tasks(folder)) == 2
+    time.sleep(2.0)  # they are at work
+    assert len(running_tasks(folder)) == 2
+    starter.send_signal(number)
+    starter.wait(timeout=TIMEOUT)
+    until = time.monotonic() + 4.0
+    while running_tasks(folder) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert running_tasks(folder) == []
+    assert [path for path in (folder / "baked").rglob("*") if path.is_file()] == []
 
 
 def test_the_menu_writes_the_job_of_the_open_file(ext, cli, tmp_path):
