@@ -19,7 +19,7 @@ import numpy as np
 from _bake_pairs import HAS_CHECK, add_rows, time_ours
 from _bake_scenes import Shot, fcurve_maker
 
-from ccd_rig.blender.bake import bake, bake_frames, batch_solver, measuring, outcome, progress, recorder, shot
+from ccd_rig.blender.bake import bake, bake_frames, frame_solver, measuring, outcome, recorder
 from ccd_rig.blender.checks import setup
 from ccd_rig.blender.rig import armature
 from ccd_rig.blender.scene import evaluation, isolation
@@ -32,9 +32,7 @@ PARTS: tuple[tuple[str, Any, str], ...] = (
     ("taking down", recorder.FrameRecorder, "store"),
     ("taking down", bake_frames.BakeFrames, "store_solution"),
     ("taking down", bake_frames.BakeFrames, "store_batch"),
-    ("solving: CCD", batch_solver, "solve_active"),
-    ("solving: what goes how", shot, "shown"),
-    ("solving: all at once", progress, "solved"),
+    ("solving", frame_solver, "solve_batches"),
     ("slerp and limits", bake, "keyed_motion"),
     ("report", measuring, "residuals"),
     ("report", outcome, "_entries"),
