@@ -46,6 +46,8 @@ LONGEST_SLIDE = 0.5
 """The same of `slide`: the way back to the goals stays short."""
 NEAR = 0.3
 """Part of the tolerances within which a pose counts as on its goals: the rest is left to rounding."""
+SHARP = 1e-3
+"""The same of `slide`: where the departure hardly curves, poses beside the goals would end degrees apart."""
 BORDER = 1e-7
 """Radians from a limit's border within which a rotation stands on it."""
 ROUNDS = 6
@@ -561,7 +563,7 @@ def come_back(p):
     look(p)
     wish(p, 1.0)
     for _ in range(4):
-        if p.worst <= NEAR:
+        if p.worst <= SHARP:
             return
         find_step(p, 0.0, 1e-12)
         if longest_turn(p) > LONGEST_STEP:
