@@ -90,7 +90,7 @@ def _add_rows(
             targets.carry(armature_object, target, hips_target, made.carrier)
         if row.group is Group.HANDS and not choices.turn_hands:
             constraint_list.active(armature_object).rotation = "NONE"
-        bends = row.bend and (choices.poles or poles.is_straight(evaluated, row))
+        bends = row.bend and (choices.poles or poles.needs_pole(evaluated, row, front))
         place = poles.pole_place(evaluated, row, front) if bends else None
         if place is not None:
             pole = targets.add_pole(context, armature_object, row, place)

@@ -13,7 +13,9 @@ from ..figures.role import Figure, Kind, Part, Side
 from .planned_rows import PlannedRow
 
 BENT = math.sin(math.radians(2.0))
-"""Sine of the bend from which the bend itself says where the pole is."""
+"""Part of a limb's length by which its knee lies aside from which the bend says where the pole is."""
+STRAIGHT = 0.0025
+"""The same below which nothing tells a side: a bend of 0.6 degrees, see `solvers.problem_tables.STRAIGHT`."""
 ONE_WAY = 0.6
 """Part of the largest bend that all bends together must be, for a limb to have one side; legs of animals bend
 to both."""
@@ -41,7 +43,7 @@ def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | Non
     if largest < BENT * line.length:
         if front is None:
             return None
-        knee = front if row.role.part in KNEES else -front
+        knee = _knee(row, front)
         aside = knee - knee.project(line)
     elif aside.length < ONE_WAY * largest:
         return None
@@ -49,10 +51,21 @@ def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | Non
     return knee_place + DISTANCE * line.length * aside.normalized() if aside.length > 1e-9 else None
 
 
-def is_straight(evaluated: bpy.types.Object, row: PlannedRow) -> bool:
-    """Whether nothing about a limb's pose tells to which side it bends."""
+def needs_pole(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | None) -> bool:
+    """Whether a limb's pose does not tell to which side it bends, or tells the wrong one by a little."""
     line, asides = _bends(evaluated, row)
-    return all(each.length < BENT * line.length for each in asides)
+    largest = max((each.length for each in asides), default=0.0)
+    if largest < STRAIGHT * line.length:
+        return True
+    if front is None or largest >= BENT * line.length:
+        return False
+    aside: Vector = sum(asides, Vector())
+    return aside.dot(_knee(row, front)) <= 0.0
+
+
+def _knee(row: PlannedRow, front: Vector) -> Vector:
+    """Where a limb's knee or elbow points, for a figure that faces a way."""
+    return front if row.role.part in KNEES else -front
 
 
 def _bends(evaluated: bpy.types.Object, row: PlannedRow) -> tuple[Vector, list[Vector]]:
