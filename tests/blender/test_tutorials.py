@@ -182,6 +182,10 @@ def test_motion_capture(ext, tutorial, capfd):
     assert max((a - b).length for a, b in zip(feet, after, strict=True)) < 10 * SOLVE
 
 
+NOISE = re.compile(r"(below [\d.]+ m) at frame \d+")
+"""Which of the frames that are all below what is shown is worst, is a matter of the last bits."""
+
+
 def test_headless(ext, tutorial, tmp_path):
     """The commands of the page, run where the tail of the first tutorial is stored."""
     module, rig = tutorial("tail")
@@ -203,8 +207,9 @@ def test_headless(ext, tutorial, tmp_path):
         )
         assert run.returncode == 0, run.stdout + run.stderr
         said += run.stdout
+    told = NOISE.sub(r"\1", said)
     for line in re.findall(r"^\s*(Tail: .*)$", text, re.M):
-        assert line.partition("; baked in")[0] in said, f"the page says {line!r}"
+        assert NOISE.sub(r"\1", line.partition("; baked in")[0]) in told, f"the page says {line!r}"
     assert {"baked.blend", "report.json", "part.blend"} <= {file.name for file in tmp_path.iterdir()}
 
 
