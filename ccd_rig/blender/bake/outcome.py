@@ -10,6 +10,7 @@ import bpy
 import numpy as np
 
 from ...maths.batch import Array
+from ...settings import SolverSettings, SolveStatus
 from ..properties.body import Body
 from . import body_shift, measuring
 from .bake_frames import BakeFrames
@@ -67,8 +68,9 @@ class Outcome(NamedTuple):
         """
         bake_frames = motion.bake_frames
         rotation = measuring.largest_rotation(bake_frames, motion.keyed, rotated_joints(bake_frames))
-        distances, angles = measuring.residuals(bake_frames, motion.full)
-        entries = _entries(bake_frames, motion, (distances, angles))
+        keyed = measuring.residuals(bake_frames, motion.keyed)
+        distances, angles = _asked_for(bake_frames, motion, keyed, task.solver)
+        entries = _entries(bake_frames, (distances, angles), keyed)
         slips = foot_slips(scene, armature_object, bake_frames, entries)
         baked = Baked.of(bake_frames, motion.keyed, task.solver, (distances, angles))
         frames_per_second = scene.render.fps / scene.render.fps_base
@@ -94,14 +96,39 @@ def _body_report(motion: KeyedMotion, task: Task, body: Body) -> BodyReport:
     return body_shift.report_of(motion.bake_frames, body, task.body_obstacle, drift)
 
 
-def _entries(bake_frames: BakeFrames, motion: KeyedMotion, at_full: tuple[Array, Array]) -> Entries:
-    """One for each constraint in force at each frame; `at_full`: (F, C) distances and angles of
-    `motion.full`."""
-    residuals, angles = at_full
-    same = all(np.array_equal(a, b) for a, b in zip(motion.keyed, motion.full, strict=True))
-    keyed, keyed_angles = (residuals, angles) if same else measuring.residuals(bake_frames, motion.keyed)
+def _asked_for(
+    bake_frames: BakeFrames, motion: KeyedMotion, keyed: tuple[Array, Array], solver: SolverSettings
+) -> tuple[Array, Array]:
+    """(F, C) distances and angles by which constraints miss what they ask for.
+
+    A constraint at full influence asks for its target in what plays: others may carry its chain part of the
+    way alone, and what the solve met does not count as reached then. One of less influence asks at full.
+    """
+    if all(np.array_equal(a, b) for a, b in zip(motion.keyed, motion.full, strict=True)):
+        return keyed
+    at_full = measuring.residuals(bake_frames, motion.full)
+    whole = bake_frames.influences >= 1.0
+    over, was_over = (
+        (distances > solver.position_tolerance) | (angles > solver.angle_tolerance)
+        for distances, angles in (keyed, at_full)
+    )
+    lost, met = whole & over & ~was_over, SolveStatus.CONVERGED.name
+    for row, states in bake_frames.states.items():
+        missed = {c: SolveStatus.OPTIMAL.name for c, state in states.items() if lost[row, c] and state == met}
+        if missed:
+            bake_frames.states[row] = {**states, **missed}
+    return np.where(whole, keyed[0], at_full[0]), np.where(whole, keyed[1], at_full[1])
+
+
+def _entries(bake_frames: BakeFrames, missed: tuple[Array, Array], keyed: tuple[Array, Array]) -> Entries:
+    """One for each constraint in force at each frame.
+
+    Args:
+        bake_frames: all that is solved.
+        missed, keyed: (F, C) distances and angles from what is asked for, and of what is keyed.
+    """
     in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
-    columns = (residuals, keyed, bake_frames.influences, angles, keyed_angles)
+    columns = (missed[0], keyed[0], bake_frames.influences, missed[1], keyed[1])
     codes, states = {name: code for code, name in enumerate(STATUSES)}, bake_frames.states
     rows, constraints = (each.tolist() for each in in_force)
     ended = [codes[states[f][c] if f in states else SLERPED] for f, c in zip(rows, constraints, strict=True)]

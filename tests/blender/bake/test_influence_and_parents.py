@@ -173,3 +173,19 @@ def test_head_instead_of_tail_offset_and_target_bone(bake):
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
     assert report.unsolved() == ()
     assert_report_is_what_plays(rig, report)
+
+
+def test_what_a_part_of_an_influence_carries_off_is_not_reached(bake):
+    """A spine that follows its target half way carries the arm, which asks for its own target fully."""
+    rig = rigs.chain(6, 0.5)
+    spine = rigs.reach(rig, "bone_2", rigs.empty("A", (0.8, 0.3, 1.0)), "Spine", chain_length=0)
+    rigs.reach(rig, "bone_5", rigs.empty("B", (0.9, -0.8, 1.4)), "Hand", chain_length=3)
+    spine.influence = 0.5
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
+    assert_report_is_what_plays(rig, report)
+    assert {entry.constraint for entry in report.unsolved()} == {"Hand"}
+    assert report.summary().startswith("0 of 5 frames reached")
+    assert [(each.constraint, each.frame_end) for each in report.findings] == [("Hand", 5)]
+    spine.influence = 1.0
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
+    assert report.unsolved() == ()
