@@ -26,7 +26,7 @@ for file in sorted(pathlib.Path({root!r}, "benchmarks").glob("*.py")):
                         importlib.import_module(f"{{node.module}}.{{name.name}}")
                     except ImportError:
                         missing.append(f"{{file.name}}: {{node.module}}.{{name.name}}")
-print(*missing, sep="\\n")
+sys.exit(", ".join(missing) or 0)  # Blender says things of its own at the start
 """
 
 
@@ -35,4 +35,3 @@ def test_what_benchmarks_import_is_there():
         [sys.executable, "-c", LOOK_UP.format(root=str(ROOT))], capture_output=True, text=True, check=False
     )
     assert looked.returncode == 0, looked.stderr
-    assert looked.stdout.strip() == ""

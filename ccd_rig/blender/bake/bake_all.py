@@ -165,30 +165,32 @@ def _side_by_side(
     """Bake armatures up to where nothing may fail any more; what is written is taken back with `kept`."""
     ready: list[tuple[bpy.types.Object, Steps[BakeReport]]] = []
     with shared_scene(scene) as shared:
-        bakes = {}
-        names = {each: each.name for each in settings}
+        bakes = []  # by place: an armature object that is removed is found by no key
         for armature_object, own in settings.items():
             shares = Shares(shared)
             steps = kept.enter_context(closing(one_of_many(scene, armature_object, own, shares)))
-            bakes[armature_object] = steps, shares
-        going: list[bpy.types.Object] = list(bakes)
-        met: dict[bpy.types.Object, Progress] = {}  # those that wait for the others
+            bakes.append((armature_object, armature_object.name, steps, shares))
+        going = list(range(len(bakes)))
+        met: dict[int, Progress] = {}  # those that wait for the others
         while going:
-            for armature_object in going[:]:
+            for k in going[:]:
+                armature_object, name, steps, _ = bakes[k]
                 with _no_collection():
-                    item = _next(names[armature_object], bakes[armature_object][0])
+                    item = _next(name, steps)
                 overall.take(armature_object, item)
                 if item.is_last or item.meets:
-                    going.remove(armature_object)
+                    going.remove(k)
                 if item.is_last:
-                    ready.append((armature_object, bakes[armature_object][0]))
+                    ready.append((armature_object, steps))
                 elif item.meets:
-                    met[armature_object] = item
+                    met[k] = item
                 yield overall.shown(item)
             if not going:
-                every = {each: shares for each, (_, shares) in bakes.items()}
-                going = (yield from _read_on(shared, met, every, overall)) or list(met)
-                met = {each: item for each, item in met.items() if each not in going}
+                waiting = {bakes[k][0]: item for k, item in met.items()}
+                every = {armature_object: shares for armature_object, _, _, shares in bakes}
+                served = yield from _read_on(shared, waiting, every, overall)
+                going = [k for k in met if bakes[k][0] in served] or list(met)
+                met = {k: item for k, item in met.items() if k not in going}
     return ready
 
 
