@@ -312,7 +312,7 @@ def _continue(frames: Frames, motion: Solved, rows: Sequence[int], start: int) -
 
 @dataclass(frozen=True)
 class _Way:
-    """One pose of a frame that meets its goals, and what it is turned by beside the base pose."""
+    """One pose of a frame, and what it is turned by beside the base pose."""
 
     solved: Solved
     turned: Array
@@ -338,7 +338,10 @@ def _apart(one: Array, other: Array) -> float:
 
 
 def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, None, None]:
-    """Where neighbours went different ways, put the best path through these in place of the frames' poses."""
+    """Where neighbours went different ways, put the best path through these in place of the frames' poses.
+
+    Frames that miss their goals have ways too: poses that miss them by no more.
+    """
     turned = departures(frames, motion.rotations)
     met = motion.statuses == 0
     ways: dict[int, list[_Way]] = {}
@@ -354,21 +357,25 @@ def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Genera
     jumps = angles_between(turned[frames.before[follows]], turned[follows], axis=-1).max(axis=1, initial=0.0)
     for row in follows[jumps > JUMP].tolist():
         before = int(frames.before[row])
-        if not (met[row] and met[before]):
+        if met[row] != met[before]:
             continue
         allowed = smoothness * _apart(turned[before], turned[row])
         for start, nexts in ((before, frames.after), (row, frames.before)):
             present, here, spent = ways_of(start)[0], start, 0.0
             while spent <= allowed:
                 here = int(nexts[here])
-                if here < 0 or not met[here]:
+                if here < 0 or met[here] != met[row]:
                     break
                 rows = np.array([here])
-                solved = frames.solve(rows, start=_carried(frames, rows, present.turned[None]))
+                begun = _carried(frames, rows, present.turned[None])
+                solved = (
+                    frames.solve(rows, start=begun) if met[here] else frames.solve(rows, begun, settles=True)
+                )
                 present = _Way(solved, departures(frames, solved.rotations, rows)[0])
                 known = ways_of(here)
                 yield 0
-                if solved.statuses[0] != 0 or not all(present.differs(other) for other in known):
+                is_worse = bool(_is_worse(frames, solved, known[0].solved)[0])
+                if is_worse or not all(present.differs(other) for other in known):
                     break
                 spent += present.departed - known[0].departed
                 known.append(present)

@@ -260,3 +260,15 @@ def test_the_cheapest_path_is_the_least_of_all(seed: int) -> None:
     every = [cost(ways, ends, 3.0) for ways in itertools.product(*options)]
     assert least == pytest.approx(min(every))
     assert cost([each[k] for each, k in zip(options, path, strict=True)], ends, 3.0) == pytest.approx(least)
+
+
+def test_a_planar_chain_below_a_target_beside_its_plane_keeps_its_bend() -> None:
+    """No frame meets its goal, and both bends of the chain miss it by the same."""
+    skeleton = chain(5, Hinge(X, -2.0, 2.0))
+    turn = np.linspace(0.0, 2.0 * math.pi, FRAMES)
+    points = np.stack((1.6 * np.sin(2 * turn) + 1.0, 2.4 + 1.2 * np.sin(turn), 2.4 * np.cos(turn)), axis=1)
+    alone, swept = (solved(frames_of(skeleton, points), smoothness) for smoothness in (0.0, 5.0))
+    assert (swept.solved.statuses != 0).all()
+    assert (swept.solved.distances <= alone.solved.distances + TOLERANCE).all()
+    assert largest_turn(alone) > 100.0
+    assert largest_turn(swept) < 15.0
