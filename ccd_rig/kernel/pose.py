@@ -24,7 +24,7 @@ from .ccd import (
 )
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
 from .goals import WINDOW_SLACK, measure, measure_goal
-from .least_squares import find_step, look, reach, share_pass, slide
+from .least_squares import SHARP, come_back, find_step, look, reach, share_pass, slide
 from .limits import LIMIT_WIDTH, nearest_allowed
 from .plain import Quaternion, Vector, nogil
 from .skeleton import (
@@ -371,6 +371,8 @@ def enter_windows(p):
         measure(p)
         if p.worst > p.enough:
             reach(p, PATIENT)
+        if p.worst > SHARP:
+            come_back(p)
         p.stage = stage
         p.is_equal = equal
         measure(p)
@@ -591,6 +593,7 @@ def serve_ranks(p, slow_part, alike):
             if p.square >= square:
                 restore(p, SERVED)
                 look(p)
+            enter_windows(p)  # what goals miss can be kept only inside
         for k in range(p.goals):
             if p.goal_rank[k] == rank and (
                 p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance

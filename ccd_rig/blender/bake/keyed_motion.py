@@ -37,11 +37,13 @@ class KeyedMotion(NamedTuple):
     Attributes:
         bake_frames: with the targets of planted bones where these are held, and their influences 1 there.
         keyed: what is keyed.
+        blended: the same before keys are left out.
         full: the same at full influence.
     """
 
     bake_frames: BakeFrames
     keyed: Motion
+    blended: Motion
     full: Motion
 
 
@@ -68,7 +70,8 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
     at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full))
     if bake_frames.tracks is not None:
         bake_frames = _hold_planted(bake_frames, bake_frames.tracks, between, (keyed, at_full))
-    return KeyedMotion(bake_frames, keyed._replace(rotations=interpolation.same_side(rotations)), at_full)
+    keyed = keyed._replace(rotations=interpolation.same_side(rotations))
+    return KeyedMotion(bake_frames, keyed, keyed, at_full)
 
 
 def base_motion(bake_frames: BakeFrames) -> Motion:

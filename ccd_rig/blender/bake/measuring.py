@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...maths import batch
-from ...maths.batch import Array
+from ...maths.batch import Array, Mask
 from ...settings import SolverSettings
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
 from ..properties.constraint_values import Constraint, Kind
 from ..solve.constraint_goals import goal_targets, goals
 from .bake_frames import BakeFrames, Motion, Rows
+from .keyed_motion import KeyedMotion
 from .report_parts import number
 
 
@@ -27,6 +28,33 @@ def residuals(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
     The core measures angles; distances are brought to world metres whatever the armature object's scale.
     """
     return errors(bake_frames, *transforms(bake_frames, motion))
+
+
+def misses(motion: KeyedMotion, solver: SolverSettings) -> tuple[Array, Array, Mask]:
+    """What constraints miss of what they ask for, and which of them others carry off their targets.
+
+    A constraint at full influence asks for its target in what plays: others may carry its chain part of the
+    way alone, and then it is not reached, whatever the solve met. One of less influence asks at full.
+
+    Args:
+        motion: measured before keys are left out, whose error is stated apart.
+        solver: tolerances in world metres and radians.
+
+    Returns:
+        (F, C) distances in world metres, (F, C) angles in radians, (F, C) which are met at full alone.
+    """
+    bake_frames = motion.bake_frames
+    at_full = residuals(bake_frames, motion.full)
+    if all(np.array_equal(a, b) for a, b in zip(motion.blended, motion.full, strict=True)):
+        return *at_full, np.zeros(at_full[0].shape, np.bool_)
+    blended = residuals(bake_frames, motion.blended)
+    is_off, was_off = (
+        (distances > solver.position_tolerance) | (angles > solver.angle_tolerance)
+        for distances, angles in (blended, at_full)
+    )
+    whole = bake_frames.influences >= 1.0
+    distances, angles = (np.where(whole, a, b) for a, b in zip(blended, at_full, strict=True))
+    return distances, angles, whole & is_off & ~was_off
 
 
 def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:

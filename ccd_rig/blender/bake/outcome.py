@@ -10,7 +10,7 @@ import bpy
 import numpy as np
 
 from ...maths.batch import Array
-from ...settings import SolverSettings, SolveStatus
+from ...settings import SolveStatus
 from ..properties.body import Body
 from . import body_shift, measuring
 from .bake_frames import BakeFrames
@@ -68,9 +68,12 @@ class Outcome(NamedTuple):
         """
         bake_frames = motion.bake_frames
         rotation = measuring.largest_rotation(bake_frames, motion.keyed, rotated_joints(bake_frames))
-        keyed = measuring.residuals(bake_frames, motion.keyed)
-        distances, angles = _asked_for(bake_frames, motion, keyed, task.solver)
-        entries = _entries(bake_frames, (distances, angles), keyed)
+        distances, angles, lost = measuring.misses(motion, task.solver)
+        for row, states in bake_frames.states.items():
+            bake_frames.states[row] = {
+                c: SolveStatus.OPTIMAL.name if lost[row, c] else state for c, state in states.items()
+            }
+        entries = _entries(bake_frames, (distances, angles), measuring.residuals(bake_frames, motion.keyed))
         slips = foot_slips(scene, armature_object, bake_frames, entries)
         baked = Baked.of(bake_frames, motion.keyed, task.solver, (distances, angles))
         frames_per_second = scene.render.fps / scene.render.fps_base
@@ -94,30 +97,6 @@ class Outcome(NamedTuple):
 def _body_report(motion: KeyedMotion, task: Task, body: Body) -> BodyReport:
     drift = body_drift(motion.bake_frames, motion.keyed)
     return body_shift.report_of(motion.bake_frames, body, task.body_obstacle, drift)
-
-
-def _asked_for(
-    bake_frames: BakeFrames, motion: KeyedMotion, keyed: tuple[Array, Array], solver: SolverSettings
-) -> tuple[Array, Array]:
-    """(F, C) distances and angles by which constraints miss what they ask for.
-
-    A constraint at full influence asks for its target in what plays: others may carry its chain part of the
-    way alone, and what the solve met does not count as reached then. One of less influence asks at full.
-    """
-    if all(np.array_equal(a, b) for a, b in zip(motion.keyed, motion.full, strict=True)):
-        return keyed
-    at_full = measuring.residuals(bake_frames, motion.full)
-    whole = bake_frames.influences >= 1.0
-    over, was_over = (
-        (distances > solver.position_tolerance) | (angles > solver.angle_tolerance)
-        for distances, angles in (keyed, at_full)
-    )
-    lost, met = whole & over & ~was_over, SolveStatus.CONVERGED.name
-    for row, states in bake_frames.states.items():
-        missed = {c: SolveStatus.OPTIMAL.name for c, state in states.items() if lost[row, c] and state == met}
-        if missed:
-            bake_frames.states[row] = {**states, **missed}
-    return np.where(whole, keyed[0], at_full[0]), np.where(whole, keyed[1], at_full[1])
 
 
 def _entries(bake_frames: BakeFrames, missed: tuple[Array, Array], keyed: tuple[Array, Array]) -> Entries:

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import bpy
+import numpy as np
+from mathutils import Matrix
 
 from ...errors import RigError
+from ...goals import GoalError
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.pose import Pose
 from ...solvers.stepping import result_of
@@ -21,10 +25,10 @@ from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..scene.evaluation import FrameSample
 from ..solve.solving import FrameSolveSettings, Solution
-from . import body_shift, frame_selection, originals
+from . import body_shift, frame_selection, measuring, originals
 from .bake_frames import BakeFrames
 from .frame_solver import FrameSolver
-from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
+from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
 from .recorder import FrameRecorder
 from .settings import BakeSettings
@@ -39,6 +43,7 @@ class SolvedFrame(NamedTuple):
         rotated: joints whose rotation channels change.
         located: {joint: what its location channel gets}.
         result: the solve at full influence, in armature space; its errors are in the order of `constraints`.
+            One at full influence that others carry off its target is off in it by what plays.
         constraints: those with an influence above 0.
         met: places of the constraints that meet their goals.
     """
@@ -91,7 +96,7 @@ def solve_sample(
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
         solution = result_of(body_shift.move_body(bake_frames, [(0, sample)], settings)) or solution
-    return solved_frame(bake_frames, solution)
+    return solved_frame(bake_frames, solution, settings.solver)
 
 
 def stored(ready: Ready, sample: FrameSample) -> BakeFrames:
@@ -101,24 +106,46 @@ def stored(ready: Ready, sample: FrameSample) -> BakeFrames:
     return bake_frames
 
 
-def solved_frame(bake_frames: BakeFrames, solution: Solution) -> SolvedFrame:
+def solved_frame(bake_frames: BakeFrames, solution: Solution, solver: SolverSettings) -> SolvedFrame:
     """What the only frame of a bake came to, whose solution is stored there.
+
+    `solver` has tolerances in world metres and radians.
 
     Raises:
         RigError: no bone of its chains can be changed.
     """
-    bake_frames, motion, _ = keyed_motion(bake_frames)
+    motion = keyed_motion(bake_frames)
+    bake_frames, keyed = motion.bake_frames, motion.keyed
     joints = keyed_joints(bake_frames)
     if not joints:
         raise RigError(all_locked(bake_frames))
-    pose = Pose.of_arrays(motion.rotations[0], motion.translations[0])
-    located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, motion).items() if j in joints}
-    assert solution.result is not None
+    pose = Pose.of_arrays(keyed.rotations[0], keyed.translations[0])
+    located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, keyed).items() if j in joints}
     active = tuple(bake_frames.constraints[c] for c in solution.active)
+    result, met = _as_played(motion, solution, solver)
+    rotated = rotated_joints(bake_frames)
+    return SolvedFrame(pose, solution.pose, rotated, located, result, active, met)
+
+
+def _as_played(
+    motion: KeyedMotion, solution: Solution, solver: SolverSettings
+) -> tuple[SolveResult, frozenset[int]]:
+    """The result, and the constraints that meet their goals, without those that others carry off."""
+    assert solution.result is not None
     ended = zip(solution.active, solution.states, strict=True)
     met = frozenset(c for c, state in ended if state == SolveStatus.CONVERGED.name)
-    rotated = rotated_joints(bake_frames)
-    return SolvedFrame(pose, solution.pose, rotated, located, solution.result, active, met)
+    if all(motion.bake_frames.influences[0, c] >= 1.0 for c in solution.active):
+        return solution.result, met  # what plays is what was solved
+    distances, angles, lost = measuring.misses(motion, solver)
+    if not lost[0].any():
+        return solution.result, met
+    scale = max(abs(each) for each in Matrix(motion.bake_frames.worlds[0].tolist()).to_scale())
+    errors = tuple(
+        GoalError(float(distances[0, c]) / scale, float(angles[0, c])) if lost[0, c] else error
+        for c, error in zip(solution.active, solution.result.errors, strict=True)
+    )
+    result = replace(solution.result, status=SolveStatus.OPTIMAL, errors=errors)
+    return result, met.difference(np.flatnonzero(lost[0]).tolist())
 
 
 class Posed(NamedTuple):

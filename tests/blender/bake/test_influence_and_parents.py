@@ -181,11 +181,20 @@ def test_what_a_part_of_an_influence_carries_off_is_not_reached(bake):
     spine = rigs.reach(rig, "bone_2", rigs.empty("A", (0.8, 0.3, 1.0)), "Spine", chain_length=0)
     rigs.reach(rig, "bone_5", rigs.empty("B", (0.9, -0.8, 1.4)), "Hand", chain_length=3)
     spine.influence = 0.5
+    rigs.update()
+    posed = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
     assert_report_is_what_plays(rig, report)
     assert {entry.constraint for entry in report.unsolved()} == {"Hand"}
     assert report.summary().startswith("0 of 5 frames reached")
     assert [(each.constraint, each.frame_end) for each in report.findings] == [("Hand", 5)]
+    (miss,) = {entry.residual for entry in report.unsolved() if entry.frame == 1}
+    off = {row.name: error for row, error in zip(posed.constraints, posed.result.errors, strict=True)}
+    assert off["Hand"].distance == pytest.approx(miss, rel=1e-4)
+    assert off["Spine"].distance < 1e-4
+    assert posed.result.status.name == "OPTIMAL"
     spine.influence = 1.0
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
     assert report.unsolved() == ()
+    posed = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
+    assert posed.result.status.name == "CONVERGED"
