@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from math import acos
 
 import pytest
 from chains import EXACT, FLOAT32, Z, legal_pose, straight, tail
@@ -11,10 +12,11 @@ from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import PositionGoal
 from ccd_rig.limits.shapes import Cone, Hinge, Slide, SwingTwist
-from ccd_rig.settings import Sweep
+from ccd_rig.settings import SolverSettings, Sweep
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import solve
 
 
 def test_reach_window_passes_the_rest_on_to_the_next_joint_up():
@@ -98,3 +100,26 @@ def test_smart_bounce_leaves_far_joints_still_where_near_ones_suffice():
     assert max(motion[Sweep.SMART_BOUNCE][:3]) < 2e-3
     assert max(motion[Sweep.TIP_TO_ROOT][:3]) > 1e-2
     assert max(motion[Sweep.ROOT_TO_TIP][:3]) > 1e-2
+
+
+def test_what_a_window_keeps_out_of_reach_is_the_nearest_pose_to_the_reference():
+    """As near to it as a pose is whose target lies just where the window ends."""
+    rng = random.Random(5)
+    skeleton = straight(6)
+    bent = Pose.rest(skeleton).with_rotations({i: Quaternion(Z, 0.35 * (-1) ** i) for i in range(6)})
+    for _ in range(20):
+        way = Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+        goal = PositionGoal("joint5", rng.uniform(5.5, 8.0) * way, max_extension=0.9)
+        settings = SolverSettings()
+        kept = solve(skeleton, bent, [goal], settings, reference=bent)
+        met = solve(skeleton, bent, [PositionGoal("joint5", 5.4 * way)], settings, reference=bent)
+        assert (kept.status, met.status) == (OPTIMAL, CONVERGED)
+        assert (tail(skeleton, kept.pose) - 5.4 * way).length < 5e-3
+        far, near = (
+            sum(
+                (2.0 * acos(min(1.0, abs(a.dot(b))))) ** 2
+                for a, b in zip(result.pose.rotations, bent.rotations, strict=True)
+            )
+            for result in (kept, met)
+        )
+        assert far <= 1.01 * near
