@@ -3,11 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-from numpy.typing import NDArray
 
 from ...limits.shapes import Limit
 from ...maths.batch import Array, unit
@@ -28,7 +25,6 @@ class Batch:
 
     Attributes:
         frames: (R,) frame numbers.
-        runs: (R,) rows in a row with the same number follow each other in time.
         constraints: all of them; what a group asks for.
         active: places of those in force.
         samples: what was evaluated: of each row where CCD solves frames one by one, else of the first alone.
@@ -42,14 +38,12 @@ class Batch:
         rotations: (R, J, 4), solved as far as groups are.
         translations: (R, J, 3) likewise.
         sharper: part of the tolerances to which rows are solved.
-        period: after how many rows the first one comes again; 0: they are no loop.
         iterations: most steps of a row.
         states: of each row how its constraints ended.
         smoothed: of each row the groups that rows beside it have moved.
     """
 
     frames: Array
-    runs: NDArray[np.intp]
     constraints: Sequence[Constraint]
     active: tuple[int, ...]
     samples: Sequence[FrameSample]
@@ -63,7 +57,6 @@ class Batch:
     rotations: Array = field(init=False)
     translations: Array = field(init=False)
     sharper: float = 1.0
-    period: int = 0
     iterations: int = 0
     states: list[dict[int, str]] = field(init=False)
     smoothed: list[list[SmoothedGroup]] = field(init=False)
@@ -83,7 +76,6 @@ class Batch:
         """Rows of a bake's frames, in order of time, that stand at their reference poses."""
         return cls(
             bake_frames.frames[rows],
-            np.zeros(len(rows), np.intp),
             bake_frames.constraints,
             samples[0].active,
             samples,
@@ -94,35 +86,6 @@ class Batch:
             bake_frames.lengths[rows],
             JointPoses(bake_frames.reference_poses, bake_frames.translations).at(rows),
             settings,
-        )
-
-    @classmethod
-    def joined(cls, batches: Sequence[Batch]) -> Batch:
-        """Batches of which each goes on where the one before it ends; a single one is itself."""
-        first, *others = batches
-        if not others:
-            return first
-
-        def rows(value: Callable[[Batch], Array]) -> Array:
-            """Joined rows; one row for all of a batch stands for each of them."""
-            return np.concatenate(
-                [np.broadcast_to(value(each), (len(each.frames), *value(each).shape[1:])) for each in batches]
-            )
-
-        return cls(
-            rows(lambda each: each.frames),
-            np.concatenate([each.runs for each in batches]),
-            first.constraints,
-            first.active,
-            [sample for each in batches for sample in each.samples],
-            [targets for each in batches for targets in each.targets],
-            rows(lambda each: each.worlds),
-            first.limits,
-            Bones(rows(lambda each: each.bones.offsets), rows(lambda each: each.bones.rests)),
-            rows(lambda each: each.lengths),
-            JointPoses(rows(lambda each: each.base.rotations), rows(lambda each: each.base.translations)),
-            first.settings,
-            sharper=first.sharper,
         )
 
     @property

@@ -53,7 +53,6 @@ class FrameSolver:
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)  # with planted bones
     _before: Solution | None = None  # of the frame solved last
     _iterations: int = 0
-    _solved: list[_Run] = field(default_factory=list)
     _planted: PlantedSolver = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,9 +91,8 @@ class FrameSolver:
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             yield from self._planted.solve(self.bake_frames, waiting)
-        self._solved, self._runs = self._runs, []
-        for run in self._solved:
-            yield from self._solve(self._batch(run), run)
+        if self._runs:
+            yield from self.solve_with({})
 
     def solution(self, sample: FrameSample) -> Solution:
         """That of the only frame that was added, with how far off each constraint is."""
@@ -111,11 +109,11 @@ class FrameSolver:
     def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
         """Whether neighbours have moved the first and the last frame.
 
-        With frames beyond these on a side (-1 before, 1 after; see `solve_ends`) it is the outermost of them.
+        With frames beyond these on a side (-1 before, 1 after; see `solve_with`) it is the outermost of them.
         """
-        if not self._solved:
+        if not self._runs:
             return False, False
-        rows = {-1: self._solved[0].rows[0], 1: self._solved[-1].rows[-1]}
+        rows = {-1: self._runs[0].rows[0], 1: self._runs[-1].rows[-1]}
         moved = []
         for way, row in rows.items():
             frames = beyond[way].bake_frames if way in beyond else self.bake_frames
@@ -123,48 +121,23 @@ class FrameSolver:
             moved.append(bool(frames.smoothed.get(outermost)))
         return moved[0], moved[1]
 
-    def solve_ends(self, beyond: Mapping[int, FrameSolver]) -> Parts:
-        """Solve the first and the last run again together with frames before (-1) and after (1) the range."""
-        ends = {-1: 0, 1: len(self._solved) - 1}
-        for place in sorted({ends[way] for way in beyond}):
-            run, batches = self._solved[place], {0: self._batch(self._solved[place])}
-            outside: dict[int, _Run] = {}
-            for way, solver in beyond.items():
-                other = solver._runs[-1 if way < 0 else 0]
-                if ends[way] == place and other.shared == run.shared:
-                    outside[way], batches[way] = other, solver._batch(other)
-            batch = Batch.joined([batches[way] for way in sorted(batches)])
-            yield from solve_batches([batch])
-            first = 0
-            for way in sorted(batches):
-                rows = slice(first, first + len(batches[way].frames))
-                if way == 0:
-                    self._store(batch, run, rows)
-                else:
-                    beyond[way]._note_smoothed(batch, outside[way], rows)
-                first = rows.stop
+    def solve_with(self, beyond: Mapping[int, FrameSolver]) -> Parts:
+        """Solve all runs as one motion, together with frames before (-1) and after (1) them."""
+        solvers = [each for each in (beyond.get(-1), self, beyond.get(1)) if each is not None]
+        runs = [(solver, run) for solver in solvers for run in solver._runs]
+        batches = [solver._batch(run) for solver, run in runs]
+        bake_frames, period = self.bake_frames, 0
+        if bake_frames.is_loop:
+            period = len(bake_frames.solved_frames) - (not bake_frames.repeats_after)
+        yield from solve_batches(batches, period)
+        for (solver, run), batch in zip(runs, batches, strict=True):
+            if solver is self:
+                rows = np.array(run.rows, dtype=np.intp)
+                bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
+                self._iterations = max(self._iterations, batch.iterations)
+                self._before = Solution(batch.pose(-1), tuple(sorted(batch.states[-1])), None, ())
+            solver.bake_frames.smoothed.update(zip(run.rows, map(tuple, batch.smoothed), strict=True))
 
     def _batch(self, run: _Run) -> Batch:
         """The rows of a run as they are before they are solved."""
-        rows = np.array(run.rows, dtype=np.intp)
-        batch = Batch.of(self.bake_frames, rows, run.samples, self.settings)
-        if self.bake_frames.is_loop and len(rows) == len(self.bake_frames.solved_frames):
-            batch.period = len(rows) if self.bake_frames.repeats_after else len(rows) - 1
-        return batch
-
-    def _solve(self, batch: Batch, run: _Run) -> Parts:
-        yield from solve_batches([batch])
-        self._iterations = batch.iterations
-        self._store(batch, run, slice(0, len(run.rows)))
-        self._before = Solution(batch.pose(-1), tuple(sorted(batch.states[-1])), None, ())
-
-    def _store(self, batch: Batch, run: _Run, rows: slice) -> None:
-        """Keep some rows of a batch as a run's."""
-        places = np.array(run.rows, dtype=np.intp)
-        self.bake_frames.store_batch(
-            places, batch.rotations[rows], batch.translations[rows], batch.states[rows]
-        )
-        self._note_smoothed(batch, run, rows)
-
-    def _note_smoothed(self, batch: Batch, run: _Run, rows: slice) -> None:
-        self.bake_frames.smoothed.update(zip(run.rows, map(tuple, batch.smoothed[rows]), strict=True))
+        return Batch.of(self.bake_frames, np.array(run.rows, dtype=np.intp), run.samples, self.settings)

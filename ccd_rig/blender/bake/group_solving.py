@@ -44,51 +44,67 @@ class Group:
         return tuple(c for c in self.members if c in batch.active)
 
 
-def solve_batches(batches: Sequence[Batch]) -> Generator[float, None, None]:
+def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float, None, None]:
     """Solve batches of the same constraints as one motion; gives the number of solved rows now and then.
 
     Poses, states and what is smoothed are put in the batches.
+
+    Args:
+        batches: each with rows of its own, in any order of time.
+        period: after how many rows of all the first one comes again; 0: they are no loop.
     """
+    constraints = batches[0].constraints
     active = sorted({c for batch in batches for c in batch.active})
-    members_by_joints = groups(batches[0].skeleton, batches[0].constraints, active)
+    members_by_joints = groups(batches[0].skeleton, constraints, active)
+    every = np.sort(np.concatenate([batch.frames for batch in batches]))
     for joints, members in members_by_joints:
         group = Group(frozenset(joints), tuple(members))
-        at_once = are_solved_at_once([batches[0].constraints[c] for c in members])
-        for count in (_solve_group if at_once else _solve_one_by_one)(group, batches):
-            yield count / len(members_by_joints)
+        at_once: list[Batch] = []
+        for batch in batches:
+            present = group.active_in(batch)
+            if are_solved_at_once([constraints[c] for c in present]):
+                at_once += [batch] if present else []
+            else:
+                for count in _solve_one_by_one(group, batch):
+                    yield count / len(members_by_joints)
+        if at_once:
+            for count in _solve_group(group, at_once, every, period):
+                yield count / len(members_by_joints)
 
 
-def _solve_one_by_one(group: Group, batches: Sequence[Batch]) -> Generator[int, None, None]:
+def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
     """Solve a group that a closed form poses, row by row."""
-    for batch in batches:
-        members = group.active_in(batch)
-        for k, sample in enumerate(batch.samples if members else ()):
-            start, conditions = batch.pose(k), frame_conditions(sample, batch.settings, follows=False)
-            result, ended = solve_active(sample, batch.constraints, members, start, conditions, batch.sharper)
-            for j in group.joints:
-                batch.rotations[k, j] = result.pose.rotations[j][:]
-                batch.translations[k, j] = result.pose.translations[j][:]
-            batch.states[k].update(zip(members, ended, strict=True))
-            batch.iterations = max(batch.iterations, result.iterations)
-            yield 1
+    members = group.active_in(batch)
+    for k, sample in enumerate(batch.samples):
+        start, conditions = batch.pose(k), frame_conditions(sample, batch.settings, follows=False)
+        result, ended = solve_active(sample, batch.constraints, members, start, conditions, batch.sharper)
+        for j in group.joints:
+            batch.rotations[k, j] = result.pose.rotations[j][:]
+            batch.translations[k, j] = result.pose.translations[j][:]
+        batch.states[k].update(zip(members, ended, strict=True))
+        batch.iterations = max(batch.iterations, result.iterations)
+        yield 1
 
 
-def _solve_group(group: Group, batches: Sequence[Batch]) -> Generator[int, None, None]:
-    """Solve a group at all rows in which any of it is in force.
+def _solve_group(
+    group: Group, batches: Sequence[Batch], every: Array, period: int
+) -> Generator[int, None, None]:
+    """Solve a group at all rows of batches in which any of it is in force.
 
     A row's pose is the nearest to its base pose of those that meet the goals inside the limits, and where
     rows jump, the nearest motion; see `solvers.motion`.
+
+    Args:
+        group: what is solved.
+        batches: where.
+        every: (R,) frames of all batches, increasing.
+        period: see `solve_batches`.
     """
-    shares = [
-        _Share.of(group, batch, model)
-        for batch in batches
-        if group.active_in(batch)
-        for model in _models(batch, group)
-    ]
+    shares = [_Share.of(group, batch, model) for batch in batches for model in _models(batch, group)]
     sizes = [len(share.model.rows) for share in shares]
     order = np.argsort(np.concatenate([share.batch.frames[share.model.rows] for share in shares]))
     poses = [share.poses() for share in shares]
-    numbers, before, after = _neighbours(batches, shares, order)
+    numbers, before, after, closes = _neighbours(every, period, shares, order)
     frames = Frames(
         tuple(share.kind for share in shares),
         np.repeat(np.arange(len(shares)), sizes)[order],
@@ -98,7 +114,7 @@ def _solve_group(group: Group, batches: Sequence[Batch]) -> Generator[int, None,
         numbers,
         before,
         after,
-        closes=0 < batches[0].period < len(order),
+        closes,
     )
     motion = yield from solve_motion(frames, batches[0].settings.smoothness)
     places = np.split(np.argsort(order), np.cumsum(sizes)[:-1])
@@ -106,26 +122,31 @@ def _solve_group(group: Group, batches: Sequence[Batch]) -> Generator[int, None,
         share.store(motion, rows)
 
 
-def _neighbours(batches: Sequence[Batch], shares: Sequence[_Share], order: Rows) -> tuple[Rows, Rows, Rows]:
+def _neighbours(
+    every: Array, period: int, shares: Sequence[_Share], order: Rows
+) -> tuple[Rows, Rows, Rows, bool]:
     """(R,) each, of rows in order of time: their numbers, and the places of the rows before and after each.
 
-    A place of -1 means that there is none.
-
-    Rows in which nothing of a group is in force part those on either side.
+    A place of -1 means that there is none: rows in which nothing of a group is in force part those on either
+    side. Last, whether the row after a period of others is there, which is the first one once more.
     """
-    every = np.sort(np.concatenate([batch.frames for batch in batches]))
     frames = np.concatenate([share.batch.frames[share.model.rows] for share in shares])[order]
-    runs = np.concatenate([share.batch.runs[share.model.rows] for share in shares])[order]
     step = float(np.diff(every).min(initial=np.inf))
-    numbers = np.searchsorted(every, frames) + (round(every[0] / step) if np.isfinite(step) else 0)
-    beside = (np.diff(numbers) == 1) & (np.diff(runs) == 0)
-    places, period = np.arange(len(order)), batches[0].period
+    numbers = np.searchsorted(every, frames)
+    beside = np.diff(numbers) == 1
+    places = np.arange(len(order))
     before, after = places - 1, places + 1
     before[1:][~beside] = after[:-1][~beside] = after[-1:] = -1
+    closes = False
     if period > 0:
-        before[0], after[period - 1] = period - 1, 0
-        before[period:] = after[period:] = -1
-    return numbers, before, after
+        again = numbers >= period
+        first, last = np.flatnonzero(numbers == 0), np.flatnonzero(numbers == period - 1)
+        before[again] = after[again] = after[last] = -1
+        if len(first) and len(last):
+            before[first], after[last] = last, first
+        closes = bool(again.any() and len(first))
+    offset = round(every[0] / step) if np.isfinite(step) else 0
+    return numbers + offset, before, after, closes
 
 
 @dataclass(frozen=True)

@@ -270,7 +270,6 @@ class _PartSolver:
             base = JointPoses(bake_frames.reference[places], base.translations)
         return Batch(
             frames.frames[rows],
-            np.zeros(len(rows), np.intp),
             held_constraints(skeleton, frames.constraints, chains, first.planted),
             samples[0].active,
             samples,

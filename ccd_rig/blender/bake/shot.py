@@ -248,4 +248,4 @@ def _solve_beyond(
                     recorder.store(row, sample)
                     for _ in sides[way].add(row, sample):
                         pass
-        yield from shown(solver.solve_ends(sides), progress)
+        yield from shown(solver.solve_with(sides), progress)
