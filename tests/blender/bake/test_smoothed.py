@@ -168,3 +168,22 @@ def test_a_shorter_range_gives_the_same_poses(bake, span):
     same = whole[first + 40 : last + 41]
     same = np.where((part * same).sum(-1, keepdims=True) < 0.0, -same, same)
     assert math.degrees(2.0 * np.linalg.norm(part - same, axis=-1).max()) < 1e-3
+
+
+def test_what_another_hand_lets_go_does_not_part_a_motion(bake):
+    """The influence of another chain ends just where this one is smoothed."""
+    rig = through_its_axis()
+    with rigs.edit_bones(rig) as bones:
+        other = bones.new("other")
+        other.head, other.tail = (3.0, 0.0, 0.0), (3.0, 0.0, 1.0)
+    alone = baked(bake, rig, 1, 61)[1]
+    row = rigs.reach(rig, "other", rigs.empty("Elsewhere", (3.5, 0.2, 0.5)), "Other")
+    for frame, influence in ((1, 1.0), (30, 1.0), (31, 0.0)):
+        row.influence = influence
+        row.keyframe_insert("influence", frame=frame)
+    report, beside = baked(bake, rig, 1, 61)
+    assert named(report) >= {30, 31, 32}
+    places = [k for k, bone in enumerate(rig.pose.bones) if bone.name != "other"]
+    assert (beside[:, places] == alone[:, places]).all()
+    turns = apart(beside[:-1, places], beside[1:, places])
+    assert turns.max() < 10.0
