@@ -48,7 +48,7 @@ ORDERS = (
 THREADS = min(os.cpu_count() or 1, 8)
 """Most threads that solve poses side by side."""
 PER_THREAD = 512
-"""Least poses for which a thread is worth its start."""
+"""Least solves, from other starts too, for which a thread is worth its start."""
 ENDLESS = 2**31 - 1
 """More steps than any solve takes."""
 
@@ -362,7 +362,8 @@ class PoseSearch:
             solved.distances[share] = distances[:, : len(self.goals)]
             solved.angles[share] = angles[:, : len(self.goals)]
 
-        count = min(THREADS, len(which) // PER_THREAD)
+        solves = len(which) * (1 + len(others.rotations))
+        count = min(THREADS, len(which), solves // PER_THREAD)
         if count < 2:
             solve_share(which)
             return

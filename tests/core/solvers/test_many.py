@@ -41,6 +41,7 @@ from ccd_rig import (
 )
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.rotations import angle_between
+from ccd_rig.solvers import pose_search
 
 NEEDS = {
     "Nehalem": ("SSE42",),
@@ -268,6 +269,33 @@ def test_a_pose_has_the_same_bits_in_every_batch(seed: int, rolls: bool) -> None
         part = poses[first : first + size]
         own = None if reference is None else part
         assert same_bits(solve_many(case.skeleton, part, *arguments, reference=own), whole, first)
+
+
+@pytest.mark.parametrize(("seed", "rolls"), [(3, False), (40, False), (13, True)])
+def test_a_pose_has_the_same_bits_with_any_number_of_threads(
+    seed: int, rolls: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other starts and comfort regions are solved in threads too."""
+    case = known(seed, rolls)
+    rng = random.Random(seed)
+    poses = [_pose(case.skeleton, rng) for _ in range(60)]
+    arguments = (case.goals, replace(case.settings, max_iterations=20, restarts=3))
+    started: list[int] = []
+    pool = pose_search.ThreadPoolExecutor
+
+    def counted(count: int, *rest: Any) -> Any:
+        started.append(count)
+        return pool(count, *rest)
+
+    monkeypatch.setattr(pose_search, "ThreadPoolExecutor", counted)
+    monkeypatch.setattr(pose_search, "THREADS", 1)
+    alone = solve_many(case.skeleton, poses, *arguments, reference=poses)
+    assert not started
+    for threads in (2, 5):
+        monkeypatch.setattr(pose_search, "THREADS", threads)
+        monkeypatch.setattr(pose_search, "PER_THREAD", 1)
+        assert same_bits(solve_many(case.skeleton, poses, *arguments, reference=poses), alone)
+        assert max(started) == threads
 
 
 @pytest.mark.parametrize("kernels", NEEDS)
