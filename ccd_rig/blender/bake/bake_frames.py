@@ -29,7 +29,7 @@ from ..rig.slides import location_slide, locations_of
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
-from ..solve.planting import ContactState, support_chains
+from ..solve.planting import support_chains
 from .tracks import Tracks
 
 Rows = NDArray[np.intp]
@@ -175,16 +175,6 @@ class BakeFrames:
     def same_bones(self, first: int, last: int) -> bool:
         """Whether bones and base pose are the same at all rows from the first to the last."""
         return self.since[last] <= first
-
-    def store_solution(
-        self, row: int, pose: Pose, states: Mapping[int, str], contact_state: ContactState | None = None
-    ) -> None:
-        """Keep the solution of a row: the pose, how each active constraint ended, and how the figure stands
-        where bones are planted."""
-        if self.tracks is not None and contact_state is not None:
-            self.tracks.contact_states.append(contact_state)
-        rotations, translations = numbers(pose.rotations), numbers(pose.translations)
-        self.store_batch(np.array([row]), rotations[None], translations[None], [states])
 
     def store_batch(
         self, rows: Rows, rotations: Array, translations: Array, states: Sequence[Mapping[int, str]]

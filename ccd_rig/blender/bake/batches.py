@@ -15,7 +15,7 @@ from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.contact_poses import JointPoses
-from ..solve.solving import FrameSolveSettings
+from ..solve.frame_settings import FrameSolveSettings
 from .bake_frames import BakeFrames, Rows, SmoothedGroup
 
 

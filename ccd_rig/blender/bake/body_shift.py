@@ -19,13 +19,12 @@ from ...skeleton.pose import Pose
 from ..keys.obstacles import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..scene.evaluation import FrameSample
-from ..solve.solving import FrameSolveSettings, Solution
-from ..solve.walking import solve_frame
+from ..solve.frame_settings import FrameSolveSettings
 from .bake_frames import BakeFrames
 from .body_drift import BodyDrift
 from .least_shifts import least_shifts
 from .leg_reaches import leg_reaches
-from .planted_solver import PlantedSolver, one_by_one
+from .planted_solver import PlantedSolver
 from .report_parts import BodyReport, number
 
 PASSES = 3
@@ -38,21 +37,17 @@ SHOWN = 1e-6
 
 def move_body(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], settings: FrameSolveSettings
-) -> Generator[float, None, Solution | None]:
+) -> Generator[float, None, None]:
     """Solve the frames again with the body moved, where a leg is too short; gives how many are, now and then.
 
     Args:
         bake_frames: all of it is solved, and the body keeps its animation.
         samples: row and sample of each solved frame, in order.
         settings: how they are solved.
-
-    Returns:
-        The last frame's solution, if they were solved again.
     """
     tracks = bake_frames.tracks
     assert tracks is not None
     shifts: Array = np.zeros((len(samples), 3))
-    before: Solution | None = None
     frames = bake_frames.frames[[row for row, _ in samples]]
     extensions: dict[tuple[object, ...], float] = {}
     for _ in range(PASSES):
@@ -61,20 +56,12 @@ def move_body(
         planned = least_shifts(frames, reaches, length)
         if np.abs(planned - shifts).max(initial=0.0) <= SAME * length:
             break
-        shifts, before = planned, None
+        shifts = planned
         tracks.contact_states.clear()
         root_bone = tracks.support_chains.root_bone
         moved = [(row, _moved(sample, root_bone, shifts[k])) for k, (row, sample) in enumerate(samples)]
-        if one_by_one(bake_frames, settings):
-            for row, sample in moved:
-                before = solve_frame(sample, bake_frames.constraints, settings, before)
-                states = dict(zip(before.active, before.states, strict=True))
-                bake_frames.store_solution(row, before.pose, states, before.contact_state)
-                yield 1.0
-        else:
-            yield from PlantedSolver(settings).solve(bake_frames, moved, shifts)
+        yield from PlantedSolver(settings).solve(bake_frames, moved, shifts)
         key_root_bone(bake_frames)
-    return before
 
 
 def key_root_bone(bake_frames: BakeFrames) -> None:

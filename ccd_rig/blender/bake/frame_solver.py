@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The frames of a bake solved: all at once, those with planted bones in turn."""
+"""The frames of a bake solved: those with planted bones in runs, all others at once."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from ...limits.shapes import Limit
-from ...settings import SolveResult, SolveStatus
 from ..scene.evaluation import FrameSample
+from ..solve.frame_settings import FrameSolveSettings
 from ..solve.methods import SINGLE_PASS
-from ..solve.solving import FrameSolveSettings, Solution, errors_of
-from ..solve.walking import solve_frame
 from .bake_frames import BakeFrames
 from .batches import Batch
 from .group_solving import solve_batches
-from .planted_solver import WAITING_AT_MOST, PlantedSolver, one_by_one
+from .planted_solver import WAITING_AT_MOST, PlantedSolver
 
 Parts = Generator[float, None, None]
 """Work that gives the number of frames that are solved now and then."""
@@ -45,14 +43,14 @@ class FrameSolver:
     Attributes:
         bake_frames: its rows are stored before they come here.
         settings: how they are solved.
+        iterations: most steps of a frame.
     """
 
     bake_frames: BakeFrames
     settings: FrameSolveSettings
+    iterations: int = 0
     _runs: list[_Run] = field(default_factory=list)
     _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)  # with planted bones
-    _before: Solution | None = None  # of the frame solved last
-    _iterations: int = 0
     _planted: PlantedSolver = field(init=False)
 
     def __post_init__(self) -> None:
@@ -65,11 +63,6 @@ class FrameSolver:
             bake_frames.note_reference(row, reference)
         if bake_frames.tracks is None:
             self._let_wait(row, sample)
-        elif one_by_one(bake_frames, self.settings):
-            self._before = solve_frame(sample, bake_frames.constraints, self.settings, self._before)
-            states = dict(zip(self._before.active, self._before.states, strict=True))
-            bake_frames.store_solution(row, self._before.pose, states, self._before.contact_state)
-            yield 1.0
         else:
             self._waiting.append((row, sample))
             keeps_body = bake_frames.tracks.support_chains.keeps_body  # its samples are needed again anyway
@@ -91,20 +84,9 @@ class FrameSolver:
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             yield from self._planted.solve(self.bake_frames, waiting)
+            self.iterations = max(self.iterations, self._planted.iterations)
         if self._runs:
             yield from self.solve_with({})
-
-    def solution(self, sample: FrameSample) -> Solution:
-        """That of the only frame that was added, with how far off each constraint is."""
-        assert self._before is not None
-        if self._before.result is not None:
-            return self._before
-        errors = errors_of(sample, self.bake_frames.constraints, self._before.pose)
-        states = self.bake_frames.states[0]
-        ended = tuple(states[c] for c in self._before.active)
-        missed = next((s for s in ended if s != SolveStatus.CONVERGED.name), SolveStatus.CONVERGED.name)
-        result = SolveResult(self._before.pose, SolveStatus[missed], self._iterations, errors)
-        return replace(self._before, result=result, states=ended)
 
     def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
         """Whether neighbours have moved the first and the last frame.
@@ -134,8 +116,7 @@ class FrameSolver:
             if solver is self:
                 rows = np.array(run.rows, dtype=np.intp)
                 bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
-                self._iterations = max(self._iterations, batch.iterations)
-                self._before = Solution(batch.pose(-1), tuple(sorted(batch.states[-1])), None, ())
+                self.iterations = max(self.iterations, batch.iterations)
             solver.bake_frames.smoothed.update(zip(run.rows, map(tuple, batch.smoothed), strict=True))
 
     def _batch(self, run: _Run) -> Batch:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from mathutils import Matrix, Quaternion
 
+from ...errors import RigError
 from ...goals import Goal
 from ...maths.batch import Array, conjugate, multiply, rotate, unit
 from ...settings import Solver, SolveStatus
@@ -19,12 +20,11 @@ from ...solvers.problem_tables import Bones
 from ..properties.constraint_values import Constraint
 from ..properties.constraint_values import Kind as ConstraintKind
 from ..scene.targets import TargetSample
-from ..solve.balance import rotate_skeleton
+from ..solve.balance import group_level, rotate_skeleton
 from ..solve.constraint_goals import goal_targets, goals
 from ..solve.grouping import are_solved_at_once, groups
-from ..solve.level_models import group_level
-from ..solve.solving import frame_conditions, solve_active, with_tolerances
-from ..solve.world_scale import scales
+from ..solve.methods import solve_once
+from ..solve.world_scale import scale, scales
 from .bake_frames import Rows, SmoothedGroup
 from .batches import Batch
 
@@ -74,14 +74,23 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
 
 def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
     """Solve a group that a closed form poses, row by row."""
-    members = group.active_in(batch)
+    members, settings = group.active_in(batch), batch.settings.solver
+    constraints = [batch.constraints[c] for c in members]
+    if len(constraints) > 1:
+        alone = next(each for each in constraints if not are_solved_at_once([each]))
+        other = next(each for each in constraints if each is not alone)
+        raise RigError(
+            f"Constraint '{alone.name}' poses its bones alone, but '{other.name}' moves them too: shorten a "
+            "chain, or set Method to Loop"
+        )
     for k, sample in enumerate(batch.samples):
-        start, conditions = batch.pose(k), frame_conditions(sample, batch.settings, follows=False)
-        result, ended = solve_active(sample, batch.constraints, members, start, conditions, batch.sharper)
+        skeleton, target = sample.reading.skeleton, sample.targets[members[0]]
+        solver = replace(settings, position_tolerance=settings.position_tolerance / scale(sample))
+        result = solve_once(skeleton, batch.pose(k), constraints[0], target, solver)
         for j in group.joints:
             batch.rotations[k, j] = result.pose.rotations[j][:]
             batch.translations[k, j] = result.pose.translations[j][:]
-        batch.states[k].update(zip(members, ended, strict=True))
+        batch.states[k][members[0]] = result.status.name
         batch.iterations = max(batch.iterations, result.iterations)
         yield 1
 
@@ -252,9 +261,8 @@ class _Share:
             for c, targets in wanted.items()
             for goal in goals(model.skeleton, batch.constraints[c], targets[0])
         ]
-        scale = scales(batch.frames[rows], batch.worlds[rows])
-        tolerances, angle = settings.solver.position_tolerance / scale, settings.solver.angle_tolerance
-        solver = with_tolerances(settings.solver, settings.solver.position_tolerance, batch.sharper * angle)
+        tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
+        solver = replace(settings.solver, angle_tolerance=batch.sharper * settings.solver.angle_tolerance)
         if settings.error_reduction is not None and solver.solver is Solver.CCD:
             solver = replace(solver, error_reduction=settings.error_reduction)
         moved = {place for place, j in enumerate(model.joints.tolist()) if j in group.joints}

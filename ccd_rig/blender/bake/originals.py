@@ -19,7 +19,7 @@ from ...skeleton.pose import Pose
 from ..keys import channels
 from ..properties.baked_action import FOLLOWED, POSE, followed
 from ..scene.evaluation import FrameSample
-from ..solve.solving import base_pose
+from ..solve.frame_settings import base_pose
 from .noted_motion import Curves, NotedMotion, Values, curves_by_path
 
 REMEMBERED = "ccd_rig_original"

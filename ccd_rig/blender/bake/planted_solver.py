@@ -20,14 +20,14 @@ import numpy as np
 from mathutils import Quaternion
 
 from ...maths.batch import Array
-from ...settings import Solver
 from ...skeleton.pose import Pose
 from ..properties.constraint_values import Kind
 from ..scene.evaluation import FrameSample
-from ..solve.contact_changes import SHARPER, anchor_of, let_go, lifted, released_joints, unplanted_pose
+from ..solve.constraint_goals import chain_joints
+from ..solve.contact_changes import SHARPER, anchor_of, let_go, lifted, released_joints, turned_between
 from ..solve.contact_poses import JointPoses
+from ..solve.frame_settings import FrameSolveSettings, base_pose
 from ..solve.planting import ContactState
-from ..solve.solving import FrameSolveSettings, base_pose, frame_conditions
 from .bake_frames import BakeFrames, Rows
 from .batches import Batch, bones_of
 from .group_solving import solve_batches
@@ -56,20 +56,17 @@ class Ended:
     fading: Mapping[int, float]
 
 
-def one_by_one(bake_frames: BakeFrames, settings: FrameSolveSettings) -> bool:
-    """Whether frames with planted bones are solved in turn, each from the one before (`solve.walking`)."""
-    return settings.solver.solver is Solver.CCD or len(bake_frames.solved_frames) == 1
-
-
 @dataclass
 class PlantedSolver:
     """Solves the frames of a bake with planted bones, in order, and keeps the solutions there.
 
     Attributes:
         settings: how they are solved.
+        iterations: most steps of a frame.
     """
 
     settings: FrameSolveSettings
+    iterations: int = 0
     _ended: dict[tuple[int, ...], Ended] = field(default_factory=dict)  # of each part
 
     def solve(
@@ -94,6 +91,7 @@ class PlantedSolver:
             for count in solver.solve():
                 yield count / len(all_parts)
             assert solver.ended is not None
+            self.iterations = max(self.iterations, solver.iterations)
             self._ended[part.members] = solver.ended
         frames.store()
 
@@ -103,6 +101,7 @@ class _PartSolver:
 
     Attributes:
         ended: how the part stands in the last frame of the stretches that are finished.
+        iterations: most steps of a frame.
     """
 
     def __init__(
@@ -113,6 +112,7 @@ class _PartSolver:
         before: Ended | None,
     ) -> None:
         self.frames, self.poses, self.ended = frames, PartPoses(frames, part), before
+        self.iterations = 0
         self.chains = frames.support_chains
         limits = [frames.bake_frames.limits[row] for row in frames.rows.tolist()]
         self.stretches = stretches(frames.samples, limits, frames.constraints, self.chains, part)
@@ -173,10 +173,7 @@ class _PartSolver:
         skeleton, constraints = sample.reading.skeleton, frames.constraints
         held = [c for c in stretch.planted if sample.targets[c].rotation is None]
         if self.ended is None:
-            conditions = frame_conditions(sample, self.settings, False)
-            if not self.chains.keeps_body:
-                conditions = replace(conditions, reference=None)
-            pose = unplanted_pose(sample, constraints, stretch.planted, conditions) if held else None
+            pose = self._unplanted_pose(stretch) if held else None
             world = frames.worlds[stretch.first]
             return Standing(
                 {}
@@ -201,6 +198,47 @@ class _PartSolver:
             for j in moved & turns.keys()
         }
         return Standing(anchors, turns, drift, carried=carried, fading=fading)
+
+    def _unplanted_pose(self, stretch: Stretch) -> Pose:
+        """The pose in which planted bones are held where no frame was solved before.
+
+        It is the evaluated one, with each chain that carries a planted bone brought to where the other
+        constraints of its joints would have it, had nothing been planted.
+        """
+        frames, row = self.frames, stretch.first
+        sample, constraints = frames.samples[row], frames.constraints
+        skeleton, start = sample.reading.skeleton, sample.unmoved or sample.reading.pose
+        held = [constraints[c] for c in stretch.planted if sample.targets[c].rotation is None]
+        legs = {j for constraint in held for j in skeleton.chain(constraint.tip, constraint.chain_length)[1:]}
+        influences: dict[int, float] = {}
+        active = []
+        for c, constraint in enumerate(constraints):
+            chain = chain_joints(skeleton, constraint)
+            if constraint.kind is Kind.REACH and sample.unplanted[c] > 0.0 and legs.intersection(chain):
+                active.append(c)
+                influences |= {j: max(influences.get(j, 0.0), sample.unplanted[c]) for j in chain}
+        if not active:
+            return start
+        base, place = JointPoses.of([start]), frames.rows[[row]]
+        if frames.bake_frames.reference is not None and self.chains.keeps_body:
+            base = JointPoses(frames.bake_frames.reference[place], base.translations)
+        batch = Batch(
+            frames.frames[[row]],
+            constraints,
+            tuple(active),
+            [sample],
+            [sample.targets],
+            frames.worlds[[row], :3, :3],
+            stretch.limits,
+            bones_of(frames.bake_frames, place),
+            frames.bake_frames.lengths[place],
+            base,
+            replace(self.settings, smoothness=0.0),
+            sharper=SHARPER,
+        )
+        for _ in solve_batches([batch]):
+            pass
+        return turned_between(skeleton, start, batch.pose(0), influences)
 
     def _is_body_placed(self, stretch: Stretch) -> bool:
         """Whether a Reach says at all frames of a stretch where the root bone is, and how it is turned."""
@@ -250,6 +288,7 @@ class _PartSolver:
             yield from solve_batches(batches)
         members, known = set(poses.part.members), frames.bake_frames.smoothed
         for places, batch, rows in zip(alike.values(), batches, rows_of, strict=True):
+            self.iterations = max(self.iterations, batch.iterations)
             solved = JointPoses(batch.rotations, batch.translations)
             poses.keep(run[places[0]], rows, solved, batch.states)
             for row, smoothed in zip(frames.rows[rows].tolist(), batch.smoothed, strict=True):

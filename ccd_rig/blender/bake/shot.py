@@ -19,7 +19,7 @@ from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import FrameSample
 from ..scene.isolation import SharedScene
-from ..solve.solving import FrameSolveSettings, base_pose
+from ..solve.frame_settings import FrameSolveSettings, base_pose
 from . import body_shift, frame_selection, originals, travel
 from .bake_frames import BakeFrames, Solutions
 from .frame_solver import FrameSolver

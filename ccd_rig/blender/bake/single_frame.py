@@ -4,11 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import bpy
-import numpy as np
 from mathutils import Matrix
 
 from ...errors import RigError
@@ -24,11 +22,11 @@ from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..scene.evaluation import FrameSample
-from ..solve.solving import FrameSolveSettings, Solution
+from ..solve.frame_settings import FrameSolveSettings
 from . import body_shift, frame_selection, measuring, originals
 from .bake_frames import BakeFrames
 from .frame_solver import FrameSolver
-from .keyed_motion import KeyedMotion, keyed_joints, keyed_locations, keyed_motion, rotated_joints
+from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
 from .recorder import FrameRecorder
 from .settings import BakeSettings
@@ -39,7 +37,6 @@ class SolvedFrame(NamedTuple):
 
     Attributes:
         pose: of the sample's skeleton, blended by influence.
-        full: the same at full influence.
         rotated: joints whose rotation channels change.
         located: {joint: what its location channel gets}.
         result: the solve at full influence, in armature space; its errors are in the order of `constraints`.
@@ -49,7 +46,6 @@ class SolvedFrame(NamedTuple):
     """
 
     pose: Pose
-    full: Pose
     rotated: Sequence[int]
     located: Mapping[int, Sequence[float]]
     result: SolveResult
@@ -92,11 +88,10 @@ def solve_sample(
     frame_solver = FrameSolver(bake_frames, settings)
     result_of(frame_solver.add(0, sample))
     result_of(frame_solver.finish())
-    solution = frame_solver.solution(sample)
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
-        solution = result_of(body_shift.move_body(bake_frames, [(0, sample)], settings)) or solution
-    return solved_frame(bake_frames, solution, settings.solver)
+        result_of(body_shift.move_body(bake_frames, [(0, sample)], settings))
+    return solved_frame(bake_frames, settings.solver, frame_solver.iterations)
 
 
 def stored(ready: Ready, sample: FrameSample) -> BakeFrames:
@@ -106,46 +101,40 @@ def stored(ready: Ready, sample: FrameSample) -> BakeFrames:
     return bake_frames
 
 
-def solved_frame(bake_frames: BakeFrames, solution: Solution, solver: SolverSettings) -> SolvedFrame:
+def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: int) -> SolvedFrame:
     """What the only frame of a bake came to, whose solution is stored there.
 
-    `solver` has tolerances in world metres and radians.
+    Args:
+        bake_frames: solved.
+        solver: tolerances in world metres and radians.
+        iterations: that the solve took.
 
     Raises:
         RigError: no bone of its chains can be changed.
     """
     motion = keyed_motion(bake_frames)
-    bake_frames, keyed = motion.bake_frames, motion.keyed
+    bake_frames, keyed, full = motion.bake_frames, motion.keyed, motion.full
     joints = keyed_joints(bake_frames)
     if not joints:
         raise RigError(all_locked(bake_frames))
-    pose = Pose.of_arrays(keyed.rotations[0], keyed.translations[0])
     located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, keyed).items() if j in joints}
-    active = tuple(bake_frames.constraints[c] for c in solution.active)
-    result, met = _as_played(motion, solution, solver)
-    rotated = rotated_joints(bake_frames)
-    return SolvedFrame(pose, solution.pose, rotated, located, result, active, met)
-
-
-def _as_played(
-    motion: KeyedMotion, solution: Solution, solver: SolverSettings
-) -> tuple[SolveResult, frozenset[int]]:
-    """The result, and the constraints that meet their goals, without those that others carry off."""
-    assert solution.result is not None
-    ended = zip(solution.active, solution.states, strict=True)
-    met = frozenset(c for c, state in ended if state == SolveStatus.CONVERGED.name)
-    if all(motion.bake_frames.influences[0, c] >= 1.0 for c in solution.active):
-        return solution.result, met  # what plays is what was solved
+    states = bake_frames.states[0]
+    active = sorted(states)
     distances, angles, lost = measuring.misses(motion, solver)
-    if not lost[0].any():
-        return solution.result, met
-    scale = max(abs(each) for each in Matrix(motion.bake_frames.worlds[0].tolist()).to_scale())
-    errors = tuple(
-        GoalError(float(distances[0, c]) / scale, float(angles[0, c])) if lost[0, c] else error
-        for c, error in zip(solution.active, solution.result.errors, strict=True)
+    met = {c for c in active if states[c] == SolveStatus.CONVERGED.name and not lost[0, c]}
+    ended = [SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met]
+    scale = max(abs(each) for each in Matrix(bake_frames.worlds[0].tolist()).to_scale())
+    errors = tuple(GoalError(float(distances[0, c]) / scale, float(angles[0, c])) for c in active)
+    status = ended[0] if ended else SolveStatus.CONVERGED
+    result = SolveResult(Pose.of_arrays(full.rotations[0], full.translations[0]), status, iterations, errors)
+    return SolvedFrame(
+        Pose.of_arrays(keyed.rotations[0], keyed.translations[0]),
+        rotated_joints(bake_frames),
+        located,
+        result,
+        tuple(bake_frames.constraints[c] for c in active),
+        frozenset(met),
     )
-    result = replace(solution.result, status=SolveStatus.OPTIMAL, errors=errors)
-    return result, met.difference(np.flatnonzero(lost[0]).tolist())
 
 
 class Posed(NamedTuple):

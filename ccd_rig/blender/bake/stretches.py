@@ -17,8 +17,8 @@ from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from ..solve.constraint_goals import chain_joints
+from ..solve.grouping import groups
 from ..solve.planting import SupportChains
-from ..solve.solving import groups
 from .bake_frames import Rows
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ...maths.batch import Array
 from ...settings import SolveStatus
 from ..properties.constraint_values import Constraint, Kind
-from ..solve.solving import groups
+from ..solve.grouping import groups
 from .bake_frames import BakeFrames
 from .report_parts import FrameFit, WeightedFit, number
 

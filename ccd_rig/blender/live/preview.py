@@ -24,7 +24,7 @@ from ..properties.constraint_values import Kind
 from ..rig import clamps
 from ..scene.evaluation import FrameSample, Present
 from ..scene.targets import NOTHING_AHEAD, Ahead
-from ..solve.solving import FrameSolveSettings
+from ..solve.frame_settings import FrameSolveSettings
 from . import edits
 
 

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
+from ...errors import RigError
 from ...maths.rotations import between
 from ...skeleton.joints import Joint, Skeleton
-from ...skeleton.pose import Pose
+from ..properties.constraint_values import Constraint, Kind
 from ..scene.targets import AXES
 
 STRAIGHT = 1e-7
@@ -40,11 +41,19 @@ def level(matrix_world: Any, axes: Sequence[bool]) -> Quaternion:
     return turn if Vector(turn[1:]).length > STRAIGHT else Quaternion()
 
 
-def rotate_model(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> tuple[Skeleton, Pose]:
-    """The same skeleton and pose in a model that is turned about its origin; rotations stay as they are."""
-    if turn == Quaternion():
-        return skeleton, pose
-    return rotate_skeleton(skeleton, turn), _rotate_shifts(skeleton, pose, turn)
+def group_level(matrix_world: Matrix, constraints: Iterable[Constraint]) -> Quaternion:
+    """The rotation of the model after which all balances of a group count along its axes (`level`)."""
+    balances = [constraint for constraint in constraints if constraint.kind is Kind.BALANCE]
+    if not balances:
+        return Quaternion()
+    rotation = level(matrix_world, balances[0].balance_axes)
+    for other in balances[1:]:
+        if level(matrix_world, other.balance_axes) != rotation:
+            raise RigError(
+                f"Constraint '{other.name}' balances along other axes than '{balances[0].name}', while "
+                "the armature object is turned: give both the same axes, or clear the object's rotation"
+            )
+    return rotation
 
 
 def rotate_skeleton(skeleton: Skeleton, turn: Quaternion) -> Skeleton:
@@ -66,11 +75,6 @@ def rotate_skeleton(skeleton: Skeleton, turn: Quaternion) -> Skeleton:
     return Skeleton(joints)
 
 
-def rotate_back(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> Pose:
-    """A pose of the turned model as one of `skeleton`, the model before it was turned."""
-    return pose if turn == Quaternion() else _rotate_shifts(skeleton, pose, turn.inverted())
-
-
 def _undo_rotation(joint: Joint, turn: Quaternion) -> Quaternion:
     """What undoes the turn in the rest axes of a joint whose rest, but not whose shift, is the model's.
 
@@ -78,13 +82,3 @@ def _undo_rotation(joint: Joint, turn: Quaternion) -> Quaternion:
     """
     rest = joint.rest_rotation
     return rest.inverted() @ turn.inverted() @ rest
-
-
-def _rotate_shifts(skeleton: Skeleton, pose: Pose, turn: Quaternion) -> Pose:
-    shifts = tuple(
-        shift
-        if joint.inherit_rotation or joint.parent == -1
-        else (_undo_rotation(joint, turn) @ shift).freeze()
-        for joint, shift in zip(skeleton.joints, pose.translations, strict=True)
-    )
-    return Pose.trusted(pose.rotations, shifts)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from mathutils import Quaternion
@@ -12,13 +12,9 @@ from ...maths.batch import Array
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
-from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
-from . import solving
-from .constraint_goals import chain_joints
 from .contact_poses import RETURN, JointPoses, blended
 from .planting import ContactState, PlantAnchor, homogeneous, inverse
-from .solving import FrameConditions
 
 SHARPER = 0.1
 """Part of the tolerances to which a planted figure is solved: of planted bones beside the base what is left
@@ -36,35 +32,6 @@ def target_anchor(c: int, sample: FrameSample, world: Array) -> PlantAnchor | No
     if target.rotation is None:
         return None
     return PlantAnchor.of(Transform(target.point, target.rotation), world)
-
-
-def unplanted_pose(
-    sample: FrameSample,
-    constraints: Sequence[Constraint],
-    planted: Sequence[int],
-    conditions: FrameConditions,
-) -> Pose:
-    """The pose in which planted bones are found where no frame was solved before.
-
-    It is the evaluated one, with each chain that carries a planted bone brought to where the other
-    constraints of its joints would have it, had nothing been planted.
-    """
-    skeleton, start = sample.reading.skeleton, sample.unmoved or sample.reading.pose
-    held = [constraints[c] for c in planted if sample.targets[c].rotation is None]
-    legs = {j for row in held for j in skeleton.chain(row.tip, row.chain_length)[1:]}
-    active = [
-        c
-        for c, row in enumerate(constraints)
-        if row.kind is Kind.REACH and sample.unplanted[c] > 0.0 and legs & set(chain_joints(skeleton, row))
-    ]
-    if not active:
-        return start
-    result, _ = solving.solve_active(sample, constraints, active, start, conditions, SHARPER)
-    joints = {j: 0.0 for c in active for j in chain_joints(skeleton, constraints[c])}
-    for c in active:
-        for j in chain_joints(skeleton, constraints[c]):
-            joints[j] = max(joints[j], sample.unplanted[c])
-    return turned_between(skeleton, start, result.pose, joints)
 
 
 def let_go(before: ContactState, moved: frozenset[int], root_bone: int) -> dict[int, Quaternion]:

@@ -9,7 +9,7 @@ the skeleton hangs on the first planted bone (`rerooting`), and whatever a chain
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
@@ -20,10 +20,8 @@ from ...maths.batch import cross
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
-from ...skeleton.rerooting import reversed_name
 from ..properties.constraint_values import Constraint, Holds, Kind
 from ..scene.targets import TargetSample, orthonormal
-from .constraint_goals import chain_joints
 
 Array = NDArray[np.float64]
 
@@ -88,76 +86,6 @@ def different_ends(names: tuple[str, str], bones: tuple[str, str]) -> str:
         f"Constraints '{one}' and '{other}' plant bones whose chains end at different bones, '{its}' and "
         f"'{others}': set Chain Length so that both end at the bone that carries the whole figure"
     )
-
-
-def rerooted_constraints(
-    skeleton: Skeleton, rerooted: Skeleton, constraints: Sequence[Constraint], planted: Sequence[int]
-) -> tuple[Constraint, ...]:
-    """The constraints as they are on the skeleton hung up on the first planted bone.
-
-    A chain that goes up to the root bone goes on to that bone; a shorter one has as many bones as before.
-    Other planted bones are held before anything else is served.
-
-    Args:
-        skeleton: the armature's, in which the root bone is the root of its tree.
-        rerooted: the same, hung up (`reroot`).
-        constraints: all of them.
-        planted: indices of the planted ones.
-    """
-    later = 1 if len(planted) > 1 else 0
-    rerooted_rows = []
-    for constraint in constraints:
-        if constraint.kind is Kind.PLANT:
-            rerooted_rows.append(replace(constraint, chain_length=0, priority=0))
-            continue
-        entries = _entries(rerooted, constraint)
-        whole = skeleton.joints[skeleton.chain(constraint.tip, constraint.chain_length)[0]].parent == -1
-        count = 0 if whole else constraint.chain_length
-        if constraint.pole_target:
-            # The bend towards a pole is about the chain's own bones, none of which hangs upside down.
-            upright_bones = next((n for n, plain in enumerate(entries) if not plain), len(entries))
-            if upright_bones == 0:
-                raise RigError(
-                    f"Constraint '{constraint.name}' has a pole, but bone '{constraint.tip}' stands on a "
-                    "planted one: clear the pole target"
-                )
-            count = upright_bones if count == 0 else min(count, upright_bones)
-        rerooted_rows.append(
-            replace(
-                constraint,
-                chain_length=_joints(entries, count),
-                extension_joints=_joints(entries, constraint.extension_joints),
-                priority=constraint.priority + later,
-            )
-        )
-    return tuple(rerooted_rows)
-
-
-def _entries(skeleton: Skeleton, constraint: Constraint) -> list[bool]:
-    """Per bone from the tip to the base, whether it hangs on its own joint and not on a reversed one."""
-    entries, i = [], skeleton.index(constraint.tip)
-    while i != -1:
-        parent = skeleton.joints[i].parent
-        turned = skeleton.joints[parent] if parent != -1 else None
-        above = -1 if turned is None else turned.parent
-        reverse = (
-            turned is not None and above != -1 and turned.name == reversed_name(skeleton.joints[above].name)
-        )
-        entries.append(not reverse)
-        i = above if reverse else parent
-    return entries
-
-
-def _joints(entries: Sequence[bool], bones: int) -> int:
-    """Joints of the first `bones` bones, where a bone on a reversed joint counts twice; 0 is all, as ever."""
-    return sum(1 if plain else 2 for plain in entries[:bones])
-
-
-def moved_bones(skeleton: Skeleton, constraint: Constraint) -> set[str]:
-    """Names of the original joints that a constraint of `rerooted_constraints` turns."""
-    ends = {reversed_name(joint.name): joint.name for joint in skeleton.joints}
-    names = (skeleton.joints[j].name for j in chain_joints(skeleton, constraint))
-    return {ends.get(name, name) for name in names}
 
 
 # Where a bone is held ---------------------------------------------------------------------------------------
