@@ -15,8 +15,10 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
+from ...solvers.analytic.single_pass import inside_limits
+from ...solvers.problem_tables import serving_joints
 from ...solvers.solve import solve
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from .balance import rotate_model
 from .constraint_goals import chain_joints, goals
@@ -223,8 +225,12 @@ def _solve_group(
 ) -> tuple[SolveResult, dict[int, GoalError]]:
     """Solve constraints together; also how far off each of them is."""
     level_group = level_model(sample, constraints, joints, start)
-    skeleton, model, pose = sample.reading.skeleton, level_group.skeleton, level_group.pose
-    group_goals = level_group.goals
+    skeleton, model, group_goals = sample.reading.skeleton, level_group.skeleton, level_group.goals
+    reaching = [each for each in constraints.values() if each.kind is not Kind.PLANT]
+    chains = {j for each in reaching for j in chain_joints(skeleton, each)}
+    # Chains that stand on what serves no goal count on its limits.
+    unmoved = chains.difference(*serving_joints(model, group_goals))
+    pose = inside_limits(model, level_group.pose, sorted(unmoved))
     alone = next((c for c, constraint in constraints.items() if constraint.method in SINGLE_PASS), None)
     if alone is None:
         bones = {skeleton.joints[j].name for j in joints}
