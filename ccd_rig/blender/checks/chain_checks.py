@@ -58,7 +58,7 @@ def chain_problems(
     for bone in bones:
         if bone.name in locked:
             rotation = reading.pose.rotations[reading.skeleton.index(bone.name)]
-            yield from _locked_problems(bone, settings[bone.name]["limit"], rotation)
+            yield from _locked_problems(bone, settings[bone.name].get("limit"), rotation)
         else:
             yield from _bone_problems(bone, settings[bone.name])
     for name in sorted(carried.keys() - moved):
