@@ -190,7 +190,9 @@ def remove_left(*_arguments: object) -> None:
         is_named = re.fullmatch(rf"{ISOLATED}(\.\d+)?", scene.name) is not None
         is_left = is_isolated(scene) or (is_named and not scene.collection.all_objects)
         if is_left and scene.session_uid not in _in_use and scene.is_editable and len(bpy.data.scenes) > 1:
-            bpy.data.batch_remove([each for each in scene.collection.objects if each.name.startswith(ISOLATED)])
+            bpy.data.batch_remove(
+                [each for each in scene.collection.objects if each.name.startswith(ISOLATED)]
+            )
             bpy.data.scenes.remove(scene)
 
 

@@ -5,7 +5,6 @@ And what fails at the very end takes everything back."""
 from __future__ import annotations
 
 import gc
-import os
 import sys
 
 import bpy
@@ -122,7 +121,7 @@ class Faults:
         self.places.clear()
         sys.settrace(self.trace)
         try:
-            bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
+            bake.run(bake.one_of_many(bpy.context.scene, rig, bake.BakeSettings(1, 3), bake.Shares()))
         except Fault:
             return True
         finally:
