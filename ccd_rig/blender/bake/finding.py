@@ -10,7 +10,14 @@ import enum
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+from ... import json_text
+
+LAST_FRAME = 1_048_574
+"""The largest frame of a scene."""
 
 
 class Trouble(enum.StrEnum):
@@ -125,11 +132,31 @@ def to_json(findings: Iterable[Finding]) -> str:
     return json.dumps([asdict(each) for each in findings], allow_nan=False)
 
 
+@lru_cache(maxsize=8)
 def from_json(text: str) -> tuple[Finding, ...]:
-    """Findings that `to_json` has written; none of an empty text."""
-    rows = json.loads(text) if text else []
-    found = (Finding(**row) for row in rows)
-    return tuple(replace(each, trouble=Trouble(each.trouble), fix=Fix(each.fix)) for each in found)
+    """Findings that `to_json` has written; without what it has not, of a damaged file or another version."""
+    try:
+        rows = json_text.parse(text) if text else []
+    except json_text.NotJson:
+        return ()
+    readable = map(_from_row, rows if isinstance(rows, list) else ())
+    return tuple(each for each in readable if each is not None)
+
+
+def _from_row(row: Any) -> Finding | None:
+    """A stored finding; None where it is none."""
+    try:
+        read = Finding(**{**row, "trouble": Trouble(row["trouble"]), "fix": Fix(row.get("fix", ""))})
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    names, numbers = (read.constraint, read.bone), (read.distance, read.angle, read.more)
+    frames = (read.frame_start, read.frame_end, read.frame)
+    is_sound = (
+        all(isinstance(each, str) for each in names)
+        and all(isinstance(each, int | float) and math.isfinite(each) for each in (*frames, *numbers))
+        and all(abs(each) <= LAST_FRAME for each in frames)
+    )
+    return read if is_sound else None
 
 
 def _length(metres: float) -> str:
