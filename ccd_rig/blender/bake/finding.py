@@ -37,6 +37,14 @@ class Trouble(enum.StrEnum):
     """A limit holds a bone for long."""
     LOOP = "LOOP"
     """Base poses and targets end as they begin, the bake does not."""
+    CLIMB = "CLIMB"
+    """A body over planted bones climbs beside its animation."""
+    SINK = "SINK"
+    """It sinks beside its animation."""
+    TIP = "TIP"
+    """It leans beside its animation."""
+    FLOAT = "FLOAT"
+    """A planted bone is held above where it is animated."""
     IK = "IK"
     """A switch of the rig is at IK, so that what is baked moves nothing."""
 
@@ -68,7 +76,7 @@ class Finding:
 
     Attributes:
         trouble: what is wrong.
-        constraint: name of the constraint that it is about; empty for a loop.
+        constraint: name of the constraint that it is about; empty for a loop, and for a body.
         bone: name of the bone that shows it most.
         frame_start: the first of the frames.
         frame_end: the last of them.
@@ -123,6 +131,14 @@ class Finding:
                 return f"{self.bone} held by its limit{more}"
             case Trouble.LOOP:
                 return f"loop does not close: {self.bone} {wide} off"
+            case Trouble.CLIMB:
+                return f"{self.bone} climbs {far}"
+            case Trouble.SINK:
+                return f"{self.bone} sinks {far}"
+            case Trouble.TIP:
+                return f"{self.bone} tips {wide}"
+            case Trouble.FLOAT:
+                return f"{self.bone} floats {far} above its animation"
             case Trouble.IK:
                 return f"{self.constraint} moves nothing: {self.bone} is at IK"
 

@@ -37,7 +37,7 @@ def on_named(row: Any, _context: bpy.types.Context | None = None) -> None:
 
 
 def note(thing: bpy.types.Object | None, names: Iterable[str], undo: ExitStack | None = None) -> None:
-    """Let bones remember their names, if there are such bones and they can; `undo` gets what takes that back."""
+    """Let bones remember their names, if there are such bones and they can; `undo` gets the way back."""
     if thing is None or thing.type != "ARMATURE" or thing.pose is None or not thing.is_editable:
         return
     for name in names:
