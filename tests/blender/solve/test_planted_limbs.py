@@ -70,7 +70,9 @@ def test_a_body_that_climbs_and_tips_is_found(ext, bake, limb):
 )
 def test_what_is_said_of_a_body_is_what_is_found(ext, rise, lean, hover, expected):
     drift = ext.module("ccd_rig.blender.bake.body_drift")
-    peaks = [drift.Peak(bone, 7, amount) for bone, amount in (("hips", rise), ("hips", lean), ("foot", hover))]
+    peaks = [
+        drift.Peak(bone, 7, amount) for bone, amount in (("hips", rise), ("hips", lean), ("foot", hover))
+    ]
     body = drift.BodyDrift(1.0, *peaks)
     assert [each.trouble.name for each in body.findings()] == expected
     assert len([words for words in body.words().split("; ") if words]) == len(expected)
