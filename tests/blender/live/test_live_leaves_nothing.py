@@ -45,7 +45,7 @@ def test_a_library_written_while_live(rig, live, clamps, tmp_path):
 
 
 def test_a_rig_linked_from_a_library_written_while_live(rig, live, clamps, tmp_path):
-    """Each time the library is read: clamps would hold the pose that they showed, and nobody could move it."""
+    """Each time the library is read: clamps would hold the pose that they showed for good."""
     bpy.ops.ccd_rig.live()
     rigs.update()
     path, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
