@@ -24,6 +24,10 @@ ICONS = {
     Trouble.GROUND: "TRIA_DOWN_BAR",
     Trouble.LIMIT: "DRIVER_ROTATIONAL_DIFFERENCE",
     Trouble.LOOP: "FILE_REFRESH",
+    Trouble.CLIMB: "TRIA_UP",
+    Trouble.SINK: "TRIA_DOWN",
+    Trouble.TIP: "ORIENTATION_GIMBAL",
+    Trouble.FLOAT: "TRIA_UP_BAR",
     Trouble.IK: "UNLINKED",
 }
 FIXES = {  # short: a narrow sidebar has little room
@@ -33,7 +37,15 @@ FIXES = {  # short: a narrow sidebar has little room
     Fix.LEAST_SQUARES: "Smooth",
     Fix.FK: "Switch to FK",
 }
-TOLD = {"worst ": set(Trouble), " turns ": {Trouble.JUMP}, " slide ": {Trouble.SLIDE}}
+TOLD = {
+    "worst ": set(Trouble),
+    " turns ": {Trouble.JUMP},
+    " slide ": {Trouble.SLIDE},
+    " climbs ": {Trouble.CLIMB},
+    " sinks ": {Trouble.SINK},
+    " tips by ": {Trouble.TIP},
+    " floats, held ": {Trouble.FLOAT},
+}
 """Parts of the summary that findings of these sorts tell better."""
 
 

@@ -18,6 +18,7 @@ def register() -> None:
     from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides, renamed_bones
     from .retarget import chosen
+    from .scene import isolation
     from .setup_files import regeneration
 
     options.register()
@@ -25,6 +26,7 @@ def register() -> None:
     coupled_offsets.register()
     overrides.register()
     renamed_bones.register()
+    isolation.register()
     regeneration.register()
     staleness.register()
     chosen.register()
@@ -39,6 +41,7 @@ def unregister() -> None:
     from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides, renamed_bones
     from .retarget import chosen
+    from .scene import isolation
     from .setup_files import regeneration
 
     handlers.unregister()
@@ -46,6 +49,7 @@ def unregister() -> None:
     chosen.unregister()
     staleness.unregister()
     regeneration.unregister()
+    isolation.unregister()
     renamed_bones.unregister()
     overrides.unregister()
     coupled_offsets.unregister()

@@ -197,7 +197,7 @@ class PoseSearch:
         self.comforts = regions
         tips = any(isinstance(goal, PositionGoal) and goal.two_bone_tip for goal in self.goals)
         at_ease = any(self.tolerances[i] for i in self.movable)
-        self.finds_nearest = settings.solver is not Solver.CCD and not (tips or at_ease)
+        self.finds_nearest = not (tips or at_ease)
         self.regions: list[Limit | None] | None = None
         if any(regions[i] is not None for i in self.movable):
             self.regions = [region or limit for region, limit in zip(regions, self.limits, strict=True)]

@@ -202,7 +202,8 @@ def _written(
         ),
         switched_to_fk=tuple(each.bone for each in to_fk),
     )
-    renamed_bones.note(armature_object, (task.layout.names[j] for j in keyed_joints(motion.bake_frames)))
+    keyed_bones = [task.layout.names[j] for j in keyed_joints(motion.bake_frames)]
+    renamed_bones.note(armature_object, keyed_bones, undo)
     store_report(armature_object, report, undo)
     return report
 

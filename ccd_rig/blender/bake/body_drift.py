@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from .finding import Finding, Trouble
+
 CLIMBS = 0.05
 """Part of a leg's length by which a body is seen to climb or sink, and a planted bone to float."""
 TIPS = math.radians(15.0)
@@ -48,19 +50,36 @@ class BodyDrift:
     lean: Peak | None
     hover: Peak | None
 
-    def words(self) -> str:
-        """What is seen of it, such as "'hips' climbs 0.21 m by frame 40"; or nothing."""
+    def findings(self) -> tuple[Finding, ...]:
+        """What is seen of it."""
         seen, found = CLIMBS * self.leg, []
         if self.rise is not None and abs(self.rise.amount) > seen:
-            does = "climbs" if self.rise.amount > 0.0 else "sinks"
-            found.append(
-                f"'{self.rise.bone}' {does} {abs(self.rise.amount):.2f} m by frame {self.rise.frame:g}"
-            )
+            trouble = Trouble.CLIMB if self.rise.amount > 0.0 else Trouble.SINK
+            found.append(_finding(trouble, self.rise, distance=abs(self.rise.amount)))
         if self.lean is not None and self.lean.amount > TIPS:
-            degrees = math.degrees(self.lean.amount)
-            found.append(f"'{self.lean.bone}' tips by {degrees:.0f} degrees at frame {self.lean.frame:g}")
+            found.append(_finding(Trouble.TIP, self.lean, angle=self.lean.amount))
         # A body that climbs takes its feet along.
         if not found and self.hover is not None and self.hover.amount > seen:
-            far = f"{self.hover.amount:.2f} m above its animation at frame {self.hover.frame:g}"
-            found.append(f"'{self.hover.bone}' floats, held {far}")
-        return "; ".join(found)
+            found.append(_finding(Trouble.FLOAT, self.hover, distance=self.hover.amount))
+        return tuple(found)
+
+    def words(self) -> str:
+        """What is seen of it, such as "'hips' climbs 0.21 m by frame 40"; or nothing."""
+        return "; ".join(map(_words, self.findings()))
+
+
+def _finding(trouble: Trouble, peak: Peak, distance: float = 0.0, angle: float = 0.0) -> Finding:
+    return Finding(trouble, "", peak.bone, peak.frame, peak.frame, peak.frame, distance, angle)
+
+
+def _words(found: Finding) -> str:
+    """Of a body: more at length than the finding's own."""
+    amount, degrees = found.distance, math.degrees(found.angle)
+    match found.trouble:
+        case Trouble.TIP:
+            return f"'{found.bone}' tips by {degrees:.0f} degrees at frame {found.frame:g}"
+        case Trouble.FLOAT:
+            return f"'{found.bone}' floats, held {amount:.2f} m above its animation at frame {found.frame:g}"
+        case _:
+            does = "climbs" if found.trouble is Trouble.CLIMB else "sinks"
+            return f"'{found.bone}' {does} {amount:.2f} m by frame {found.frame:g}"

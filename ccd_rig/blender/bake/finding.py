@@ -10,7 +10,14 @@ import enum
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+from ... import json_text
+
+LAST_FRAME = 1_048_574
+"""The largest frame of a scene."""
 
 
 class Trouble(enum.StrEnum):
@@ -30,6 +37,14 @@ class Trouble(enum.StrEnum):
     """A limit holds a bone for long."""
     LOOP = "LOOP"
     """Base poses and targets end as they begin, the bake does not."""
+    CLIMB = "CLIMB"
+    """A body over planted bones climbs beside its animation."""
+    SINK = "SINK"
+    """It sinks beside its animation."""
+    TIP = "TIP"
+    """It leans beside its animation."""
+    FLOAT = "FLOAT"
+    """A planted bone is held above where it is animated."""
     IK = "IK"
     """A switch of the rig is at IK, so that what is baked moves nothing."""
 
@@ -61,7 +76,7 @@ class Finding:
 
     Attributes:
         trouble: what is wrong.
-        constraint: name of the constraint that it is about; empty for a loop.
+        constraint: name of the constraint that it is about; empty for a loop, and for a body.
         bone: name of the bone that shows it most.
         frame_start: the first of the frames.
         frame_end: the last of them.
@@ -116,6 +131,14 @@ class Finding:
                 return f"{self.bone} held by its limit{more}"
             case Trouble.LOOP:
                 return f"loop does not close: {self.bone} {wide} off"
+            case Trouble.CLIMB:
+                return f"{self.bone} climbs {far}"
+            case Trouble.SINK:
+                return f"{self.bone} sinks {far}"
+            case Trouble.TIP:
+                return f"{self.bone} tips {wide}"
+            case Trouble.FLOAT:
+                return f"{self.bone} floats {far} above its animation"
             case Trouble.IK:
                 return f"{self.constraint} moves nothing: {self.bone} is at IK"
 
@@ -125,11 +148,31 @@ def to_json(findings: Iterable[Finding]) -> str:
     return json.dumps([asdict(each) for each in findings], allow_nan=False)
 
 
+@lru_cache(maxsize=8)
 def from_json(text: str) -> tuple[Finding, ...]:
-    """Findings that `to_json` has written; none of an empty text."""
-    rows = json.loads(text) if text else []
-    found = (Finding(**row) for row in rows)
-    return tuple(replace(each, trouble=Trouble(each.trouble), fix=Fix(each.fix)) for each in found)
+    """Findings that `to_json` has written; without what it has not, of a damaged file or another version."""
+    try:
+        rows = json_text.parse(text) if text else []
+    except json_text.NotJson:
+        return ()
+    readable = map(_from_row, rows if isinstance(rows, list) else ())
+    return tuple(each for each in readable if each is not None)
+
+
+def _from_row(row: Any) -> Finding | None:
+    """A stored finding; None where it is none."""
+    try:
+        read = Finding(**{**row, "trouble": Trouble(row["trouble"]), "fix": Fix(row.get("fix", ""))})
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    names, numbers = (read.constraint, read.bone), (read.distance, read.angle, read.more)
+    frames = (read.frame_start, read.frame_end, read.frame)
+    is_sound = (
+        all(isinstance(each, str) for each in names)
+        and all(isinstance(each, int | float) and math.isfinite(each) for each in (*frames, *numbers))
+        and all(abs(each) <= LAST_FRAME for each in frames)
+    )
+    return read if is_sound else None
 
 
 def _length(metres: float) -> str:

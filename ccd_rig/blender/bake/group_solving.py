@@ -11,6 +11,7 @@ from mathutils import Matrix, Quaternion
 
 from ...errors import RigError
 from ...goals import Goal
+from ...limits.batch import BatchLimits
 from ...maths.batch import Array, conjugate, multiply, rotate, unit
 from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Skeleton
@@ -21,7 +22,7 @@ from ..properties.constraint_values import Constraint
 from ..properties.constraint_values import Kind as ConstraintKind
 from ..scene.targets import TargetSample
 from ..solve.balance import group_level, rotate_skeleton
-from ..solve.constraint_goals import goal_targets, goals
+from ..solve.constraint_goals import chain_joints, goal_targets, goals
 from ..solve.grouping import are_solved_at_once, groups
 from ..solve.methods import solve_once
 from ..solve.world_scale import scale, scales
@@ -112,6 +113,8 @@ def _solve_group(
     shares = [_Share.of(group, batch, model) for batch in batches for model in _models(batch, group)]
     sizes = [len(share.model.rows) for share in shares]
     order = np.argsort(np.concatenate([share.batch.frames[share.model.rows] for share in shares]))
+    for share in shares:
+        share.hold_unmoved()
     poses = [share.poses() for share in shares]
     numbers, before, after, closes = _neighbours(every, period, shares, order)
     frames = Frames(
@@ -243,6 +246,7 @@ class _Share:
         placed: per goal the constraint that it is of.
         tolerances: (R,) of positions, armature space.
         kind: what is asked for there.
+        unmoved: joints of chains, in the batch's skeleton, that the search does not move.
     """
 
     batch: Batch
@@ -251,6 +255,7 @@ class _Share:
     placed: tuple[int, ...]
     tolerances: Array
     kind: Kind
+    unmoved: list[int]
 
     @classmethod
     def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
@@ -276,7 +281,22 @@ class _Share:
             batch.sharper * tolerances,
             (lambda: search.templates(entries)) if solver.restarts else None,
         )
-        return cls(batch, model, members, tuple(c for c, _ in placed), tolerances, kind)
+        active = (batch.constraints[c] for c in members)
+        chains = {
+            j
+            for each in active
+            if each.kind is not ConstraintKind.PLANT
+            for j in chain_joints(batch.skeleton, each)
+        }
+        unmoved = sorted(chains.difference(model.joints[list(search.movable)].tolist()))
+        return cls(batch, model, members, tuple(c for c, _ in placed), tolerances, kind, unmoved)
+
+    def hold_unmoved(self) -> None:
+        """Bring joints that serve no goal inside their limits: chains that stand on them count on that."""
+        places = np.ix_(self.model.rows, self.unmoved)
+        limits = BatchLimits([self.batch.limits[j] for j in self.unmoved])
+        inside, _ = limits.project(self.batch.rotations[places].transpose(2, 1, 0))
+        self.batch.rotations[places] = inside.transpose(2, 1, 0)
 
     def poses(self) -> tuple[Array, Array]:
         """The base poses of the rows in the model."""

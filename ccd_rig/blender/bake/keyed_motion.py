@@ -14,11 +14,10 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from mathutils import Quaternion
 
-from ...limits.shapes import clamp, contains
+from ...limits.batch import BatchLimits
 from ...maths import batch
-from ...maths.batch import Array
+from ...maths.batch import Array, Mask
 from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
 from ..properties.constraint_values import Kind
@@ -51,15 +50,13 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
     """What is to be keyed of frames that are solved: slerps between them, blended by influence."""
     full = interpolation.slerp_rotations(bake_frames.solved_frames, bake_frames.solved, bake_frames.frames)
     between = ~np.isin(bake_frames.frames, bake_frames.solved_frames)
-    if between.any():
-        _hold_limits(bake_frames, full, np.broadcast_to(between[:, None], full.shape[:2]))
     chains = {j for row in bake_frames.constraints for j in chain_joints(bake_frames.skeleton, row)}
     still = [j for j in range(len(bake_frames.skeleton.joints)) if j not in chains]
     # Between solves these are where they are, not where a slerp leads.
     full[:, still] = bake_frames.base[:, still]
     influences = _joint_influences(bake_frames)
-    # A solve leaves alone what serves no goal, as the animator has it: inside the limits too.
-    _hold_limits(bake_frames, full, (influences > 0.0) & (full == bake_frames.base).all(axis=-1))
+    # A slerp leaves limits, and a solve leaves alone what serves no goal.
+    _hold_limits(bake_frames, full, influences > 0.0)
     rotations = np.where(influences[..., None] > 0.0, full, bake_frames.base)
     partly = (influences > 0.0) & (influences < 1.0)
     if partly.any():
@@ -195,7 +192,7 @@ def _hold_planted(
     return replace(bake_frames, targets=targets, influences=influences)
 
 
-def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Array, base: Array | None = None) -> None:
+def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Mask, base: Array | None = None) -> None:
     """Bring rotations back inside the limits, in place: the way between allowed ones may lead outside.
 
     Args:
@@ -205,14 +202,19 @@ def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Array, base: 
         base: (F, J, 4) poses that were blended from. Where such a pose itself breaks the limit, the
             animator's pose wins: a clamp would make the joint jump as soon as the influence leaves 0.
     """
-    for j, joint in enumerate(bake_frames.skeleton.joints):
-        if joint.locked:
+    turning = np.array([not joint.locked for joint in bake_frames.skeleton.joints])
+    rows_by_limits: dict[int, list[int]] = {}
+    for f, limits in enumerate(bake_frames.limits):
+        rows_by_limits.setdefault(id(limits), []).append(f)
+    for rows in rows_by_limits.values():
+        limits = bake_frames.limits[rows[0]]
+        joints = [j for j in np.flatnonzero(where[rows].any(0) & turning) if limits[j] is not None]
+        shapes, places = BatchLimits([limits[j] for j in joints]), np.ix_(rows, joints)
+        projected, outside = shapes.project(rotations[places].transpose(2, 1, 0))
+        if outside is None:
             continue
-        for f in np.flatnonzero(where[:, j]):
-            limit = bake_frames.limits[f][j]
-            if limit is None or (base is not None and not contains(limit, Quaternion(base[f, j]))):
-                continue
-            rotation = Quaternion(rotations[f, j])
-            clamped = clamp(limit, rotation)
-            if clamped is not rotation:  # inside, the double precision of the slerp is kept
-                rotations[f, j] = clamped
+        changed = outside & where[places].T
+        if base is not None:
+            changed &= shapes.contains(batch.unit(base[places].transpose(2, 1, 0)))
+        inside = projected.transpose(2, 1, 0)
+        rotations[places] = np.where(changed.T[..., None], inside, rotations[places])

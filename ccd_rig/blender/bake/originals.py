@@ -17,7 +17,7 @@ import bpy
 from ...errors import RigError
 from ...skeleton.pose import Pose
 from ..keys import channels
-from ..properties.baked_action import FOLLOWED, POSE, followed
+from ..properties.baked_action import FOLLOWED, POSE, followed, pose_of
 from ..scene.evaluation import FrameSample
 from ..solve.frame_settings import base_pose
 from .noted_motion import Curves, NotedMotion, Values, curves_by_path
@@ -82,7 +82,7 @@ def remember(
         properties[REMEMBERED] = original
     noted = {}
     if POSE in properties:
-        noted = properties[POSE].to_dict()
+        noted = pose_of(action)
         undo.callback(properties.__setitem__, POSE, noted)
     properties[POSE] = {**pose, **noted}
 
@@ -125,7 +125,7 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
     curves: Curves = {}
     if isinstance(original, bpy.types.Action):
         curves = curves_by_path(channels.fcurves_for(original, armature_object))
-    return NotedMotion(armature_object, time, action[POSE].to_dict(), curves).based
+    return NotedMotion(armature_object, time, pose_of(action), curves).based
 
 
 def reference_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], Pose]:

@@ -82,13 +82,16 @@ class Outcome(NamedTuple):
         if circle is not None and not circle.closes:
             ends = circle.frame_start, circle.frame_end, circle.frame_end
             found += (Finding(Trouble.LOOP, "", circle.bone, *ends, angle=circle.angle),)
+        body_report = None if body is None else _body_report(motion, task, body)
+        if body_report is not None and body_report.drift is not None:
+            found += body_report.drift.findings()
         return cls(
             entries,
             None if rotation is None else LargestRotation(*rotation),
             slips,
             weighted_fit(bake_frames, distances),
             _smoothed(bake_frames),
-            None if body is None else _body_report(motion, task, body),
+            body_report,
             circle,
             found,
         )

@@ -23,7 +23,7 @@ from ..properties.constraint_values import Constraint
 from ..rig.rotation_modes import channel_values, rotation_channel
 from ..scene import evaluation, isolation
 from ..scene.dependence import pole_object, target_object
-from ..scene.targets import AXES, TargetSample
+from ..scene.targets import AXES, TargetSample, orthonormal
 from ..solve.met_targets import met_targets
 from .frame_selection import key_time
 
@@ -224,7 +224,8 @@ def _world(
     if placed.turn >= 0:
         goal, row = wanted[placed.turn], constraints[placed.turn]
         if goal.rotation is not None:
-            rotation = to_world.to_quaternion() @ goal.rotation
+            axes: Any = to_world.to_3x3() @ goal.rotation.to_matrix() @ Matrix.Diagonal(scale)
+            rotation = orthonormal(axes) or rotation
         elif goal.direction is not None:
             axis = rotation @ AXES[row.target_axis]
             rotation = axis.rotation_difference(to_world.to_3x3() @ goal.direction) @ rotation

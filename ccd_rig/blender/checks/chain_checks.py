@@ -8,7 +8,7 @@ import bpy
 from mathutils import Quaternion, Vector
 
 from ...errors import RigError
-from ...limits.shapes import contains
+from ...limits.shapes import Limit, contains
 from ..keys import channels
 from ..keys.obstacles import Destination, obstacles
 from ..properties import body, constraint_list, constraint_values
@@ -57,7 +57,8 @@ def chain_problems(
     yield from _pole_problems(reading, sound)
     for bone in bones:
         if bone.name in locked:
-            yield from _unseen_problems(bone)
+            rotation = reading.pose.rotations[reading.skeleton.index(bone.name)]
+            yield from _locked_problems(bone, settings[bone.name].get("limit"), rotation)
         else:
             yield from _bone_problems(bone, settings[bone.name])
     for name in sorted(carried.keys() - moved):
@@ -83,8 +84,13 @@ def _pole_problems(
                 yield Problem("ERROR", constraint.name, str(error))
 
 
-def _unseen_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
-    """A bone of a chain that cannot turn: it is read from its channels."""
+def _locked_problems(
+    bone: bpy.types.PoseBone, limit: Limit | None, rotation: Quaternion
+) -> Iterator[Problem]:
+    """A bone of a chain that cannot turn: it is read from its channels, where its limit does not hold."""
+    if limit is not None and not contains(limit, rotation, ROUNDING):
+        message = f"Bone '{bone.name}': it cannot turn, and its pose is outside its limit"
+        yield Problem("WARNING", bone.name, f"{message}: let it turn, or pose it inside the limit")
     for constraint in clamps.user_constraints(bone):
         if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
             message = (

@@ -42,6 +42,13 @@ def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_bod
     if not chain:
         return
     root_bone = chain[-1]
+    if len(chain) <= constraint_list.limb_length(armature_object, constraint.tip):
+        suited = constraint_list.first_root_bone_chain_length(armature_object, constraint.tip)
+        above = constraint_list.chain(armature_object, constraint.tip, suited)[-1].name
+        message = (
+            f"{where}: bone '{root_bone.name}', where its chain ends, is of the limb and carries no figure"
+        )
+        yield Problem("WARNING", constraint.name, f"{message}: set Chain Length to end at '{above}'")
     yield from _other_root_bones(armature_object, constraint, root_bone)
     if not keeps_body:
         yield from _root_bone_problems(constraint, root_bone)

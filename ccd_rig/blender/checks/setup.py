@@ -10,6 +10,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import bpy
+import numpy as np
 from mathutils import Matrix
 
 from ...errors import CCDRigError, RigError
@@ -25,6 +26,8 @@ from .constraint_checks import constraint_problems, in_scene, is_finite, suggest
 from .problem import Problem
 
 FLAT = 1e-6  # a scale below this leaves no direction to turn in
+UNIFORM = 1e-3
+"""Part by which the axes of an armature object may differ in length, or be askew."""
 
 
 class Ready(NamedTuple):
@@ -117,6 +120,8 @@ def _look(
             all_problems += about_row
             if not any(problem.severity == "ERROR" for problem in about_row):
                 sound.append(row)
+        if uneven := uneven_scale(armature_object.matrix_world, armature_object.name):
+            all_problems.append(Problem("WARNING", armature_object.name, sentence(uneven)))
         all_problems += _evaluation_problems(armature_object, scene, sound)
         all_problems += _pair_problems(chosen)
         all_problems += _body_problems(armature_object, chosen, figure, asked_body)
@@ -128,7 +133,7 @@ def _look(
             reading = layout.read(armature_object)
             solver_settings.solver_settings(armature_object)
         except CCDRigError as error:
-            all_problems.append(Problem("ERROR", armature_object.name, _sentence(str(error))))
+            all_problems.append(Problem("ERROR", armature_object.name, sentence(str(error))))
         else:
             all_problems += chain_problems(armature_object, sound, layout, reading, destination, fixed)
     return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout
@@ -156,6 +161,16 @@ def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) 
         )
     elif _is_flat(armature_object.matrix_world):
         yield Problem("ERROR", name, f"Armature '{name}' has a scale of 0: give it another scale")
+
+
+def uneven_scale(matrix: Matrix, name: str) -> str:
+    """What is wrong where the object of an armature shears, or scales axes differently; else empty."""
+    axes = np.array(matrix.to_3x3())
+    sizes = np.linalg.norm(axes, axis=0)
+    unit = axes / sizes
+    if sizes.max() <= (1.0 + UNIFORM) * sizes.min() and np.abs(unit.T @ unit - np.eye(3)).max() <= UNIFORM:
+        return ""
+    return f"armature '{name}' is scaled unevenly by its object: apply its scale (Ctrl A)"
 
 
 def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) -> Iterator[Problem]:
@@ -237,7 +252,7 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
     try:
         entries = pose_library.entries(armature_object)
     except RigError as error:
-        yield Problem(severity, armature_object.name, _sentence(str(error)))
+        yield Problem(severity, armature_object.name, sentence(str(error)))
         return
     for entry in entries:
         message = pose_library.strangers(armature_object, entry)
@@ -250,7 +265,8 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
 # Words and small questions ----------------------------------------------------------------------------------
 
 
-def _sentence(words: str) -> str:
+def sentence(words: str) -> str:
+    """Words with a capital at the start."""
     return words[:1].upper() + words[1:]
 
 

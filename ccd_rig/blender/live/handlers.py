@@ -217,11 +217,15 @@ def _end(armature_object: bpy.types.Object) -> None:
 def end_copies(
     scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, armatures: Sequence[bpy.types.Object]
 ) -> None:
-    """Copies of live armatures, and those that come from other files, are not live."""
+    """Copies of live armatures, and those that come from other files, are not live.
+
+    Blender writes single data-blocks without a word (`bpy.data.libraries.write`), clamps too. Of one that is
+    linked they are taken away in memory, each time that its library is read.
+    """
     on = live_switch.switched_on
     for thing in armatures:
         uid = thing.session_uid
-        if uid in on or uid in _looked_at or not thing.is_editable:
+        if uid in on or uid in _looked_at:
             continue
         if depsgraph.mode == "RENDER" or clamps.is_suspended() or is_isolated(scene):
             return
@@ -251,15 +255,14 @@ def end_all(*_arguments: object) -> None:
     live_switch.switched_on.clear()
     _listen_no_more()
     for thing in _armatures(bpy.data.objects):
-        if thing.is_editable:
-            _end(thing)
+        _end(thing)
 
 
 def end_left() -> None:
     """A timer, once after the extension was enabled: undo may have brought back what was live before it was
     disabled."""
     for thing in _armatures(bpy.data.objects):
-        if thing.is_editable and thing.session_uid not in live_switch.switched_on:
+        if thing.session_uid not in live_switch.switched_on:
             _end(thing)
 
 

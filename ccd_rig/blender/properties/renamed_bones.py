@@ -9,6 +9,7 @@ That needs no message from Blender, and works in files, on undo and without a wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import bpy
@@ -35,15 +36,28 @@ def on_named(row: Any, _context: bpy.types.Context | None = None) -> None:
         note(thing, (name,))
 
 
-def note(thing: bpy.types.Object | None, names: Iterable[str]) -> None:
-    """Let bones remember their names, if there are such bones and they can."""
+def note(thing: bpy.types.Object | None, names: Iterable[str], undo: ExitStack | None = None) -> None:
+    """Let bones remember their names, if there are such bones and they can; `undo` gets the way back."""
     if thing is None or thing.type != "ARMATURE" or thing.pose is None or not thing.is_editable:
         return
     for name in names:
         bone = thing.pose.bones.get(name)
         if bone is not None and bone.ccd_rig.known_as != name:
+            if undo is not None:
+                undo.callback(_forget_name, thing, name, bone.ccd_rig.known_as)
             bone.ccd_rig.known_as = name
             _looked_at.pop(thing.session_uid, None)
+
+
+def _forget_name(thing: bpy.types.Object, name: str, before: str) -> None:
+    """Let a bone be known by the name that it was known by before, or by none."""
+    with suppress(ReferenceError):  # another file was opened, or undo went back
+        settings = thing.pose.bones[name].ccd_rig
+        if before:
+            settings.known_as = before
+        else:
+            settings.property_unset("known_as")
+        _looked_at.pop(thing.session_uid, None)
 
 
 def follow(armature_object: bpy.types.Object) -> dict[str, str]:

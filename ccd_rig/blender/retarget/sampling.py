@@ -19,13 +19,12 @@ from ...maths.batch import Array
 from ...motion.retargeting.figure_map import FigureMap
 from ...motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
 from ...skeleton.joints import Skeleton
+from ..checks.setup import uneven_scale
 from ..properties.joints import joint_settings
 from ..rig import armature
 from ..rig.armature import RigReading
 from ..scene.isolation import isolated_scene, set_frame
 
-UNIFORM = 1e-3
-"""Part by which the axes of an armature object may differ in length, or be askew."""
 NEAR_GROUND = 0.1
 """Part of a figure's height up to which its lowest bone may be off its origin for that to be its ground."""
 
@@ -167,9 +166,8 @@ def require_even(matrix: Matrix, name: str) -> None:
         raise RigError(f"armature '{name}' has no size or is nowhere: clear its transform")
     if np.linalg.det(axes) < 0.0:
         raise RigError(f"armature '{name}' is mirrored by its object: apply its scale (Ctrl A)")
-    unit = axes / sizes
-    if sizes.max() > (1.0 + UNIFORM) * sizes.min() or np.abs(unit.T @ unit - np.eye(3)).max() > UNIFORM:
-        raise RigError(f"armature '{name}' is scaled unevenly by its object: apply its scale (Ctrl A)")
+    if uneven := uneven_scale(matrix, name):
+        raise RigError(uneven)
 
 
 def _upwards(pose_bone: Any) -> tuple[Any, ...]:

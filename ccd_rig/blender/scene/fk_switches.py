@@ -65,7 +65,15 @@ def fk_switches(armature_object: bpy.types.Object, bones: Collection[str]) -> tu
             names = (*(before.chain_bones if before else ()), chain_bone)
             bone, name = _parts(path)
             found[path] = FkSwitch(bone, name, path, value, tuple(dict.fromkeys(names)))
-    return tuple(found[path] for path in sorted(found))
+    return tuple(found[path] for path in sorted(found) if _is_number(armature_object, path))
+
+
+def _is_number(armature_object: bpy.types.Object, path: str) -> bool:
+    """Whether there is a number at a data path."""
+    try:
+        return isinstance(armature_object.path_resolve(path), bool | int | float)
+    except ValueError:
+        return False
 
 
 def _switches_of(

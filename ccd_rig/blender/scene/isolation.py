@@ -13,12 +13,14 @@ that has no business there asks `is_isolated`.
 from __future__ import annotations
 
 import math
+import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 import bpy
 
@@ -29,6 +31,9 @@ PROBED = 64
 """Things that one object depends on: Blender looks through all of an object's when one more is added."""
 BLOCK = 64
 """Frames that are read for all armatures before the first of them is worked on."""
+
+_in_use = WeakValueDictionary[int, "SharedScene"]()
+"""By `session_uid` the scenes aside in which something is evaluated."""
 
 
 def is_isolated(scene: bpy.types.Scene) -> bool:
@@ -155,10 +160,12 @@ class _Reader:
 def shared_scene(scene: bpy.types.Scene) -> Iterator[SharedScene]:
     """A scene aside that evaluates nothing yet."""
     with ExitStack() as made:
+        made.callback(remove_left)
         isolated = bpy.data.scenes.new(ISOLATED)
-        made.callback(_remove, bpy.data.scenes, isolated)
-        _copy_settings(scene, isolated)
         shared = SharedScene(isolated)
+        _in_use[isolated.session_uid] = shared
+        made.callback(_in_use.pop, isolated.session_uid, None)
+        _copy_settings(scene, isolated)
         made.callback(shared.clear)
         yield shared
 
@@ -176,9 +183,17 @@ def isolated_scene(
         yield shared.isolated
 
 
-def _remove(collection: Any, made: bpy.types.ID) -> None:
-    with suppress(ReferenceError):  # another file was opened, or undo went back: what we made is gone already
-        collection.remove(made)
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def remove_left(*_arguments: object) -> None:
+    """Remove scenes aside that nobody uses, those of files too that were saved while one was there."""
+    for scene in list(bpy.data.scenes):
+        is_named = re.fullmatch(rf"{ISOLATED}(\.\d+)?", scene.name) is not None
+        is_left = is_isolated(scene) or (is_named and not scene.collection.all_objects)
+        if is_left and scene.session_uid not in _in_use and scene.is_editable and len(bpy.data.scenes) > 1:
+            bpy.data.batch_remove(
+                [each for each in scene.collection.objects if each.name.startswith(ISOLATED)]
+            )
+            bpy.data.scenes.remove(scene)
 
 
 def _copy_settings(scene: bpy.types.Scene, isolated: bpy.types.Scene) -> None:
@@ -240,3 +255,13 @@ def _splines(thing: bpy.types.Object) -> list[tuple[bpy.types.Object, str]]:
     """Bones with a spline IK: Blender prepares it in each frame, and frees that only once it is evaluated."""
     bones = () if thing.pose is None else thing.pose.bones
     return [(thing, bone.name) for bone in bones if any(c.type == "SPLINE_IK" for c in bone.constraints)]
+
+
+def register() -> None:
+    """Remove what is left of scenes aside in files that are opened."""
+    bpy.app.handlers.load_post.append(remove_left)
+
+
+def unregister() -> None:
+    """Listen no more."""
+    bpy.app.handlers.load_post.remove(remove_left)

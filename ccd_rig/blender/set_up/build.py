@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import bpy
 
 from ...errors import RigError
+from ..checks import setup
 from ..figures import rigify, roles
 from ..figures.role import Figure, Part
 from ..properties import constraint_list, planted_rows
@@ -41,6 +42,8 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
         )
     carrier = next((row.tip for row in planned if row.group is Group.HIPS), "")
     made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier)
+    if uneven := setup.uneven_scale(armature_object.matrix_world, armature_object.name):
+        made.notes.append(setup.sentence(uneven))
     rows = _left(armature_object, planned, choices, made)
     if not rows:
         nothing = f"'{armature_object.name}': nothing is left to set up"

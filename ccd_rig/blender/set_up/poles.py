@@ -95,5 +95,7 @@ def front_of(figure: Figure, evaluated: bpy.types.Object) -> Vector | None:
         if all(pair):
             left, right = (bones[names[0]].head for names in pair)
             front: Any = (world @ (left - right)).cross(up)
+            if world.is_negative:  # mirrored, its left is on the other side
+                front.negate()
             return front.normalized() if front.length > 1e-9 else None
     return None

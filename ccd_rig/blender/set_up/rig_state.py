@@ -59,7 +59,7 @@ def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) 
     paths = _played_paths(armature_object) | _driven_paths(armature_object)
     for row in rows:
         switch = armature_object.pose.bones.get(rigify.limb_parent(row.top))
-        if switch is None or rigify.IK_FK not in switch:
+        if switch is None or not isinstance(switch.get(rigify.IK_FK), bool | int | float):
             continue
         path = f'{switch.path_from_id()}["{rigify.IK_FK}"]'
         if path in paths:

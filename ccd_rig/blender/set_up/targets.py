@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import bpy
 from mathutils import Matrix, Vector
 
 from ..properties import constraint_list
 from ..properties.new_targets import COLOURS, new_target
+from ..scene.targets import orthonormal
 from .planned_rows import PlannedRow
 
 ROOM = 1.0
@@ -25,9 +28,9 @@ def add_row(
     target = new_target(context, armature_object, f"Target {planned.tip}", planned.tip)
     bone = evaluated.pose.bones[planned.tip]
     end = bone.tail if planned.use_tail else bone.head
-    matrix = evaluated.matrix_world @ bone.matrix
-    turned = matrix.to_quaternion().to_matrix().to_4x4() if planned.copies_rotation else Matrix()
-    target.matrix_world = Matrix.Translation(evaluated.matrix_world @ end) @ turned
+    axes: Any = (evaluated.matrix_world @ bone.matrix).to_3x3()
+    rotation = orthonormal(axes) if planned.copies_rotation else None
+    target.matrix_world = Matrix.LocRotScale(evaluated.matrix_world @ end, rotation, None)
     target.color[:] = COLOURS[planned.role.side]
     if planned.copies_rotation:
         target.empty_display_type = "CUBE"  # shows how it is turned

@@ -4,11 +4,14 @@ And what fails at the very end takes everything back."""
 
 from __future__ import annotations
 
+import gc
+import sys
+
 import bpy
 import pytest
 import rigs
 from rigs import keyed, reach
-from whole_file import dump
+from whole_file import differences, dump
 
 
 @pytest.fixture
@@ -83,6 +86,91 @@ def test_what_fails_at_the_end_takes_all_back(ext, bake, rig, monkeypatch, at):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 6))
     monkeypatch.undo()
     assert dump() == before
+
+
+class Fault(BaseException):
+    """As if Ctrl-C were pressed there."""
+
+
+class Faults:
+    """Counts events of the extension's code while it bakes, and raises at one of them.
+
+    Attributes:
+        event: "call" of a function, or "line".
+        functions: in which lines count; calls count from the first one of these on.
+        places: of the events so far, a line of code each.
+    """
+
+    def __init__(self, event, *functions):
+        self.event, self.functions, self.places, self.at = event, functions, [], -1
+
+    def trace(self, frame, event, _argument):
+        code = frame.f_code
+        if "user_default" not in code.co_filename:
+            return None
+        counts = code.co_name in self.functions or (self.event == "call" and self.places)
+        if counts and event == self.event:
+            self.places.append((code.co_filename, frame.f_lineno))
+            if len(self.places) == self.at:
+                raise Fault
+        return self.trace if counts and self.event == "line" else None
+
+    def bake(self, bake, rig, at=-1):
+        """Whether a bake that fails at an event ended there."""
+        self.at = at
+        self.places.clear()
+        sys.settrace(self.trace)
+        try:
+            bake.run(bake.one_of_many(bpy.context.scene, rig, bake.BakeSettings(1, 3), bake.Shares()))
+        except Fault:
+            return True
+        finally:
+            sys.settrace(None)
+        return False
+
+
+def test_a_fault_in_any_call_after_solving_takes_all_back(bake, rig, tmp_path):
+    rigs.forget_names(rig)
+    path, faults = str(tmp_path / "before.blend"), Faults("call", "keyed_motion")
+    bpy.ops.wm.save_as_mainfile(filepath=path)
+    assert not faults.bake(bake, rig)
+    last = len(faults.places)
+    for at in sorted({*range(1, last, last // 8), *range(last - 10, last + 1)}):
+        bpy.ops.wm.open_mainfile(filepath=path)
+        before = dump()
+        if faults.bake(bake, bpy.data.objects["Rig"], at):  # else it was in a generator that Python closed
+            assert differences(before, dump()) == [], faults.places[-1]
+
+
+def test_a_fault_in_any_line_of_the_scene_aside_leaves_none(bake, rig):
+    """One in the line that cleans up leaves the scene to the next bake."""
+    faults = Faults("line", "shared_scene", "remove_left")
+    assert not faults.bake(bake, rig)
+    places = list(faults.places)
+    for at in sorted({places.index(place) for place in places}):
+        assert faults.bake(bake, rig, at + 1)
+        gc.collect()
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
+        assert [scene.name for scene in bpy.data.scenes] == ["Scene"], places[at]
+
+
+def test_a_scene_aside_in_a_file_saved_while_one_was_there_is_removed(bake, rig, tmp_path):
+    steps = bake.bake_steps(bpy.context.scene, rig, bake.BakeSettings(1, 6))
+    next(steps)
+    assert len(bpy.data.scenes) == 2
+    path = str(tmp_path / "meanwhile.blend")
+    bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
+    steps.close()
+    bpy.ops.wm.open_mainfile(filepath=path)
+    assert [scene.name for scene in bpy.data.scenes] == ["Scene"]
+    assert sorted(thing.name for thing in bpy.data.objects) == ["Goal", "Rig"]
+
+
+def test_a_users_scene_of_that_name_stays(bake, rig):
+    own = bpy.data.scenes.new("CCD Rig Evaluation")
+    own.collection.objects.link(bpy.data.objects["Goal"])
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
+    assert len(bpy.data.scenes) == 2
 
 
 def test_what_is_gone_has_no_names(bake, rig):

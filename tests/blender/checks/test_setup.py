@@ -217,6 +217,23 @@ def test_rest_outside_its_own_limit(rig, found):
     assert found() == []
 
 
+@pytest.mark.parametrize("stiff", [False, True])
+def test_a_bone_that_cannot_turn_outside_its_limit(rig, found, stiff):
+    bone = rig.pose.bones["bone_1"]
+    limit = bone.ccd_rig.limit
+    limit.kind, limit.axis, limit.hinge_lower, limit.hinge_upper = "HINGE", (1, 0, 0), -0.5, 0.5
+    bone.rotation_mode, bone.rotation_euler = "XYZ", (0.8, 0.0, 0.0)
+    if stiff:
+        bone.ccd_rig.stiffness = 1.0
+    else:
+        bone.lock_rotation = (True,) * 3
+    rigs.update()
+    one(found(), "WARNING", "bone_1", "cannot turn", "outside its limit")
+    bone.rotation_euler = (0.4, 0.0, 0.0)
+    rigs.update()
+    assert found() == []
+
+
 def test_a_contradiction_is_an_error_and_the_only_one(rig, found):
     limit = rig.pose.bones["bone_1"].ccd_rig.limit
     limit.kind, limit.hinge_lower, limit.hinge_upper = "HINGE", 2.0, 1.0

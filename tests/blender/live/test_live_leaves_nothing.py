@@ -44,6 +44,32 @@ def test_a_library_written_while_live(rig, live, clamps, tmp_path):
     assert not any(len(bone.constraints) for bone in bpy.data.objects["Rig"].pose.bones)
 
 
+def test_a_rig_linked_from_a_library_written_while_live(rig, live, clamps, tmp_path):
+    """Each time the library is read: clamps would hold the pose that they showed for good."""
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    path, shot = str(tmp_path / "library.blend"), str(tmp_path / "shot.blend")
+    bpy.data.libraries.write(path, {rig})
+    bpy.ops.wm.read_homefile(use_empty=True)
+    with bpy.data.libraries.load(path, link=True) as (_, here):
+        here.objects = ["Rig"]
+    (linked,) = here.objects
+    bpy.context.scene.collection.objects.link(linked)
+    for reopened in (False, True):
+        if reopened:
+            bpy.ops.wm.save_as_mainfile(filepath=shot)
+            bpy.ops.wm.open_mainfile(filepath=shot)
+        linked = bpy.data.objects["Rig"]
+        rigs.update()
+        assert linked.library is not None
+        assert list(clamps.clamps_of(linked)) == []
+        assert not linked.ccd_rig.live
+        assert (shows(linked) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+    made = linked.override_create(remap_local_usages=True)
+    rigs.update()
+    assert list(clamps.clamps_of(made)) == []
+
+
 def test_copies_are_not_live(rig, live, clamps):
     bpy.ops.ccd_rig.live()
     rigs.update()

@@ -1,0 +1,84 @@
+"""A limb of which a script makes a planted one: its own root then carries the figure, and that is told."""
+
+from __future__ import annotations
+
+import bpy
+import planted
+import pytest
+import rigs
+from mathutils import Quaternion
+
+
+@pytest.fixture
+def limb(ext):
+    """A leg that reached, three bones long, animated; its kind is set past what the panel does."""
+    rig = planted.biped()
+    row = planted.constrain(rig, "REACH", "foot.L", "Foot", rigs.empty("T"), 3, use_tail=False)
+    for frame, angle in ((1, 0.0), (20, 1.0)):
+        for name in ("thigh.L", "shin.L"):
+            bone = rig.pose.bones[name]
+            bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), angle)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    row.kind = "PLANT"
+    rigs.activate(rig)
+    return rig
+
+
+def test_the_checks_name_the_bone_that_should_carry_the_figure(checks, limb):
+    row = limb.ccd_rig.constraints[0]
+    messages = [each.message for each in checks.problems(limb, bpy.context.scene)]
+    expected = [message for message in messages if "is of the limb and carries no figure" in message]
+    assert len(expected) == 1 and "'thigh.L'" in expected[0] and "end at 'hips'" in expected[0]
+    row.chain_length = 4
+    messages = [each.message for each in checks.problems(limb, bpy.context.scene)]
+    assert not any("carries no figure" in message for message in messages)
+
+
+def test_a_figure_that_is_a_single_chain_may_end_where_it_begins(rows, checks):
+    rig = rigs.chain(4)
+    planted.constrain(rig, "PLANT", "bone_3", "End")
+    assert not any("carries no figure" in each.message for each in checks.problems(rig, bpy.context.scene))
+
+
+def test_a_body_that_climbs_and_tips_is_found(ext, bake, limb):
+    report = bake.bake(bpy.context.scene, limb, bake.BakeSettings(1, 20, body="FOLLOW_FEET"))
+    climbs, tips = report.findings
+    assert [each.trouble.name for each in (climbs, tips)] == ["CLIMB", "TIP"]
+    assert climbs.bone == tips.bone == "thigh.L"
+    assert climbs.distance == abs(report.body.drift.rise.amount) > 0.3
+    assert tips.angle == report.body.drift.lean.amount > 1.0
+    assert "climbs" in climbs.label() and "tips" in tips.label()
+    assert any("carries no figure" in warning for warning in report.warnings)
+    panel = ext.module("panels.report")
+    assert panel._icon_of_head(limb.ccd_rig.report, report.findings) == "ERROR"
+    assert bpy.ops.ccd_rig.report_markers() == {"FINISHED"}
+    assert sorted(marker.frame for marker in bpy.context.scene.timeline_markers) == sorted(
+        (climbs.frame, tips.frame)
+    )
+    assert bpy.ops.ccd_rig.go_to_frame(finding=0) == {"FINISHED"}
+    assert bpy.context.scene.frame_current == climbs.frame
+
+
+@pytest.mark.parametrize(
+    ("rise", "lean", "hover", "expected"),
+    [
+        (0.05, 0.0, 0.0, []),
+        (0.2, 0.0, 0.3, ["CLIMB"]),
+        (-0.2, 0.5, 0.0, ["SINK", "TIP"]),
+        (0.0, 0.0, 0.2, ["FLOAT"]),
+    ],
+)
+def test_what_is_said_of_a_body_is_what_is_found(ext, rise, lean, hover, expected):
+    drift = ext.module("ccd_rig.blender.bake.body_drift")
+    peaks = [
+        drift.Peak(bone, 7, amount) for bone, amount in (("hips", rise), ("hips", lean), ("foot", hover))
+    ]
+    body = drift.BodyDrift(1.0, *peaks)
+    assert [each.trouble.name for each in body.findings()] == expected
+    assert len([words for words in body.words().split("; ") if words]) == len(expected)
+    finding = ext.module("ccd_rig.blender.bake.finding")
+    assert finding.from_json(finding.to_json(body.findings())) == body.findings()
+    icons = ext.module("panels.report").ICONS
+    assert set(icons) == set(finding.Trouble)
+    known = bpy.types.UILayout.bl_rna.functions["label"].parameters["icon"].enum_items
+    assert set(icons.values()) <= set(known.keys())
