@@ -75,6 +75,7 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
         fewer.prop(options, "reduce_angle", text="Angle")
         fewer.prop(options, "reduce_error", text="Distance")
         layout.prop(options, "smoothness")
-        layout.prop(options, "error_reduction")
+        if active_rig(context).ccd_rig.solver.solver == "CCD":
+            layout.prop(options, "error_reduction")
         layout.prop(options, "switch_to_fk")
         layout.prop(options, "verify")

@@ -138,9 +138,9 @@ class Frames:
         return np.array(by_kind, np.bool_)[self.kind]
 
     @cached_property
-    def finds_nearest(self) -> bool:
+    def follows_reference(self) -> bool:
         """Whether poses are those nearest to their references."""
-        return all(kind.search.finds_nearest for kind in self.kinds)
+        return all(kind.search.follows_reference for kind in self.kinds)
 
     @cached_property
     def goals(self) -> int:
@@ -189,7 +189,7 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
     Args:
         frames: what is asked for.
         smoothness: what changes of departures count beside departures; 0: each frame for itself, as always
-            where poses are not the nearest.
+            where poses do not follow their references.
     """
     size = len(frames.rotations)
     motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
@@ -198,7 +198,7 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
         yield len(rows)
     yield from _search_other_ways(frames, motion)
     apart = np.zeros(size)
-    if smoothness > 0.0 and size > 1 and frames.finds_nearest:
+    if smoothness > 0.0 and size > 1 and frames.follows_reference:
         alone = motion.rotations.copy()
         yield from _take_best_path(frames, motion, smoothness)
         yield from _sweep(frames, motion, smoothness)

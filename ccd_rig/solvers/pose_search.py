@@ -166,8 +166,8 @@ class PoseSearch:
     Attributes:
         movable: indices of the joints that may move, locked ones left out.
         limits: per joint, what it may do.
-        finds_nearest: whether poses are those nearest to their references. CCD alone, two bones at a tip and
-            joints with a comfort tolerance end where they come to.
+        follows_reference: whether poses follow their references. Two bones at a tip and joints with a comfort
+            tolerance end where they come to.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class PoseSearch:
         self.comforts = regions
         tips = any(isinstance(goal, PositionGoal) and goal.two_bone_tip for goal in self.goals)
         at_ease = any(self.tolerances[i] for i in self.movable)
-        self.finds_nearest = not (tips or at_ease)
+        self.follows_reference = not (tips or at_ease)
         self.regions: list[Limit | None] | None = None
         if any(regions[i] is not None for i in self.movable):
             self.regions = [region or limit for region, limit in zip(regions, self.limits, strict=True)]
