@@ -18,6 +18,16 @@ class Problem:
         self, tables: dict[str, Any], reach: float, position_tolerance: float, angle_tolerance: float
     ) -> None: ...
 
+def place_joints(
+    parent: Any,
+    inherits: Any,
+    offsets: Any,
+    rests: Any,
+    rotations: Any,
+    translations: Any,
+    heads: Any,
+    frames: Any,
+) -> None: ...
 def set_search(
     p: Problem,
     order: int,

@@ -30,6 +30,7 @@ from .geometry import (
     wrapped,
 )
 from .limits import LIMIT_WIDTH, are_rows_known, hinge_axis, hinge_range, is_hinge
+from .plain import Quaternion, Vector, nogil
 
 SLOTS = 8
 """Poses that a problem can save beside the one it works on: 0 and 1 by steps, 2 and more by searches."""
@@ -438,22 +439,99 @@ def place(p, i):
             if p.coupled_joint[k] == i:
                 along, rate = coupled_shift(p, k)
                 shift = add(shift, scaled(vector_at(p.coupled_axis, 3 * k), along))
+    place_below(p.head, p.frame, p.base, i, up, p.inherits[i], local, rest, shift, turn)
+    put_quaternion(p.shift_base, 4 * i, rest if up < 0 else multiply(quaternion_at(p.frame, 4 * up), rest))
+
+
+def place_below(heads, frames, bases, i, up, inherits, offset, rest, shift, turn):
+    """Place joint i below joint `up`, or none (-1): its head, its frame, and its frame before it turns.
+
+    With R_p, t_p of the joint above: t = t_p + R_p (offset + rest shift), base = R_p rest (rest alone where
+    rotation is not inherited), R = base turn.
+    """
+    local = offset
     if shift.x != 0.0 or shift.y != 0.0 or shift.z != 0.0:
         local = add(local, rotate(rest, shift))
-    if up < 0:
-        put_vector(p.head, 3 * i, local)
-        put_quaternion(p.base, 4 * i, rest)
-        put_quaternion(p.shift_base, 4 * i, rest)
-        put_quaternion(p.frame, 4 * i, unit(multiply(rest, turn)))
-        return
-    above = quaternion_at(p.frame, 4 * up)
-    put_vector(p.head, 3 * i, add(vector_at(p.head, 3 * up), rotate(above, local)))
-    shifting = multiply(above, rest)
-    put_quaternion(p.shift_base, 4 * i, shifting)
-    if not p.inherits[i]:
-        shifting = rest
-    put_quaternion(p.base, 4 * i, shifting)
-    put_quaternion(p.frame, 4 * i, unit(multiply(shifting, turn)))
+    base = rest
+    if up >= 0:
+        above = quaternion_at(frames, 4 * up)
+        local = add(vector_at(heads, 3 * up), rotate(above, local))
+        if inherits:
+            base = multiply(above, rest)
+    put_vector(heads, 3 * i, local)
+    put_quaternion(bases, 4 * i, base)
+    put_quaternion(frames, 4 * i, unit(multiply(base, turn)))
+
+
+def place_joints(parent, inherits, offsets, rests, rotations, translations, heads, frames):
+    """Place the J joints of a skeleton in F poses.
+
+    Args:
+        parent: (J) numbers, each less than the joint's own; -1 for a root.
+        inherits: (J) 0 or 1.
+        offsets, translations: (F or 1, 3J) heads seen from the parents' frames, and shifts in rest axes.
+        rests: (F or 1, 4J) unit rotations.
+        rotations: (F or 1, 4J) unit rotations relative to these.
+        heads: (F, 3J) written, model space.
+        frames: (F, 4J) written, unit rotations in model space.
+
+    Raises:
+        ValueError: arrays whose sizes do not fit, a parent that does not come first, a number that is not
+            finite.
+    """
+    joints, size = parent.shape[0], heads.shape[0]
+    if inherits.shape[0] != joints or heads.shape[1] != 3 * joints:
+        raise ValueError("kernel: the arrays do not fit the joints")
+    if frames.shape[0] != size or frames.shape[1] != 4 * joints:
+        raise ValueError("kernel: the arrays do not fit the joints")
+    check_rows(offsets, size, 3 * joints)
+    check_rows(translations, size, 3 * joints)
+    check_rows(rests, size, 4 * joints)
+    check_rows(rotations, size, 4 * joints)
+    for i in range(joints):
+        if not -1 <= parent[i] < i:
+            raise ValueError("kernel: parents must come before their children")
+    head, frame, base = zeros(3 * joints), zeros(4 * joints), zeros(4 * joints)
+    with nogil:
+        for k in range(size):
+            a = k if offsets.shape[0] > 1 else 0
+            b = k if rests.shape[0] > 1 else 0
+            c = k if rotations.shape[0] > 1 else 0
+            d = k if translations.shape[0] > 1 else 0
+            for i in range(joints):
+                place_below(
+                    head,
+                    frame,
+                    base,
+                    i,
+                    parent[i],
+                    inherits[i] != 0,
+                    Vector(offsets[a, 3 * i], offsets[a, 3 * i + 1], offsets[a, 3 * i + 2]),
+                    Quaternion(
+                        rests[b, 4 * i], rests[b, 4 * i + 1], rests[b, 4 * i + 2], rests[b, 4 * i + 3]
+                    ),
+                    Vector(translations[d, 3 * i], translations[d, 3 * i + 1], translations[d, 3 * i + 2]),
+                    Quaternion(
+                        rotations[c, 4 * i],
+                        rotations[c, 4 * i + 1],
+                        rotations[c, 4 * i + 2],
+                        rotations[c, 4 * i + 3],
+                    ),
+                )
+            for n in range(3 * joints):
+                heads[k, n] = head[n]
+            for n in range(4 * joints):
+                frames[k, n] = frame[n]
+
+
+def check_rows(values, rows, columns):
+    """Raise ValueError unless an array has so many columns, so many rows or one, and finite numbers."""
+    if (values.shape[0] != rows and values.shape[0] != 1) or values.shape[1] != columns:
+        raise ValueError("kernel: the arrays do not fit the joints")
+    for row in range(values.shape[0]):
+        for column in range(columns):
+            if not -LARGEST <= values[row, column] <= LARGEST:
+                raise ValueError(f"kernel: joints must be finite, and at most {LARGEST:g}")
 
 
 def coupled_shift(p, coupling):

@@ -6,18 +6,19 @@ Of joint i with parent p (R model rotation, t position of the head):
 
 With `inherit_rotation` off `R_i = rest_i rotation_i`, rest in model space. A root: `t = offset + rest
 (translation + coupled)`, `R = rest rotation`. Coupled offsets are functions of the rotations
-(`skeleton/coupled_offset`). The kernel has its own for the pose that it changes by steps: `kernel/skeleton`.
+(`skeleton/coupled_offset`). All of it is done in `kernel/skeleton`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from mathutils import Quaternion, Vector
 
-from ..maths import batch
+from ..kernel import place_joints
 from ..maths.batch import Array
 from .joints import Skeleton
 from .pose import Pose, check_pose
@@ -41,26 +42,42 @@ def forward_kinematics(skeleton: Skeleton, pose: Pose) -> tuple[Transform, ...]:
         InvalidInput: if the pose was made for a skeleton with another number of joints.
     """
     check_pose(skeleton, pose)
-    return _transforms(skeleton, pose.rotations, pose.translations)
-
-
-def _transforms(
-    skeleton: Skeleton, rotations: Sequence[Quaternion], translations: Sequence[Vector]
-) -> tuple[Transform, ...]:
+    translations: Sequence[Vector] = pose.translations
     if skeleton.couplings:
-        translations = coupled_translations(skeleton, rotations, translations)
-    found: list[Transform] = []
-    for joint, rotation, translation in zip(skeleton.joints, rotations, translations, strict=True):
-        local = joint.offset + joint.rest_rotation @ translation
-        if joint.parent == -1:
-            found.append(Transform(local, (joint.rest_rotation @ rotation).normalized()))
-            continue
-        parent = found[joint.parent]
-        head = parent.translation + parent.rotation @ local
-        base = parent.rotation @ joint.rest_rotation if joint.inherit_rotation else joint.rest_rotation
-        # Normalised at every joint: float32 products drift in long chains.
-        found.append(Transform(head, (base @ rotation).normalized()))
-    return tuple(found)
+        translations = coupled_translations(skeleton, pose.rotations, translations)
+
+    def bones() -> tuple[Array, Array]:
+        return (
+            _row([joint.offset for joint in skeleton.joints], 3),
+            _row([joint.rest_rotation for joint in skeleton.joints], 4),
+        )
+
+    offsets, rests = skeleton.computed_once("bones at rest", bones)
+    joints = len(skeleton)
+    heads, frames = np.empty((1, 3 * joints)), np.empty((1, 4 * joints))
+    place_joints(
+        *_parents(skeleton), offsets, rests, _row(pose.rotations, 4), _row(translations, 3), heads, frames
+    )
+    t, q = heads[0].tolist(), frames[0].tolist()
+    return tuple(
+        [Transform(Vector(t[3 * i : 3 * i + 3]), Quaternion(q[4 * i : 4 * i + 4])) for i in range(joints)]
+    )
+
+
+def _row(values: Sequence[Any], width: int) -> Array:
+    """(1, width J) vectors or quaternions as one row."""
+    return np.fromiter(chain.from_iterable(values), np.float64, width * len(values)).reshape(1, -1)
+
+
+def _parents(skeleton: Skeleton) -> tuple[Any, Any]:
+    """(J) ints: the joints' parents, and 1 for those that take over their rotation."""
+    return skeleton.original.computed_once(
+        "parents",
+        lambda: (
+            np.array([joint.parent for joint in skeleton.joints], np.int32),
+            np.array([joint.inherit_rotation for joint in skeleton.joints], np.int32),
+        ),
+    )
 
 
 def coupled_translations(
@@ -90,19 +107,11 @@ def forward_kinematics_of_frames(
     Returns:
         (F, J, 3) heads and (F, J, 4) rotations, in model space.
     """
-    # From here on (components, J, F): what is reckoned together lies together.
-    given = (rests, rotations, offsets, translations)
-    rest, rotation, offset, translation = (values.transpose(2, 1, 0).copy() for values in given)
-    turned = batch.multiply(rest, rotation)
-    shifts = offset + batch.rotate(rest, translation)
-    below = [i for i, joint in enumerate(skeleton.joints) if joint.parent >= 0]
-    above = [skeleton.joints[i].parent for i in below]
-    for i, parent in zip(below, above, strict=True):
-        if skeleton.joints[i].inherit_rotation:
-            turned[:, i] = batch.multiply(turned[:, parent], turned[:, i])
-    heads = np.empty((3, *turned.shape[1:]))
-    heads[:] = shifts
-    heads[:, below] = batch.rotate(turned[:, above], shifts[:, below])
-    for i, parent in zip(below, above, strict=True):
-        heads[:, i] += heads[:, parent]
-    return heads.transpose(2, 1, 0), turned.transpose(2, 1, 0)
+    joints, size = len(skeleton), max(len(each) for each in (offsets, rests, rotations, translations))
+    heads, frames = np.empty((size, 3 * joints)), np.empty((size, 4 * joints))
+    offset, rest, rotation, translation = (
+        np.ascontiguousarray(values, np.float64).reshape(len(values), -1)
+        for values in (offsets, rests, rotations, translations)
+    )
+    place_joints(*_parents(skeleton), offset, rest, rotation, translation, heads, frames)
+    return heads.reshape(size, joints, 3), frames.reshape(size, joints, 4)

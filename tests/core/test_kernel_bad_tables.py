@@ -22,6 +22,7 @@ PLAIN = SimpleNamespace(
     solve_poses=pose.solve_poses,
     look_at=pose.look_at,
     nearest_of_many=limits.nearest_of_many,
+    place_joints=skeleton.place_joints,
     borders_at=limits.borders_at,
     project_rotation=limits.project_rotation,
 )
@@ -402,3 +403,37 @@ def test_limits_refuse_what_does_not_fit(way: Any) -> None:
             way.borders_at(*arguments[:2], 1e-4, arguments[2])
     with pytest.raises(ValueError, match="not finite or of no known kind"):
         way.borders_at(np.full(LIMIT, 9.0), still, 1e-4, normals)
+
+
+@WAYS
+def test_placed_joints_refuse_what_does_not_fit(way: Any) -> None:
+    still = doubles(1, 0, 0, 0, 1, 0, 0, 0)
+    sound = {
+        "parent": ints(-1, 0),
+        "inherits": ints(1, 1),
+        "offsets": np.zeros((1, 6)),
+        "rests": still.reshape(1, 8),
+        "rotations": np.tile(still, (3, 1)),
+        "translations": np.zeros((3, 6)),
+        "heads": np.zeros((3, 6)),
+        "frames": np.zeros((3, 8)),
+    }
+    way.place_joints(*sound.values())
+    assert (sound["frames"] == still).all()
+    fit, order, finite = "do not fit the joints", "before their children", "must be finite"
+    bad: tuple[tuple[str, np.ndarray, str], ...] = (
+        ("parent", ints(-1, 1), order),
+        ("parent", ints(-2, 0), order),
+        ("parent", ints(-1), fit),
+        ("inherits", ints(1, 1, 1), fit),
+        ("offsets", np.zeros((2, 6)), fit),
+        ("rests", np.zeros((1, 7)), fit),
+        ("rotations", np.zeros((0, 8)), fit),
+        ("translations", np.full((1, 6), math.nan), finite),
+        ("rotations", np.full((3, 8), math.inf), finite),
+        ("heads", np.zeros((3, 5)), fit),
+        ("frames", np.zeros((2, 8)), fit),
+    )
+    for name, values, words in bad:
+        with pytest.raises(ValueError, match=words):
+            way.place_joints(*{**sound, name: values}.values())

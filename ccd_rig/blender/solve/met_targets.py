@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mathutils import Quaternion, Vector
 
 from ...goals import centre_of_mass
-from ...skeleton.bends import pole_bend
+from ...skeleton.bends import POLE_NOISE, pole_bend
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ..properties.constraint_values import Constraint, Kind
@@ -66,7 +66,7 @@ def _met_pole(
     axis = transforms[own.joint].rotation @ own.axis
     # Any point off the line tells the bend.
     bend = pole_bend(heads, end, heads[0] + along.orthogonal(), axis, own.scale)
-    if bend.weight == 0.0:
+    if bend.bend.length <= POLE_NOISE * own.scale:
         return present
     side = present - heads[0]
     away = (side - along * side.dot(along)).length

@@ -1,7 +1,7 @@
-"""Forward kinematics of many frames at once against that of one pose."""
+"""Forward kinematics, of one pose and of many frames, against products of matrices."""
 
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics, forward_kinematics_of_frames
@@ -25,18 +25,38 @@ def skeleton_of(offsets, rests):
     )
 
 
-def test_every_frame_is_as_that_pose_alone():
+def placed(skeleton, rotations, translations):
+    """Heads and rotations of joints by 4x4 matrices."""
+    found = []
+    for joint, rotation, shift in zip(skeleton.joints, rotations, translations, strict=True):
+        rest = joint.rest_rotation.to_matrix().to_4x4()
+        turned = rest @ Quaternion(rotation).to_matrix().to_4x4()
+        head = Matrix.Translation(joint.offset) @ rest @ Matrix.Translation(Vector(shift))
+        above = found[joint.parent] if joint.parent >= 0 else Matrix.Identity(4)
+        place = (above @ head).to_translation()
+        axes = (above.to_3x3() if joint.inherit_rotation else Matrix.Identity(3)) @ turned.to_3x3()
+        found.append(Matrix.Translation(place) @ axes.to_4x4())
+    return found
+
+
+def test_joints_are_where_matrices_put_them():
     random, count, joints = np.random.default_rng(11), 25, 7
     offsets, translations = random.normal(size=(2, count, joints, 3))
     rests, rotations = random_rotations(12, 2, count, joints)
     skeleton = skeleton_of(offsets[0], rests[0])
     heads, axes = forward_kinematics_of_frames(skeleton, offsets, rests, rotations, translations)
     for f in range(count):
+        present = skeleton_of(offsets[f], rests[f])
         pose = Pose(tuple(map(Quaternion, rotations[f])), tuple(map(Vector, translations[f])))
-        for i, transform in enumerate(forward_kinematics(skeleton_of(offsets[f], rests[f]), pose)):
-            assert np.abs(heads[f, i] - transform.translation).max() < 20 * FLOAT32
-            expected = np.array(transform.rotation)
-            assert min(np.linalg.norm(axes[f, i] - expected), np.linalg.norm(axes[f, i] + expected)) < FLOAT32
+        matrices = placed(present, rotations[f], translations[f])
+        for i, (transform, matrix) in enumerate(
+            zip(forward_kinematics(present, pose), matrices, strict=True)
+        ):
+            expected = np.array(matrix.to_quaternion())
+            for head, rotation in ((heads[f, i], axes[f, i]), (transform.translation, transform.rotation)):
+                assert np.abs(np.array(head) - matrix.to_translation()).max() < 20 * FLOAT32
+                seen = np.array(rotation)
+                assert min(np.linalg.norm(seen - expected), np.linalg.norm(seen + expected)) < 3 * FLOAT32
 
 
 def test_one_frame_is_enough_of_what_stays_the_same():
