@@ -101,7 +101,15 @@ class Part:
         journal = FOLDER / f"{self.name}-{self.version}-{os.getpid()}.jsonl"
         journal.write_text("", encoding="utf-8")
         python = str(environments.prepare(environments.BLENDERS[self.version]))
-        command = [python, "-m", "devtools.fuzz.worker", PARTS[self.module], str(journal), str(seconds), which]
+        command = [
+            python,
+            "-m",
+            "devtools.fuzz.worker",
+            PARTS[self.module],
+            str(journal),
+            str(seconds),
+            which,
+        ]
         user = tempfile.mkdtemp(prefix="ccd_rig_fuzz_")
         environment = {
             **os.environ,

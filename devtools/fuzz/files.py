@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,7 +28,24 @@ LONGEST_WORDS = 700
 """Letters of a message."""
 MOST = 30.0  # [s] of the processor that a case may take
 ODD: tuple[Any, ...] = (
-    *(None, True, -1, 0, 1.5, 1e400, 10**30, "", "x" * 1000, [], {}, [[]], {"a": {}}, "\ud800", "\0", "\x1b[2J"),
+    *(
+        None,
+        True,
+        -1,
+        0,
+        1.5,
+        1e400,
+        10**30,
+        "",
+        "x" * 1000,
+        [],
+        {},
+        [[]],
+        {"a": {}},
+        "\ud800",
+        "\0",
+        "\x1b[2J",
+    ),
     [1] * 9,
 )
 
@@ -94,7 +112,19 @@ def spoilt(rng: random.Random, content: bytes) -> bytes:
     for _ in range(rng.choice((1, 1, 2, 8))):
         at, size = rng.randrange(len(content) + 1), rng.choice((1, 1, 4, 100))
         piece: bytes = rng.choice(
-            (b"", b"", rng.randbytes(size), b"{", b"[" * 5000, b'"', b"9" * 6000, b"\\ud8", b"\0", b"-", b"1e")
+            (
+                b"",
+                b"",
+                rng.randbytes(size),
+                b"{",
+                b"[" * 5000,
+                b'"',
+                b"9" * 6000,
+                b"\\ud8",
+                b"\0",
+                b"-",
+                b"1e",
+            )
         )
         content = content[:at] + piece + content[at + rng.choice((0, size)) :]
     if rng.random() < 0.2:
@@ -142,7 +172,7 @@ def _command(*words: str) -> Callable[[Path], str]:
         code, said = _run([word.format(str(path), **places) for word in words])
         if code and not said.strip():
             return f"Traceback (most recent call last):\nexit code {code} without a word"
-        return said if code else ""
+        return max(said.splitlines(), key=len) if code else ""
 
     return read
 
@@ -158,15 +188,17 @@ def _stored_report(path: Path) -> str:
     rig = bpy.context.object
     rig.ccd_rig.report.words = "9 of 9 frames reached"
     rig.ccd_rig.report.findings = path.read_bytes().decode(errors="ignore").replace("\0", "")
-    panel = __import__(f"{PACKAGE}.panels.report", fromlist=["report_parts"])
-    panel.report_parts(bpy.context, rig.ccd_rig.report)
+    window = bpy.context.window_manager.windows[0]
+    area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
+    with bpy.context.temp_override(window=window, area=area, region=area.regions[-1]):
+        import_module(f"{PACKAGE}.panels.report").report_parts(bpy.context, rig.ccd_rig.report)
     refusals = ""
-    for name in ("report_markers", "report_fix", "go_to_frame"):
+    for name, fields in (("report_markers", {}), ("report_fix", {}), ("go_to_frame", {"finding": 0})):
         try:
-            getattr(bpy.ops.ccd_rig, name)()
+            getattr(bpy.ops.ccd_rig, name)(**fields)
         except RuntimeError as error:
             refusals += str(error)
-    return "\n".join(tracebacks(refusals) and [refusals])
+    return refusals if tracebacks(refusals) else ""
 
 
 def _kept_set_up(path: Path) -> str:

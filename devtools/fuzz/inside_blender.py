@@ -9,7 +9,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import bpy
 from installed import PACKAGE  # of tests/blender

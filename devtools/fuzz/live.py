@@ -6,6 +6,7 @@ extension is disabled. Constraints of the user's stay, whatever their names are.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import tempfile
@@ -39,7 +40,9 @@ class Session:
     def lost(self) -> list[str]:
         """The user's constraint, if it is gone."""
         rig = bpy.data.objects.get("Rig0")
-        if rig is None or any(each.type == "COPY_SCALE" for bone in rig.pose.bones for each in bone.constraints):
+        if rig is None or any(
+            each.type == "COPY_SCALE" for bone in rig.pose.bones for each in bone.constraints
+        ):
             return []
         return ["a constraint of the user's is gone"]
 
@@ -148,10 +151,8 @@ class Session:
         rig = self._rig()
         if self.on and rig is not None:
             bake, errors = module("blender.bake.bake"), module("errors")
-            try:
+            with contextlib.suppress(errors.CCDRigError):
                 bake.bake(bpy.context.scene, rig, bake.BakeSettings(0, 3))
-            except errors.CCDRigError:
-                pass
 
     def save(self) -> None:
         """Save, and look what the file holds; perhaps open it."""

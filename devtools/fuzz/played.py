@@ -18,6 +18,7 @@ from typing import Any
 import bpy
 from mathutils import Euler, Matrix, Quaternion, Vector
 
+from devtools.environments import ROOT
 from devtools.fuzz import angles
 
 LIMIT = 3e-4
@@ -43,7 +44,8 @@ def ask(plan: dict[str, Any]) -> list[str]:
     """Faults of a file, as the other process finds them."""
     if not _judges:
         command = [sys.executable, "-m", "devtools.fuzz.played"]
-        _judges.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        _judges.append(subprocess.Popen(command, cwd=ROOT, text=True, **pipes))
     (judge_process,) = _judges
     assert judge_process.stdin is not None
     assert judge_process.stdout is not None
@@ -61,10 +63,10 @@ def judge(plan: dict[str, Any]) -> list[str]:
     """Faults of a file.
 
     Args:
-        plan: `file`; then either nothing, and the file may hold nothing of a preview, or `rig`, `rows` (by name:
-            what each asks for), `limits` (by bone), `tolerance` (world metres, radians), and `frames`: of each
-            `entries` (what is told of rows), `limited` (bones that may not leave their limits) and `base`
-            (rotations of bones before the bake).
+        plan: `file`; then either nothing, and the file may hold nothing of a preview, or `rig`, `rows` (by
+            name: what each asks for), `limits` (by bone), `tolerance` (world metres, radians), and `frames`:
+            of each `entries` (what is told of rows), `limited` (bones that may not leave their limits) and
+            `base` (rotations of bones before the bake).
     """
     bpy.ops.wm.open_mainfile(filepath=plan["file"], load_ui=False)
     if "rig" not in plan:
@@ -115,9 +117,9 @@ def _wrong_at(rig: Any, plan: dict[str, Any], frame: dict[str, Any]) -> Iterator
             yield f"'{name}' is {distance:.5g} off, the report says {entry['keyed_residual']:.5g}"
         if plan["tells_angles"] and not row["pole"] and abs(angle - entry["keyed_angle"]) > TURN:
             yield f"'{name}' is turned {angle:.5g} off, the report says {entry['keyed_angle']:.5g}"
-        if entry["reached"] and entry["influence"] >= 1.0:
-            if distance > 1.01 * most + room or (plan["tells_angles"] and angle > widest + TURN):
-                yield f"'{name}' is called reached, and plays {distance:.5g} and {angle:.3g} off"
+        missed = distance > 1.01 * most + room or (plan["tells_angles"] and angle > widest + TURN)
+        if missed and entry["reached"] and entry["influence"] >= 1.0:
+            yield f"'{name}' is called reached, and plays {distance:.5g} and {angle:.3g} off"
     for entry in frame["entries"]:
         if not (entry["reached"] and entry["alone"] and entry["influence"] < 1.0):
             continue

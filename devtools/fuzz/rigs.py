@@ -1,4 +1,4 @@
-"""Whole set-ups in Blender: made at random, baked, checked, undone, redone, saved, and played by another process.
+"""Whole set-ups in Blender: made at random, baked, checked, undone, redone, and played by another process.
 
 What is refused changes nothing. What is baked changes nothing else, keeps limits as `angles` understands
 them, plays as its report says (see `played`), and comes back after undo and redo.
@@ -80,7 +80,9 @@ def _baked(rig: Any, settings: Any, outcome: Outcome, draw: setups.Draw) -> list
         outcome.note(str(error))
         words = contents.changed(before, contents.content())
         found = [f"refused ({str(error)[:80]}), but changed: {words[:3]}"] if words else []
-        return found + ([f"a refusal of {len(str(error))} letters"] if len(str(error)) > LONGEST_WORDS else [])
+        return found + (
+            [f"a refusal of {len(str(error))} letters"] if len(str(error)) > LONGEST_WORDS else []
+        )
     outcome.kind = f"baked, {settings.destination.name.lower().replace('_', ' ')}"
     after = contents.content()
     outcome.note(sorted(contents.action_content(bpy.data.actions[report.action]).items(), key=repr))
@@ -204,7 +206,7 @@ def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: set
 
 
 def _is_alone(row: dict[str, Any], chains: list[set[str]], limits: dict[str, Any]) -> bool:
-    """Whether full influence can be told from what plays: no other row moves the chain, and no limit holds it."""
+    """Whether what plays tells full influence: no other row moves the chain, and no limit holds it."""
     others = list(chains)
     others.remove({*row["chain"]})
     plain = row["kind"] == "REACH" and limits.keys().isdisjoint(row["chain"])

@@ -65,22 +65,24 @@ def clip_and_figure(folder: Path, last: int = CLIP_FRAMES[1]) -> tuple[Path, Pat
 @contextlib.contextmanager
 def printed() -> Iterator[Callable[[], str]]:
     """Gives a function that tells what this process has printed since, Blender's own lines too."""
-    with tempfile.TemporaryFile() as file:
-        kept = [os.dup(1), os.dup(2)]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    with (
+        tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace", buffering=1) as file,
+        contextlib.redirect_stdout(file),
+        contextlib.redirect_stderr(file),
+    ):
 
         def text() -> str:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            file.seek(0)
-            return file.read().decode(errors="replace")
+            file.flush()
+            return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
         try:
             for descriptor in (1, 2):
                 os.dup2(file.fileno(), descriptor)
             yield text
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
             for descriptor, before in zip((1, 2), kept, strict=True):
                 os.dup2(before, descriptor)
                 os.close(before)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import signal
 from pathlib import Path
 
@@ -249,3 +250,13 @@ def test_scripts_of_files_do_not_run(cli, tmp_path, capfd):
         assert filepaths.use_scripts_auto_execute
     finally:
         filepaths.use_scripts_auto_execute = before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere names are text")
+def test_a_job_in_a_folder_whose_name_is_no_text(cli, tmp_path, capfd):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    folder = tmp_path / os.fsdecode(b"job\xff")
+    job = Job(cli, folder, file)
+    assert job.code == 4
+    assert "its path is not in UTF-8" in capfd.readouterr().err
+    assert not folder.exists()
