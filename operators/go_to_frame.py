@@ -8,7 +8,6 @@ from bpy.props import IntProperty
 
 from ..ccd_rig.blender.bake import finding
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .telling import tell
 
@@ -39,11 +38,7 @@ class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
         group = active_rig(context).ccd_rig
         frame, constraint = group.report.worst_frame, group.report.worst_constraint
         if self.finding >= 0:
-            try:
-                found = finding.from_json(group.report.findings)
-            except CCDRigError as error:
-                tell(self, {"ERROR"}, str(error))
-                return {"CANCELLED"}
+            found = finding.from_json(group.report.findings)
             if self.finding >= len(found):
                 tell(self, {"ERROR"}, "The report has no such line: bake again")
                 return {"CANCELLED"}

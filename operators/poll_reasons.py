@@ -3,11 +3,9 @@
 
 import bpy
 
-from ..ccd_rig.blender.bake import finding
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.errors import CCDRigError
 
 
 def no_armature(context: bpy.types.Context) -> str:
@@ -96,11 +94,7 @@ def no_findings(context: bpy.types.Context) -> str:
         return "Select an armature"
     if not active.ccd_rig.report.words:
         return f"'{active.name}' has not been baked yet"
-    try:
-        found = finding.from_json(active.ccd_rig.report.findings)
-    except CCDRigError as error:
-        return str(error)
-    return "" if found else "The report has found nothing"
+    return "" if active.ccd_rig.report.findings not in ("", "[]") else "The report has found nothing"
 
 
 def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[str]:

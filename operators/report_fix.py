@@ -34,8 +34,8 @@ class CCD_RIG_OT_report_fix(bpy.types.Operator):
 
     @classmethod
     def description(cls, context: bpy.types.Context, properties: Any) -> str:
-        is_told = not poll_reasons.no_findings(context)
-        found = finding.from_json(active_rig(context).ccd_rig.report.findings) if is_told else ()
+        rig = active_rig(context)
+        found = () if rig is None else finding.from_json(rig.ccd_rig.report.findings)
         known = properties.finding < len(found)
         words = WORDS[found[properties.finding].fix] if known else cls.bl_description
         return translated(words, TOOLTIPS)

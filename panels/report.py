@@ -9,7 +9,6 @@ import bpy
 from ..ccd_rig.blender.bake import finding, staleness
 from ..ccd_rig.blender.bake.finding import Fix, Trouble
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.errors import CCDRigError
 from .sidebar import LINE, draw_words, wrapped
 
 PADDING = 8  # [pixels] on either side of a button's words at scale 1
@@ -82,10 +81,7 @@ def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, armature
 
 def report_parts(context: bpy.types.Context, report: Any) -> list[Part]:
     """All parts of a report: the head, what was found, and what the bake says of itself."""
-    try:
-        found = finding.from_json(report.findings)
-    except CCDRigError as error:
-        return [Part(wrapped(context, str(error)), "ERROR")]
+    found = finding.from_json(report.findings)
     head, _, rest = report.words.partition("; ")
     parts = [Part(wrapped(context, head), _icon_of_head(report, found))]
     check = [Part(wrapped(context, report.check), "ERROR" if report.mismatches else "CHECKMARK")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import random
 import tempfile
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -72,7 +73,7 @@ def _baked(rig: Any, settings: Any, outcome: Outcome, draw: setups.Draw) -> list
         scene.frame_set(here)
     bpy.ops.ed.undo_push(message="before")
     rig = bpy.context.object
-    before = contents.content()
+    before, held = contents.content(), list(_held_outside(rig))
     try:
         report = bake.bake(scene, rig, settings)
     except errors.CCDRigError as error:
@@ -87,9 +88,21 @@ def _baked(rig: Any, settings: Any, outcome: Outcome, draw: setups.Draw) -> list
     after = contents.content()
     outcome.note(sorted(contents.action_content(bpy.data.actions[report.action]).items(), key=repr))
     found = _changed_beside(rig, report, settings, before, after) + _written(report)
+    for name in held if draw.is_animated else ():
+        if not any(f"'{name}'" in words for words in report.warnings):
+            found.append(f"'{name}' is locked outside its limit, and nothing says so")
     bpy.ops.ed.undo_push(message="after")
     found += _there_and_back(before, after)
     return found + _played(bpy.context.object, report, settings, bases, draw)
+
+
+def _held_outside(rig: Any) -> Iterator[str]:
+    """Bones of chains that cannot turn, and stand outside their limits."""
+    chains = {name for row in rig.ccd_rig.constraints for name in _row(rig, row)["chain"]}
+    for bone in rig.pose.bones:
+        is_held = bone.name in chains and bone.ccd_rig.limit.kind != "NONE" and not _is_free(bone)
+        if is_held and angles.outside(_limit(bone), played.rotation_of(bone)) > played.TURN:
+            yield bone.name
 
 
 def _rest_or_base(rig: Any, frame: int) -> dict[str, list[float]]:

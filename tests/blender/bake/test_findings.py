@@ -295,37 +295,6 @@ def test_findings_are_kept_with_the_armature(finding, bake):
     assert finding.from_json("") == ()
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[",
-        pytest.param("[" * 5000, id="deep"),
-        "7",
-        "[7]",
-        "[{}]",
-        '[{"trouble": "SHORT", "constraint": "", "bone": 7, "frame_start": 1, "frame_end": 1, "frame": 1}]',
-        '[{"trouble": "?", "constraint": "", "bone": "b", "frame_start": 1, "frame_end": 1, "frame": 1}]',
-    ],
-)
-def test_a_damaged_report_is_said_to_be(ext, finding, bake, text):
-    rig = rigs.chain(3)
-    rigs.reach(rig, "bone_2", rigs.empty("Goal", (9.0, 0.0, 0.0)))
-    run(bake, rig, 5)
-    rigs.activate(rig)
-    rig.ccd_rig.report.findings = text
-    window = bpy.context.window_manager.windows[0]
-    area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
-    with bpy.context.temp_override(window=window, area=area, region=area.regions[-1]):
-        (part,) = ext.module("panels.report").report_parts(bpy.context, rig.ccd_rig.report)
-    assert " ".join(part.lines) == "The report of the last bake is damaged: bake again"
-    assert not bpy.ops.ccd_rig.report_markers.poll()
-    assert not bpy.ops.ccd_rig.report_fix.poll()
-    with pytest.raises(RuntimeError, match="is damaged: bake again"):
-        bpy.ops.ccd_rig.go_to_frame(finding=0)
-    run(bake, rig, 5)
-    assert bpy.ops.ccd_rig.report_markers() == {"FINISHED"}
-
-
 def test_words(finding):
     found = finding.Finding(finding.Trouble.SHORT, "Hand", "hand", 57, 57, 57, distance=0.0021)
     assert found.words() == "57 Hand 2.1 mm out of reach"
