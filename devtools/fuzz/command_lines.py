@@ -102,7 +102,7 @@ def run_outputs(seed: int) -> Outcome:
             shots[path] = number
         before = {path: path.read_bytes() for path in shots}
         words = ["farm", *map(str, shots), f"--output={job}", f"--chunk={rng.choice((0, 4))}", "--quiet"]
-        code, said = _run(words)
+        code, said = run_here(words)
         found = tracebacks(said) + _unprintable(said)
         if code:
             if not said.strip() or (job / "template.json").exists():
@@ -110,15 +110,15 @@ def run_outputs(seed: int) -> Outcome:
             outcome = Outcome("refused")
         else:
             outcome = Outcome("run")
-            for task in _tasks(job):
-                code, said = _run(task)
+            for task in tasks_of(job):
+                code, said = run_here(task)
                 found += tracebacks(said) + _unprintable(said)
                 if code:
                     found.append(f"{task[0]} ends with code {code}: {said.strip()[-200:]}")
             found += wrong_results(job / "baked", {path.stem: number for path, number in shots.items()})
             times = {path: path.stat().st_mtime_ns for path in (job / "baked").rglob("*.*")}
-            for task in _tasks(job)[:-1]:
-                _run(task)
+            for task in tasks_of(job)[:-1]:
+                run_here(task)
             again = {path: path.stat().st_mtime_ns for path in (job / "baked").rglob("*.*")}
             if times.items() - again.items():
                 found.append("done before, but done again")
@@ -139,13 +139,13 @@ def _marked(number: int) -> Path:
     return path
 
 
-def _run(words: list[str]) -> tuple[int, str]:
+def run_here(words: list[str]) -> tuple[int, str]:
     """Exit code of a command in this process, and what it has printed."""
     with printed() as text:
         return int(module("blender.cli.command_line").main(words)), text()
 
 
-def _tasks(job: Path) -> list[list[str]]:
+def tasks_of(job: Path) -> list[list[str]]:
     """The words of all tasks, as a farm makes them of a template."""
     found = []
     for step in json.loads((job / "template.json").read_text(encoding="utf-8"))["steps"]:

@@ -20,6 +20,7 @@ import bpy
 from installed import PACKAGE  # of tests/blender
 
 from devtools.fuzz import contents
+from devtools.fuzz.command_lines import run_here, tasks_of
 from devtools.fuzz.outcome import Outcome, watch
 from devtools.fuzz.rigs import prepare as prepare
 from devtools.fuzz.shots import clip_and_figure, module, printed, saved, shot, tracebacks
@@ -169,18 +170,12 @@ def _command(*words: str) -> Callable[[Path], str]:
 
     def read(path: Path) -> str:
         places = {"sound": str(_sound()), "out": str(path.with_name("out.json"))}
-        code, said = _run([word.format(str(path), **places) for word in words])
+        code, said = run_here([word.format(str(path), **places) for word in words])
         if code and not said.strip():
             return f"Traceback (most recent call last):\nexit code {code} without a word"
         return max(said.splitlines(), key=len) if code else ""
 
     return read
-
-
-def _run(words: list[str]) -> tuple[int, str]:
-    """Exit code of a command, and what it has printed."""
-    with printed() as text:
-        return int(module("blender.cli.command_line").main(words)), text()
 
 
 def _stored_report(path: Path) -> str:
@@ -259,12 +254,12 @@ def _sound() -> Path:
     bpy.context.object.data.bones.active = rig.data.bones["bone_1"]
     lines = [f"{name} = {_python(eval(name))}" for name in names]
     (folder / "preset.py").write_text("import bpy\n" + "\n".join(lines) + "\n")
-    assert _run(["farm", str(folder / "shot.blend"), f"--output={folder / 'job'}", "--chunk=4"])[0] == 0
+    assert run_here(["farm", str(folder / "shot.blend"), f"--output={folder / 'job'}", "--chunk=4"])[0] == 0
     words = ["farm", str(folder / "clip.bvh"), f"--retarget={folder / 'figure.blend'}"]
-    assert _run([*words, f"--output={folder / 'clips'}"])[0] == 0
+    assert run_here([*words, f"--output={folder / 'clips'}"])[0] == 0
     for name, job in (("shots", "job"), ("clips", "clips")):
         shutil.copy(folder / job / "settings.json", folder / f"{name}.json")
-    assert not any(code for code, _ in map(_run, _tasks(folder / "job")))
+    assert not any(code for code, _ in map(run_here, tasks_of(folder / "job")))
     return folder
 
 
@@ -272,24 +267,10 @@ def _python(value: Any) -> str:
     return repr(value[:] if hasattr(value, "__len__") and not isinstance(value, str) else value)
 
 
-def _tasks(job: Path) -> list[list[str]]:
-    """The words of all tasks of the job of the shot."""
-    common = [f"--settings={job / 'settings.json'}", f"--output={job / 'baked'}"]
-    file = str(_place(job))
-    parts = len(module("blender.farm.job").read(job / "settings.json")[0].spans())
-    bakes = [["farm-bake", *common, f"--part={k + 1}", file] for k in range(parts)]
-    return [*bakes, ["farm-join", *common, file], ["farm-table", *common]]
-
-
-def _place(job: Path) -> Path:
-    return job.parent / "shot.blend"
-
-
 def _healed(rng: random.Random) -> list[str]:
     """Spoil chunks and records of a job that is done, and run its tasks again."""
     with tempfile.TemporaryDirectory() as folder:
         job = Path(shutil.copytree(_sound() / "job", Path(folder) / "job"))
-        shutil.copy(_place(_sound() / "job"), _place(job))
         baked = job / "baked"
         files = [*(baked / "chunks").iterdir(), baked / "shot.record.json"]
         if rng.random() < 0.5:
@@ -297,8 +278,8 @@ def _healed(rng: random.Random) -> list[str]:
         for path in rng.sample(files, rng.randrange(1, len(files) + 1)):
             path.write_bytes(spoilt(rng, path.read_bytes()))
         found = []
-        for words in [*_tasks(job)[-2:-1], *_tasks(job)]:
-            code, said = _run(words)
+        for words in [*tasks_of(job)[-2:-1], *tasks_of(job)]:
+            code, said = run_here(words)
             found += tracebacks(said)
             if code and "openjd_fail" not in said:
                 found.append(f"{words[0]} ends with code {code} and does not say why")

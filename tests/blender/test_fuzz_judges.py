@@ -86,7 +86,7 @@ def test_a_row_below_full_influence_that_would_miss(ext, tmp_path, mode):
 def test_a_limit_that_one_frame_breaks(told):
     rig = bpy.data.objects["Rig"]
     told["frames"] = [{**frame, "entries": []} for frame in told["frames"]]
-    assert ["bone_4"] == told["frames"][3]["limited"]
+    assert told["frames"][3]["limited"] == ["bone_4"]
     bpy.context.scene.frame_set(4)
     bone = rig.pose.bones["bone_4"]
     bone.rotation_quaternion = (0.0, 1.0, 0.0, 0.0)
@@ -166,7 +166,10 @@ def test_results_that_collide_and_formulas(ext, tmp_path):
     with target.open("w", newline="") as file:
         csv.writer(file).writerows([["shot"], ["one"], ["=two"]])
     (tmp_path / "table.txt").write_text("shot\none\ntwo\n")
-    assert command_lines.wrong_results(tmp_path, names) == ["'two' has not its own result", "a formula: '=two'"]
+    assert command_lines.wrong_results(tmp_path, names) == [
+        "'two' has not its own result",
+        "a formula: '=two'",
+    ]
     target.unlink()
     assert command_lines.wrong_results(tmp_path, {"one": 1}) == ["there is no table"]
 
@@ -183,7 +186,13 @@ SAID = f"{command_lines.SAID}\n"
         (signal.SIGINT, 0, "", 0.8, "the signal is swallowed"),
         (signal.SIGINT, 130, "", 0.0, "exit code 130, but standard error says: ''"),
         (signal.SIGINT, 1, "oh", 0.0, "exit code 1: oh"),
-        (signal.SIGINT, 130, f"Traceback (most recent call last):\nKeyboardInterrupt\n{SAID}", 0.0, "traceback"),
+        (
+            signal.SIGINT,
+            130,
+            f"Traceback (most recent call last):\nKeyboardInterrupt\n{SAID}",
+            0.0,
+            "traceback",
+        ),
         (signal.SIGKILL, -signal.SIGINT, "", 0.0, "exit code -2: "),
     ],
 )
