@@ -6,6 +6,7 @@ are spoilt are made anew. No traceback, and nothing that takes for ever.
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import shutil
@@ -146,7 +147,7 @@ def _spoil_value(rng: random.Random, data: Any) -> None:
     if isinstance(data, dict) and rng.random() < 0.2:
         data[rng.choice(("", "rna_type", "x" * 300))] = data.pop(key)
     else:
-        data[key] = rng.choice(ODD)
+        data[key] = copy.deepcopy(rng.choice(ODD))
 
 
 # Readers ----------------------------------------------------------------------------------------------------

@@ -51,8 +51,9 @@ class Session:
         return hasattr(bpy.types.Object, "ccd_rig")
 
     def _rig(self) -> Any:
-        """One of the armatures that are there and can be edited, or None."""
+        """One of the file's own armatures, or None."""
         found = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.is_editable]
+        found = [each for each in found if each.override_library is None]
         return self.rng.choice(found) if found else None
 
     def _add_row(self, rig: Any) -> None:
