@@ -69,7 +69,7 @@ def _baked(rig: Any, settings: Any, outcome: Outcome, draw: setups.Draw) -> list
     scene = bpy.context.scene
     here, bases = scene.frame_current, {}
     if draw.is_animated:
-        bases = {frame: _rest_or_base(rig, frame) for frame in range(settings.frame_start, setups.LAST + 1)}
+        bases = {frame: _base_at(rig, frame) for frame in range(settings.frame_start, setups.LAST + 1)}
         scene.frame_set(here)
     bpy.ops.ed.undo_push(message="before")
     rig = bpy.context.object
@@ -105,7 +105,7 @@ def _held_outside(rig: Any) -> Iterator[str]:
             yield bone.name
 
 
-def _rest_or_base(rig: Any, frame: int) -> dict[str, list[float]]:
+def _base_at(rig: Any, frame: int) -> dict[str, list[float]]:
     """Rotations of all bones before a bake, at a frame."""
     bpy.context.scene.frame_set(frame)
     return {bone.name: list(played.rotation_of(bone)) for bone in rig.pose.bones}

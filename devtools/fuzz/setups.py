@@ -26,9 +26,10 @@ class Draw:
         rows: how many constraints.
         kinds: of constraints.
         influences: of constraints; None: keys that go from 0 to 1.
-        limited, turned, locked: how many of all bones have a limit, a pose, locks of rotation.
+        limited, turned, locked: parts of all bones that have a limit, a pose, locks of rotation.
         most_turn: of a pose, part of the way to a rotation that is drawn evenly.
         is_animated: whether every pose is keyed, so that it is a base pose.
+        is_near: whether chains are long enough for their targets, which are near where tips end at rest.
         bakes: how often each set-up is baked, one bake over the other.
     """
 
@@ -41,6 +42,7 @@ class Draw:
     most_turn: float = 0.6
     locked: float = 0.04
     is_animated: bool = False
+    is_near: bool = False
     bakes: int = 1
 
 
@@ -54,6 +56,7 @@ INFLUENCES = Draw(
     most_turn=0.2,
     locked=0.0,
     is_animated=True,
+    is_near=True,
 )
 """Influences and priorities of constraints that share bones."""
 BASES = Draw(
@@ -95,6 +98,7 @@ def make(rng: random.Random, draw: Draw = ANY) -> Any:
 def _armature(rng: random.Random, draw: Draw) -> Any:
     count = rng.choice((2, 3, 4, 4, 5, 6, 8, 12, 20, 60)) if rng.random() < 0.97 else 300
     count = count if draw.odd else min(count, 8)
+    count = max(count, 5) if draw.is_near else count
     made: list[rigs.B] = []
     size = rng.choice((1.0, 1.0, 0.01, 100.0))
     for i in range(count):
@@ -243,10 +247,10 @@ def _row(rng: random.Random, rig: Any, number: int, draw: Draw) -> None:
     row = rig.ccd_rig.constraints.add()
     row.name = f"{rng.choice(NAMES)} {number}"
     row.kind = rng.choice(draw.kinds)
-    bones = rig.pose.bones
+    bones = rig.pose.bones[2 if draw.is_near else 0 :]
     row.tip = rng.choice(bones).name if rng.random() < 0.5 else bones[-1].name
-    row.chain_length = rng.choice((0, 0, 2, 3, 99))
-    row.target, row.target_bone = _target(rng, rig, draw)
+    row.chain_length = rng.choice((0, 0, 3 if draw.is_near else 2, 3, 99))
+    row.target, row.target_bone = _target(rng, rig, row.tip, draw)
     row.use_tail = rng.random() < 0.8
     influence = rng.choice(draw.influences)
     row.influence = 1.0 if influence is None else influence
@@ -271,7 +275,7 @@ def _row(rng: random.Random, rig: Any, number: int, draw: Draw) -> None:
         row.driver_add("influence").driver.expression = "0.5 + 0.1 * sin(frame)"
 
 
-def _target(rng: random.Random, rig: Any, draw: Draw) -> tuple[Any, str]:
+def _target(rng: random.Random, rig: Any, tip: str, draw: Draw) -> tuple[Any, str]:
     choice = rng.random() if draw.odd else 1.0
     if choice < 0.01:
         return None, ""
@@ -282,9 +286,15 @@ def _target(rng: random.Random, rig: Any, draw: Draw) -> tuple[Any, str]:
         other.location = 2.0 * _direction(rng)
         return other, "bone_1"
     size = sum(bone.length for bone in rig.data.bones) / max(1.0, 0.3 * len(rig.data.bones))
+    middle = Vector()
+    if draw.is_near:
+        middle, size = (
+            0.8 * rig.data.bones[tip].tail_local,
+            0.2 * size,
+        )  # nearer: a straight chain is at its end
     target = rigs.empty("Goal", (0, 0, 0))
     for frame in (-2, 3, 7, LAST):
-        target.location = rig.matrix_world @ (size * rng.uniform(0.0, 1.3) * _direction(rng))
+        target.location = rig.matrix_world @ (middle + size * rng.uniform(0.0, 1.3) * _direction(rng))
         if draw.odd and rng.random() < 0.005:
             target.location = rng.choice(((math.nan, 0, 0), (1e30, 0, 0), (0, 1e16, 0)))
         target.rotation_euler = [rng.uniform(-3.0, 3.0) for _ in range(3)]

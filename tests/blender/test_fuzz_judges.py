@@ -41,7 +41,7 @@ def saved(ext, rig, tmp_path):
     bake = ext.module("ccd_rig.blender.bake.bake")
     settings = bake.BakeSettings(1, 5)
     rigs.activate(rig)
-    bases = {frame: judged._rest_or_base(rig, frame) for frame in range(1, 6)}
+    bases = {frame: judged._base_at(rig, frame) for frame in range(1, 6)}
     report = bake.bake(bpy.context.scene, rig, settings)
     plan = judged._plan(rig, report, settings, bases, setups.INFLUENCES)
     plan["file"] = str(tmp_path / "file.blend")
