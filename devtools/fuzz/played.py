@@ -34,6 +34,7 @@ MODES = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle
 MARKS = ("CCD Rig Live", "CCD Rig Evaluation")
 """How names begin that no file may hold."""
 
+ANSWER = "answer: "
 CLAMPS = ("LIMIT_ROTATION", "LIMIT_LOCATION")
 """What previews make; others of such a name are the user's."""
 
@@ -51,12 +52,12 @@ def ask(plan: dict[str, Any]) -> list[str]:
     assert judge_process.stdout is not None
     judge_process.stdin.write(json.dumps(plan) + "\n")
     judge_process.stdin.flush()
-    line = judge_process.stdout.readline()
-    if not line:
-        _judges.clear()
-        return [f"Blender ends with code {judge_process.wait()} where the file is played"]
-    faults: list[str] = json.loads(line)
-    return faults
+    for line in judge_process.stdout:
+        if line.startswith(ANSWER):  # what else there is was printed by Blender
+            faults: list[str] = json.loads(line.removeprefix(ANSWER))
+            return faults
+    _judges.clear()
+    return [f"Blender ends with code {judge_process.wait()} where the file is played"]
 
 
 def judge(plan: dict[str, Any]) -> list[str]:
@@ -208,10 +209,7 @@ def _at_full(rig: Any, row: dict[str, Any], base: dict[str, Any], influence: flo
 
 
 if __name__ == "__main__":
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what Blender prints is no answer
     bpy.context.preferences.filepaths.use_scripts_auto_execute = True
     for text in sys.stdin:
-        answers.write(json.dumps(judge(json.loads(text))) + "\n")
-        answers.flush()
+        print(f"\n{ANSWER}{json.dumps(judge(json.loads(text)))}", flush=True)
     os._exit(0)  # Blender's own shutdown inside a Python process can crash (4.2) or hang (4.5)
