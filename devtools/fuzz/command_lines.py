@@ -34,6 +34,8 @@ SWALLOWED = 0.4
 """Part of its time that a command may go on after Ctrl-C, as what is left of it."""
 INTERRUPTED = 130
 SAID = "ccd_rig: error: interrupted, nothing is written"
+OURS = f"{os.sep}ccd_rig{os.sep}"
+"""In the paths of the package."""
 OLD = b"old"
 NAMES = (
     *("a", "A", "a.record", "a.json", "a.0-4", "table", "settings", "é", "e\u0301", "ß", "SS", "con", "."),
@@ -241,6 +243,8 @@ def wrong_end(sent: signal.Signals, code: int, err: str, went_on: float) -> list
         went_on: part of its time that it went on since.
     """
     found = tracebacks(err)
+    if found and OURS not in err and sent is signal.SIGINT:
+        return []  # Python itself was starting, and nobody can listen yet
     allowed = {0, -sent} | ({INTERRUPTED} if sent is signal.SIGINT else set())
     if code not in allowed:
         found.append(f"exit code {code}: {err.strip()[-200:]}")

@@ -175,6 +175,7 @@ def test_results_that_collide_and_formulas(ext, tmp_path):
 
 
 SAID = f"{command_lines.SAID}\n"
+TRACEBACK = 'Traceback (most recent call last):\n  File "{}x.py", line 1\nKeyboardInterrupt\n'
 
 
 @pytest.mark.parametrize(
