@@ -187,13 +187,8 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "{}x.py", line 1\nKeyboa
         (signal.SIGINT, 0, "", 0.8, "the signal is swallowed"),
         (signal.SIGINT, 130, "", 0.0, "exit code 130, but standard error says: ''"),
         (signal.SIGINT, 1, "oh", 0.0, "exit code 1: oh"),
-        (
-            signal.SIGINT,
-            130,
-            f"Traceback (most recent call last):\nKeyboardInterrupt\n{SAID}",
-            0.0,
-            "traceback",
-        ),
+        (signal.SIGINT, 130, TRACEBACK.format(command_lines.OURS) + SAID, 0.0, "traceback"),
+        (signal.SIGINT, -signal.SIGINT, TRACEBACK.format("/lib/runpy/"), 0.0, ""),
         (signal.SIGKILL, -signal.SIGINT, "", 0.0, "exit code -2: "),
     ],
 )
