@@ -11,7 +11,7 @@ docs    the manual as a site, in manual/; --serve: show it; --reference, --pictu
 languages  what the interface's languages lack, as JSON; --fill FILE: put the texts of such a file in
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 golden  compare results bit for bit with stored ones; --store: store them
-fuzz    random set-ups, faults from outside, hostile tables for the kernel; a minute each, or --seconds
+fuzz    random set-ups, spoilt files, signals, outside faults, hostile tables; a minute each, or --seconds
 mutate  small changes to the code, drawn by a seed: which of them no test notices
 """
 
@@ -187,9 +187,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("--store", action="store_true", help="store the results instead")
 
     sub = command("fuzz", fuzz, "try random set-ups; a table at the end, exit code 1 if any was wrong")
-    sub.add_argument("names", nargs="*", help="core, rigs, outside, kernel; default: all")
-    sub.add_argument("--seconds", type=float, default=60.0, help="for each part; default: %(default)s")
-    sub.add_argument("--seed", type=int, help="only this set-up of the part that is named")
+    sub.add_argument("names", nargs="*", help="families, see devtools/fuzz/campaign.py; default: all")
+    sub.add_argument("--seconds", type=float, default=60.0, help="for each family; default: %(default)s")
+    sub.add_argument("--seed", type=int, help="only this case of the family that is named")
     sub.add_argument("--restart", action="store_true", help="forget what was tried before")
 
     sub = command("mutate", mutate, "let tests judge small changes to the code; lists those that survive")

@@ -36,9 +36,9 @@ def parse(text: str) -> Any:
     return data
 
 
-def shown(text: str) -> str:
+def shown(text: str, longest: int = LONGEST) -> str:
     """A text for a message: the beginning of a long one."""
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def printable(text: str) -> str:

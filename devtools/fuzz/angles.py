@@ -7,7 +7,8 @@ way: limits are compared in angles, not in half angles or distances of quaternio
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 Numbers = Sequence[float]
 
@@ -15,6 +16,24 @@ THIN = 1e-3
 """Radians: sides of an ellipse that are thinner count as none; the border in a direction is no measure."""
 HALF_TURN = 0.05
 """Radians from a half turn within which a swing tells little of its axis."""
+
+
+def outside(limit: Mapping[str, Any], rotation: Numbers) -> float:
+    """How far a rotation is outside a limit, whose fields are those of a bone's stored one."""
+    kind = limit["kind"]
+    if kind == "HINGE":
+        return hinge(rotation, limit["axis"], limit["hinge_lower"], limit["hinge_upper"])
+    if kind == "EULER":
+        return euler(rotation, limit["euler_order"], limit["euler_lower"], limit["euler_upper"])
+    off = 0.0
+    if kind == "TWIST" or limit["use_twist"]:
+        off = twist_range(rotation, limit["twist_lower"], limit["twist_upper"])
+    if kind == "CONE":
+        off = max(off, cone(rotation, limit["cone_radius"]))
+    if kind == "ELLIPSE":
+        sides = [limit[name] for name in ("x_lower", "x_upper", "z_lower", "z_upper")]
+        off = max(off, ellipse(rotation, sides))
+    return off
 
 
 def outside_range(angle: float, lower: float, upper: float) -> float:

@@ -1,6 +1,6 @@
-"""Runs the parts of a campaign in processes of their own, survives their crashes, and tells what came out.
+"""Runs the families of a campaign in processes of their own, survives their crashes, and tells what came out.
 
-    python3 dev.py fuzz                               a minute of each part
+    python3 dev.py fuzz                               a minute of each family
     python3 dev.py fuzz core rigs --seconds 3600      an hour each; goes on where the last one ended
     python3 dev.py fuzz rigs --seed 1234              that set-up alone, with what is wrong with it
     python3 dev.py fuzz kernel                        half a minute of each variant of the compiled module
@@ -28,7 +28,19 @@ from devtools import checks, compiled, environments, kernel
 from devtools.environments import ROOT
 
 KERNEL = "kernel"
-PARTS = ("core", "rigs", "outside", KERNEL)
+PARTS = {
+    "core": "core.run",
+    "rigs": "rigs.run",
+    "influences": "rigs.run_influences",
+    "bases": "rigs.run_bases",
+    "live": "live.run",
+    "outputs": "command_lines.run_outputs",
+    "files": "files.run",
+    "signals": "command_lines.run_signals",
+    "outside": "outside.run",
+    KERNEL: "kernel.run",
+}
+"""Families: what each seed is given to, a function of a module beside this one."""
 COMPILERS = ("gcc", "libc6-dev")
 """Debian's packages for the sanitized variant."""
 SLOWER = {"bounds": 1.0, "sanitized": 5.0}
@@ -89,7 +101,15 @@ class Part:
         journal = FOLDER / f"{self.name}-{self.version}-{os.getpid()}.jsonl"
         journal.write_text("", encoding="utf-8")
         python = str(environments.prepare(environments.BLENDERS[self.version]))
-        command = [python, "-m", "devtools.fuzz.worker", self.module, str(journal), str(seconds), which]
+        command = [
+            python,
+            "-m",
+            "devtools.fuzz.worker",
+            PARTS[self.module],
+            str(journal),
+            str(seconds),
+            which,
+        ]
         user = tempfile.mkdtemp(prefix="ccd_rig_fuzz_")
         environment = {
             **os.environ,
@@ -214,13 +234,13 @@ def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, resta
     """Run a campaign; 0 when nothing was wrong."""
     unknown = [name for name in parts if name not in PARTS]
     if unknown:
-        raise environments.SetupError(f"no part named {unknown[0]}; there are: {', '.join(PARTS)}")
+        raise environments.SetupError(f"no family named {unknown[0]}; there are: {', '.join(PARTS)}")
     names = parts or list(PARTS)
     if names != [KERNEL] and "CCD_RIG_ZIP" not in os.environ:
         # Once, not in each process; with the manual, which may not be there yet.
         os.environ["CCD_RIG_ZIP"] = str(checks.build(version, ROOT / "dist"))
     if seed is not None and len(names) != 1:
-        raise environments.SetupError("--seed is for one part: name it")
+        raise environments.SetupError("--seed is for one family: name it")
     campaign = []
     for name in names:
         campaign += kernel_parts(version, restart) if name == KERNEL else [Part(name, version, restart)]

@@ -65,6 +65,24 @@ def content() -> dict[str, Any]:
     return found
 
 
+def is_baked() -> bool:
+    """Whether the open file has the keys of a bake."""
+    rig = bpy.data.objects["Rig"]
+    return any("rotation" in path for _, path, _ in action_content(rig.animation_data.action))
+
+
+def stored() -> dict[str, Any]:
+    """{where: what} of the extension's values in the whole file."""
+    things = [*bpy.data.objects, *bpy.data.armatures, *bpy.data.actions]
+    things += [bone for thing in bpy.data.objects if thing.pose is not None for bone in thing.pose.bones]
+    found = {}
+    for thing in things:
+        group = thing.bl_system_properties_get() if hasattr(thing, "bl_system_properties_get") else thing
+        values = group.get("ccd_rig") if group is not None else None
+        found[repr(thing)] = values.to_dict() if values is not None else {}
+    return found
+
+
 def _animation(where: str, animation: Any) -> dict[str, Any]:
     if animation is None:
         return {f"{where} action": "", f"{where} drivers": [], f"{where} strips": []}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import sys
@@ -10,7 +9,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import bpy
 from installed import PACKAGE  # of tests/blender
@@ -172,53 +170,6 @@ def out_of_range(rng: random.Random) -> list[str]:
     except errors.CCDRigError as error:
         words = contents.changed(before, contents.content())
         return [f"refused ({error}), but changed: {words[:3]}"] if words else []
-    return []
-
-
-def pose_files(rng: random.Random) -> list[str]:
-    """Pose libraries of any kind."""
-    rig = shot()
-    rotation: Any = [1.0, 0.0, 0.0, 0.0]
-    poses: list[Any] = [{"name": f"P{i}", "rotations": {"bone_1": rotation}} for i in range(3)]
-    data: Any = {"format": "ccd_rig.poses", "version": 1, "poses": poses}
-    odd: list[Any] = [
-        None,
-        True,
-        -1,
-        1e400,
-        10**30,
-        "",
-        "x" * 1000,
-        [],
-        {},
-        [[]],
-        {"a": {}},
-        "\ud800",
-        "\0",
-        [1] * 9,
-    ]
-    for _ in range(rng.randrange(1, 3)):
-        owner: Any = rng.choice((data, poses[1], poses[1].get("rotations") or data, poses))
-        key = rng.choice(list(owner)) if isinstance(owner, dict) else rng.randrange(len(owner))
-        owner[key] = rng.choice(odd)
-        if not isinstance(poses[1], dict):
-            break
-    text = json.dumps(data)
-    if rng.random() < 0.3:
-        cut = rng.randrange(len(text))
-        text = text[:cut] + rng.choice(("", "{", "[" * 5000, '"', "9" * 6000, "\\ud8")) + text[cut + 1 :]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "poses.json"
-        path.write_text(text, encoding="utf-8", errors="surrogatepass")
-        try:
-            bpy.ops.ccd_rig.poses_import(filepath=str(path))
-        except RuntimeError as error:
-            if "Traceback" in str(error):
-                return [str(error)[-300:]]
-            if len(rig.ccd_rig.poses):
-                return ["refused, but poses were added"]
-            if len(str(error)) > 700:
-                return [f"a refusal of {len(str(error))} letters"]
     return []
 
 

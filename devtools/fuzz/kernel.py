@@ -15,7 +15,6 @@ import importlib.util
 import math
 import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -25,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from devtools.fuzz.outcome import Outcome
+from devtools.fuzz.outcome import Outcome, watch
 
 MODULE = "CCD_RIG_FUZZED_KERNEL"
 """The environment variable that holds the path of the compiled module."""
@@ -77,8 +76,6 @@ class Case(NamedTuple):
 def prepare() -> None:
     """Load the module, and note what its functions cannot raise."""
     global kernel
-    if hasattr(signal, "SIGVTALRM"):
-        signal.signal(signal.SIGVTALRM, signal.SIG_DFL)  # ends the process, also in compiled loops
     path = os.environ[MODULE]
     name = Path(path).name.split(".")[0]
     loader = importlib.machinery.ExtensionFileLoader(name, path)
@@ -93,22 +90,16 @@ def run(seed: int) -> Outcome:
     """Draw a case, give it to the entry points, and judge."""
     if seed == MEMORY and not os.environ.get("LD_PRELOAD"):
         return _run_memory()
-    _watch(HANGS * _longest())
+    watch(HANGS * _longest())
     try:
         return _run(seed)
     finally:
-        _watch(0.0)
+        watch(0.0)
 
 
 def _longest() -> float:
     """Seconds that a case may compute."""
     return float(os.environ.get(SECONDS, "2"))
-
-
-def _watch(seconds: float) -> None:
-    """End the process after so many seconds of computing; 0: no longer."""
-    if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
 def _run_memory() -> Outcome:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import signal
 from dataclasses import dataclass, field
 
 
@@ -23,3 +24,10 @@ class Outcome:
     def note(self, *values: object) -> None:
         """Let the digest depend on values too."""
         self.digest = hashlib.sha256((self.digest + repr(values)).encode()).hexdigest()[:16]
+
+
+def watch(seconds: float) -> None:
+    """End the process after so many seconds of computing, also in compiled loops; 0: no longer."""
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

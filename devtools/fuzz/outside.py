@@ -1,8 +1,7 @@
 """Faults from outside: what fails, is killed, full or changed meanwhile, nothing is left half done.
 
-Exceptions at any step of a bake; signals while the command line writes; disks that are full, links, two
-processes on one file; files, undo and the extension itself pulled away in mid-bake; values that no property
-takes; pose libraries of any kind.
+Exceptions at any step of a bake; disks that are full, links, two processes on one file; files, undo and the
+extension itself pulled away in mid-bake; values that no property takes.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ KINDS: dict[str, Callable[[random.Random], list[str]]] = {
     "file changed in mid-bake": inside_blender.changed_meanwhile,
     "disabled and enabled": inside_blender.on_and_off,
     "values out of range": inside_blender.out_of_range,
-    "hostile pose library": inside_blender.pose_files,
-    "signal to a headless bake": command_lines.killed,
     "full disk": command_lines.full,
     "two processes on one file": command_lines.two_at_once,
     "a stranger's file": inside_blender.stranger,

@@ -1,7 +1,7 @@
-"""Whole set-ups in Blender: made at random, baked, checked, undone, redone, saved and opened again.
+"""Whole set-ups in Blender: made at random, baked, checked, undone, redone, and played by another process.
 
 What is refused changes nothing. What is baked changes nothing else, keeps limits as `angles` understands
-them, plays as its report says, and comes back after undo, redo and a file.
+them, plays as its report says (see `played`), and comes back after undo and redo.
 """
 
 from __future__ import annotations
@@ -9,19 +9,17 @@ from __future__ import annotations
 import os
 import random
 import tempfile
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import bpy
 from installed import PACKAGE, package_file  # of tests/blender
-from mathutils import Euler, Quaternion, Vector
 
-from devtools.fuzz import angles, contents, setups
+from devtools.fuzz import angles, contents, played, setups
 from devtools.fuzz.outcome import Outcome
 
-ANGLE = 3e-4
-"""Radians that a limit may be broken by: channels are single precision, near gimbal lock they are less."""
 LONGEST_WORDS = 600
 
 
@@ -34,38 +32,83 @@ def prepare() -> None:
 
 
 def run(seed: int) -> Outcome:
+    """Try a set-up of any kind."""
+    return _run(seed, setups.ANY)
+
+
+def run_influences(seed: int) -> Outcome:
+    """Try influences and priorities of constraints that share bones."""
+    return _run(seed, setups.INFLUENCES)
+
+
+def run_bases(seed: int) -> Outcome:
+    """Try base poses outside limits, and a second bake over the first."""
+    return _run(seed, setups.BASES)
+
+
+def _run(seed: int, draw: setups.Draw) -> Outcome:
     """Make a set-up, bake it, and judge."""
     outcome, rng = Outcome(), random.Random(seed)
     bpy.ops.wm.read_homefile(use_empty=True)
-    rig = setups.make(rng)
+    rig = setups.make(rng, draw)
+    _check(rig, outcome)
+    bake = import_module(f"{PACKAGE}.ccd_rig.blender.bake.bake")
+    for number in range(draw.bakes):
+        settings = bake.BakeSettings(**setups.options(rng, bake, draw))
+        faults = _baked(bpy.context.object, settings, outcome, draw)
+        outcome.faults += [f"bake {number + 1}: {each}" if number else each for each in faults]
+        if faults or outcome.kind == "refused":
+            break
+    return outcome
+
+
+def _baked(rig: Any, settings: Any, outcome: Outcome, draw: setups.Draw) -> list[str]:
+    """What is wrong with a bake."""
     bake = import_module(f"{PACKAGE}.ccd_rig.blender.bake.bake")
     errors = import_module(f"{PACKAGE}.ccd_rig.errors")
-    _check(rig, outcome)
+    scene = bpy.context.scene
+    here, bases = scene.frame_current, {}
+    if draw.is_animated:
+        bases = {frame: _base_at(rig, frame) for frame in range(settings.frame_start, setups.LAST + 1)}
+        scene.frame_set(here)
     bpy.ops.ed.undo_push(message="before")
     rig = bpy.context.object
-    before = contents.content()
+    before, held = contents.content(), list(_held_outside(rig))
     try:
-        settings = bake.BakeSettings(**setups.options(rng, bake))
-        report = bake.bake(bpy.context.scene, rig, settings)
+        report = bake.bake(scene, rig, settings)
     except errors.CCDRigError as error:
         outcome.kind = "refused"
         outcome.note(str(error))
         words = contents.changed(before, contents.content())
-        if words:
-            outcome.faults.append(f"refused ({str(error)[:80]}), but changed: {words[:3]}")
-        if len(str(error)) > LONGEST_WORDS:
-            outcome.faults.append(f"a refusal of {len(str(error))} letters")
-        return outcome
+        found = [f"refused ({str(error)[:80]}), but changed: {words[:3]}"] if words else []
+        return found + (
+            [f"a refusal of {len(str(error))} letters"] if len(str(error)) > LONGEST_WORDS else []
+        )
     outcome.kind = f"baked, {settings.destination.name.lower().replace('_', ' ')}"
     after = contents.content()
     outcome.note(sorted(contents.action_content(bpy.data.actions[report.action]).items(), key=repr))
-    outcome.faults += _changed_beside(rig, report, settings, before, after)
-    outcome.faults += _written(report)
+    found = _changed_beside(rig, report, settings, before, after) + _written(report)
+    for name in held if draw.is_animated else ():
+        if not any(f"'{name}'" in words for words in report.warnings):
+            found.append(f"'{name}' is locked outside its limit, and nothing says so")
     bpy.ops.ed.undo_push(message="after")
-    outcome.faults += _there_and_back(before, after)
-    outcome.faults += _played(bpy.context.object, report, settings)
-    outcome.faults += _opened_again(report.action)
-    return outcome
+    found += _there_and_back(before, after)
+    return found + _played(bpy.context.object, report, settings, bases, draw)
+
+
+def _held_outside(rig: Any) -> Iterator[str]:
+    """Bones of chains that cannot turn, and stand outside their limits."""
+    chains = {name for row in rig.ccd_rig.constraints for name in _row(rig, row)["chain"]}
+    for bone in rig.pose.bones:
+        is_held = bone.name in chains and bone.ccd_rig.limit.kind != "NONE" and not _is_free(bone)
+        if is_held and angles.outside(_limit(bone), played.rotation_of(bone)) > played.TURN:
+            yield bone.name
+
+
+def _base_at(rig: Any, frame: int) -> dict[str, list[float]]:
+    """Rotations of all bones before a bake, at a frame."""
+    bpy.context.scene.frame_set(frame)
+    return {bone.name: list(played.rotation_of(bone)) for bone in rig.pose.bones}
 
 
 def _check(rig: Any, outcome: Outcome) -> None:
@@ -116,42 +159,104 @@ def _written(report: Any) -> list[str]:
     return [] if len(report.summary()) < LONGEST_WORDS else ["a summary that is too long"]
 
 
-def _played(rig: Any, report: Any, settings: Any) -> list[str]:
-    """What Blender shows, frame by frame, against limits and the report."""
-    found: list[str] = []
-    rows = {row.name: row for row in rig.ccd_rig.constraints}
-    by_frame: dict[float, list[Any]] = {}
-    for entry in report.entries:
-        by_frame.setdefault(entry.frame, []).append(entry)
+def _played(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: setups.Draw) -> list[str]:
+    """What plays in another process, frame by frame, against limits and the report."""
+    plan = _plan(rig, report, settings, bases, draw)
+    with tempfile.TemporaryDirectory() as folder:
+        plan["file"] = os.path.join(folder, "file.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=plan["file"], copy=True)
+        return played.ask(plan)
+
+
+def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: setups.Draw) -> dict[str, Any]:
+    """What `played.judge` is to hold against the file."""
+    rows = {row.name: _row(rig, row) for row in rig.ccd_rig.constraints}
     keyed = {path for _, path, _ in contents.action_content(bpy.data.actions[report.action])}
-    solved = {bone.name for row in rows.values() for bone in _chain(rig, row)}
-    limited = [bone for bone in rig.pose.bones if bone.name in solved and _is_limited(rig, bone, keyed)]
-    plain = not any(row.kind == "PLANT" for row in rows.values())
-    sound = report.check is not None and not report.check.mismatches()
-    scene = bpy.context.scene
-    bare = not settings.reduces and not settings.keys.is_sparse and not _is_stretched(scene)
+    limits = {bone.name: _limit(bone) for bone in rig.pose.bones if _is_limited(rig, bone, keyed)}
+    free = {bone.name for bone in rig.pose.bones if _is_free(bone)}
+    plain = not any(row.kind == "PLANT" for row in rig.ccd_rig.constraints)
+    told = report.check is not None and not report.check.mismatches()
+    bare = not settings.reduces and not settings.keys.is_sparse and not _is_stretched(bpy.context.scene)
+    by_frame: dict[float, list[Any]] = {}
+    for entry in report.entries if told and bare and plain else ():
+        by_frame.setdefault(entry.frame, []).append(entry)
+    frames = []
     for frame, entries in by_frame.items():
-        if frame != int(frame) or not (sound and bare and plain):
+        if frame != int(frame):
             continue
-        scene.frame_set(int(frame))
-        if all(entry.influence == 1.0 for entry in entries) and len(entries) == len(rows):
-            found += [words for bone in limited if (words := _limit_broken(bone, frame))]
+        influences: dict[str, float] = {}
         for entry in entries:
-            found += _off_the_report(rig, rows[entry.constraint], entry)
-        if found:
-            break
-    return found[:3]
+            for bone in rows[entry.constraint]["chain"]:
+                influences[bone] = max(influences.get(bone, 0.0), entry.influence)
+        base = bases.get(int(frame), {})
+        limited = [
+            bone
+            for bone in limits.keys() & influences.keys() & free
+            if influences[bone] >= 1.0 or (base and angles.outside(limits[bone], base[bone]) == 0.0)
+        ]
+        chains = [{*rows[entry.constraint]["chain"]} for entry in entries]
+        told_of = [
+            {
+                "row": entry.constraint,
+                "keyed_residual": entry.keyed_residual,
+                "keyed_angle": entry.keyed_angle,
+                "influence": entry.influence,
+                "reached": entry.status == "CONVERGED",
+                "alone": bool(base) and _is_alone(rows[entry.constraint], chains, limits),
+            }
+            for entry in entries
+            if rows[entry.constraint]["target"]
+        ]
+        frames.append({"frame": int(frame), "limited": sorted(limited), "entries": told_of, "base": base})
+    return {
+        "rig": rig.name,
+        "rows": rows,
+        "limits": limits,
+        "tolerance": (report.tolerance, report.angle_tolerance),
+        "tells_angles": not draw.odd,
+        "frames": frames,
+    }
 
 
-def _chain(rig: Any, row: Any) -> list[Any]:
-    """The bones that a constraint may turn."""
-    bone, found = rig.pose.bones.get(row.tip), []
-    while bone is not None and (row.chain_length == 0 or len(found) < row.chain_length):
-        found.append(bone)
+def _is_alone(row: dict[str, Any], chains: list[set[str]], limits: dict[str, Any]) -> bool:
+    """Whether what plays tells full influence: no other row moves the chain, and no limit holds it."""
+    others = list(chains)
+    others.remove({*row["chain"]})
+    plain = row["kind"] == "REACH" and limits.keys().isdisjoint(row["chain"])
+    return plain and all(other.isdisjoint(row["above"]) for other in others)
+
+
+def _row(rig: Any, row: Any) -> dict[str, Any]:
+    """What a row asks for."""
+    above, bone = [], rig.pose.bones.get(row.tip)
+    while bone is not None:
+        above.append(bone.name)
         bone = bone.parent
-    free = [each for each in found if each.ccd_rig.stiffness < 1.0 and each.ccd_rig.max_step > 0.0]
-    # One that is locked stays where the action has it.
-    return [each for each in free if not all(each.lock_rotation)]
+    is_balance = row.kind == "BALANCE"
+    return {
+        "kind": row.kind,
+        "tip": row.tip,
+        "above": above,
+        "chain": above[: row.chain_length or None],
+        "use_tail": row.use_tail,
+        "effector_offset": row.effector_offset[:],
+        "target": row.target.name if row.target else "",
+        "target_bone": row.target_bone,
+        "offset": row.offset[:],
+        "axes": row.balance_axes[:] if is_balance else (row.use_position,) * 3,
+        "rotation": "NONE" if is_balance else row.rotation,
+        "rotation_bone": row.rotation_bone,
+        "bone_axis": row.bone_axis,
+        "target_axis": row.target_axis,
+        "pole": row.pole_target is not None,
+        "length": sum(each.bone.length for each in rig.pose.bones),
+        "masses": {each.name: each.ccd_rig.mass for each in rig.pose.bones if each.ccd_rig.mass > 0.0},
+    }
+
+
+def _is_free(bone: Any) -> bool:
+    """Whether a bone can turn; one that is locked stays where the action has it."""
+    return bone.ccd_rig.stiffness < 1.0 and bone.ccd_rig.max_step > 0.0 and not all(bone.lock_rotation)
 
 
 def _is_stretched(scene: Any) -> bool:
@@ -167,62 +272,10 @@ def _is_limited(rig: Any, bone: Any, keyed: set[str]) -> bool:
     return bone.ccd_rig.limit.kind != "NONE" and rotated and not driven
 
 
-def _limit_broken(bone: Any, frame: float) -> str:
-    off = _outside(bone.ccd_rig.limit, _rotation(bone)[:])
-    if off <= ANGLE:
-        return ""
-    return f"frame {frame}: '{bone.name}' ({bone.ccd_rig.limit.kind}) is outside its limit by {off:.2g}"
-
-
-def _rotation(bone: Any) -> Quaternion:
-    """What the bone's rotation channel says."""
-    if bone.rotation_mode == "QUATERNION":
-        return bone.rotation_quaternion.normalized()
-    if bone.rotation_mode == "AXIS_ANGLE":
-        angle, *axis = bone.rotation_axis_angle
-        return Quaternion(Vector(axis), angle)
-    return Euler(bone.rotation_euler, bone.rotation_mode).to_quaternion()
-
-
-def _outside(limit: Any, rotation: Any) -> float:
-    kind = limit.kind
-    if kind == "HINGE":
-        return angles.hinge(rotation, limit.axis, limit.hinge_lower, limit.hinge_upper)
-    if kind == "EULER":
-        return angles.euler(rotation, limit.euler_order, limit.euler_lower, limit.euler_upper)
-    off = 0.0
-    if kind == "TWIST" or limit.use_twist:
-        off = angles.twist_range(rotation, limit.twist_lower, limit.twist_upper)
-    if kind == "CONE":
-        off = max(off, angles.cone(rotation, limit.cone_radius))
-    if kind == "ELLIPSE":
-        sides = (limit.x_lower, limit.x_upper, limit.z_lower, limit.z_upper)
-        off = max(off, angles.ellipse(rotation, sides))
-    return off
-
-
-def _off_the_report(rig: Any, row: Any, entry: Any) -> list[str]:
-    """A distance that the report tells otherwise than Blender shows it."""
-    odd = any(row.offset) or any(row.effector_offset) or row.target is None
-    if row.kind != "REACH" or not row.use_position or entry.influence != 1.0 or odd:
-        return []
-    depsgraph = bpy.context.evaluated_depsgraph_get()
-    seen, target = rig.evaluated_get(depsgraph), row.target.evaluated_get(depsgraph)
-    bone = seen.pose.bones[row.tip]
-    end = seen.matrix_world @ (bone.tail if row.use_tail else bone.head)
-    goal = target.matrix_world.translation
-    if row.target_bone:
-        goal = target.matrix_world @ target.pose.bones[row.target_bone].head
-    distance = (end - goal).length
-    size = (
-        end.length
-        + goal.length
-        + max(abs(x) for x in seen.matrix_world.to_scale()) * sum(each.bone.length for each in rig.pose.bones)
-    )
-    if abs(distance - entry.keyed_residual) > 1e-4 + 1e-4 * size:
-        told = entry.keyed_residual
-        return [f"frame {entry.frame}: '{row.name}' is {distance:.5g} off, the report says {told:.5g}"]
-    return []
+def _limit(bone: Any) -> dict[str, Any]:
+    limit = bone.ccd_rig.limit
+    values = {name: getattr(limit, name) for name in type(limit).__annotations__}
+    return {name: value[:] if hasattr(value, "__len__") else value for name, value in values.items()}
 
 
 def _there_and_back(before: Any, after: Any) -> list[str]:
@@ -237,14 +290,3 @@ def _there_and_back(before: Any, after: Any) -> list[str]:
     if words:
         found.append(f"after redo: {words[:3]}")
     return found
-
-
-def _opened_again(action: str) -> list[str]:
-    """Saved and opened."""
-    keys = contents.action_content(bpy.data.actions[action])
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "file.blend")
-        bpy.ops.wm.save_as_mainfile(filepath=path)
-        bpy.ops.wm.open_mainfile(filepath=path)
-    again = contents.action_content(bpy.data.actions[action]) if action in bpy.data.actions else None
-    return [] if repr(again) == repr(keys) else ["opened again, keys differ"]

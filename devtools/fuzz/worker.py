@@ -1,7 +1,7 @@
 """One process of a campaign: tries seeds one after the other, and writes a line about each into its journal.
 
-python -m devtools.fuzz.worker PART JOURNAL SECONDS FIRST      from a seed on, until the time is over
-python -m devtools.fuzz.worker PART JOURNAL SECONDS @SEEDS     the seeds in a file, one a line
+python -m devtools.fuzz.worker FUNCTION JOURNAL SECONDS FIRST  from a seed on, until the time is over
+python -m devtools.fuzz.worker FUNCTION JOURNAL SECONDS @SEEDS the seeds in a file, one a line
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from devtools.fuzz.outcome import Outcome
 
-if sys.argv[1] != "kernel":  # whose sanitizers want to be loaded without Blender
+if not sys.argv[1].startswith("kernel"):  # whose sanitizers want to be loaded without Blender
     import bpy  # noqa: F401 - brings mathutils
 
 
-def main(part: str, journal: str, seconds: float, which: str) -> int:
-    module = importlib.import_module(f"devtools.fuzz.{part}")
+def main(function: str, journal: str, seconds: float, which: str) -> int:
+    name, _, attempt = function.partition(".")
+    module = importlib.import_module(f"devtools.fuzz.{name}")
     seeds: Iterable[int] = (
         map(int, Path(which[1:]).read_text().split())
         if which.startswith("@")
@@ -43,15 +44,15 @@ def main(part: str, journal: str, seconds: float, which: str) -> int:
                 break
             write(begun=seed)
             started = time.monotonic()
-            outcome = _tried(module, seed)
+            outcome = _tried(getattr(module, attempt), seed)
             took = round(time.monotonic() - started, 2)
             write(seed=seed, kind=outcome.kind, faults=outcome.faults, digest=outcome.digest, seconds=took)
     return 0
 
 
-def _tried(module: Any, seed: int) -> Outcome:
+def _tried(attempt: Callable[[int], Outcome], seed: int) -> Outcome:
     try:
-        outcome: Outcome = module.run(seed)
+        outcome = attempt(seed)
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         words = f"{type(error).__name__}: {str(error)[:200]} ({Path(where.filename).name}:{where.lineno})"

@@ -111,6 +111,10 @@ def write(job: Job, folder: Path) -> None:
         WriteError: the folder cannot be written.
     """
     require_possible(job)
+    try:
+        str(folder.resolve()).encode()
+    except UnicodeEncodeError:  # Python's stand-ins for bytes of another encoding
+        raise WriteError(f"cannot write {folder}: its path is not in UTF-8, which jobs are in") from None
     files = {
         SETTINGS: job.settings,
         "parameter_values.json": _text({"parameterValues": [{"name": "Program", "value": job.program}]}),

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from ... import json_text
 from ...errors import RigError
-from ...motion.contacts import ContactThresholds
-from ...motion.retargeting.settings import SPACES, EffectorSpace, RetargetSettings
+from ...json_text import shown
+from ...motion.retargeting.settings import SPACES
 from ..retarget.retarget import RetargetChoice
-from ..retarget.sampling import Reference
 from ..whole_files import read_text
 from .bundle import Job, Step, parameter
-from .settings_file import read_settings
+from .settings_file import LONGEST, decoded, read_settings
 
 FORMAT, VERSION = "ccd_rig.farm_clips", 1
 
@@ -55,7 +54,7 @@ class Clips:
     def require(self, clip: Path) -> None:
         """Raise RigError if the job has no such clip."""
         if clip.name not in self.files:
-            raise RigError(f"{clip.name} is no clip of this job: {', '.join(self.files)}")
+            raise RigError(f"{clip.name} is no clip of this job: {shown(', '.join(self.files), LONGEST)}")
 
     def _shared(self) -> dict[str, Any]:
         choice = asdict(self.choice)
@@ -111,18 +110,5 @@ def read(path: Path) -> Clips:
 
 
 def _clips(content: Mapping[str, Any]) -> Clips:
-    names = content["target"], content["armature"], content["source_armature"]
-    return Clips(tuple(map(str, content["files"])), *names, _choice(content["choice"]))
-
-
-def _choice(content: Mapping[str, Any]) -> RetargetChoice:
-    settings = dict(content["settings"])
-    settings.update((name, EffectorSpace[settings[name]]) for name in SPACES)
-    settings["thresholds"] = ContactThresholds(**settings["thresholds"])
-    values = {
-        **content,
-        "frames": None if content["frames"] is None else tuple(content["frames"]),
-        "reference": Reference[content["reference"]],
-        "settings": RetargetSettings(**settings),
-    }
-    return RetargetChoice(**values)
+    read: Clips = decoded(Clips, {each.name: content[each.name] for each in fields(Clips)})
+    return read

@@ -11,19 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import RigError
-from ...settings import Solver
-from ..bake.settings import BakeSettings, Keys, Start
-from ..keys.obstacles import Destination
-from .settings_file import read_settings
+from ...json_text import shown
+from ..bake.settings import BakeSettings
+from .settings_file import LONGEST, decoded, read_settings
 from .spans import Span, spans
 
 FORMAT, VERSION = "ccd_rig.farm_settings", 1
-_ENUMS: dict[str, type[enum.Enum]] = {
-    "keys": Keys,
-    "destination": Destination,
-    "start": Start,
-    "solver": Solver,
-}
 
 
 @dataclass(frozen=True)
@@ -82,8 +75,10 @@ def read(path: Path) -> list[Shot]:
 
 
 def _shot(content: Mapping[str, Any]) -> Shot:
-    armatures = {str(name): _settings(each) for name, each in content["armatures"].items()}
-    return Shot(str(content["file"]), armatures, int(content["chunk"]))
+    for settings in content["armatures"].values():
+        settings.pop("order", None)  # of earlier versions; frames are solved each for itself
+    read: Shot = decoded(Shot, content)
+    return read
 
 
 def shot_of(shots: Sequence[Shot], path: Path) -> Shot:
@@ -95,17 +90,11 @@ def shot_of(shots: Sequence[Shot], path: Path) -> Shot:
     for shot in shots:
         if shot.file == path.name:
             return shot
-    raise RigError(f"{path.name} is no shot of this job: {', '.join(shot.file for shot in shots)}")
+    raise RigError(
+        f"{path.name} is no shot of this job: {shown(', '.join(shot.file for shot in shots), LONGEST)}"
+    )
 
 
 def _settings_content(settings: BakeSettings) -> dict[str, Any]:
     plain = asdict(settings)
     return {name: value.name if isinstance(value, enum.Enum) else value for name, value in plain.items()}
-
-
-def _settings(content: Mapping[str, Any]) -> BakeSettings:
-    values = {**content, "constraints": tuple(content["constraints"])}
-    values.pop("order", None)  # of earlier versions; frames are solved each for itself
-    for name, kind in _ENUMS.items():
-        values[name] = None if values[name] is None else kind[values[name]]
-    return BakeSettings(**values)

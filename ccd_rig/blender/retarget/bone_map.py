@@ -130,7 +130,9 @@ def map_as_text(bones: Mapping[str, str]) -> str:
 
 def _require_bone(armature_object: bpy.types.Object, name: str) -> None:
     if name not in armature_object.data.bones:
-        raise RigError(f"armature '{armature_object.name}' has no bone '{name}', which the map names")
+        raise RigError(
+            f"armature '{armature_object.name}' has no bone '{json_text.shown(name)}', which the map names"
+        )
 
 
 def _by_roles(figure: Figure, other: Figure) -> dict[str, str]:

@@ -17,6 +17,7 @@ import bpy
 
 from ... import json_text
 from ...errors import RigError
+from ...json_text import shown
 from ..whole_files import read_text
 from .retarget import RetargetChoice, Retargeted, retarget_motion
 
@@ -27,6 +28,8 @@ IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
     ".gltf": ("io_scene_gltf2", lambda path: bpy.ops.import_scene.gltf(filepath=path)),
 }
 """By ending: the add-on that reads such files, and how."""
+LONGEST = 200
+"""Letters of an importer's reason that a message shows."""
 CLIPS = (".blend", *IMPORTERS)
 
 
@@ -136,7 +139,7 @@ def _data() -> Iterator[Any]:
 
 def _read(clip: Path) -> None:
     ending = clip.suffix.lower()
-    with contextlib.redirect_stdout(io.StringIO()):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         try:
             if ending == ".blend":
                 with bpy.data.libraries.load(str(clip.resolve())) as (there, here):
@@ -149,7 +152,9 @@ def _read(clip: Path) -> None:
             read(str(clip.resolve()))
         except (RuntimeError, OSError, AttributeError) as error:
             said = [line for line in str(error).strip().splitlines() if line and "Location:" not in line]
-            raise RigError(f"cannot be read: {said[-1] if said else 'unknown reason'}") from error
+            raise RigError(
+                f"cannot be read: {shown(said[-1], LONGEST) if said else 'unknown reason'}"
+            ) from error
 
 
 def _rate(clip: Path) -> float:

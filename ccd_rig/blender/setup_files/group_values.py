@@ -15,6 +15,7 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
+from ...json_text import shown
 
 Values = dict[str, Any]
 
@@ -63,6 +64,7 @@ def check_values(rna: Any, values: object, where: str) -> Values:
     fields = _fields(rna)
     for name, value in values.items():
         if name not in fields:
+            name = shown(name)
             raise RigError(f"{where}: '{name}' is not known to this version: update CCD Rig, or remove it")
         _check_value(fields[name], value, f"{where}: '{name}'")
     return values
@@ -151,4 +153,4 @@ def _is_group(prop: Any) -> bool:
 
 
 def _shown(value: object) -> str:
-    return json.dumps(value, default=str)[:60]
+    return shown(json.dumps(value, default=str))

@@ -14,6 +14,7 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
+from ...json_text import shown
 from ..keys.channels import fcurves_of
 from ..properties import influence_keys
 from ..properties.influence_keys import FIELD
@@ -50,7 +51,7 @@ def checked(value: object) -> dict[str, Curve]:
     if not isinstance(value, dict):
         raise RigError("the field 'influence' is not an object")
     for name, curve in value.items():
-        where = f"influence['{name}']"
+        where = f"influence['{shown(name)}']"
         if not isinstance(curve, dict) or set(curve) != {"extrapolation", "keys"}:
             raise RigError(f"{where} must have the fields 'extrapolation' and 'keys', and no others")
         _require_choice(bpy.types.FCurve.bl_rna, "extrapolation", curve["extrapolation"], where)
@@ -114,7 +115,8 @@ def _numbers(key: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
 def _require_choice(rna: Any, name: str, value: object, where: str) -> None:
     known = [item.identifier for item in rna.properties[name].enum_items]
     if value not in known:
-        raise RigError(f"{where}.{name} is {value!r}; give one of {', '.join(known)}")
+        value = shown(repr(value))
+        raise RigError(f"{where}.{name} is {value}; give one of {', '.join(known)}")
 
 
 def _curve(row: Any) -> Any | None:

@@ -138,7 +138,7 @@ def from_json(text: str) -> Setup:
         raise RigError(f"'version' is {value}, but this CCD Rig reads {VERSION}: save the set-up with it")
     bones = {}
     for name, bone in _part(data, "bones", dict).items():
-        where = f"bones['{name}']"
+        where = f"bones['{shown(name)}']"
         if not isinstance(bone, dict) or set(bone) != {"rest", "joint"}:
             raise RigError(f"{where} must have the fields 'rest' and 'joint', and no others")
         joint = check_values(CCD_RIG_PG_joint.bl_rna, bone["joint"], f"{where}.joint")
@@ -149,7 +149,9 @@ def from_json(text: str) -> Setup:
     ]
     rig = check_values(CCD_RIG_PG_armature.bl_rna, _part(data, "rig", dict), "rig")
     if others := sorted(set(rig) - set(RIG_FIELDS)):
-        raise RigError(f"rig: '{others[0]}' is no part of a set-up; it may hold {', '.join(RIG_FIELDS)}")
+        raise RigError(
+            f"rig: '{shown(others[0])}' is no part of a set-up; it may hold {', '.join(RIG_FIELDS)}"
+        )
     roles = {name: _role(value, name) for name, value in _part(data, "roles", dict).items()}
     influence = checked(data.get("influence", {}))
     return Setup(str(data.get("armature", "")), bones, tuple(constraints), rig, roles, influence)
@@ -176,7 +178,8 @@ def _role(value: object, name: str) -> Role:
         index, number = map(int, counts)
         return Role(Part(part), Side(side), index, number)
     except (TypeError, ValueError):
-        raise RigError(f"roles['{name}'] must be a part, a side and two counts, not {value!r}") from None
+        value = shown(repr(value))
+        raise RigError(f"roles['{shown(name)}'] must be a part, a side and two counts, not {value}") from None
 
 
 def save(path: str | os.PathLike[str], setup: Setup) -> None:

@@ -197,3 +197,42 @@ def test_files_that_a_gltf_file_names_belong_to_it(ext, tmp_path):
     for text in ("no JSON", "[" * 100_000):
         path.write_text(text)
         assert clips.parts(path) == []
+
+
+def test_weights_of_two_sides_reach_the_task(cli, hero, tmp_path):
+    job = job_of(cli, tmp_path, hero, tmp_path / "clips/walk.blend", words=("--weight", "feet=0,1"))
+    run_all(job)
+    report = json.loads((job.baked / "walk.json").read_text())
+    assert report["followed"] == ["right leg"]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("choice", "bones"), 1.5),
+        (("choice", "bones"), [["a", "b"]]),
+        (("choice", "frames"), [1]),
+        (("choice", "reference"), {"a": {}}),
+        (("choice", "settings", "hand_space"), {"a": {}}),
+        (("choice", "settings", "thresholds"), [1, 2]),
+        (("choice", "x" * 5000), 1),
+        (("files",), "walk.blend"),
+        (("armature",), 7),
+    ],
+)
+def test_damaged_settings_of_clips(ext, tmp_path, place, value):
+    clips, errors = ext.module("ccd_rig.blender.farm.clips"), ext.module("ccd_rig.errors")
+    choice = ext.module("ccd_rig.blender.retarget.retarget").RetargetChoice(frames=(1, 9), bones={"a": "b"})
+    job = clips.Clips(("walk.blend",), "hero.blend", "Rig", None, choice)
+    path = tmp_path / "settings.json"
+    path.write_text(job.to_json())
+    assert clips.read(path) == job
+    content = json.loads(job.to_json())
+    part = content
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    path.write_text(json.dumps(content))
+    with pytest.raises(errors.RigError, match="is no settings file of this version") as told:
+        clips.read(path)
+    assert len(str(told.value)) < 500

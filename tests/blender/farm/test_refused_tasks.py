@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import signal
 from pathlib import Path
 
@@ -225,9 +226,16 @@ def test_tasks_of_another_job(cli, tmp_path, capfd):
     job.baked = tmp_path
     assert job.bake(file) == 2
     assert "would be overwritten" in capfd.readouterr().out
-    (job.folder / "settings.json").write_text('{"format": "else"}')
-    assert job.bake(file) == 1
-    assert "is no settings file of this version" in capfd.readouterr().out
+    text = (job.folder / "settings.json").read_text()
+    for harm in (
+        '{"format": "else"}',
+        text.replace('"step": 1', '"step": "1"'),
+        text.replace("verify", "v" * 5000),
+    ):
+        (job.folder / "settings.json").write_text(harm)
+        assert job.bake(file) == 1
+        said = capfd.readouterr().out
+        assert "is no settings file of this version" in said and len(said) < 500
 
 
 def test_scripts_of_files_do_not_run(cli, tmp_path, capfd):
@@ -249,3 +257,13 @@ def test_scripts_of_files_do_not_run(cli, tmp_path, capfd):
         assert filepaths.use_scripts_auto_execute
     finally:
         filepaths.use_scripts_auto_execute = before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere names are text")
+def test_a_job_in_a_folder_whose_name_is_no_text(cli, tmp_path, capfd):
+    file = wander(tmp_path / "shot.blend", SHORT)
+    folder = tmp_path / os.fsdecode(b"job\xff")
+    job = Job(cli, folder, file)
+    assert job.code == 4
+    assert "its path is not in UTF-8" in capfd.readouterr().err
+    assert not folder.exists()

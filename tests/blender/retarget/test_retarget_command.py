@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import addon_utils
 import bpy
 import rigs
 from retargeting import odd_source
@@ -70,3 +71,22 @@ def test_the_command_line_refuses_a_rest_that_is_no_pose_in_words_of_its_own(ext
     said = capsys.readouterr()
     assert "give --reference frame" in said.err + said.out
     assert "Reference: Frame" not in said.err + said.out
+
+
+def test_what_an_importer_raises_is_told_in_one_line(ext, tmp_path, capfd):
+    figure = rigs.armature(rigs.biped(), "Figure")
+    target, clip = tmp_path / "figure.blend", tmp_path / "clip.bvh"
+    bpy.ops.wm.save_as_mainfile(filepath=str(target))
+    figure.pose.bones["head"].keyframe_insert("rotation_quaternion", frame=1)
+    addon_utils.enable("io_anim_bvh")
+    bpy.ops.export_anim.bvh(filepath=str(clip), frame_start=1, frame_end=2)
+    hierarchy, motion = clip.read_text().split("Frame Time:")
+    clip.write_text(f"{hierarchy}Frame Time:{motion.replace('0.000000', '9' * 5000 + 'x', 1)}")
+    capfd.readouterr()
+    words = ["retarget", str(clip), str(target), "--report", str(tmp_path / "report.json"), "--quiet"]
+    assert ext.module("ccd_rig.blender.cli.command_line").main(words) == 1
+    said = capfd.readouterr()
+    assert "Traceback" not in said.out + said.err
+    (line,) = said.err.strip().splitlines()
+    assert line.startswith("ccd_rig: warning: clip.bvh: cannot be read: ValueError")
+    assert len(line) < 300

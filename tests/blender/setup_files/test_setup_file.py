@@ -324,3 +324,27 @@ def test_spoilt_keys_are_refused_and_nothing_changes(ext, tmp_path, spoil, words
     before = stored(rig), influence_keys(rig, "Hand")
     fails(bpy.ops.ccd_rig.setup_load, words, filepath=str(file))
     assert (stored(rig), influence_keys(rig, "Hand")) == before
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("constraints", 0, "x" * 5000), 1),
+        (("rig", "x" * 5000), 1),
+        (("bones", "x" * 5000), 1),
+        (("roles", "bone_1"), "x" * 5000),
+        (("influence", "x" * 5000), 1),
+    ],
+)
+def test_what_is_wrong_is_shown_in_short(ext, place, value):
+    module, errors = ext.module("ccd_rig.blender.setup_files.setup_file"), ext.module("ccd_rig.errors")
+    rig = rigs.chain(2)
+    rigs.reach(rig, "bone_1", rigs.empty("Goal"))
+    content = json.loads(module.to_json(module.setup_of(rig)))
+    part = content
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    with pytest.raises(errors.RigError) as told:
+        module.from_json(json.dumps(content))
+    assert len(str(told.value)) < 300
