@@ -46,7 +46,7 @@ def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
         return
     reached = SolveStatus.CONVERGED.name
     states = {
-        row: {c: reached if good[k, c] else state for c, state in bake_frames.states[row].items()}
+        row: {c: reached if old[k, c] <= 1.0 else state for c, state in bake_frames.states[row].items()}
         for k, row in enumerate(rows.tolist())
     }
     slides = bake_frames.slid(rows, bake_frames.translations[rows])

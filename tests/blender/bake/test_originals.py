@@ -199,3 +199,14 @@ def test_cancelled_it_is_still_known_how_it_was_baked(bake, rig):
         pass
     steps.close()
     assert rig.animation_data.action["ccd_rig_bake_settings"] == known
+
+
+def test_a_miss_by_little_more_than_the_tolerance_stays_one(ext, bake):
+    """A straight chain whose target is 1.05 tolerances too far off, baked twice in the same way."""
+    rig = rigs.chain(3, 0.5)
+    rig.ccd_rig.solver.position_tolerance = 0.01
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (0.0, 0.0, 1.5105)), "Hand")
+    for _ in range(2):
+        report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 4))
+        assert [entry.frame for entry in report.unsolved()] == [1, 2, 3, 4]
+        assert all(entry.residual == pytest.approx(0.0105, rel=1e-3) for entry in report.entries)
