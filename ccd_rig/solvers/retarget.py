@@ -79,7 +79,7 @@ def retarget(
     figure_map.require(target.skeleton, source.names)
     _require_lengths(figure_map, target, source)
     stances = find_stances(source, figure_map, settings.thresholds)
-    fixes = corrections(figure_map, target, source, levels(source, figure_map, stances))
+    fixes = corrections(figure_map, target, source, levels(source, figure_map, stances, target))
     if not settings.contacts:
         stances = Stances(dict.fromkeys(stances.phases, ()), np.zeros(3))
     rotations = carried_over(figure_map, target, source, fixes)
