@@ -53,7 +53,7 @@ MOST_SHIFTS = 20
 """Steps to the mean velocity of feet on the ground; the first few do most."""
 
 MOST_VOTES = 1000
-"""So many velocities of feet are compared with each other, at most; of longer motion every second, and so on."""
+"""Velocities of feet that are compared with each other, at most; longer motion is thinned."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,10 @@ def ground_velocity(
     The velocity that most feet on the ground share, of whichever foot is lowest and low. From the one that
     has most others beside it, no farther off than a foot may slide, it goes on to the mean of those no
     farther off than of a foot that stays down (mean shift), then to the median of those that would come
-    down. So feet that come or leave, and feet above the ground in a run, do not count. It is that of the treadmill for a figure that
-    walks in place. It is 0 where feet may slide as much: a slow one, or one of a figure that travels fast.
+    down. So feet that come or leave, and feet above the ground in a run, do not count.
+
+    It is that of the treadmill for a figure that walks in place. It is 0 where feet may slide as much: a slow
+    one, or one of a figure that travels fast.
 
     Args:
         points: of each foot (F, 3) world metres.
@@ -195,10 +197,14 @@ def ground_velocity(
     slides = np.maximum(thresholds.speed * leg, SLIDES * np.linalg.norm(votes[:, :2], axis=1))
     beside = np.linalg.norm(votes[None] - votes[:, None] * (1.0, 1.0, 0.0), axis=2) <= slides[:, None]
     velocity = votes[int(np.argmax(beside.sum(axis=1)))] * (1.0, 1.0, 0.0)
-    for factor, middle in (*[(thresholds.release, np.mean)] * MOST_SHIFTS, (1.0, np.median)):
+    for step in range(MOST_SHIFTS + 1):
+        is_last = step == MOST_SHIFTS
         slide = max(thresholds.speed * leg, SLIDES * float(np.linalg.norm(velocity)))
-        near = votes[np.linalg.norm(votes - velocity, axis=1) <= factor * slide]
-        velocity = middle(near, axis=0) * (1.0, 1.0, 0.0) if len(near) else velocity
+        most = slide if is_last else thresholds.release * slide
+        near = votes[np.linalg.norm(votes - velocity, axis=1) <= most]
+        if len(near):
+            middle = np.median(near, axis=0) if is_last else near.mean(axis=0)
+            velocity = middle * (1.0, 1.0, 0.0)
     travel = np.mean([each[-1] - each[0] for each in points], axis=0) / (times[-1] - times[0])
     slide = max(thresholds.speed * leg, SLIDES * float(np.linalg.norm(travel[:2])))
     return velocity if moves or float(np.linalg.norm(velocity)) > slide else np.zeros(3)

@@ -80,8 +80,6 @@ def retarget(
     _require_lengths(figure_map, target, source)
     stances = find_stances(source, figure_map, settings.thresholds)
     fixes = corrections(figure_map, target, source, levels(source, figure_map, stances, target))
-    if not settings.contacts:
-        stances = Stances(dict.fromkeys(stances.phases, ()), np.zeros(3))
     rotations = carried_over(figure_map, target, source, fixes)
     translations = np.tile(target.translations, (len(source.times), 1, 1))
     _, world = target.world(rotations, translations)

@@ -13,6 +13,9 @@ from .retarget import Retargeted
 NOTICED = 0.02
 """Part of a limb by which its end may be off before the report warns of it."""
 
+TOUCHES = 5e-4
+"""Metres above the ground up to which a sole is on it."""
+
 GROUPS = ("knee", "elbow", "head")
 """How names of effectors begin that the report tells in words of its own."""
 WORDS = ("worse knee", "worse elbow", "the head")
@@ -27,8 +30,7 @@ def lines(done: Retargeted) -> tuple[str, ...]:
         *_missing(done),
         _feet(found),
         _limbs(found),
-        f"Ground at a height of {found.ground:.3f} m: soles get {1000.0 * found.penetration:.1f} mm below it "
-        "at most",
+        _ground(found),
         _hips(found),
         f"Largest turn {math.degrees(found.turn):.1f}° a frame, the source's "
         f"{math.degrees(found.source_turn):.1f}°",
@@ -49,6 +51,7 @@ def as_values(done: Retargeted) -> Mapping[str, Any]:
         "stances": [stance.__dict__ for stance in found.stances],
         "ground": found.ground,
         "penetration": found.penetration,
+        "hover": found.hover,
         "turn": math.degrees(found.turn),
         "source_turn": math.degrees(found.source_turn),
         "jerk": found.jerk,
@@ -99,6 +102,13 @@ def _faults(found: Measures) -> tuple[str, ...]:
     if found.broken:
         told.append(f"Limits are broken {_count(found.broken, 'time')}")
     return tuple(told) or ("No knee or elbow bends to another side, and no limit is broken",)
+
+
+def _ground(found: Measures) -> str:
+    start = f"Ground at a height of {found.ground:.3f} m: soles "
+    if found.hover > TOUCHES:
+        return f"{start}stay {1000.0 * found.hover:.1f} mm above it at least"
+    return f"{start}get {1000.0 * found.penetration:.1f} mm below it at most"
 
 
 def _hips(found: Measures) -> str:

@@ -87,23 +87,28 @@ def scaled_way(
     every = np.concatenate(list(heights.values()))
     lowest = float(every.min()) if len(every) else 0.0
     size = min(limb_length(target, leg) for leg in figure_map.legs)
+    low = settings.thresholds.height * size
     if len(every):
         level = lowest + float(
             np.median((every - lowest)[stepped(every, lowest, size, settings.thresholds) == 0.0])
         )
     else:
-        level = _standing(figure_map, target, source, scale) if source.stands else min(lows)
+        level = min(lows)
+        standing = _standing(figure_map, target, source, scale)
+        if source.stands and abs(standing - level) <= low:
+            level = standing
+    is_locked = settings.contacts
     contacts = {
         name: Contacts(
-            stances.phases[name],
+            stances.phases[name] if is_locked else (),
             source.times,
             scale * stances.velocity - drift,
-            ground + stepped(found, lowest, size, settings.thresholds),
-            ground if settings.contacts else -math.inf,
-            settings.thresholds.height * size,
-            stances.rolls.get(name, ()),
+            ground + stepped(each if is_locked else each[:0], lowest, size, settings.thresholds),
+            ground if is_locked else -math.inf,
+            low,
+            stances.rolls.get(name, ()) if is_locked else (),
         )
-        for name, found in heights.items()
+        for name, each in heights.items()
     }
     return replace(way, rise=ground - level), contacts
 

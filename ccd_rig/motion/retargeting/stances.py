@@ -19,7 +19,6 @@ FLAT = 30.0
 """Percentile of an ankle's height in a contact up to which the foot is taken to stand flat."""
 
 
-
 @dataclass(frozen=True, eq=False)
 class Stances:
     """Contacts of the source's feet.
@@ -62,7 +61,9 @@ def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: Contac
         over_ground = points - velocity * source.times[:, None]
         phases[name] = _trimmed(found, over_ground, source.times, slow, leg, thresholds)
         if limb.tip:
-            rolls[name] = _rolls(source, figure_map, limb, phases[name], (velocity, thresholds.release * slow))
+            rolls[name] = _rolls(
+                source, figure_map, limb, phases[name], (velocity, thresholds.release * slow)
+            )
     return Stances(phases, velocity, rolls)
 
 
@@ -174,8 +175,12 @@ def levels(
         if not len(rows) and limb.tip:
             ups = _sloped_ups(source, figure_map, limb, target)
         else:
-            rotations = {n: source.rotations[rows, source.index(figure_map.sources[n])] for n in limb.joints[2:]}
-            ups = {name: turned(inverse(each), UP).mean(axis=0) for name, each in rotations.items() if len(rows)}
+            rotations = {
+                n: source.rotations[rows, source.index(figure_map.sources[n])] for n in limb.joints[2:]
+            }
+            ups = {
+                name: turned(inverse(each), UP).mean(axis=0) for name, each in rotations.items() if len(rows)
+            }
         for name, up in ups.items():
             k = source.index(figure_map.sources[name])
             found[name] = shortest(turned(source.reference_rotations[k], up), UP)
@@ -185,8 +190,8 @@ def levels(
 def _sloped_ups(
     source: SourceMotion, figure_map: FigureMap, limb: Limb, target: TargetFigure
 ) -> dict[str, Array]:
-    """By foot and toes, (3,) in the frame of the source's, where up is as they stand flat: the line from ankle
-    to ball slopes as the target's does, and toes are turned to the foot as they mostly are."""
+    """By foot and toes, (3,) in the frame of the source's, where up is when they stand flat: their line from
+    ankle to ball slopes as the target's does, and toes are turned to the foot as they mostly are."""
     foot, tip = (source.index(figure_map.sources[name]) for name in (limb.end, limb.tip))
     heads, _ = target.reference
     line = heads[target.index(limb.tip)] - heads[target.index(limb.end)]

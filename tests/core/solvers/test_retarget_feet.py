@@ -277,10 +277,39 @@ def test_an_envelope_is_nowhere_below_and_flat_where_values_are():
     np.testing.assert_allclose(smooth_envelope(np.full(50, 0.4), times[:50], 0.3), 0.4)
 
 
+@pytest.mark.parametrize("shortest", [0.1, 100.0])
+@pytest.mark.parametrize("contacts", [True, False])
+def test_feet_stand_on_the_ground_whatever_height_the_source_rests_at(figure, contacts, shortest):
+    """Its root rests at the origin, as in many files: its feet are 0.95 m lower there than as it moves."""
+    source = bipeds.source_of(figure, *sliding(figure))
+    source = dataclasses.replace(source, reference_heads=source.reference_heads - np.array((0.0, 0.0, 0.95)))
+    thresholds = dataclasses.replace(RetargetSettings().thresholds, shortest=shortest)
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source, RetargetSettings(contacts=contacts, thresholds=thresholds))
+    for side in "LR":
+        ball = bipeds.heads_of(target, result)[:, figure.index(f"toe.{side}"), 2]
+        np.testing.assert_allclose(ball, 0.02, atol=1e-3)
+    found = measures(MAP, target, source, result)
+    assert len(found.stances) == (2 if shortest < 1.0 else 0)
+    assert found.hover < 1e-3 and found.penetration < 1e-3
+
+
+@pytest.mark.parametrize("height", [0.05, -0.03])
+def test_measures_tell_how_far_soles_are_above_the_ground_or_below_it(figure, height):
+    """Of a figure that is never down, beside a rest that stands; feet are not kept on the ground."""
+    source = bipeds.source_of(figure, *sliding(figure, speed=0.0))
+    source = dataclasses.replace(source, heads=source.heads + np.array((0.0, 0.0, height)))
+    thresholds = dataclasses.replace(RetargetSettings().thresholds, shortest=100.0)
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source, RetargetSettings(contacts=False, thresholds=thresholds))
+    found = measures(MAP, target, source, result)
+    assert (found.hover, found.penetration) == pytest.approx((max(height, 0.0), max(-height, 0.0)), abs=1e-3)
+
+
 def lifting_in_place(figure, frames=96, cycle=48):
     """Feet that take turns on ground that moves, the left at 1.4 and the right at 2 m/s, give or take; 30 fps.
 
-    They rise by 5 cm in the last half of the time in which they go with the ground: their balls are up then.
+    They rise by 5 cm in the last half of the time in which they go with the ground.
     """
     rotations, translations = bipeds.turns(figure, frames, size=0.0)
     translations[:] = 0.0

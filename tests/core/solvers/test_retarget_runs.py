@@ -49,7 +49,11 @@ def run(figure, frames=3 * CYCLE, start=18, leaving=1.0):
         part = np.minimum(phase / DOWN, 1.0) - 0.5
         slid = SLIDE * DOWN / FPS * (np.where(part > 0.0, leaving, -1.0) * part**2 + 0.25)
         stride = SPEED * CYCLE / FPS
-        gone = count * stride + slid + (stride - (0.25 + 0.25 * leaving) * SLIDE * DOWN / FPS) * swing**2 * (3.0 - 2.0 * swing)
+        gone = (
+            count * stride
+            + slid
+            + (stride - (0.25 + 0.25 * leaving) * SLIDE * DOWN / FPS) * swing**2 * (3.0 - 2.0 * swing)
+        )
         gone -= SPEED * (offset - 0.5 * DOWN) / FPS + 0.14
         balls = ball - np.stack((0.0 * gone, gone, -0.25 * np.sin(np.pi * swing) ** 2), axis=1)
         foot = about_x(np.radians(np.interp(phase, *PITCHES)))
@@ -95,13 +99,15 @@ def test_feet_of_a_run_are_down_although_they_slide(leaving):
     for name, first in (("left leg", CYCLE - 18), ("right leg", CYCLE // 2 - 18)):
         downs = [first + k * CYCLE for k in range(3)]
         phases = result.stances.phases[name]
-        assert [down - 2 <= p.first and p.last <= down + DOWN + 2 for down, p in zip(downs, phases, strict=True)]
+        assert [
+            down - 2 <= p.first and p.last <= down + DOWN + 2 for down, p in zip(downs, phases, strict=True)
+        ]
         assert min(last - first for first, last in phases) >= DOWN // 2
 
 
 @pytest.mark.parametrize("shortest", [0.1, 10.0])
 def test_a_frame_in_the_middle_of_a_stride_is_a_reference(shortest):
-    """Feet are turned as the source's, of the same figure, whether contacts tell when they are flat or none."""
+    """Feet are turned as the source's, of the same figure, whether or not contacts tell how."""
     figure = bipeds.skeleton()
     source = run(figure)
     settings = RetargetSettings(thresholds=ContactThresholds(1.0 / 3.0, shortest=shortest))
