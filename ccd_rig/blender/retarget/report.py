@@ -16,6 +16,8 @@ NOTICED = 0.02
 TOUCHES = 5e-4
 """Metres above the ground up to which a sole is on it."""
 
+NO_LEGS = "No leg of the two is alike: bones turn as the source's do, and feet are not held"
+
 GROUPS = ("knee", "elbow", "head")
 """How names of effectors begin that the report tells in words of its own."""
 WORDS = ("worse knee", "worse elbow", "the head")
@@ -28,10 +30,9 @@ def lines(done: Retargeted) -> tuple[str, ...]:
     return (
         f"{len(done.frames)} frames, {first:g} to {last:g}; {len(done.found.bones)} bones follow",
         *_missing(done),
-        _feet(found),
-        _limbs(found),
-        _ground(found),
-        _hips(found),
+        *((_feet(found),) if found.has_legs else (NO_LEGS,)),
+        *((_limbs(found),) if found.errors else ()),
+        *((_ground(found), _hips(found)) if found.has_legs else ()),
         f"Largest turn {math.degrees(found.turn):.1f}° a frame, the source's "
         f"{math.degrees(found.source_turn):.1f}°",
         f"Jerk of hands and feet {_ratio(found.jerk, found.source_jerk)} the source's",
@@ -123,7 +124,9 @@ def _hips(found: Measures) -> str:
 def warnings(done: Retargeted) -> tuple[str, ...]:
     """What a user should look at."""
     found, told = done.measures, []
-    if not found.stances:
+    if not found.has_legs:
+        told.append(NO_LEGS)
+    elif not found.stances:
         told.append("No foot is ever down: raise Speed or Height, or switch Lock Feet off")
     for limb, error in found.errors.items():
         if error > NOTICED and limb in found.followed:

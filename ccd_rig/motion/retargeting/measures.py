@@ -84,6 +84,7 @@ class Measures:
         broken: joints outside their limits, with the frames summed up.
         moved_frames: frames in which the hips were moved for legs to reach.
         moved: by how much at most, metres.
+        has_legs: whether legs are mapped; else nothing is told of feet.
     """
 
     errors: Mapping[str, float]
@@ -100,6 +101,7 @@ class Measures:
     broken: int
     moved_frames: int
     moved: float
+    has_legs: bool = True
 
 
 def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made) -> Measures:
@@ -126,6 +128,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
         int(broken.sum()),
         int((moved > 1e-4).sum()),
         float(moved.max(initial=0.0)),
+        bool(figure_map.legs),
     )
 
 
@@ -214,7 +217,7 @@ def _depths(
         lowest = np.min([point[:, 2] for point in points], axis=0) + heads[:, tip, 2]
         ground = np.where(np.isfinite(path.ground), path.ground, made.way.ground)
         above.append(lowest - ground)
-    nearest = float(np.min(above))
+    nearest = float(np.min(above)) if above else 0.0
     return max(0.0, -nearest), max(0.0, nearest)
 
 
@@ -245,7 +248,7 @@ def _jerks(
 
 
 def _percentile(values: Sequence[Array]) -> float:
-    return float(np.percentile(np.concatenate(values), JERK_PERCENTILE))
+    return float(np.percentile(np.concatenate(values), JERK_PERCENTILE)) if values else 0.0
 
 
 def _flips(limb: Limb, places: Mapping[str, Array], own: Mapping[str, Array]) -> int:

@@ -47,6 +47,8 @@ def ball(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> Array:
 
 def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: ContactThresholds) -> Stances:
     """The contacts of all feet, see `motion.contacts`; with two feet each is the one beside the other."""
+    if not figure_map.legs:
+        return Stances({}, np.zeros(3))
     balls = {limb.name: ball(source, figure_map, limb) for limb in figure_map.legs}
     leg = min(leg_length(source, figure_map, limb) for limb in figure_map.legs)
     velocity = ground_velocity(list(balls.values()), source.times, leg, thresholds)

@@ -307,7 +307,7 @@ def test_measures_tell_how_far_soles_are_above_the_ground_or_below_it(figure, he
 
 
 def lifting_in_place(figure, frames=96, cycle=48):
-    """Feet that take turns on ground that moves, the left at 1.4 and the right at 2 m/s, give or take; 30 fps.
+    """Feet that take turns on ground that moves, the left at 1.4 and the right at 2 m/s or so; 30 fps.
 
     They rise by 5 cm in the last half of the time in which they go with the ground.
     """
