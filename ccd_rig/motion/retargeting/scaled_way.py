@@ -95,7 +95,8 @@ def scaled_way(
     lowest = float(every.min()) if len(every) else 0.0
     size = min(limb_length(target, leg) for leg in figure_map.legs)
     low = settings.thresholds.height * size
-    if len(every):
+    is_locked = settings.contacts
+    if is_locked and len(every):
         level = lowest + float(
             np.median((every - lowest)[stepped(every, lowest, size, settings.thresholds) == 0.0])
         )
@@ -104,7 +105,6 @@ def scaled_way(
         standing = _standing(figure_map, target, source, scale)
         if source.stands and abs(standing - level) <= low:
             level = standing
-    is_locked = settings.contacts
     contacts = {
         name: Contacts(
             stances.phases[name] if is_locked else (),

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...maths import batch
 from ...maths.batch import Array
-from ..contacts import LEVEL, SLIDES, ContactThresholds, Phase, contact_phases, ground_velocity
+from ..contacts import EVEN, LEVEL, SLIDES, ContactThresholds, Phase, contact_phases, ground_velocity
 from .alignment import UP, shortest
 from .figure_map import FigureMap, Limb
 from .motions import SourceMotion, TargetFigure, inverse, path_length, product, turned
@@ -136,15 +136,19 @@ def _trimmed(
     leg: float,
     thresholds: ContactThresholds,
 ) -> list[Phase]:
-    """Contacts without the frames at their ends in which the foot moves or is up.
+    """Contacts without the frames at their ends in which the foot moves or is up; those left shorter than the
+    shortest are none.
 
     `contact_phases` goes on longer. A foot that is locked while it moves pulls at the leg, and one that is
     locked on the ground while it is up jumps there. It moves where it is faster over the ground than `slow`,
     metres per second, and than it is as a rule in that contact: feet slide more in a run than in a walk. It
     is up where it is higher than as a rule by what tells two levels of the ground apart.
     """
+    if not phases:
+        return []
     found = []
-    speeds = batch.length(np.gradient(points, times, axis=0), -1) if len(times) > 1 else np.zeros(len(times))
+    speeds = batch.length(np.gradient(points, times, axis=0), -1)
+    frame = float(np.median(np.diff(times)))
     for phase in phases:
         first, last = phase
         moving = max(slow, thresholds.release * float(np.median(speeds[first : last + 1])))
@@ -155,7 +159,8 @@ def _trimmed(
             if not len(rests):
                 break
             if rests[0] == first and rests[-1] == last:
-                found.append(Phase(first, last))
+                if times[last] - times[first] + frame >= EVEN * thresholds.shortest:
+                    found.append(Phase(first, last))
                 break
             first, last = int(rests[0]), int(rests[-1])
     return found
