@@ -110,7 +110,8 @@ def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[s
     scale = np.mean([length(ours, pair[1]) / length(own, pair[0]) for pair in legs.values()])
     count = len(next(iter(own.heads.values())))
     times = np.arange(count) / FPS
-    velocity = ground_velocity([own.heads[pair[0][-1]] for pair in legs.values()], times)
+    feet = [own.heads[pair[0][-1]] for pair in legs.values()]
+    velocity = ground_velocity(feet, times, float(leg), moves=True)
     if np.linalg.norm(velocity) < SLOW * leg:
         velocity = np.zeros(3)
     drifts, slides, ends, misses, depths, sides, jerks, own_jerks = [], [], [], [], [], 0, [], []

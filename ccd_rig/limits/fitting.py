@@ -67,12 +67,15 @@ class FitSettings:
             raise InvalidInput(f"FitSettings.comfort is {self.comfort:g}; give 0 for none, or 50 to 100")
 
 
-def fit(rotations: ArrayLike, settings: FitSettings | None = None) -> Hinge | SwingTwist:
+def fit(
+    rotations: ArrayLike, settings: FitSettings | None = None, may_be_hinge: bool = True
+) -> Hinge | SwingTwist:
     """The limit of a joint that has had these rotations.
 
     Args:
         rotations: (N, 4) quaternions (w, x, y, z) relative to rest.
         settings: margin, percentile, and what counts as a hinge.
+        may_be_hinge: False for a joint that is known to turn about more axes than one motion shows.
 
     Raises:
         InvalidInput: no rotation, one that is not finite or zero, rotations that show no range, some more
@@ -87,7 +90,7 @@ def fit(rotations: ArrayLike, settings: FitSettings | None = None) -> Hinge | Sw
         raise InvalidInput(_words_of_rest(f"up to {degrees(farthest):.0f}"))
     if float(np.ptp(vectors, axis=1).max()) < STILL:
         raise InvalidInput("the joint does not move, so its range cannot be told")
-    axis = _hinge_axis(samples, vectors, chosen)
+    axis = _hinge_axis(samples, vectors, chosen) if may_be_hinge else None
     if axis is not None:
         return Hinge(axis, *_range(_angles_about(samples, np.array(axis)), chosen))
     nearest = float(np.percentile(angles, 100.0 - chosen.percentile))

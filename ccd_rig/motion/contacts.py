@@ -46,6 +46,15 @@ LEVEL = 0.25
 SWINGS, FASTEST = 0.15, 95.0
 """Part of a foot's own speed by which it may slide, and the percentile of its speeds that this is."""
 
+EVEN = 1.0 - 1e-6
+"""Part of a span of time that counts as all of it: sums of frames are not exact."""
+
+MOST_SHIFTS = 20
+"""Steps to the mean velocity of feet on the ground; the first few do most."""
+
+MOST_VOTES = 1000
+"""Velocities of feet that are compared with each other, at most; longer motion is thinned."""
+
 
 @dataclass(frozen=True)
 class ContactThresholds:
@@ -147,15 +156,29 @@ def local_ground(heights: Array, low: float) -> Array:
     return ground
 
 
-def ground_velocity(points: Sequence[Array], times: Array) -> Array:
+def ground_velocity(
+    points: Sequence[Array],
+    times: Array,
+    leg: float,
+    thresholds: ContactThresholds = ContactThresholds(),  # noqa: B008  (it is frozen)
+    moves: bool = False,
+) -> Array:
     """(3,) metres per second, along the ground: how it moves under feet that take turns on it.
 
-    The median velocity of whichever foot is lowest above its own ground. So it is about 0 for a figure that
-    walks through the world, and that of the treadmill for one that walks in place.
+    The velocity that most feet on the ground share, of whichever foot is lowest and low. From the one that
+    has most others beside it, no farther off than a foot may slide, it goes on to the mean of those no
+    farther off than of a foot that stays down (mean shift), then to the median of those that would come
+    down. So feet that come or leave, and feet above the ground in a run, do not count.
+
+    It is that of the treadmill for a figure that walks in place. It is 0 where feet may slide as much: a slow
+    one, or one of a figure that travels fast.
 
     Args:
         points: of each foot (F, 3) world metres.
         times: (F,) seconds, increasing.
+        leg: its length, world metres.
+        thresholds: when a foot is low, and how much it may slide.
+        moves: whether the ground is known to move, however slowly.
 
     Raises:
         InvalidInput: there is no foot, shapes do not fit, or times do not increase.
@@ -168,8 +191,23 @@ def ground_velocity(points: Sequence[Array], times: Array) -> Array:
         return np.zeros(3)
     heights = np.array([each[:, 2] - level_ground(each[:, 2]) for each in points])
     velocities = np.array([np.gradient(each, times, axis=0) for each in points])
-    lowest = velocities[np.argmin(heights, axis=0), np.arange(len(times))]
-    return np.array([*np.median(lowest[:, :2], axis=0), 0.0])
+    lowest, frames = np.argmin(heights, axis=0), np.arange(len(times))
+    down = velocities[lowest, frames][heights[lowest, frames] < thresholds.height * leg]
+    votes = down[:: -(-len(down) // MOST_VOTES)]
+    slides = np.maximum(thresholds.speed * leg, SLIDES * np.linalg.norm(votes[:, :2], axis=1))
+    beside = np.linalg.norm(votes[None] - votes[:, None] * (1.0, 1.0, 0.0), axis=2) <= slides[:, None]
+    velocity = votes[int(np.argmax(beside.sum(axis=1)))] * (1.0, 1.0, 0.0)
+    for step in range(MOST_SHIFTS + 1):
+        is_last = step == MOST_SHIFTS
+        slide = max(thresholds.speed * leg, SLIDES * float(np.linalg.norm(velocity)))
+        most = slide if is_last else thresholds.release * slide
+        near = votes[np.linalg.norm(votes - velocity, axis=1) <= most]
+        if len(near):
+            middle = np.median(near, axis=0) if is_last else near.mean(axis=0)
+            velocity = middle * (1.0, 1.0, 0.0)
+    travel = np.mean([each[-1] - each[0] for each in points], axis=0) / (times[-1] - times[0])
+    slide = max(thresholds.speed * leg, SLIDES * float(np.linalg.norm(travel[:2])))
+    return velocity if moves or float(np.linalg.norm(velocity)) > slide else np.zeros(3)
 
 
 def _require(points: Array, times: Array, name: str = "points") -> None:
@@ -212,7 +250,7 @@ def _drop_short(runs: Mask, down: Mask, times: Array, shortest: float, at_ends: 
     frame = float(np.median(np.diff(times)))
     for first, last in _runs(runs):
         is_cut = first == 0 or last == len(times) - 1
-        if times[last] - times[first] + frame < shortest and (at_ends or not is_cut):
+        if times[last] - times[first] + frame < EVEN * shortest and (at_ends or not is_cut):
             down[first : last + 1] ^= True
 
 

@@ -79,9 +79,7 @@ def retarget(
     figure_map.require(target.skeleton, source.names)
     _require_lengths(figure_map, target, source)
     stances = find_stances(source, figure_map, settings.thresholds)
-    fixes = corrections(figure_map, target, source, levels(source, figure_map, stances))
-    if not settings.contacts:
-        stances = Stances(dict.fromkeys(stances.phases, ()), np.zeros(3))
+    fixes = corrections(figure_map, target, source, levels(source, figure_map, stances, target))
     rotations = carried_over(figure_map, target, source, fixes)
     translations = np.tile(target.translations, (len(source.times), 1, 1))
     _, world = target.world(rotations, translations)
@@ -137,9 +135,10 @@ def _hips_moved(
     way: ScaledWay,
     pose: tuple[Array, Array],
 ) -> Array:
-    """Translations (F, n, 3) with the middle of the hip joints where the source has it."""
+    """Translations (F, n, 3) with the middle of the hip joints where the source has it; without legs, with
+    the hips there."""
     heads, _ = target.world(*pose)
-    uppers = [leg.upper for leg in figure_map.legs]
+    uppers = [leg.upper for leg in figure_map.legs] or [figure_map.hips]
     own = np.mean([_heads(figure_map, source, name) for name in uppers], axis=0)
     present = np.mean([heads[:, target.index(name)] for name in uppers], axis=0)
     return moved_root(figure_map, target, *pose, way.points(own, source.times) - present)

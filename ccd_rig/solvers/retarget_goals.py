@@ -98,7 +98,9 @@ class Retargeting:
         """Rotations that meet goals, as near to a pose as they leave it room."""
         if not goals:
             return pose[0]
-        size = min(limb_length(self.target, leg) for leg in self.figure_map.legs) / self.target.scale
+        limbs = self.figure_map.legs or self.figure_map.limbs
+        lengths = [limb_length(self.target, limb) for limb in limbs] or [self.target.scale]
+        size = min(lengths) / self.target.scale
         precise = SolverSettings(
             position_tolerance=PRECISION * size, angle_tolerance=ANGLE_PRECISION, restarts=0
         )

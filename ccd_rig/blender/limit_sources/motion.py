@@ -18,12 +18,26 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput, RigError
 from ...limits.fitting import FitSettings, comfort_region, fit
 from ...limits.shapes import Limit
+from ..figures.role import Figure, Kind, Part
+from ..figures.roles import figure_of
 from ..keys import channels
 from ..properties.limit_groups import store_limits
 from ..properties.names_in_words import named
 from ..properties.pose_capture import rotations_at, turned_bones
 from .chosen_bones import Outcome
 
+HINGES = {
+    Part.LOWER_ARM,
+    Part.SHIN,
+    Part.FRONT_SHIN,
+    Part.FINGER,
+    Part.TOE,
+    Part.FRONT_TOE,
+    Part.LEG,
+    Part.TAIL,
+    Part.WING,
+}
+"""Parts of a figure whose bones may be hinges; the joints of the others have three axes."""
 MOST = 4000
 """So many frames are looked at, at most; of longer motion every second, third and so on."""
 FEW = 500
@@ -92,9 +106,10 @@ def _learned(
     limits: dict[bpy.types.PoseBone, Limit | None] = {}
     regions: dict[bpy.types.PoseBone, Limit | None] = {}
     reasons: dict[str, list[str]] = defaultdict(list)
+    figure = figure_of(pose_bones[0].id_data)
     for bone, rotations in samples.items():
         try:
-            limits[bone] = limit = fit(rotations, settings)
+            limits[bone] = limit = fit(rotations, settings, _may_be_hinge(figure, bone.name))
             regions[bone] = comfort_region(rotations, limit, settings)
         except InvalidInput as error:
             reasons[str(error)].append(bone.name)
@@ -103,6 +118,12 @@ def _learned(
         raise RigError(notes[0])
     store_limits(limits, regions if settings.comfort else None)
     return Outcome(tuple(bone.name for bone in limits), notes)
+
+
+def _may_be_hinge(figure: Figure, name: str) -> bool:
+    """Whether a bone may turn about one axis only: a thigh may not, although a walk shows no other axis."""
+    role = figure.roles.get(name)
+    return role is None or role.part in HINGES or figure.kind in (Kind.CHAIN, Kind.UNKNOWN)
 
 
 def _samples(

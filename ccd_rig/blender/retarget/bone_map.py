@@ -28,6 +28,7 @@ LEGS = (
     (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE),
     (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE),
 )
+THIGHS = {parts[0] for parts in LEGS}
 ARM = (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
 ROWS = {Part.SPINE, Part.NECK, Part.TAIL}
 """Parts of which figures have different numbers of bones: each follows the one as far along."""
@@ -44,12 +45,16 @@ class BoneMap:
         missing: roles that the target has and the source has not, in words.
         unused: roles that the source has and the target has not.
         figure: the target's.
+        hips: the target bone that carries the figure; empty where hips of both are to be mapped and are not.
+        legless: whether one of the two has no leg as people and beasts have them.
     """
 
     bones: Mapping[str, str]
     missing: tuple[str, ...]
     unused: tuple[str, ...]
     figure: Figure
+    hips: str
+    legless: bool
 
 
 def bone_map(
@@ -77,7 +82,12 @@ def bone_map(
     lost = [role for name, role in figure.roles.items() if name not in bones]
     used = set(bones.values())
     extra = [role for name, role in other.roles.items() if name not in used]
-    return BoneMap(bones, _words(lost), _words(extra), figure)
+    both = (figure, other)
+    hips = next((name for name in bones if figure.roles.get(name) == Role(Part.HIPS)), "")
+    if not hips and not all(Role(Part.HIPS) in each.roles.values() for each in both):
+        hips = next((bone.name for bone in target.data.bones if bone.name in bones), "")
+    legless = not all(any(role.part in THIGHS for role in each.roles.values()) for each in both)
+    return BoneMap(bones, _words(lost), _words(extra), figure, hips, legless)
 
 
 def figure_map(found: BoneMap) -> FigureMap:
@@ -87,13 +97,14 @@ def figure_map(found: BoneMap) -> FigureMap:
         RigError: hips or a whole leg are missing; says which.
     """
     by_role = {role: name for name, role in found.figure.roles.items() if name in found.bones}
-    hips = by_role.get(Role(Part.HIPS))
-    if hips is None:
+    if not found.bones:
+        raise RigError("No bone of the two is alike: choose the source bone for each of the target's by hand")
+    if not found.hips:
         raise RigError("The map has no hips: choose the source bone that carries the figure for the target's")
     legs = [
         limb for parts in LEGS for side in (Side.LEFT, Side.RIGHT) if (limb := _limb(by_role, parts, side))
     ]
-    if not legs:
+    if not legs and not found.legless:
         raise RigError(
             "The map has no leg: a thigh, a shin and a foot of one side must each follow a bone of the source"
         )
@@ -101,7 +112,13 @@ def figure_map(found: BoneMap) -> FigureMap:
     trunk = [name for role, name in sorted(by_role.items()) if role.part is Part.SPINE]
     try:
         return FigureMap(
-            found.bones, hips, tuple(legs), tuple(arms), tuple(trunk), by_role.get(Role(Part.HEAD), "")
+            found.bones,
+            found.hips,
+            tuple(legs),
+            tuple(arms),
+            tuple(trunk),
+            by_role.get(Role(Part.HEAD), ""),
+            not legs,
         )
     except InvalidInput as error:
         raise RigError(str(error)) from error

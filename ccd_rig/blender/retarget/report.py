@@ -13,6 +13,11 @@ from .retarget import Retargeted
 NOTICED = 0.02
 """Part of a limb by which its end may be off before the report warns of it."""
 
+TOUCHES = 5e-4
+"""Metres above the ground up to which a sole is on it."""
+
+NO_LEGS = "No leg of the two is alike: bones turn as the source's do, and feet are not held"
+
 GROUPS = ("knee", "elbow", "head")
 """How names of effectors begin that the report tells in words of its own."""
 WORDS = ("worse knee", "worse elbow", "the head")
@@ -25,11 +30,9 @@ def lines(done: Retargeted) -> tuple[str, ...]:
     return (
         f"{len(done.frames)} frames, {first:g} to {last:g}; {len(done.found.bones)} bones follow",
         *_missing(done),
-        _feet(found),
-        _limbs(found),
-        f"Ground at a height of {found.ground:.3f} m: soles get {1000.0 * found.penetration:.1f} mm below it "
-        "at most",
-        _hips(found),
+        *((_feet(found),) if found.has_legs else (NO_LEGS,)),
+        *((_limbs(found),) if found.errors else ()),
+        *((_ground(found), _hips(found)) if found.has_legs else ()),
         f"Largest turn {math.degrees(found.turn):.1f}° a frame, the source's "
         f"{math.degrees(found.source_turn):.1f}°",
         f"Jerk of hands and feet {_ratio(found.jerk, found.source_jerk)} the source's",
@@ -49,6 +52,7 @@ def as_values(done: Retargeted) -> Mapping[str, Any]:
         "stances": [stance.__dict__ for stance in found.stances],
         "ground": found.ground,
         "penetration": found.penetration,
+        "hover": found.hover,
         "turn": math.degrees(found.turn),
         "source_turn": math.degrees(found.source_turn),
         "jerk": found.jerk,
@@ -101,6 +105,13 @@ def _faults(found: Measures) -> tuple[str, ...]:
     return tuple(told) or ("No knee or elbow bends to another side, and no limit is broken",)
 
 
+def _ground(found: Measures) -> str:
+    start = f"Ground at a height of {found.ground:.3f} m: soles "
+    if found.hover > TOUCHES:
+        return f"{start}stay {1000.0 * found.hover:.1f} mm above it at least"
+    return f"{start}get {1000.0 * found.penetration:.1f} mm below it at most"
+
+
 def _hips(found: Measures) -> str:
     if not found.moved_frames:
         return "Hips are where the source has them"
@@ -113,7 +124,9 @@ def _hips(found: Measures) -> str:
 def warnings(done: Retargeted) -> tuple[str, ...]:
     """What a user should look at."""
     found, told = done.measures, []
-    if not found.stances:
+    if not found.has_legs:
+        told.append(NO_LEGS)
+    elif not found.stances:
         told.append("No foot is ever down: raise Speed or Height, or switch Lock Feet off")
     for limb, error in found.errors.items():
         if error > NOTICED and limb in found.followed:

@@ -97,9 +97,9 @@ def source_motion(
     heads -= world[:3, 3]
     own = {ours: heads[0, names.index(theirs)] for ours, theirs in figure_map.sources.items()}
     feet, hips, top = figure_map.middles(own)
-    up = upward(hips, top)
+    up = upward(feet, hips, top)
     # Legs must lead down at rest, else the rest is no pose: such are the rests of many BVH files.
-    if choice.reference is Reference.REST and float((feet - hips) @ np.array(up)) >= 0.0:
+    if figure_map.legs and choice.reference is Reference.REST and float((feet - hips) @ np.array(up)) >= 0.0:
         raise RestIsNoPose(source.name, figure_map.sources[figure_map.legs[0].end])
     turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
     heads = batch.rotate(np.broadcast_to(turn, (*heads.shape[:-1], 4)), heads, -1)
@@ -144,7 +144,7 @@ def _upright(figure: TargetFigure, figure_map: FigureMap) -> TargetFigure:
     """The figure with its reference pose turned upright, where its rest lies: such as in files with Y up."""
     heads, _ = figure.reference
     names = [joint.name for joint in figure.skeleton.joints]
-    up = upward(*figure_map.middles({name: heads[names.index(name)] for name in figure_map.sources})[1:])
+    up = upward(*figure_map.middles({name: heads[names.index(name)] for name in figure_map.sources}))
     if up.z == 1.0:
         return figure
     turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
@@ -220,13 +220,22 @@ def _require_finite(matrices: Array, names: Sequence[str], frames: Collection[fl
         )
 
 
-def upward(hips: Array, top: Array) -> Vector:
-    """The axis of the world along which a figure stands: Z, unless another one fits clearly better."""
-    way = top - hips
-    k = int(np.argmax(np.abs(way) + np.array((0.0, 0.0, 0.3)) * np.linalg.norm(way)))
-    up = Vector((0.0, 0.0, 0.0))
-    up[k] = 1.0 if way[k] >= 0.0 else -1.0
-    return up
+def upward(feet: Array, hips: Array, top: Array) -> Vector:
+    """The axis of the world along which a figure stands: Z, unless another one fits clearly better.
+
+    Legs or the trunk tell. The trunk of a bird lies, and so may the legs of a figure that sits.
+    """
+    up = Vector((0.0, 0.0, 1.0))
+    ways = [_axis_along(way) for way in (top - hips, hips - feet)]
+    return up if up in ways else ways[0]
+
+
+def _axis_along(way: Array) -> Vector:
+    """The axis of the world that is nearest to a way (3,), Z by preference and for none."""
+    k = int(np.argmax(np.abs(way) + np.array((0.0, 0.0, 0.3)) * (float(np.linalg.norm(way)) or 1.0)))
+    axis = Vector((0.0, 0.0, 0.0))
+    axis[k] = 1.0 if way[k] >= 0.0 else -1.0
+    return axis
 
 
 def ground_of(target: bpy.types.Object) -> float:

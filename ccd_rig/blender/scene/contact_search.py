@@ -77,7 +77,7 @@ def find_contacts(
     rows = [armature_object.ccd_rig.constraints[name] for name in names]
     influence_keys.require_keyable(armature_object, rows)
     motion = FootMotion.of(scene, armature_object, [value_of(row) for row in rows], frames)
-    velocity = motion.ground_velocity(None if ground == "MOVES" else thresholds)
+    velocity = motion.ground_velocity(thresholds, ground == "MOVES")
     if ground == "STILL":
         velocity = np.zeros(3)
     contacts = Contacts({name: motion.phases(name, velocity, thresholds) for name in names}, velocity)

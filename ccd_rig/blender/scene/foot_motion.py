@@ -70,13 +70,9 @@ class FootMotion:
         feet = zip((each.name for each in constraints), heads[:count], strict=True)
         return cls(frames, times, dict(feet), leg)
 
-    def ground_velocity(self, thresholds: ContactThresholds | None) -> Array:
-        """(3,) metres per second of the ground; with thresholds, 0 if a foot that slow would be at rest."""
-        velocity = ground_velocity(list(self.heads.values()), self.times)
-        if thresholds is None:
-            return velocity
-        is_still = float(np.linalg.norm(velocity)) <= thresholds.speed * self.leg
-        return np.zeros(3) if is_still else velocity
+    def ground_velocity(self, thresholds: ContactThresholds, moves: bool) -> Array:
+        """(3,) metres per second of the ground, see `motion.contacts`."""
+        return ground_velocity(list(self.heads.values()), self.times, self.leg, thresholds, moves)
 
     def phases(self, name: str, velocity: Array, thresholds: ContactThresholds) -> list[Phase]:
         """The contacts of one constraint's bone, by frames; `velocity` is that of the ground."""

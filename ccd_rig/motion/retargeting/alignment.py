@@ -115,11 +115,19 @@ def _unit(vectors: NDArray[Any]) -> Array:
 def _trunk(figures: _Figures) -> dict[str, Array]:
     """Hips and spine: their two ends by what is across and up there, what is between by parts of the way.
 
-    A body on four legs lies as its legs are long: only its heading is aligned.
+    A body on four legs lies as its legs are long, and one without legs as it likes: only its heading is
+    aligned.
     """
     figure_map = figures.figure_map
-    uppers = [limb.upper for limb in figure_map.hind_legs]
     shoulders = list(figure_map.shoulders)
+    if not figure_map.legs:
+        ways = [
+            np.mean([way(figure_map.hips, name) for name in shoulders], axis=0)
+            for way in (figures.target_way, figures.source_way)
+        ]
+        turn = _about(UP, *(way * (1.0, 1.0, 0.0) for way in ways))
+        return dict.fromkeys((figure_map.hips, *figure_map.trunk), turn)
+    uppers = [limb.upper for limb in figure_map.hind_legs]
     lower = _two_ways(figures, uppers, uppers, shoulders)
     if len(uppers) < len(figure_map.legs):
         return dict.fromkeys((figure_map.hips, *figure_map.trunk), _heading(lower))

@@ -47,10 +47,12 @@ class FigureMap:
     Attributes:
         sources: by target joint, the source joint that it follows.
         hips: target joint that carries the figure; it gets the motion through the world.
-        legs: at least one.
+        legs: at least one, but for `legless`.
         arms: may be empty.
         trunk: target joints of the spine, from the hips up, without the neck.
         head: target joint, empty for none.
+        legless: whether the figures have no legs in common that are taken as such, as of fish and spiders:
+            joints turn as the source's, the hips carry the figure, and nothing is held on the ground.
     """
 
     sources: Mapping[str, str]
@@ -59,6 +61,7 @@ class FigureMap:
     arms: tuple[Limb, ...] = ()
     trunk: tuple[str, ...] = ()
     head: str = ""
+    legless: bool = False
     limbs: tuple[Limb, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +70,7 @@ class FigureMap:
             raise InvalidInput("no joint of the target follows one of the source: map at least hips and legs")
         if self.hips not in self.sources:
             raise InvalidInput(f"the hips '{self.hips}' follow nothing: map them to the source's hips")
-        if not self.legs:
+        if not self.legs and not self.legless:
             raise InvalidInput("the map has no legs: map a thigh, a shin and a foot at least")
         named = [name for limb in self.limbs for name in limb.joints]
         for name in (*named, *self.trunk, *([self.head] if self.head else ())):
@@ -111,8 +114,10 @@ class FigureMap:
         target's joint.
 
         Above are the shoulders; of a body that lies along the ground on two pairs of legs, it is where legs
-        lead up to.
+        lead up to. A figure without legs has its hips in all three places.
         """
+        if not self.legs:
+            return (heads[self.hips],) * 3
         groups = ([leg.end for leg in self.legs], [leg.upper for leg in self.legs], self.shoulders)
         feet, hips, top = (np.mean([heads[name] for name in names], axis=0) for names in groups)
         return feet, hips, top if len(self.hind_legs) == len(self.legs) else 2.0 * hips - feet

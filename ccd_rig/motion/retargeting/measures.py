@@ -75,6 +75,7 @@ class Measures:
         followed: effectors of `errors` that have a weight.
         stances: every contact.
         penetration: largest depth of a sole below the ground, metres.
+        hover: smallest height of a sole above the ground, metres; 0 where one gets to it.
         ground: world height of the ground, metres; of the lowest, where there are several.
         turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
         jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in
@@ -83,12 +84,14 @@ class Measures:
         broken: joints outside their limits, with the frames summed up.
         moved_frames: frames in which the hips were moved for legs to reach.
         moved: by how much at most, metres.
+        has_legs: whether legs are mapped; else nothing is told of feet.
     """
 
     errors: Mapping[str, float]
     followed: frozenset[str]
     stances: Sequence[StanceMeasure]
     penetration: float
+    hover: float
     ground: float
     turn: float
     source_turn: float
@@ -98,6 +101,7 @@ class Measures:
     broken: int
     moved_frames: int
     moved: float
+    has_legs: bool = True
 
 
 def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made) -> Measures:
@@ -114,7 +118,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
     return Measures(
         *_errors(figure_map, target, source, made, heads),
         tuple(_stances(figure_map, target, source, made, places)),
-        _penetration(figure_map, target, made, (heads, rotations)),
+        *_depths(figure_map, target, made, (heads, rotations)),
         made.way.ground,
         _largest_turn(rotations[:, mapped]),
         _largest_turn(source.rotations[:, followed]),
@@ -124,6 +128,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
         int(broken.sum()),
         int((moved > 1e-4).sum()),
         float(moved.max(initial=0.0)),
+        bool(figure_map.legs),
     )
 
 
@@ -197,20 +202,23 @@ def _drift(points: Array, times: Array, ground: Array, phase: Phase) -> tuple[fl
     return drift, float(steps.sum()) / seconds if seconds > 0.0 else 0.0
 
 
-def _penetration(figure_map: FigureMap, target: TargetFigure, made: Made, pose: tuple[Array, Array]) -> float:
-    """How deep soles get below the ground of their contacts."""
+def _depths(
+    figure_map: FigureMap, target: TargetFigure, made: Made, pose: tuple[Array, Array]
+) -> tuple[float, float]:
+    """How deep soles get below the ground, and how far they stay above it at least."""
     heads, rotations = pose
-    deepest = 0.0
+    above = []
     for leg in figure_map.legs:
         sole, path = Sole.of(target, leg), made.feet[leg.name]
         foot, tip = target.index(leg.end), target.index(leg.tip or leg.end)
-        balls = heads[:, tip]
         points = [turned(rotations[:, foot], sole.under), turned(rotations[:, foot], sole.heel)]
         if sole.toe is not None:
             points.append(turned(rotations[:, tip], sole.toe))
-        lowest = np.min([point[:, 2] for point in points], axis=0) + balls[:, 2]
-        deepest = max(deepest, float((path.ground - lowest).max()))
-    return deepest
+        lowest = np.min([point[:, 2] for point in points], axis=0) + heads[:, tip, 2]
+        ground = np.where(np.isfinite(path.ground), path.ground, made.way.ground)
+        above.append(lowest - ground)
+    nearest = float(np.min(above)) if above else 0.0
+    return max(0.0, -nearest), max(0.0, nearest)
 
 
 def _largest_turn(rotations: Array) -> float:
@@ -240,7 +248,7 @@ def _jerks(
 
 
 def _percentile(values: Sequence[Array]) -> float:
-    return float(np.percentile(np.concatenate(values), JERK_PERCENTILE))
+    return float(np.percentile(np.concatenate(values), JERK_PERCENTILE)) if values else 0.0
 
 
 def _flips(limb: Limb, places: Mapping[str, Array], own: Mapping[str, Array]) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...errors import InvalidInput
 from ...maths.batch import Array
 from .figure_map import FigureMap, Limb
 from .motions import SourceMotion, TargetFigure, path_length, turned
@@ -68,14 +69,20 @@ def scaled_way(
         feet: when they are down, and by leg (F, 4) how they are turned in the target's world.
     """
     stances, turns = feet
-    ratios = [limb_length(target, leg) / leg_length(source, figure_map, leg) for leg in figure_map.legs]
-    scale = settings.scale or float(np.mean(ratios))
+    sizes = [(limb_length(target, leg), leg_length(source, figure_map, leg)) for leg in figure_map.legs]
+    ours = {name: target.reference[0][target.index(name)] for name in figure_map.sources}
+    own = {name: source.reference_heads[source.index(each)] for name, each in figure_map.sources.items()}
+    sizes = sizes or [(_spread(ours, figure_map.hips), _spread(own, figure_map.hips))]
+    scale = settings.scale or float(np.mean([size / other for size, other in sizes]))
     drift: Array = np.zeros(3)
     if settings.in_place:
         hips = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
         drift = scale * mean_velocity(hips, source.times)
     ground = target.ground if settings.ground is None else settings.ground
     way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0), ground)
+    if not figure_map.legs:
+        lift = ours[figure_map.hips][2] - scale * own[figure_map.hips][2] + ground - target.ground
+        return replace(way, rise=float(lift)), {}
     heights, lows, lifts = {}, [], girdle_lifts(figure_map, target, source, scale)
     for leg in figure_map.legs:
         sole = Sole.of(target, leg)
@@ -87,25 +94,38 @@ def scaled_way(
     every = np.concatenate(list(heights.values()))
     lowest = float(every.min()) if len(every) else 0.0
     size = min(limb_length(target, leg) for leg in figure_map.legs)
-    if len(every):
+    low = settings.thresholds.height * size
+    is_locked = settings.contacts
+    if is_locked and len(every):
         level = lowest + float(
             np.median((every - lowest)[stepped(every, lowest, size, settings.thresholds) == 0.0])
         )
     else:
-        level = _standing(figure_map, target, source, scale) if source.stands else min(lows)
+        level = min(lows)
+        standing = _standing(figure_map, target, source, scale)
+        if source.stands and abs(standing - level) <= low:
+            level = standing
     contacts = {
         name: Contacts(
-            stances.phases[name],
+            stances.phases[name] if is_locked else (),
             source.times,
             scale * stances.velocity - drift,
-            ground + stepped(found, lowest, size, settings.thresholds),
-            ground if settings.contacts else -math.inf,
-            settings.thresholds.height * size,
-            stances.rolls.get(name, ()),
+            ground + stepped(each if is_locked else each[:0], lowest, size, settings.thresholds),
+            ground if is_locked else -math.inf,
+            low,
+            stances.rolls.get(name, ()) if is_locked else (),
         )
-        for name, found in heights.items()
+        for name, each in heights.items()
     }
     return replace(way, rise=ground - level), contacts
+
+
+def _spread(heads: Mapping[str, Array], hips: str) -> float:
+    """Mean distance of joints (3,) from the hips, metres: the size of a figure without legs."""
+    size = float(np.mean([np.linalg.norm(head - heads[hips]) for head in heads.values()]))
+    if not size > 0.0:
+        raise InvalidInput(f"all mapped joints are where '{hips}' is: map one that is elsewhere")
+    return size
 
 
 def _standing(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, scale: float) -> float:

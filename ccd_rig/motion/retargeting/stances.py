@@ -9,10 +9,10 @@ import numpy as np
 
 from ...maths import batch
 from ...maths.batch import Array
-from ..contacts import SLIDES, ContactThresholds, Phase, contact_phases, ground_velocity
+from ..contacts import EVEN, LEVEL, SLIDES, ContactThresholds, Phase, contact_phases, ground_velocity
 from .alignment import UP, shortest
 from .figure_map import FigureMap, Limb
-from .motions import SourceMotion, inverse, path_length, turned
+from .motions import SourceMotion, TargetFigure, inverse, path_length, product, turned
 from .sole import HEEL, TOES, Hold, SolePart
 
 FLAT = 30.0
@@ -47,11 +47,11 @@ def ball(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> Array:
 
 def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: ContactThresholds) -> Stances:
     """The contacts of all feet, see `motion.contacts`; with two feet each is the one beside the other."""
+    if not figure_map.legs:
+        return Stances({}, np.zeros(3))
     balls = {limb.name: ball(source, figure_map, limb) for limb in figure_map.legs}
     leg = min(leg_length(source, figure_map, limb) for limb in figure_map.legs)
-    velocity = ground_velocity(list(balls.values()), source.times)
-    if np.linalg.norm(velocity) <= thresholds.speed * leg:
-        velocity = np.zeros(3)
+    velocity = ground_velocity(list(balls.values()), source.times, leg, thresholds)
     phases = {}
     rolls = {}
     for limb in figure_map.legs:
@@ -59,12 +59,12 @@ def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: Contac
         others = [other for each, other in balls.items() if each != name]
         beside = others[0] if len(others) == 1 else None
         found = contact_phases(points, source.times, leg, velocity, thresholds, beside)
-        slow = leg * thresholds.speed, SLIDES * float(np.linalg.norm(velocity))
+        slow = max(leg * thresholds.speed, SLIDES * float(np.linalg.norm(velocity)))
         over_ground = points - velocity * source.times[:, None]
-        phases[name] = _trimmed(found, over_ground, source.times, max(slow), thresholds.shortest)
+        phases[name] = _trimmed(found, over_ground, source.times, slow, leg, thresholds)
         if limb.tip:
             rolls[name] = _rolls(
-                source, figure_map, limb, phases[name], (velocity, thresholds.release * max(slow))
+                source, figure_map, limb, phases[name], (velocity, thresholds.release * slow)
             )
     return Stances(phases, velocity, rolls)
 
@@ -129,36 +129,85 @@ def _sole_points(
 
 
 def _trimmed(
-    phases: Sequence[Phase], points: Array, times: Array, slow: float, shortest: float
+    phases: Sequence[Phase],
+    points: Array,
+    times: Array,
+    slow: float,
+    leg: float,
+    thresholds: ContactThresholds,
 ) -> list[Phase]:
-    """Contacts without the frames at their ends in which the foot is faster than `slow` over the ground;
-    those left shorter than `shortest` seconds are none.
+    """Contacts without the frames at their ends in which the foot moves or is up; those left shorter than the
+    shortest are none.
 
-    `contact_phases` lets quick feet slide more. A foot that is locked while it still moves pulls at the leg.
+    `contact_phases` goes on longer. A foot that is locked while it moves pulls at the leg, and one that is
+    locked on the ground while it is up jumps there. It moves where it is faster over the ground than `slow`,
+    metres per second, and than it is as a rule in that contact: feet slide more in a run than in a walk. It
+    is up where it is higher than as a rule by what tells two levels of the ground apart.
     """
+    if not phases:
+        return []
     found = []
-    speeds = batch.length(np.gradient(points, times, axis=0), -1) if len(times) > 1 else np.zeros(len(times))
-    for first, last in phases:
-        rows = first + np.flatnonzero(speeds[first : last + 1] < slow)
-        if len(rows) and times[rows[-1]] - times[rows[0]] >= shortest:
-            found.append(Phase(int(rows[0]), int(rows[-1])))
+    speeds = batch.length(np.gradient(points, times, axis=0), -1)
+    frame = float(np.median(np.diff(times)))
+    for phase in phases:
+        first, last = phase
+        moving = max(slow, thresholds.release * float(np.median(speeds[first : last + 1])))
+        while True:
+            rows = np.arange(first, last + 1)
+            rises = points[rows, 2] - np.median(points[rows, 2])
+            rests = rows[(speeds[rows] <= moving) & (rises <= LEVEL * thresholds.height * leg)]
+            if not len(rests):
+                break
+            if rests[0] == first and rests[-1] == last:
+                if times[last] - times[first] + frame >= EVEN * thresholds.shortest:
+                    found.append(Phase(first, last))
+                break
+            first, last = int(rests[0]), int(rests[-1])
     return found
 
 
-def levels(source: SourceMotion, figure_map: FigureMap, stances: Stances) -> dict[str, Array]:
-    """By foot and by toes of the target, what turns the source's in its reference pose flat; see
-    `alignment`. Feet stand in a reference pose that stands, and where no contact tells otherwise."""
+def levels(
+    source: SourceMotion, figure_map: FigureMap, stances: Stances, target: TargetFigure
+) -> dict[str, Array]:
+    """By foot and by toes of the target, what turns the source's in its reference pose flat; see `alignment`.
+
+    Feet stand in a reference pose that stands. Else contacts tell how they are turned then, and for a foot
+    without any, its line from ankle to ball, which slopes as the target's does: its toes go with it.
+    """
     if source.stands:
         return {}
     found = {}
     for limb in figure_map.legs:
         rows = _flat_rows(source, figure_map, limb, stances.phases[limb.name])
-        for name in (limb.end, limb.tip) if len(rows) else ():
-            if name:
-                k = source.index(figure_map.sources[name])
-                up = turned(inverse(source.rotations[rows, k]), UP).mean(axis=0)
-                found[name] = shortest(turned(source.reference_rotations[k], up), UP)
+        if not len(rows) and limb.tip:
+            ups = _sloped_ups(source, figure_map, limb, target)
+        else:
+            rotations = {
+                n: source.rotations[rows, source.index(figure_map.sources[n])] for n in limb.joints[2:]
+            }
+            ups = {
+                name: turned(inverse(each), UP).mean(axis=0) for name, each in rotations.items() if len(rows)
+            }
+        for name, up in ups.items():
+            k = source.index(figure_map.sources[name])
+            found[name] = shortest(turned(source.reference_rotations[k], up), UP)
     return found
+
+
+def _sloped_ups(
+    source: SourceMotion, figure_map: FigureMap, limb: Limb, target: TargetFigure
+) -> dict[str, Array]:
+    """By foot and toes, (3,) in the frame of the source's, where up is when they stand flat: their line from
+    ankle to ball slopes as the target's does, and toes are turned to the foot as they mostly are."""
+    foot, tip = (source.index(figure_map.sources[name]) for name in (limb.end, limb.tip))
+    heads, _ = target.reference
+    line = heads[target.index(limb.tip)] - heads[target.index(limb.end)]
+    own = source.reference_heads[tip] - source.reference_heads[foot]
+    ahead = own * (1.0, 1.0, 0.0) / max(float(np.linalg.norm(own[:2])), 1e-12)
+    flat = shortest(own, float(np.linalg.norm(line[:2])) * ahead + line * (0.0, 0.0, 1.0))
+    up = turned(inverse(product(flat, source.reference_rotations[foot])), UP)
+    in_toes = turned(product(inverse(source.rotations[:, tip]), source.rotations[:, foot]), up)
+    return {limb.end: up, limb.tip: np.median(in_toes, axis=0)}
 
 
 def _flat_rows(source: SourceMotion, figure_map: FigureMap, limb: Limb, phases: Sequence[Phase]) -> Array:

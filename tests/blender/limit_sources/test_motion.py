@@ -103,6 +103,23 @@ def test_margin_and_hinge_tolerance(ext, rig):
     assert limit.kind == "ELLIPSE"
 
 
+def test_only_roles_of_hinges_become_hinges_of_one_walk(ext):
+    """A walk turns thighs and knees about one axis; a thigh has three all the same."""
+    rig = rigs.metarig("basic_human")
+    bpy.ops.object.mode_set(mode="POSE")
+    for name, degrees in (("thigh.L", (-25, 30, 5)), ("shin.L", (3, 78, 20)), ("spine.001", (-5, 8, 2))):
+        key(rig, name, knee(degrees))
+    bones = select(ext, rig, "thigh.L", "shin.L", "spine.001")
+    assert bpy.ops.ccd_rig.limits_from_action(margin=5 * DEGREE) == {"FINISHED"}
+    assert [bone.ccd_rig.limit.kind for bone in bones] == ["ELLIPSE", "HINGE", "ELLIPSE"]
+    limit = value(ext, rig.pose.bones["thigh.L"])
+    violation = ext.module("ccd_rig.limits.shapes").violation
+    assert max(violation(limit, rotation) for rotation in played(rig, "thigh.L")) < FLOAT32
+    # The margin is there about each axis: aside and about the bone's length too.
+    for axis in ((1, 0, 0), (0, 1, 0), (0, 0, 1)):
+        assert violation(limit, Quaternion(axis, 4 * DEGREE)) < FLOAT32
+
+
 def assign_new_action(rig, name):
     rig.animation_data.action = None
     rig.animation_data.action = bpy.data.actions.new(name)

@@ -45,7 +45,7 @@ def test_phases_of_a_walk_at_any_scale(scale):
 def test_a_walk_in_place_is_found_beside_the_ground_that_moves():
     left, times, _ = walk(in_place=True)
     right = walk(offset=15, in_place=True)[0]
-    velocity = ground_velocity([left, right], times)
+    velocity = ground_velocity([left, right], times, LEG)
     assert velocity == pytest.approx([0.0, 1.2 * FPS / 30, 0.0], abs=1e-6)
     there = contact_phases(walk()[0], times, LEG, STILL)
     assert contact_phases(left, times, LEG, velocity) == there
@@ -54,7 +54,7 @@ def test_a_walk_in_place_is_found_beside_the_ground_that_moves():
 
 def test_the_ground_stands_still_under_a_walk_through_the_world():
     left, times, _ = walk()
-    assert ground_velocity([left, walk(offset=15)[0]], times) == pytest.approx(STILL, abs=1e-9)
+    assert ground_velocity([left, walk(offset=15)[0]], times, LEG) == pytest.approx(STILL, abs=1e-9)
 
 
 def test_hysteresis_keeps_noise_about_a_threshold_from_making_contacts_flicker():
@@ -149,7 +149,7 @@ def test_short_gaps_are_closed_and_short_contacts_left_out():
 
 def test_few_frames_have_no_contact():
     assert contact_phases(np.zeros((1, 3)), np.zeros(1), LEG, STILL) == []
-    assert ground_velocity([np.zeros((1, 3))], np.zeros(1)).tolist() == [0.0, 0.0, 0.0]
+    assert ground_velocity([np.zeros((1, 3))], np.zeros(1), LEG).tolist() == [0.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -183,4 +183,4 @@ def test_a_bad_foot_beside_it_is_refused(beside):
 
 def test_ground_needs_a_foot():
     with pytest.raises(InvalidInput, match="foot"):
-        ground_velocity([], np.arange(3.0))
+        ground_velocity([], np.arange(3.0), LEG)

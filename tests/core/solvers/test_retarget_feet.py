@@ -12,7 +12,7 @@ from mathutils import Quaternion, Vector
 
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Hinge
-from ccd_rig.motion.contacts import Phase
+from ccd_rig.motion.contacts import LEVEL, Phase
 from ccd_rig.motion.retargeting import feet, sole
 from ccd_rig.motion.retargeting.feet import FootPath, carried, foot_path
 from ccd_rig.motion.retargeting.measures import measures
@@ -275,3 +275,77 @@ def test_an_envelope_is_nowhere_below_and_flat_where_values_are():
     assert (found >= values - 1e-12).all()
     assert np.abs(np.diff(found)).max() < 0.6 * np.abs(np.diff(values)).max()
     np.testing.assert_allclose(smooth_envelope(np.full(50, 0.4), times[:50], 0.3), 0.4)
+
+
+@pytest.mark.parametrize("shortest", [0.1, 100.0])
+@pytest.mark.parametrize("contacts", [True, False])
+def test_feet_stand_on_the_ground_whatever_height_the_source_rests_at(figure, contacts, shortest):
+    """Its root rests at the origin, as in many files: its feet are 0.95 m lower there than as it moves."""
+    source = bipeds.source_of(figure, *sliding(figure))
+    source = dataclasses.replace(source, reference_heads=source.reference_heads - np.array((0.0, 0.0, 0.95)))
+    thresholds = dataclasses.replace(RetargetSettings().thresholds, shortest=shortest)
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source, RetargetSettings(contacts=contacts, thresholds=thresholds))
+    for side in "LR":
+        ball = bipeds.heads_of(target, result)[:, figure.index(f"toe.{side}"), 2]
+        np.testing.assert_allclose(ball, 0.02, atol=1e-3)
+    found = measures(MAP, target, source, result)
+    assert len(found.stances) == (2 if shortest < 1.0 else 0)
+    assert found.hover < 1e-3 and found.penetration < 1e-3
+
+
+@pytest.mark.parametrize("height", [0.05, -0.03])
+def test_measures_tell_how_far_soles_are_above_the_ground_or_below_it(figure, height):
+    """Of a figure that is never down, beside a rest that stands; feet are not kept on the ground."""
+    source = bipeds.source_of(figure, *sliding(figure, speed=0.0))
+    source = dataclasses.replace(source, heads=source.heads + np.array((0.0, 0.0, height)))
+    thresholds = dataclasses.replace(RetargetSettings().thresholds, shortest=100.0)
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, source, RetargetSettings(contacts=False, thresholds=thresholds))
+    found = measures(MAP, target, source, result)
+    assert (found.hover, found.penetration) == pytest.approx((max(height, 0.0), max(-height, 0.0)), abs=1e-3)
+
+
+def lifting_in_place(figure, frames=96, cycle=48):
+    """Feet that take turns on ground that moves, the left at 1.4 and the right at 2 m/s or so; 30 fps.
+
+    They rise by 5 cm in the last half of the time in which they go with the ground.
+    """
+    rotations, translations = bipeds.turns(figure, frames, size=0.0)
+    translations[:] = 0.0
+    source = bipeds.source_of(figure, rotations, translations, 30.0)
+    heads = source.heads.copy()
+    for side, start, speed in (("L", 0, 1.4), ("R", cycle // 2, 2.0)):
+        part = (np.arange(frames) + start) % cycle / cycle
+        down = 2.0 * part
+        slip = 0.1 * np.sin(2.0 * np.pi * down) / (2.0 * np.pi)
+        back, half = down - 0.5 + slip, speed * 0.5 * cycle / 30.0
+        swing = np.cos(2.0 * np.pi * (part - 0.5)) * 0.5
+        up = np.where(part < 0.5, 0.05 * np.clip(2.0 * down - 1.0, 0.0, 1.0) ** 2, 0.0)
+        up = np.where(part < 0.5, up, 0.05 * (2.0 - down) + 0.2 * np.sin(np.pi * (down - 1.0)))
+        toe = figure.index(f"toe.{side}")
+        heads[:, toe, 1] += np.where(part < 0.5, back, swing) * half
+        heads[:, toe, 2] += up
+    return dataclasses.replace(source, heads=heads)
+
+
+def test_contacts_of_both_feet_in_place_are_as_long_although_they_slip(figure):
+    source = lifting_in_place(figure)
+    found = find_stances(source, MAP, RetargetSettings().thresholds)
+    assert found.velocity == pytest.approx([0.0, 1.7, 0.0], abs=0.25)
+    longest = [max(last - first + 1 for first, last in phases) for phases in found.phases.values()]
+    assert min(longest) >= 12 and max(longest) - min(longest) <= 4
+
+
+def test_a_foot_is_not_held_down_while_the_sources_is_up(figure):
+    """Above the middle height of the contact by more than what tells two levels of the ground apart."""
+    source = lifting_in_place(figure)
+    thresholds = RetargetSettings().thresholds
+    found = find_stances(source, MAP, thresholds)
+    for leg in MAP.legs:
+        heights = source.heads[:, figure.index(leg.tip), 2]
+        assert found.phases[leg.name]
+        for first, last in found.phases[leg.name]:
+            rows = heights[first : last + 1]
+            most = LEVEL * thresholds.height * leg_length(source, MAP, leg)
+            assert max(rows[0], rows[-1]) - np.median(rows) <= most
