@@ -79,10 +79,10 @@ def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
     constraints = [batch.constraints[c] for c in members]
     if len(constraints) > 1:
         alone = next(each for each in constraints if not are_solved_at_once([each]))
-        other = next(each for each in constraints if each is not alone)
+        name, other = alone.name, next(each.name for each in constraints if each is not alone)
         raise RigError(
-            f"Constraint '{alone.name}' poses its bones alone, but '{other.name}' moves them too: shorten a "
-            "chain, or set Method to Loop"
+            f"Constraint '{name}' poses its bones alone, but '{other}' moves them too: shorten a chain, or set "
+            "Method to Loop"
         )
     for k, sample in enumerate(batch.samples):
         skeleton, target = sample.reading.skeleton, sample.targets[members[0]]
