@@ -81,8 +81,8 @@ def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
         alone = next(each for each in constraints if not are_solved_at_once([each]))
         name, other = alone.name, next(each.name for each in constraints if each is not alone)
         raise RigError(
-            f"Constraint '{name}' poses its bones alone, but '{other}' moves them too: shorten a chain, or set "
-            "Method to Loop"
+            f"Constraint '{name}' poses its bones alone, but '{other}' moves them too: shorten a chain, or "
+            "set Method to Loop"
         )
     for k, sample in enumerate(batch.samples):
         skeleton, target = sample.reading.skeleton, sample.targets[members[0]]
