@@ -117,7 +117,9 @@ def captured(
         aim = None
         if pole and name != "head":
             middle = 0.5 * (joints[0] + joints[-1])
-            aim = keyed_empty(f"{name} pole", middle + length * _bend(joints, matrices[-1][:, :3, :3], length))
+            aim = keyed_empty(
+                f"{name} pole", middle + length * _bend(joints, matrices[-1][:, :3, :3], length)
+            )
         reaches.append(Reach(limb[0], len(limb), target, use_tail, rotation, aim))
     scene.frame_set(1)
     bpy.context.view_layer.objects.active = rig

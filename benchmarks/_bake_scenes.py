@@ -300,9 +300,7 @@ def key_all(thing: bpy.types.Object, channels: Mapping[str, np.ndarray]) -> None
             curve.update()
 
 
-def keyed_empty(
-    name: str, places: np.ndarray, turned: Sequence[Matrix] | None = None
-) -> bpy.types.Object:
+def keyed_empty(name: str, places: np.ndarray, turned: Sequence[Matrix] | None = None) -> bpy.types.Object:
     """An empty that is keyed on every frame: where it is, and how it is turned."""
     empty = bpy.data.objects.new(name, None)
     bpy.context.scene.collection.objects.link(empty)
