@@ -1,7 +1,8 @@
 """Captured motion as a shot: a BVH clip, whose hands, feet and head are to be where the clip has them.
 
 The rest pose is the clip's first frame, since that of a recorded skeleton often is no pose of a body. Knees
-and elbows are rolled so that they bend about X. Metres, degrees, Z up.
+and elbows are rolled so that they bend about X. A compact rig has the body's bones alone: no twist bones, no
+fingers, no face. Metres, degrees, Z up.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import addon_utils
 import bpy
 import numpy as np
 from _bake_pairs import between, played
-from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all
+from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all, keyed_empty
 from mathutils import Matrix, Quaternion, Vector
 
 from ccd_rig.blender.keys.channels import fcurves_of
@@ -32,6 +33,13 @@ LIMBS: dict[str, tuple[str, ...]] = {  # from the tip to the chain's root: Reall
 } | {"head": ("CC_Base_Head", "CC_Base_NeckTwist02", "CC_Base_NeckTwist01")}
 KNEES = tuple(chain[1] for name, chain in LIMBS.items() if name != "head")
 BEND = (-45.0, 150.0)  # of a knee or an elbow, from the first frame's
+BODY = (
+    "RL_BoneRoot",
+    *(f"CC_Base_{bone}" for bone in ("Hip", "Pelvis", "Waist", "Spine01", "Spine02")),
+    *(f"CC_Base_{side}_Clavicle" for side in "LR"),
+    *(f"CC_Base_{side}_ToeBase" for side in "LR"),
+    *(bone for limb in LIMBS.values() for bone in limb),
+)
 CONES = (40.0, 0.0, 90.0)  # of a hand or foot, (a knee), an upper arm or thigh; half as much for the neck
 FAR = 0.3  # of a limb's length that a target is out of reach at most
 MOVED = 0.03  # of a limb's length
@@ -61,6 +69,9 @@ def captured(
     far: float = 0.0,
     loop: bool = False,
     tails: bool = False,
+    rebuilt: bool = False,
+    raised: float = 0.0,
+    measured: bool = False,
 ) -> Shot:
     """The clip's skeleton with its motion, and targets at wrists, ankles and the top of the head.
 
@@ -74,8 +85,13 @@ def captured(
         far: the part of the frames in which targets are out of reach, about the middle of the clip.
         loop: whether the clip goes on backwards, to end as it began.
         tails: whether targets are at the ends of hands and feet instead: three bones reach for them.
+        rebuilt: whether the rig is compact and its limbs rest: hips and torso alone play, head included.
+        raised: metres by which hands alone are above the motion, on a compact rig.
+        measured: whether limits just hold all rotations of the motion: the ranges of its Euler angles.
     """
-    clip = _clip(file)
+    is_compact = rebuilt or raised > 0.0
+    clip = _body(_clip(file)) if is_compact else _clip(file)
+    limbs = {name: limb for name, limb in LIMBS.items() if not (is_compact and name == "head")}
     shown = np.arange(len(clip.matrices))[: frames or None]
     if loop:
         shown = np.concatenate((shown[::2], shown[::-2]))
@@ -85,7 +101,7 @@ def captured(
     scene.frame_start, scene.frame_end = 1, len(shown)
     seen = _played(rig, len(shown))
     reaches = []
-    for name, limb in LIMBS.items():
+    for name, limb in limbs.items():
         bones = [rig.pose.bones[bone] for bone in limb]
         matrices = [seen[:, rig.pose.bones.find(bone)].copy() for bone in limb]
         use_tail = tails or name == "head"
@@ -96,24 +112,29 @@ def captured(
         places = joints[0].copy()
         if far:
             places += _outwards(joints, length, far)
-        places[:, 2] += moved * length
-        target = _empty(name, places, matrices[0] if rotation else None)
+        places[:, 2] += moved * length + raised * name.startswith("hand")
+        target = keyed_empty(name, places, matrices[0] if rotation else None)
         aim = None
         if pole and name != "head":
             middle = 0.5 * (joints[0] + joints[-1])
-            aim = _empty(f"{name} pole", middle + length * _bend(joints, matrices[-1][:, :3, :3], length))
+            aim = keyed_empty(
+                f"{name} pole", middle + length * _bend(joints, matrices[-1][:, :3, :3], length)
+            )
         reaches.append(Reach(limb[0], len(limb), target, use_tail, rotation, aim))
     scene.frame_set(1)
     bpy.context.view_layer.objects.active = rig
     bpy.ops.object.mode_set(mode="POSE")
-    bones = [bone for limb in LIMBS.values() for bone in reversed(limb)]
-    return Shot(rig, tuple(reaches), tuple(bones), tuple(_limit(bone) if limits else None for bone in bones))
+    bones = tuple(bone for limb in limbs.values() for bone in reversed(limb))
+    bounds = tuple(_limit(bone) if limits else None for bone in bones)
+    shot = Shot(rig, tuple(reaches), bones, bounds, hinges=KNEES)
+    shot = dataclasses.replace(shot, clip=played(shot, len(shown)).rotations)
+    shot = _measured_limits(shot) if measured else shot
+    return _resting(shot) if rebuilt else shot
 
 
-def measured_limits(shot: Shot, frames: int) -> Shot:
-    """The same with limits that just hold all rotations of the motion: the ranges of its Euler angles."""
-    rotations = played(shot, frames).rotations
-    limits = []
+def _measured_limits(shot: Shot) -> Shot:
+    """The same with limits that just hold all rotations of the clip."""
+    rotations, limits = shot.clip, []
     for j in range(len(shot.bones)):
         angles, before = [], None
         for rotation in rotations[:, j]:
@@ -124,7 +145,7 @@ def measured_limits(shot: Shot, frames: int) -> Shot:
     return dataclasses.replace(shot, limits=tuple(limits))
 
 
-def resting(shot: Shot) -> Shot:
+def _resting(shot: Shot) -> Shot:
     """The same with limbs whose keys hold them at rest: only the torso plays, and goals ask for the limbs."""
     paths = {f'pose.bones["{bone}"].rotation_quaternion' for bone in shot.bones}
     for curve in fcurves_of(shot.rig):
@@ -177,16 +198,20 @@ def _outwards(joints: Sequence[np.ndarray], length: float, far: float) -> np.nda
     )
 
 
-def _empty(name: str, places: np.ndarray, matrices: np.ndarray | None = None) -> bpy.types.Object:
-    """An empty that is keyed on every frame."""
-    made = bpy.data.objects.new(name, None)
-    bpy.context.scene.collection.objects.link(made)
-    channels = {"location": places}
-    if matrices is not None:
-        made.rotation_mode = "QUATERNION"
-        channels["rotation_quaternion"] = continuous([Matrix(each).to_quaternion() for each in matrices])
-    key_all(made, channels)
-    return made
+def _body(clip: Clip) -> Clip:
+    """The same with the body's bones alone."""
+
+    def kept(j: int) -> int:
+        return j if j < 0 or clip.names[j] in BODY else kept(clip.parents[j])
+
+    rows = [j for j, name in enumerate(clip.names) if name in BODY]
+    parents = (kept(clip.parents[j]) for j in rows)
+    return Clip(
+        tuple(clip.names[j] for j in rows),
+        tuple(rows.index(j) if j >= 0 else -1 for j in parents),
+        tuple(clip.lengths[j] for j in rows),
+        clip.matrices[:, rows],
+    )
 
 
 @cache

@@ -14,7 +14,7 @@ from typing import Any
 
 import bpy
 import numpy as np
-from _bake_pairs import set_limit, shot_of
+from _bake_pairs import played, set_limit, shot_of
 from _bake_scenes import (
     BONE,
     TURN,
@@ -25,6 +25,7 @@ from _bake_scenes import (
     continuous,
     hinge,
     key_all,
+    keyed_empty,
     metarig,
     moving,
     set_range,
@@ -163,15 +164,13 @@ ARM = (
 )
 THIGH = ("thigh", "shin", "foot"), ((0.1, 0.0, 1.0), (0.1, -0.04, 0.54), (0.1, 0.02, 0.1), (0.1, -0.14, 0.02))
 STRIDE = 24  # frames
-RAISED = 0.03  # metres
 
 
-def compact(frames: int, near: bool = False, poles: bool = False) -> Shot:
+def biped(frames: int, poles: bool = False) -> Shot:
     """Hips move, and wrists and ankles are to be where a walk has them: all keys of limbs are gone.
 
     Args:
         frames: how many.
-        near: limbs keep their keys, and wrists and ankles are to be a little higher.
         poles: whether elbows and knees have poles.
     """
     bpy.ops.wm.read_homefile(use_empty=True)
@@ -218,24 +217,23 @@ def compact(frames: int, near: bool = False, poles: bool = False) -> Shot:
     places = _heads(rig, [bone for chain in chains for bone in chain], frames)
     reaches = []
     for k, (tip, middle) in enumerate(chains):
-        ends, bends = places[:, 2 * k].copy(), places[:, 2 * k + 1]
-        ends[:, 2] += RAISED * near
-        target = _keyed_empty(f"Target {tip}", ends)
+        ends, bends = places[:, 2 * k], places[:, 2 * k + 1]
+        target = keyed_empty(f"Target {tip}", ends)
         way = Vector((0.0, 0.6 if middle.startswith("lower") else -0.6, 0.0))
-        pole = _keyed_empty(f"Pole {middle}", bends + np.array(way)) if poles else None
+        pole = keyed_empty(f"Pole {middle}", bends + np.array(way)) if poles else None
         reaches.append(Reach(tip, 3, target, use_tail=False, pole=pole))
-    if not near:
-        key_all(rig, trunk)
-        for bone in rig.pose.bones:
-            bone.rotation_quaternion = Quaternion()
-    set_range(frames)
-    bpy.context.scene.frame_set(1)
     names = tuple(
         bone.name
         for bone in rig.pose.bones
         if bone.name not in TRUNK and not bone.name.startswith(("hand", "foot"))
     )
-    return Shot(rig, tuple(reaches), names, (None,) * len(names))
+    shot = Shot(rig, tuple(reaches), names, (None,) * len(names))
+    clip = played(shot, frames).rotations
+    key_all(rig, trunk)
+    for bone in rig.pose.bones:
+        bone.rotation_quaternion = Quaternion()
+    set_range(frames)
+    return dataclasses.replace(shot, clip=clip)
 
 
 def _add_bone(
@@ -259,14 +257,6 @@ def _heads(rig: bpy.types.Object, bones: Sequence[str], frames: int) -> np.ndarr
         bpy.context.scene.frame_set(frame)
         places.append([rig.matrix_world @ rig.pose.bones[bone].head for bone in bones])
     return np.array(places)
-
-
-def _keyed_empty(name: str, places: np.ndarray) -> bpy.types.Object:
-    """An empty that is keyed at each frame."""
-    empty = bpy.data.objects.new(name, None)
-    bpy.context.scene.collection.objects.link(empty)
-    key_all(empty, {"location": places})
-    return empty
 
 
 # --- eight legs ---------------------------------------------------------------------------------------------
@@ -318,10 +308,7 @@ def legs(frames: int, only: int | None = None) -> Shot:
         places = np.tile(np.array(way), (frames, 1))
         places[:, 1] += SPEED * PERIOD * (step + part * part * (3.0 - 2.0 * part) - (number * 5 % 8) / 8.0)
         places[:, 2] = LIFT * np.sin(np.pi * part) ** 2
-        target = bpy.data.objects.new(f"Foot {number}", None)
-        bpy.context.scene.collection.objects.link(target)
-        key_all(target, {"location": places})
-        reaches.append(Reach(f"leg{number}.4", 5, target))
+        reaches.append(Reach(f"leg{number}.4", 5, keyed_empty(f"Foot {number}", places)))
     set_range(frames)
     return Shot(rig, tuple(reaches), tuple(names), (None,) * len(names))
 
@@ -379,11 +366,7 @@ def _follow(
     rig: bpy.types.Object, tip: str, count: int, places: np.ndarray, turned: Sequence[Matrix]
 ) -> None:
     """The head of a bone is to be at these places, and turned so."""
-    target = bpy.data.objects.new(f"Target {tip}", None)
-    bpy.context.scene.collection.objects.link(target)
-    target.rotation_mode = "QUATERNION"
-    rotations = continuous([matrix.to_quaternion() for matrix in turned])
-    key_all(target, {"location": places, "rotation_quaternion": rotations})
     row = rig.ccd_rig.constraints.add()
-    row.name, row.tip, row.chain_length, row.target = tip, tip, count, target
+    row.name, row.tip, row.chain_length = tip, tip, count
+    row.target = keyed_empty(f"Target {tip}", places, turned)
     row.use_tail, row.rotation = False, "ORIENTATION"

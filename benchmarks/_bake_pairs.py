@@ -41,6 +41,9 @@ class Played:
             difference of the rotation).
         broken: degrees by which a limit is broken at worst; NaN where there are none.
         rotations: (F, J, 4) of the bones relative to rest, w first.
+        departures: (F, J) degrees from the clip; (0, J) without one.
+        off_hinges: (F, H) degrees that limbs' middle joints turn about other axes than that of their bend.
+        pops: turns of bones from a frame to the next above 20 degrees and three times the clip's largest.
     """
 
     errors: np.ndarray
@@ -50,6 +53,9 @@ class Played:
     bends: np.ndarray
     broken: float
     rotations: np.ndarray
+    departures: np.ndarray
+    off_hinges: np.ndarray
+    pops: int
 
 
 @dataclass(frozen=True)
@@ -109,6 +115,7 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} processors, {platform.system()}"
 
 
+POP, POPS = 20.0, 3.0  # degrees, and parts of the clip's largest turn, that a pop is above
 STRAIGHT = 1e-3
 """Part of a chain's length by which it bends at least."""
 HAS_CHECK = "verify" in {field.name for field in fields(BakeSettings)}
@@ -321,15 +328,26 @@ def played(shot: Shot, frames: int) -> Played:
         if limit is not None
         for rotation in rotations[:, j]
     ]
+    clip = np.empty((0, *rotations.shape[1:])) if shot.clip is None else shot.clip
+    turns = np.linalg.norm(vectors, axis=-1)
+    hinges = rotations[:, [shot.bones.index(bone) for bone in shot.hinges]]
     return Played(
         errors,
         angles,
         poles,
-        np.linalg.norm(vectors, axis=-1),
+        turns,
         np.linalg.norm(np.diff(vectors, axis=0), axis=-1),
         math.degrees(max(broken)) if broken else math.nan,
         rotations,
+        np.linalg.norm(between(clip, rotations[: len(clip)]), axis=-1),
+        2.0 * np.degrees(np.arctan2(np.hypot(*hinges[..., 2:].T), np.hypot(*hinges[..., :2].T))).T,
+        count_pops(turns, np.linalg.norm(between(clip[:-1], clip[1:]), axis=-1)),
     )
+
+
+def count_pops(turns: np.ndarray, clip: np.ndarray) -> int:
+    """Turns above both 20 degrees and three times the largest of the clip; degrees."""
+    return int(np.sum(turns > max(POP, POPS * np.max(clip, initial=0.0))))
 
 
 def _apart(a: Quaternion, b: Quaternion) -> float:

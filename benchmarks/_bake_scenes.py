@@ -16,7 +16,7 @@ from typing import Any
 import addon_utils
 import bpy
 import numpy as np
-from mathutils import Quaternion, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 BONE = 0.25  # a chain of 20 is 5 long
 TURN = 250.0  # frames that a target takes for its closed path
@@ -84,6 +84,8 @@ class Shot:
         ours: what our side has beside reaches and limits.
         its: what Blender's side has beside them.
         options: more of our settings than the range.
+        clip: (F, J, 4) rotations of the bones in the motion that the targets come from; None: there is none.
+        hinges: bones of limbs that bend about their X axis.
     """
 
     rig: bpy.types.Object
@@ -95,6 +97,8 @@ class Shot:
     ours: Callable[[bpy.types.Object], None] | None = None
     its: Callable[[bpy.types.Object], None] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    clip: np.ndarray | None = None
+    hinges: tuple[str, ...] = ()
 
 
 def chain(
@@ -142,6 +146,25 @@ def chain(
     dealt = tuple(limits[i % len(limits)] for i in range(bones))
     names = tuple(f"bone{i}" for i in range(bones))
     return Shot(rig, (Reach(names[-1], bones, target),), names, dealt)
+
+
+def eight(frames: int, tail: bool = False) -> Shot:
+    """A straight chain of 12 bones whose target goes a figure of eight, keyed on each frame, twice.
+
+    Args:
+        frames: of one eight.
+        tail: as in docs/tutorials/tail.md, with the limits of its preset; else through the axis on which the
+            chain rests.
+    """
+    shot = chain(12, 2 * frames + 1, (cone(270.0 / 12, 10.0),) if tail else (None,))
+    turn = 2.0 * np.pi * np.arange(2 * frames + 1) / frames
+    # In lengths of the chain. The tutorial's tail is 1.92 m long and lies along Y; here it stands.
+    size, middle = (0.25, 0.18), (0.0, 0.0, 0.85)
+    if tail:
+        size, middle = (0.75 / 1.92, 0.3 / 1.92), (0.0, 0.35 / 1.92, 1.0 - 0.55 / 1.92)
+    waves = np.stack((size[0] * np.sin(turn), size[1] * np.sin(2.0 * turn), 0.0 * turn), axis=1)
+    key_all(shot.reaches[0].target, {"location": 12 * BONE * (waves + middle)})
+    return shot
 
 
 def moving(name: str, place: Callable[[float], Vector], frames: int) -> bpy.types.Object:
@@ -275,6 +298,18 @@ def key_all(thing: bpy.types.Object, channels: Mapping[str, np.ndarray]) -> None
             curve.keyframe_points.foreach_set("co", keys.ravel())
             curve.keyframe_points.foreach_set("interpolation", np.full(len(each), 1, dtype=np.int32))
             curve.update()
+
+
+def keyed_empty(name: str, places: np.ndarray, turned: Sequence[Matrix] | None = None) -> bpy.types.Object:
+    """An empty that is keyed on every frame: where it is, and how it is turned."""
+    empty = bpy.data.objects.new(name, None)
+    bpy.context.scene.collection.objects.link(empty)
+    channels = {"location": places}
+    if turned is not None:
+        empty.rotation_mode = "QUATERNION"
+        channels["rotation_quaternion"] = continuous([Matrix(each).to_quaternion() for each in turned])
+    key_all(empty, channels)
+    return empty
 
 
 def fcurve_maker(thing: bpy.types.Object) -> Callable[[str, int], bpy.types.FCurve]:

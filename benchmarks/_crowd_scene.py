@@ -9,7 +9,7 @@ import math
 import bpy
 import numpy as np
 from _bake_pairs import set_limit
-from _bake_scenes import cone, key_all, set_range
+from _bake_scenes import cone, key_all, keyed_empty, set_range
 
 BONES = {
     "pelvis": ("", (0.0, 0.0, 0.95), (0.0, 0.0, 1.1)),
@@ -93,11 +93,11 @@ def _animate(rig: bpy.types.Object, k: int, place: np.ndarray, phase: float, fra
     rest = np.array(rig.data.bones["pelvis"].matrix_local.to_3x3())
     key_all(rig, {'pose.bones["pelvis"].location': pelvis @ rest})
     for side, path in feet.items():
-        _reach(rig, f"shin.{side}", 2, _empty(f"Foot {side} {k}", path + np.array([0.0, 0.0, SOLE])))
+        _reach(rig, f"shin.{side}", 2, keyed_empty(f"Foot {side} {k}", path + np.array([0.0, 0.0, SOLE])))
     for side, x in SIDES.items():
         turn = 0.5 * math.tau * (times + phase) / PERIOD + 20.0 * x
         hand = (3.0 * x + 0.1 * np.sin(turn), forwards - 0.25 + 0.1 * np.cos(turn), 1.1 + 0.15 * np.sin(turn))
-        _reach(rig, f"forearm.{side}", 2, _empty(f"Hand {side} {k}", np.stack(hand, axis=1) + origin))
+        _reach(rig, f"forearm.{side}", 2, keyed_empty(f"Hand {side} {k}", np.stack(hand, axis=1) + origin))
 
 
 def _foot(times: np.ndarray, phase: float, x: float, y: float) -> np.ndarray:
@@ -108,13 +108,6 @@ def _foot(times: np.ndarray, phase: float, x: float, y: float) -> np.ndarray:
     ys = here - 2.0 * STEP * swing * swing * (3.0 - 2.0 * swing)
     xs = np.full(len(times), x)
     return np.stack((xs, ys, ground(xs, ys) + LIFT * np.sin(math.pi * swing)), axis=1)
-
-
-def _empty(name: str, path: np.ndarray) -> bpy.types.Object:
-    thing = bpy.data.objects.new(name, None)
-    bpy.context.scene.collection.objects.link(thing)
-    key_all(thing, {"location": path})
-    return thing
 
 
 def _reach(rig: bpy.types.Object, tip: str, count: int, target: bpy.types.Object) -> None:

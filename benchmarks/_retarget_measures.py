@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 
 import bpy
 import numpy as np
+from _bake_pairs import count_pops
 from mathutils import Vector
 
 from ccd_rig.blender.scene.isolation import isolated_scene, set_frame
@@ -157,13 +157,15 @@ def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[s
         "ends": 1000 * np.mean(ends) if ends else 0.0,
         "miss": 100 * np.mean(misses),
         "depth": max(0.0, 1000 * max(depths, default=0.0)),
-        "turn": largest_turn(ours) / largest_turn(own),
+        "turn": turns(ours).max() / turns(own).max(),
+        "pops": count_pops(turns(ours), turns(own)),
         "jerk": np.percentile(np.concatenate(jerks), 99) / np.percentile(np.concatenate(own_jerks), 99),
         "sides": sides,
     }
 
 
-def largest_turn(played: Played) -> float:
-    """Radians from frame to frame."""
-    traces = [np.einsum("fij,fij->f", turns[1:], turns[:-1]).min() for turns in played.turns.values()]
-    return math.acos(min(1.0, max(-1.0, (min(traces) - 1.0) / 2.0)))
+def turns(played: Played) -> np.ndarray:
+    """(B, F - 1) degrees from frame to frame."""
+    axes = np.stack(list(played.turns.values()))
+    traces = np.einsum("bfij,bfij->bf", axes[:, 1:], axes[:, :-1])
+    return np.degrees(np.arccos(np.clip((traces - 1.0) / 2.0, -1.0, 1.0)))

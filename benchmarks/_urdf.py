@@ -1,9 +1,11 @@
 """Reads a URDF robot as a skeleton: fixed joints merged, revolute ones hinges, prismatic ones slides.
 
+A robot has one end, or several on joints that they may share: arms, fingers.
+
 URDF: http://wiki.ros.org/urdf/XML/joint. Lengths in metres, angles in radians, `rpy` about the fixed axes X,
 Y, Z in turn. Each joint of the skeleton carries the name of its URDF joint. A joint's bone ends where its
 child's frame begins; the frame of a link that hangs on it with fixed joints is given as a point and a
-rotation in the joint's frame (`Robot.end`).
+rotation in the joint's frame (`Robot.ends`).
 """
 
 from __future__ import annotations
@@ -23,24 +25,39 @@ MOVING = (*TURNING, "prismatic")
 
 
 @dataclass(frozen=True)
-class Robot:
-    """A chain of a robot from one link to another.
+class End:
+    """A link that hangs on a joint with fixed joints.
 
     Attributes:
-        skeleton: one joint per joint that moves, root first.
-        point: the last link's origin in the last joint's frame, metres.
-        turn: the last link's frame in the last joint's frame.
+        joint: its index.
+        point: the link's origin in the joint's frame, metres.
+        turn: the link's frame in the joint's frame.
+    """
+
+    joint: int
+    point: Vector
+    turn: Quaternion
+
+
+@dataclass(frozen=True)
+class Robot:
+    """Chains of a robot from one link to others.
+
+    Attributes:
+        skeleton: one joint per joint that moves, parents first.
+        ends: the other links.
         continuous: names of the joints that turn without end.
+        links: names of all links on the way, `base` first.
     """
 
     skeleton: Skeleton
-    point: Vector
-    turn: Quaternion
+    ends: tuple[End, ...]
     continuous: tuple[str, ...]
+    links: tuple[str, ...]
 
 
-def read(path: Path, base: str, tip: str) -> Robot:
-    """The chain from link `base` to link `tip` of the robot in the file.
+def read(path: Path, base: str, *tips: str) -> Robot:
+    """The chains from link `base` to links `tips` of the robot in the file.
 
     Raises:
         ValueError: there is no such link or chain, or a joint of a kind that is not known here.
@@ -50,27 +67,28 @@ def read(path: Path, base: str, tip: str) -> Robot:
         for joint in ElementTree.parse(path).getroot().iter("joint")
         if joint.find("child") is not None
     }
-    elements, link = [], tip
-    while link != base:
+    joints: list[Joint] = []
+    continuous: list[str] = []
+    ends = {base: End(-1, Vector(), Quaternion())}
+
+    def place(link: str, tip: str) -> End:
+        """Where a link hangs; joints on the way to it are added."""
+        if link in ends:
+            return ends[link]
         if link not in by_child:
             raise ValueError(
                 f"{path.name}: no chain from link '{base}' to link '{tip}': '{link}' has no parent"
             )
-        elements.append(by_child[link])
-        link = by_child[link].find("parent").get("link")  # type: ignore[union-attr,assignment]
-    joints: list[Joint] = []
-    continuous: list[str] = []
-    # What fixed joints add between the last moving joint and the next.
-    point, turn = Vector(), Quaternion()
-    for element in reversed(elements):
+        element = by_child[link]
+        before = place(element.find("parent").get("link"), tip)  # type: ignore[union-attr,arg-type]
         origin = element.find("origin")
-        shift = _numbers(origin, "xyz", (0.0, 0.0, 0.0))
+        point = before.point + before.turn @ Vector(_numbers(origin, "xyz", (0.0, 0.0, 0.0)))
         angles = _numbers(origin, "rpy", (0.0, 0.0, 0.0))
-        point = point + turn @ Vector(shift)
-        turn = (turn @ Euler(angles, "XYZ").to_quaternion()).normalized()
+        turn = (before.turn @ Euler(angles, "XYZ").to_quaternion()).normalized()
         kind, name = element.get("type", ""), element.get("name", "")
         if kind == "fixed":
-            continue
+            ends[link] = End(before.joint, point, turn)
+            return ends[link]
         if kind not in MOVING:
             raise ValueError(
                 f"{path.name}: joint '{name}' is of kind '{kind}'; "
@@ -90,9 +108,12 @@ def read(path: Path, base: str, tip: str) -> Robot:
             continuous.append(name)
         else:
             limit = Hinge(axis, lower, upper)
-        joints.append(Joint(name, len(joints) - 1, point, turn, limit=limit, slides=slides, length=0.0))
-        point, turn = Vector(), Quaternion()
-    return Robot(Skeleton(joints), point, turn, tuple(continuous))
+        joints.append(Joint(name, before.joint, point, turn, limit=limit, slides=slides, length=0.0))
+        ends[link] = End(len(joints) - 1, Vector(), Quaternion())
+        return ends[link]
+
+    reached = tuple(place(tip, tip) for tip in tips)
+    return Robot(Skeleton(joints), reached, tuple(continuous), tuple(ends))
 
 
 def _numbers(element: ElementTree.Element | None, name: str, default: tuple[float, ...]) -> tuple[float, ...]:

@@ -6,23 +6,16 @@
 Cases:
     exact    targets are where the motion has them already: how many joints move at all, and by more than 0.1;
              by how much (mean, largest)
-    moved    targets are raised by 3 % of the limb's length: departure from the motion (mean, largest), and
-             rotational jerk, the RMS third difference of rotations, in parts of the motion's own
-    twist    the same, with limits as well: by how much thighs, calves and feet are twisted about themselves
-             beside the motion, largest. It is asked for only where a rotation is that a foot's limit forbids
     loop     motion and targets end as they began: the last pose to the first, largest
     range    the same frames baked alone, in chunks, after Solve: largest difference to one bake
     order    constraints in another order; each of eight legs alone: largest difference
-    tails    free chains, two rounds of the target: largest bend over the mean bend of any frame, largest
-             twist of a bone about itself in any frame and in the last one
-    ranges   limits that just hold the clip: frames reached, limits broken, largest turn per frame
-    legal    the same limits, limbs that rest and a torso that plays: a legal pose meets all goals in every
-             frame; frames reached, limits broken, largest turn per frame
-    far      processor time of a bake with all targets out of reach, in parts of one with all in reach
+    smooth   a straight chain of twelve bones whose target goes through its rest axis, the tutorial's tail:
+             largest turn in a frame, smoothed and each frame for itself; mean departure from rest, beside
+             each frame for itself
 
-All angles are in degrees. Set-ups are those of `characters.py`. In Blender's IK each frame stands for itself,
-so what is about ranges and orders is measured on ours alone, but for one check that it is so. Its limits have
-another shape than ours: in `ranges` it is told the same ranges, but does not hold the clip.
+All angles are in degrees. Set-ups are those of `characters.py`, its pops too: those of a row's bakes of
+all frames. In Blender's IK each frame stands for itself, so what is about ranges and
+orders is measured on ours alone, but for one check that it is so.
 """
 
 from __future__ import annotations
@@ -43,9 +36,8 @@ sys.path.insert(0, str(ROOT))
 import _bake_characters as characters  # noqa: E402
 import _bake_scenes as scenes  # noqa: E402
 import _product as product  # noqa: E402
-from _bake_captured import LIMBS, MOVED, NoClip, captured, measured_limits, resting  # noqa: E402
+from _bake_captured import MOVED, NoClip, captured  # noqa: E402
 from _bake_pairs import (  # noqa: E402
-    Cost,
     Played,
     add_iks,
     add_rows,
@@ -55,11 +47,13 @@ from _bake_pairs import (  # noqa: E402
     time_blenders,
     time_ours,
 )
-from characters import FRAMES, add_clip, clip_of, line, reached, rule  # noqa: E402
+from characters import FRAMES, add_clip, clip_of, line, rule  # noqa: E402
 
 Make = Callable[[], scenes.Shot]
 
-HEADS, WIDTHS = ("what", "case", "ours", "Blender", "motion"), (28, 20, 30, 30, 16)
+HEADS = ("what", "case", "ours", "Blender", "motion, or each frame alone", "pops")
+WIDTHS = (28, 20, 24, 24, 28, 8)
+REST = np.array((1.0, 0.0, 0.0, 0.0))
 GOALS = {
     "position": {},
     "rotation": {"rotation": True},
@@ -72,43 +66,47 @@ SOLVED = 60  # a frame that is solved before the bake
 BONES = (5, 20, 50)  # of a free chain
 
 
+baked: dict[str, list[int]] = {"ours": [], "Blender's": []}
+"""Pops of each bake of all frames, as it is by default."""
+told: dict[str, int] = dict.fromkeys(baked, 0)
+"""How many of them a row has told of."""
+
+
 def _row(what: str, case: str, ours: str, its: str = "", motion: str = "") -> None:
-    line((what, case, ours, its, motion), WIDTHS)
+    """Print a row, with the pops of all bakes of whole motions since the row before."""
+    new = {side: pops[told[side] :] for side, pops in baked.items()}
+    told.update({side: len(pops) for side, pops in baked.items()})
+    counts = " / ".join(str(sum(pops)) for pops in new.values() if pops)
+    line((what, case, ours, its, motion, counts), WIDTHS)
 
 
 # --- bakes --------------------------------------------------------------------------------------------------
 
 
-def _ours(make: Make, change: Callable[[scenes.Shot, int], None] | None = None) -> Played:
-    """What our bake of all frames gives, or what `change` does instead of it."""
+def _ours(make: Make, bake: Callable[[scenes.Shot, int], object] = time_ours) -> Played:
+    """What our bake of all frames gives, or what `bake` does instead of it."""
     shot = make()
     frames = bpy.context.scene.frame_end
     bpy.context.scene.frame_set(1)
     add_rows(shot)
-    if change is None:
-        time_ours(shot, frames)
-    else:
-        change(shot, frames)
-    return played(shot, frames)
+    bake(shot, frames)
+    keys = played(shot, frames)
+    if bake is time_ours:
+        baked["ours"].append(keys.pops)
+    return keys
 
 
 def _its(make: Make, first: int = 1, last: int = 0) -> Played:
     """What Blender's bake gives."""
-    return _cost_of_its(make, first, last)[1]
-
-
-def _cost_of_its(make: Make, first: int = 1, last: int = 0) -> tuple[Cost, Played]:
     shot = make()
     frames = bpy.context.scene.frame_end
     bpy.context.scene.frame_set(1)
     add_iks(shot)
-    return time_blenders(last or frames, first), played(shot, frames)
-
-
-def _cost_of_ours(make: Make) -> tuple[Cost, Played]:
-    costs: list[Cost] = []
-    keys = _ours(make, lambda shot, frames: costs.append(time_ours(shot, frames)))
-    return costs[0], keys
+    time_blenders(last or frames, first)
+    keys = played(shot, frames)
+    if not last:
+        baked["Blender's"].append(keys.pops)
+    return keys
 
 
 def _base(make: Make) -> Played:
@@ -144,46 +142,6 @@ def case_exact(clip: Path | None) -> None:
             return f"{some} / {more}; {apart.mean():.3g}; {apart.max():.3g}"
 
         _row("joints / by 0.1; mean; most", name, words(_ours(make)), words(_its(make)))
-
-
-def case_moved(clip: Path | None) -> None:
-    for name, fields in GOALS.items() if clip else ():
-        make = partial(captured, clip, moved=MOVED, **fields)
-        base, ours, its = _base(make), _ours(make), _its(make)
-        away = [_departure(keys, base) for keys in (ours, its)]
-        _row("departure: mean; largest", name, *(f"{each.mean():.2f}; {each.max():.1f}" for each in away))
-        jerks = [_jerk(keys) / _jerk(base) for keys in (ours, its)]
-        _row("jerk, of the motion's", name, *(f"{jerk:.2f}" for jerk in jerks), f"{_jerk(base):.3g} deg")
-
-
-def _jerk(keys: Played) -> float:
-    """RMS third difference of rotations, degrees per frame cubed."""
-    steps = between(keys.rotations[:-1], keys.rotations[1:])
-    return float(np.sqrt(np.mean(np.sum(np.diff(steps, n=2, axis=0) ** 2, axis=-1))))
-
-
-def case_twist(clip: Path | None) -> None:
-    for name, fields in GOALS.items() if clip else ():
-        for limits in (False, True):
-            make = partial(captured, clip, moved=MOVED, limits=limits, **fields)
-            bones = make().bones
-            base = _base(make)
-            cells = []
-            for keys in (_ours(make), _its(make)):
-                most = _spin(base.rotations, keys.rotations).max(axis=0)
-                legs = zip(
-                    *(most[[bones.index(b) for b in LIMBS[f"foot {side}"]]] for side in "LR"), strict=True
-                )
-                cells.append("; ".join(f"{max(both):.2f}" for both in reversed(list(legs))))
-            _row("twist: thigh; calf; foot", f"{name}, limits" if limits else name, *cells)
-
-
-def _spin(before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """(F, J) degrees by which bones are twisted about their length from rotations (F, J, 4) to others."""
-    w = np.sum(before * after, axis=-1)
-    y = before[..., 0] * after[..., 2] - after[..., 0] * before[..., 2]
-    y -= before[..., 3] * after[..., 1] - before[..., 1] * after[..., 3]
-    return np.degrees(2.0 * np.abs(np.arctan2(np.where(w < 0.0, -y, y), np.abs(w))))
 
 
 def case_loop(clip: Path | None) -> None:
@@ -251,72 +209,18 @@ def _reversed(make: Make) -> scenes.Shot:
     return dataclasses.replace(shot, reaches=shot.reaches[::-1])
 
 
-def case_tails(_clip: Path | None) -> None:
-    for bones in BONES:
-        make = partial(scenes.chain, bones, 2 * int(scenes.TURN) + 1)
-        cells = []
-        for keys in (_ours(make), _its(make)):
-            w, x, y, z = np.moveaxis(keys.rotations, -1, 0)
-            bend = 2.0 * np.degrees(np.arctan2(np.hypot(x, z), np.hypot(w, y)))[:, 1:]
-            twist = np.degrees(np.abs(2.0 * np.arctan2(np.where(w < 0.0, -y, y), np.abs(w))))
-            folded = np.max(bend.max(axis=1) / bend.mean(axis=1))
-            cells.append(f"{folded:.2f}; {twist.max():.1f}; {twist[-1].max():.1f}")
-        _row("bend over mean; twist; at end", f"{bones} bones", *cells)
-
-
-def case_ranges(clip: Path | None) -> None:
-    for name, moved in (("exact", 0.0), ("moved", MOVED)) if clip else ():
-        for goals, fields in GOALS.items():
-            make = partial(_measured, clip, moved=moved, **fields)
-            base, ours, its = _base(make), _ours(make), _its(make)
-            frames = len(base.errors)
-            case = f"{name}, {goals}"
-            _row("reached", case, *(f"{reached(keys) / frames:.0%}" for keys in (ours, its)))
-            _row("limits broken", case, f"{ours.broken:.2g}")
-            _row("largest turn", case, *(f"{keys.turns.max():.1f}" for keys in (ours, its, base)))
-
-
-def case_legal(clip: Path | None) -> None:
-    for goals, fields in GOALS.items() if clip else ():
-        make = partial(_measured, clip, rest=True, **fields)
-        motion, ours, its = _base(partial(captured, clip)), _ours(make), _its(make)
-        frames = len(motion.errors)
-        _row("reached", goals, *(f"{reached(keys) / frames:.1%}" for keys in (ours, its)))
-        _row("limits broken", goals, f"{ours.broken:.2g}")
-        _row("largest turn", goals, *(f"{keys.turns.max():.1f}" for keys in (ours, its, motion)))
-
-
-def _measured(clip: Path, rest: bool = False, **fields: object) -> scenes.Shot:
-    shot = captured(clip, **fields)
-    shot = measured_limits(shot, bpy.context.scene.frame_end)
-    return resting(shot) if rest else shot
-
-
-def case_far(clip: Path | None) -> None:
-    makes: dict[str, tuple[Make, Make]] = {}
-    for name, limits in (("20 bones", (None,)), ("20 bones, cones", (scenes.cone(30.0),))):
-        near = partial(scenes.chain, 20, FRAMES, limits)
-        makes[name] = (near, partial(_beyond, near))
-    for name, fields in GOALS.items() if clip else ():
-        near = partial(captured, clip, **fields)
-        makes[f"captured, {name}"] = (near, partial(near, far=1.0))
-    for name, (near, far) in makes.items():
-        cells = []
-        for side in (_cost_of_ours, _cost_of_its):
-            (cheap, _), (dear, keys) = side(near), side(far)
-            cells.append(f"{dear.cpu / cheap.cpu:.1f}" if not reached(keys) else "some are reached")
-        _row("cost, out of reach", name, *cells)
-
-
-def _beyond(make: Make) -> scenes.Shot:
-    """All targets three times as far away."""
-    shot = make()
-    centre = bpy.data.objects.new("Centre", None)
-    bpy.context.scene.collection.objects.link(centre)
-    centre.scale = (3.0, 3.0, 3.0)
-    for reach in shot.reaches:
-        reach.target.parent = centre
-    return shot
+def case_smooth(_clip: Path | None) -> None:
+    for name, make in (
+        ("12 bones, eight", partial(scenes.eight, 60)),
+        ("tutorial's tail", partial(scenes.eight, 72, tail=True)),
+    ):
+        smooth, its = _ours(make), _its(make)
+        lone = _ours(make, partial(time_ours, smoothness=0.0))
+        _row("largest turn", name, *(f"{keys.turns.max():.1f}" for keys in (smooth, its, lone)))
+        departures = [np.linalg.norm(between(REST, keys.rotations), axis=-1) for keys in (smooth, its, lone)]
+        _row(
+            "departure: mean; largest", name, *(f"{each.mean():.2f}; {each.max():.1f}" for each in departures)
+        )
 
 
 CASES: dict[str, Callable[[Path | None], None]] = {
@@ -340,6 +244,11 @@ def main() -> int:
         rule(WIDTHS)
         for case in chosen.case:
             CASES[case](clip)
+        print(
+            ", ".join(f"{side} {sum(pops)} of {len(pops)}" for side, pops in baked.items()).join(
+                ("\npops of all bakes: ", "")
+            )
+        )
     except NoClip as problem:
         print(problem, file=sys.stderr)
         return 1

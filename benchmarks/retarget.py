@@ -21,7 +21,7 @@ distance of the target's ball from its mean place in a stance, along the ground.
 and that of heels before it and of the ends of toes after it, while the source's are slow and below its ball.
 Miss: mean distance of ankles from the middle of the hips and of wrists from the shoulders, from where the
 source has them, in lengths of the limb, frames outside of all these for ankles. Turn: largest turn of a
-mapped bone from frame to frame, and jerk: 99th percentile of the third differences of ankles and wrists in
+mapped bone from frame to frame, pops: turns above 20 degrees and three times the source's largest, jerk: 99th percentile of the third differences of ankles and wrists in
 lengths of the limb, both over the source's. Depth: of the ball of the foot below its height at rest, in
 stances. Times are of the processor. Sides: frames in which a knee or elbow bends to the other side than the
 source's.
@@ -257,9 +257,10 @@ def main() -> None:
     print(
         "| clip | target | way | stances | drift, mean / largest, mm | slide, heel and toes, mm/s "
         "| miss, % of limb | depth, mm "
-        "| turn, jerk over source's | sides | limits | ms per frame |"
+        "| turn, jerk over source's | pops | sides | limits | ms per frame |"
     )
-    print("|" + "---|" * 12)
+    print("|" + "---|" * 13)
+    pops = dict.fromkeys(WAYS, 0)
     for clip in options.clips:
         for target in options.targets:
             files = [CLIPS[clip][0], *([TARGETS[target]] if "/" in TARGETS[target] else [])]
@@ -276,10 +277,13 @@ def main() -> None:
                     f"| {clip} | {target} | {way} | {found['stances']} | {found['drift']:.1f} / "
                     f"{found['worst']:.1f} | {found['slide']:.1f}, {found['ends']:.1f} | "
                     f"{found['miss']:.2f} | {found['depth']:.1f} | "
-                    f"{found['turn']:.2f}, {found['jerk']:.2f} | {found['sides']} | {found['limits']} | "
+                    f"{found['turn']:.2f}, {found['jerk']:.2f} | {found['pops']} | {found['sides']} | "
+                    f"{found['limits']} | "
                     f"{found['ms']:.2f} |",
                     flush=True,
                 )
+                pops[way] += found["pops"]
+    print("\npops of all motions: " + ", ".join(f"{way} {count}" for way, count in pops.items()))
     leave(0)
 
 

@@ -81,8 +81,10 @@ def test_tool_stands_where_the_file_says(
         @ frame(rpy=(roll, 0.0, 0.0))
         @ frame((0.0, 0.0, 0.107), (0.1, 0.2, 0.3))
     )
-    np.testing.assert_allclose(last.point(robot.point), wanted[:3, 3], atol=FLOAT32)
-    turned = (last.rotation @ robot.turn).to_matrix()
+    (end,) = robot.ends
+    assert end.joint == 2
+    np.testing.assert_allclose(last.point(end.point), wanted[:3, 3], atol=FLOAT32)
+    turned = (last.rotation @ end.turn).to_matrix()
     np.testing.assert_allclose(np.array(turned), wanted[:3, :3], atol=FLOAT32)
 
 
@@ -95,6 +97,21 @@ def test_joints_and_limits(urdf: ModuleType, file: Path) -> None:
     assert lift.slides == (Slide((0.0, 1.0, 0.0), 0.0, 0.4),)
     assert roll.limit == Hinge((1.0, 0.0, 0.0), -math.pi, math.pi)
     assert [joint.name for joint in urdf.read(file, "b", "d").skeleton.joints] == ["lift", "roll"]
+
+
+def test_ends_share_the_joints_on_their_way(urdf: ModuleType, file: Path) -> None:
+    robot = urdf.read(file, "base", "tool", "c")
+    assert [joint.parent for joint in robot.skeleton.joints] == [-1, 0, 1]
+    assert [end.joint for end in robot.ends] == [2, 1]
+    assert robot.links == ("base", "a", "b", "c", "d", "tool")
+    two = ROBOT.replace('<parent link="c"/><child link="d"/>', '<parent link="a"/><child link="d"/>')
+    file.write_text(two)
+    robot = urdf.read(file, "base", "c", "tool")
+    assert [(joint.name, joint.parent) for joint in robot.skeleton.joints] == [
+        ("turn", -1),
+        ("lift", 0),
+        ("roll", 0),
+    ]
 
 
 def test_what_is_not_there_is_named(urdf: ModuleType, file: Path) -> None:
