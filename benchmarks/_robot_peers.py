@@ -34,7 +34,9 @@ def near(case: dict[str, Any], position: Array, rotation: Array) -> bool:
     return bool(is_near and (not case["turned"] or np.linalg.norm(rotation) <= case["angle"]))
 
 
-def in_turn(case: dict[str, Any], start: Array, bounds: tuple[Array, Array], attempt: Attempt, targets: Any) -> Any:
+def in_turn(
+    case: dict[str, Any], start: Array, bounds: tuple[Array, Array], attempt: Attempt, targets: Any
+) -> Any:
     """How many poses one attempt after another solves, from random starts after the first, and their times."""
     rng, solved, times = np.random.default_rng(1), 0, []
     for target in targets:

@@ -61,6 +61,8 @@ class LimitOperator:
         except CCDRigError as error:
             tell(self, {"ERROR"}, sentence(str(error)))
             return {"CANCELLED"}
+        for area in context.screen.areas if context.screen is not None else ():
+            area.tag_redraw()  # handles and rims of limits stand in other areas than the panel
         notes = [sentence(note) for note in outcome.notes]
         self.told = "\n".join([outcome.source, *notes] if outcome.source else notes)
         words = f"Limits of {named(outcome.done)} set"

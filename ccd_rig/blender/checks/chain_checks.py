@@ -12,6 +12,7 @@ from ...limits.shapes import Limit, contains
 from ..keys import channels
 from ..keys.obstacles import Destination, obstacles
 from ..properties import body, constraint_list, constraint_values
+from ..properties.names_in_words import named
 from ..rig import armature, clamps, rotation_modes
 from ..scene import dependence
 from ..solve import constraint_goals
@@ -61,6 +62,7 @@ def chain_problems(
             yield from _locked_problems(bone, settings[bone.name].get("limit"), rotation)
         else:
             yield from _bone_problems(bone, settings[bone.name])
+    yield from _unseen_problems([bone for bone in bones if bone.name in locked])
     for name in sorted(carried.keys() - moved):
         yield from _carried_problems(armature_object.pose.bones[name])
     yield from _ik_problems(armature_object, moved)
@@ -91,12 +93,24 @@ def _locked_problems(
     if limit is not None and not contains(limit, rotation, ROUNDING):
         message = f"Bone '{bone.name}': it cannot turn, and its pose is outside its limit"
         yield Problem("WARNING", bone.name, f"{message}: let it turn, or pose it inside the limit")
-    for constraint in clamps.user_constraints(bone):
-        if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
-            message = (
-                f"Bone '{bone.name}': the solve does not see where Blender's constraint '{constraint.name}'"
-            )
-            yield Problem("WARNING", bone.name, f"{message} brings it: bake the constraint to keys")
+
+
+def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:
+    """Bones of chains that cannot turn, which Blender's own constraints bring elsewhere: told in one line."""
+    unseen = [
+        (bone.name, constraint.name)
+        for bone in bones
+        for constraint in clamps.user_constraints(bone)
+        if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK")
+    ]
+    if len(unseen) == 1:
+        ((bone, constraint),) = unseen
+        message = f"Bone '{bone}': the solve does not see where Blender's constraint '{constraint}'"
+        yield Problem("WARNING", bone, f"{message} brings it: bake the constraint to keys")
+    elif unseen:
+        names = named(list(dict.fromkeys(name for name, _ in unseen)))
+        message = f"Bones {names}: the solve does not see where Blender's constraints bring them"
+        yield Problem("WARNING", unseen[0][0], f"{message}: bake these constraints to keys")
 
 
 def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:

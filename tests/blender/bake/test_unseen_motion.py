@@ -44,7 +44,21 @@ def test_a_constraint_of_a_bone_that_cannot_turn_is_told(bake, checks, place):
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9))
     (mismatch,) = report.check.mismatches()
     assert f"constraint 'Damped Track' of bone '{place}' acts on bone '{place}'" in mismatch
-    track.mute = True
+    for other in ("bone_0", "bone_1", "bone_3"):
+        rig.pose.bones[other].ccd_rig.stiffness = 1.0
+        if other != place:
+            rig.pose.bones[other].constraints.new("DAMPED_TRACK").target = track.target
+    rigs.update()
+    unseen = [each for each in checks.problems(rig, bpy.context.scene) if "does not see" in each.message]
+    assert [each.message for each in unseen] == [
+        "Bones 'bone_0', 'bone_1', 'bone_3': the solve does not see where Blender's constraints bring them: "
+        "bake these constraints to keys"
+    ]
+    for other in ("bone_0", "bone_1", "bone_3"):
+        rig.pose.bones[other].constraints[0].mute = True
+    assert not [each for each in checks.problems(rig, bpy.context.scene) if "does not see" in each.message]
+    for other in ("bone_0", "bone_1", "bone_3"):
+        rig.pose.bones[other].ccd_rig.stiffness = 1.0 if other == place else 0.0
     assert checks.problems(rig, bpy.context.scene) == ()
     assert bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 9)).check.mismatches() == ()
 
