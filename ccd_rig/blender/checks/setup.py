@@ -14,12 +14,13 @@ import numpy as np
 from mathutils import Matrix
 
 from ...errors import CCDRigError, RigError
+from ..keys import channels
 from ..keys.obstacles import Destination
 from ..properties import body, constraint_values, pose_library, solver_settings
 from ..properties.constraint_values import Kind
 from ..rig import armature
 from ..scene import dependence
-from ..scene.evaluated_rig import rig_layout
+from ..scene.evaluated_rig import SAMPLED, rig_layout
 from . import plant_checks
 from .chain_checks import chain_problems
 from .constraint_checks import constraint_problems, in_scene, is_finite, suggestion
@@ -124,6 +125,7 @@ def _look(
             all_problems.append(Problem("WARNING", armature_object.name, sentence(uneven)))
         all_problems += _evaluation_problems(armature_object, scene, sound)
         all_problems += _pair_problems(chosen)
+        all_problems += _keyed_problems(armature_object, chosen)
         all_problems += _body_problems(armature_object, chosen, figure, asked_body)
         all_problems += _library_problems(armature_object)
         try:
@@ -137,6 +139,18 @@ def _look(
         else:
             all_problems += chain_problems(armature_object, sound, layout, reading, destination, fixed)
     return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout
+
+
+def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:
+    """Keyed or driven settings that a bake takes as they are at the present frame."""
+    animated = {path for path, _ in channels.animated_components(armature_object)}
+    animated = {path for path in animated if path.startswith("ccd_rig.constraints[")}
+    for row in chosen if animated else ():
+        for field in row.bl_rna.properties.keys():
+            if field not in SAMPLED and f"{row.path_from_id()}.{field}" in animated:
+                label = row.bl_rna.properties[field].name
+                message = f"Constraint '{row.name}': a bake takes '{label}' as it is at the present frame"
+                yield Problem("WARNING", row.name, f"{message}: remove its keys, or bake ranges one by one")
 
 
 def _chosen(armature_object: Any, names: Sequence[str]) -> list[Any]:
