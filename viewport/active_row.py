@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The active bone and the active constraint follow each other, as long as the user wants it so."""
+"""The active constraint follows the active bone and the active target, and the bone follows the constraint.
+
+As long as the user wants it so.
+"""
 
 from typing import Any, NamedTuple
 
@@ -7,6 +10,7 @@ import bpy
 
 from ..ccd_rig.blender.keys import channels
 from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from .preferences import preferences
 
 
@@ -21,12 +25,18 @@ class _Seen(NamedTuple):
 
 
 _last: list[_Seen] = []  # one at most: that of the active armature
+_last_object: list[int] = []  # one at most: session_uid of what was active in Object Mode
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
-    """After an evaluation: let the constraint follow a bone that was just made active, or the reverse."""
+    """After an evaluation: let the constraint follow a bone or target that was just made active, or the bone
+    the constraint."""
     context = bpy.context
+    if context.mode == "OBJECT":
+        _follow_target(context)
+    else:
+        _last_object.clear()
     bone = context.active_pose_bone if context.mode == "POSE" else None
     rig = None if bone is None else bone.id_data
     if rig is None or not rig.is_property_set("ccd_rig") or not len(rig.ccd_rig.constraints):
@@ -45,6 +55,22 @@ def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
         _activate_bone(rig, now.tip)
     if before != now:
         _last[:] = [_seen(rig, context.active_pose_bone)]
+
+
+def _follow_target(context: bpy.types.Context) -> None:
+    """Make the constraint active whose target or pole was just made active in Object Mode."""
+    thing = context.object
+    present = [] if thing is None else [thing.session_uid]
+    if present == _last_object:
+        return
+    _last_object[:] = present
+    rig = None if thing is None or thing.type == "ARMATURE" else active_rig(context)
+    chosen = preferences(context)
+    if rig is None or not rig.is_editable or chosen is None or not chosen.follow_selection:
+        return
+    rows = [k for k, row in enumerate(rig.ccd_rig.constraints) if thing in (row.target, row.pole_target)]
+    if rig.ccd_rig.active_index not in rows:
+        rig.ccd_rig.active_index = rows[0]
 
 
 def row_of(rig: bpy.types.Object, bone: str) -> int:
@@ -88,3 +114,4 @@ def unregister() -> None:
     """Listen no more."""
     bpy.app.handlers.depsgraph_update_post.remove(follow)
     _last.clear()
+    _last_object.clear()

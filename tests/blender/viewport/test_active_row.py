@@ -126,3 +126,25 @@ def test_object_mode_is_left_alone(rig):
 def test_nothing_is_drawn_without_a_window(ext):
     assert bpy.app.background
     assert ext.module("viewport.overlay")._handlers == []
+
+
+def test_the_row_follows_a_target_that_is_made_active(rig):
+    """In Object Mode: a target or a pole; one of several rows of a target that is active stays."""
+    rows = rig.ccd_rig.constraints
+    right, pole, both = (rigs.empty(name) for name in ("Right", "Pole", "Both"))
+    rows[1].target, rows[0].pole_target, rows[0].target, rows[2].target = right, pole, both, both
+    bpy.ops.object.mode_set(mode="OBJECT")
+
+    def click(thing):
+        bpy.context.view_layer.objects.active = thing
+        thing.update_tag()
+        rigs.update()
+        return rig.ccd_rig.active_index
+
+    assert [click(thing) for thing in (right, pole, both, right, both)] == [1, 0, 0, 1, 0]
+    rig.ccd_rig.active_index = 2
+    assert click(both) == 2
+    click(rig)
+    assert click(both) == 2
+    rig.ccd_rig.active_index = 1  # chosen in the list while the target stays active
+    assert click(both) == 1
