@@ -5,7 +5,6 @@
 
 Cases:
     chain      20 bones, 250 frames
-    frames     20 bones, 250, 2,500 and 10,000 frames: what one frame costs
     bones      50 and 100 bones
     limits     20 bones with cones, and with hinges between cones, beside the same chain without; a lower
                target, so that limits are met
@@ -85,19 +84,6 @@ def case_chain(runs: int, frames: int) -> dict[str, Pairs]:
     found = measure(partial(scenes.chain, 20, frames), frames, runs)
     _say(_rows("20 bones", frames, found))
     return {"20 bones": found}
-
-
-def case_frames(runs: int, frames: int) -> dict[str, Pairs]:
-    _heads()
-    pairs, notes, first = {}, [], 0.0
-    for count in (frames, 10 * frames, 40 * frames):
-        found = pairs[f"{count} frames"] = measure(partial(scenes.chain, 20, count), count, runs)
-        notes += _rows("20 bones", count, found)
-        cost = seconds(found.ours) / count
-        first = first or cost
-        notes.append(f"{count} frames: {cost / first:.2f} times the cost per frame of {frames}")
-    _say(notes)
-    return pairs
 
 
 def case_bones(runs: int, frames: int) -> dict[str, Pairs]:

@@ -12,8 +12,8 @@ says so and no limit is broken beyond 1e-5 rad. Times are processor time of one 
 
 Peers, `_robot_peers.py`, solve the first 300 poses, from the same start and as many random others: damped
 least squares over pinocchio's C++, in Python, its configurations clipped to the limits; pink and mink with
-their limits and daqp, a time step of one second; each takes at most 100 steps a start. They get the same robots; joints without
-end may turn once to both sides.
+their limits and daqp, a time step of one second; each takes at most 100 steps a start. They get the same
+robots; joints without end may turn once to both sides.
 
 Robots: PyPI's example-robot-data (BSD-3-Clause; each robot under its own licence) and, for the KUKA,
 pybullet's data. The wheels are downloaded once by pip and read as archives; nothing of them is installed.
@@ -84,9 +84,9 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 class File:
     """Where a robot stands, and the links that get targets.
 
-    `published` is (KDL %, KDL ms, TRAC-IK %, TRAC-IK ms) of the same or nearly the same arm: from the table in
-    the README of TRAC-IK 1.4.6 (https://bitbucket.org/traclabs/trac_ik), 10,000 poses at 1e-5, at most 5 ms,
-    started from the middle, C++.
+    `published` is (KDL %, KDL ms, TRAC-IK %, TRAC-IK ms) of the same or nearly the same arm: from the README
+    of TRAC-IK 1.4.6 (https://bitbucket.org/traclabs/trac_ik), 10,000 poses at 1e-5, at most 5 ms, started
+    from the middle, C++.
     """
 
     name: str
@@ -120,9 +120,7 @@ ROBOTS = {
         tuple(f"link_{k}.0_tip" for k in (3, 7, 11, 15)),
         turned=False,
     ),
-    "pr2": File(
-        "pr2_description/urdf/pr2.urdf", "base_link", ("l_gripper_palm_link", "r_gripper_palm_link")
-    ),
+    "pr2": File("pr2_description/urdf/pr2.urdf", "base_link", ("l_gripper_palm_link", "r_gripper_palm_link")),
 }
 HUMAN_TIPS = ("head.2", "hand.L.1", "hand.R.1", "foot.L.1", "foot.R.1")
 
@@ -186,7 +184,9 @@ def _bare(path: Path, found: Robot) -> str:
             limit.attrib.update(lower=str(-2.0 * math.pi), upper=str(2.0 * math.pi), effort="1")
         if limit is not None:
             limit.set("velocity", "1000")
-        for other in [each for each in joint if each.tag not in ("origin", "parent", "child", "axis", "limit")]:
+        for other in [
+            each for each in joint if each.tag not in ("origin", "parent", "child", "axis", "limit")
+        ]:
             joint.remove(other)
         root.append(joint)
     return ElementTree.tostring(root, encoding="unicode")
@@ -307,7 +307,9 @@ def peers() -> Path | str:
     return python
 
 
-def beside(name: str, file: File, chain: Robot, bare: str, wanted: Sequence[Pose], tolerance: float, angle: float) -> None:
+def beside(
+    name: str, file: File, chain: Robot, bare: str, wanted: Sequence[Pose], tolerance: float, angle: float
+) -> None:
     """Rows of the peers."""
     python = peers()
     if isinstance(python, str):
@@ -318,10 +320,7 @@ def beside(name: str, file: File, chain: Robot, bare: str, wanted: Sequence[Pose
         frames = forward_kinematics(chain.skeleton, pose)
         placed = [(frames[end.joint], end) for end in chain.ends]
         targets.append(
-            [
-                [*frame.point(end.point)[:], *(frame.rotation @ end.turn)[:]]
-                for frame, end in placed
-            ]
+            [[*frame.point(end.point)[:], *(frame.rotation @ end.turn)[:]] for frame, end in placed]
         )
     joints = chain.skeleton.joints
     ranges = [joint.slides[0] if joint.slides else joint.limit for joint in joints]
