@@ -23,7 +23,6 @@ from _bake_scenes import (
     chain,
     cone,
     continuous,
-    hinge,
     key_all,
     keyed_empty,
     metarig,
@@ -99,11 +98,6 @@ def chain_comfort(frames: int) -> Shot:
             set_limit(bone.ccd_rig.comfort.region, cone(EASY))
 
     return dataclasses.replace(chain(LONG, frames, (cone(60.0),), 0.1), ours=ours)
-
-
-def chain_limits(frames: int) -> Shot:
-    """Hinges between cones of 30 degrees, and a low target."""
-    return chain(LONG, frames, (hinge(), cone(30.0)), 0.1)
 
 
 def _with_reach(shot: Shot, **fields: Any) -> Shot:

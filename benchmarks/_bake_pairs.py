@@ -8,7 +8,7 @@ import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,12 +118,11 @@ def machine() -> str:
 POP, POPS = 20.0, 3.0  # degrees, and parts of the clip's largest turn, that a pop is above
 STRAIGHT = 1e-3
 """Part of a chain's length by which it bends at least."""
-HAS_CHECK = "verify" in {field.name for field in fields(BakeSettings)}
 
 
 def settings(frames: int, verify: bool = False, first: int = 1, **options: Any) -> BakeSettings:
     """Ours, without the check after the bake unless it is asked for: it is no part of what Blender does."""
-    return BakeSettings(first, frames, **({"verify": verify} if HAS_CHECK else {}), **options)
+    return BakeSettings(first, frames, verify=verify, **options)
 
 
 def add_rows(shot: Shot) -> None:

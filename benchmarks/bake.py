@@ -5,14 +5,12 @@
 
 Cases:
     chain      20 bones, 250 frames
-    frames     20 bones, 250, 2,500 and 10,000 frames: what one frame costs
     bones      50 and 100 bones
     limits     20 bones with cones, and with hinges between cones, beside the same chain without; a lower
                target, so that limits are met
     character  Rigify's human metarig: arms, legs and spine, 17 of 159 bones
     heavy      20 bones in a scene with a skin of 500,000 vertices and fifty other objects (minutes)
-    memory     20 bones, 400 times the frames (100,000): time and memory (minutes)
-    parts      where the time of `chain` goes, and the least it could be
+    parts      where the time of `chain` and `character` goes: a profile, by modules and Blender's functions
 
 Ours: `ccd_rig.blender.bake`, all included (evaluation, solving, slerp, keys written, report) but the
 check after it. Blender's: IK constraints baked by `bpy.ops.nla.bake(visual_keying=True)` with just the
@@ -25,7 +23,9 @@ as Blender plays them; turns are a bone's own, relative to its parent.
 from __future__ import annotations
 
 import argparse
+import cProfile
 import os
+import pstats
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -38,13 +38,10 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import _bake_memory as memory  # noqa: E402
 import _bake_page as page  # noqa: E402
-import _bake_parts as parts  # noqa: E402
 import _bake_scenes as scenes  # noqa: E402
 import _product as product  # noqa: E402
 from _bake_pairs import (  # noqa: E402
-    HAS_CHECK,
     Pairs,
     Played,
     add_rows,
@@ -64,6 +61,7 @@ LIMITS: dict[str, Sequence[scenes.Limit | None]] = {
 }
 LOW = 0.1  # the target's height in lengths of the chain: at the usual 0.5 hardly a limit is met
 JUMP = 3.0  # degrees per frame: more is not what a smooth target asks for
+LINES = 12  # of a profile
 HEADS = (
     "",
     "ms",
@@ -85,19 +83,6 @@ def case_chain(runs: int, frames: int) -> dict[str, Pairs]:
     found = measure(partial(scenes.chain, 20, frames), frames, runs)
     _say(_rows("20 bones", frames, found))
     return {"20 bones": found}
-
-
-def case_frames(runs: int, frames: int) -> dict[str, Pairs]:
-    _heads()
-    pairs, notes, first = {}, [], 0.0
-    for count in (frames, 10 * frames, 40 * frames):
-        found = pairs[f"{count} frames"] = measure(partial(scenes.chain, 20, count), count, runs)
-        notes += _rows("20 bones", count, found)
-        cost = seconds(found.ours) / count
-        first = first or cost
-        notes.append(f"{count} frames: {cost / first:.2f} times the cost per frame of {frames}")
-    _say(notes)
-    return pairs
 
 
 def case_bones(runs: int, frames: int) -> dict[str, Pairs]:
@@ -140,10 +125,9 @@ def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     light, heavy = (partial(make, 20, frames) for make in (scenes.chain, scenes.heavy))
     found = measure(heavy, frames, runs, alike=False)
     notes = _rows("20 bones, heavy scene", frames, found)
-    if HAS_CHECK:
-        add_rows(shot := heavy())
-        checked = time_ours(shot, frames, verify=True).wall
-        notes.append(f"with the check after it: {checked * 1e3:.0f} ms")
+    add_rows(shot := heavy())
+    checked = time_ours(shot, frames, verify=True).wall
+    notes.append(f"with the check after it: {checked * 1e3:.0f} ms")
     same = baked_keys(light(), frames) == baked_keys(shot := heavy(), frames)
     began = time.perf_counter()
     for frame in range(2, 12):
@@ -157,12 +141,19 @@ def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     return {"heavy scene": found}
 
 
-def case_memory(_runs: int, frames: int) -> None:
-    memory.tell(20, 400 * frames)
-
-
-def case_parts(runs: int, frames: int) -> None:
-    parts.tell(partial(scenes.chain, 20, frames), frames, runs)
+def case_parts(_runs: int, frames: int) -> None:
+    for name, make in (("20 bones", partial(scenes.chain, 20)), ("metarig, 5 targets", scenes.character)):
+        add_rows(shot := make(frames))
+        profile = cProfile.Profile()
+        profile.runcall(time_ours, shot, frames)
+        spent: dict[str, float] = {}
+        for (file, _, function), (_, _, took, _, _) in pstats.Stats(profile).stats.items():
+            module = Path(file).relative_to(ROOT).as_posix() if file.startswith(str(ROOT)) else function
+            spent[module] = spent.get(module, 0.0) + took
+        whole = sum(spent.values())
+        print(f"{name}: {1e3 * whole:.0f} ms with the profiler")
+        for module, took in sorted(spent.items(), key=lambda item: -item[1])[:LINES]:
+            print(f"{took / whole:7.1%}  {module}")
 
 
 CASES: dict[str, Callable[[int, int], dict[str, Pairs] | None]] = {

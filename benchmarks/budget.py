@@ -1,7 +1,7 @@
 """What a frame costs whose goals cannot be met, beside one whose goals are.
 
     python3 dev.py bench budget
-    python3 dev.py bench budget -- --ways bake --profile 15
+    python3 dev.py bench budget -- --ways bake
 
 Protocol: batches of 100 frames, each once with targets that are met and once with targets that are not. The
 median of the runs counts, processor time of one thread, in milliseconds per frame. The budget: a missed frame
@@ -17,16 +17,14 @@ Set-ups:
     weights    20 free bones, the end and the middle; the targets contradict each other, by weight
     priority   the same by priority
 
-Ways: `bake` by CCD and least squares, `ccd` a bake by CCD alone, `many` one call of `solve_many`.
+Ways: `bake`, and `many`, one call of `solve_many`.
 """
 
 from __future__ import annotations
 
 import argparse
-import cProfile
 import math
 import os
-import pstats
 import statistics
 import sys
 import time
@@ -48,7 +46,7 @@ import _bake_scenes as scenes  # noqa: E402
 import _product as product  # noqa: E402
 from _bake_pairs import add_rows, settings  # noqa: E402
 
-from ccd_rig import OrientationGoal, Solver, SolverSettings, SolveStatus, solve_many  # noqa: E402
+from ccd_rig import OrientationGoal, SolverSettings, SolveStatus, solve_many  # noqa: E402
 from ccd_rig.blender.checks import setup  # noqa: E402
 from ccd_rig.blender.scene import evaluation  # noqa: E402
 from ccd_rig.blender.solve.constraint_goals import goals  # noqa: E402
@@ -147,13 +145,13 @@ SETUPS: dict[str, Callable[[bool], scenes.Shot]] = {
 # --- ways ---------------------------------------------------------------------------------------------------
 
 
-def bake(shot: scenes.Shot, solver: Solver) -> Callable[[], Cost]:
+def bake(shot: scenes.Shot) -> Callable[[], Cost]:
     """A bake; the shot is set up before the clock starts."""
     add_rows(shot)
 
     def run() -> Cost:
         began = time.process_time()
-        report = product.bake(bpy.context.scene, shot.rig, settings(FRAMES, solver=solver))
+        report = product.bake(bpy.context.scene, shot.rig, settings(FRAMES))
         took = time.process_time() - began
         return Cost(1e3 * took / FRAMES, len({entry.frame for entry in report.unsolved()}))
 
@@ -193,8 +191,7 @@ def _units(values: Sequence[Sequence[float]], unit: bool) -> np.ndarray:
 
 
 WAYS: dict[str, Callable[[scenes.Shot], Callable[[], Cost]]] = {
-    "bake": lambda shot: bake(shot, Solver.CCD_LEAST_SQUARES),
-    "ccd": lambda shot: bake(shot, Solver.CCD),
+    "bake": bake,
     "many": many,
 }
 
@@ -205,42 +202,27 @@ def measure(name: str, way: str, hard: bool, runs: int) -> Cost:
     return Cost(statistics.median(cost.frame for cost in costs), costs[0].missed)
 
 
-def profile(name: str, way: str, count: int) -> None:
-    """Print where the time of missed frames goes."""
-    run, profiler = WAYS[way](SETUPS[name](True)), cProfile.Profile()
-    profiler.runcall(run)
-    print(f"\n{name}, {way}, missed:")
-    pstats.Stats(profiler).strip_dirs().sort_stats("tottime").print_stats(count)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--setups", nargs="+", choices=SETUPS, default=list(SETUPS))
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--profile", type=int, default=0, metavar="LINES", help="profile what is over budget")
     chosen = parser.parse_args()
     product.register()
     print(
         f"{'set-up':10s}{'way':6s}{'reached, ms':>12s}{'missed':>8s}{'missed, ms':>12s}{'missed':>8s}"
         f"{'ratio':>8s}  budget"
     )
-    over: list[tuple[str, str]] = []
     for name in chosen.setups:
         for way in chosen.ways:
             reached, missed = (measure(name, way, hard, chosen.runs) for hard in (False, True))
             ratio = missed.frame / reached.frame
             kept = ratio <= RATIO and missed.frame <= MOST
-            if not kept:
-                over.append((name, way))
             print(
                 f"{name:10s}{way:6s}{reached.frame:12.2f}{reached.missed:8d}{missed.frame:12.2f}"
                 f"{missed.missed:8d}{ratio:8.1f}  {'kept' if kept else 'OVER'}",
                 flush=True,
             )
-    if chosen.profile:
-        for name, way in over:
-            profile(name, way, chosen.profile)
 
 
 if __name__ == "__main__":

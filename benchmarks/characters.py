@@ -16,8 +16,8 @@ Cases, some 250 frames each:
     legs             eight legs of five bones on a body that walks
     spine            a spine shared by the head and two hands
     conflict-*       two hands that can't both have what they want, by weight, by priority (Blender: weights)
-    chain-*          20 bones: position (250 frames), long (10,000 frames), pole, rotation, slides (Blender:
-                     stretch), comfort (Blender: none), limits (hinges between cones of 30 degrees)
+    chain-*          20 bones: long (10,000 frames), pole, rotation, slides (Blender: stretch), comfort
+                     (Blender: none); position alone, and limits, are cases of `bake.py`
     figure           the demo's figure
     biped, -poles    sixteen bones, two arms and two legs, hips that move; limbs from rest
     rebuilt-*        the clip on a rig of its 25 body bones: root and torso play, the limbs rest
@@ -117,13 +117,11 @@ def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
         "spine": characters.spine,
         "conflict-weight": partial(characters.conflict, weight=(1.0, 0.2)),
         "conflict-priority": partial(characters.conflict, weight=(1.0, 0.2), priority=(0, 1)),
-        "chain-position": partial(scenes.chain, characters.LONG),
         "chain-long": lambda _: scenes.chain(characters.LONG, MANY),
         "chain-pole": characters.chain_pole,
         "chain-rotation": characters.chain_rotation,
         "chain-slides": characters.chain_slides,
         "chain-comfort": characters.chain_comfort,
-        "chain-limits": characters.chain_limits,
         "figure": characters.figure,
         "biped": characters.biped,
         "biped-poles": partial(characters.biped, poles=True),

@@ -8,27 +8,45 @@ of the figures, in the file that holds them all; "in one pass" is `bake_all` for
 bake is of `--peer` figures with its IK. Processor time of all threads, per figure and frame, without checks.
 The keys of both ways are compared. A frame by `solve_many` is of figures of 30 degrees of freedom, 10 ball
 joints inside cones, whose feet and hands follow targets of their own: each of 20 frames starts from the one
-before; the median counts, beside `solve` for ten of them one by one. Memory is the largest of the process so far: name sizes in ascending
-order.
+before; the median counts, beside `solve` for ten of them one by one. Memory is the largest of the process so
+far: name sizes in ascending order.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import bpy
 import numpy as np
+from mathutils import Quaternion
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks")]
 
 import _crowd_scene as scene  # noqa: E402
 import _product as product  # noqa: E402
 from _bake_pairs import machine  # noqa: E402
+from chains import tail  # noqa: E402
+from robots import X, Z, tiled  # noqa: E402
+
+from ccd_rig import (  # noqa: E402
+    Cone,
+    Joint,
+    Pose,
+    PositionGoal,
+    Skeleton,
+    SolverSettings,
+    SolveStatus,
+    SwingTwist,
+    solve,
+    solve_many,
+)
 
 FEW = 10
 HEADS = ("figures", "one by one, ms", "in one pass, ms", "ratio", "keys apart", "reached", "memory, MB")

@@ -1,16 +1,16 @@
-"""Human limbs with human limits: how often legal targets are met, and what those that are missed share.
+"""Limbs inside limits: how often legal targets are met, and what the pose nearest to another costs.
 
-    python3 dev.py bench limbs                          200 targets per limb, 50 with orientation
-    .venv/4.2/bin/python benchmarks/limbs.py --targets 10000 --poses 1000 --variants restarts --failures
+    python3 dev.py bench limbs                          10,000 targets per limb
+    python3 dev.py bench limbs -- --targets 200
 
-Protocol: a person of 1.7 m, bones in metres, started from rest (arms spread, legs and spine straight; what
+Human limbs: a person of 1.7 m, bones in metres, started from rest (arms spread, legs and spine straight; what
     must be bent is brought to its limit by the solver); targets are the tail of the last bone in a random
-    pose inside the limits, so each is reachable; tolerance 1e-4 m; default settings; seeded. "Plain" is
-    sweeps alone, "refined" has the closing phase, "restarts" that and RESTARTS further starts.
-    Rows named "pose" ask for the last bone's orientation too, to 1e-3 rad: an arm has 3 + 1 + 3 freedoms and
-    2 of the clavicle for the 6 of the hand, so little is to spare.
-    "At limits" is the mean number of joints on their border where a solve has missed. With --failures: their
-    names, and how many of those that were missed ten times the iterations or other starts meet.
+    pose inside the limits, so each is reachable; tolerance 1e-4 m; default settings; seeded.
+Nearest poses: bones of length 1; each start is a random pose inside the limits and the reference too; the
+    target is the effector after each joint was turned by up to 0.3 rad, inside its limit; to 1e-4; no other
+    starts. Microseconds are those of one call of `PoseSearch.solve` for all poses, divided: what the kernel
+    takes for each, one after the other, in processor time. Departures are from the reference, degrees, the
+    root mean square over joints and poses, beside that of the poses from which the targets were taken.
 
 Ranges: American Academy of Orthopaedic Surgeons, "Joint Motion" (1965), as in examples/human_limits.py.
     Lengths: Winter, "Biomechanics and Motor Control of Human Movement", figure 4.1, parts of the height.
@@ -19,8 +19,6 @@ Ranges: American Academy of Orthopaedic Surgeons, "Joint Motion" (1965), as in e
 from __future__ import annotations
 
 import argparse
-import collections
-import dataclasses
 import math
 import random
 import statistics
@@ -29,35 +27,36 @@ import time
 from pathlib import Path
 
 import bpy  # noqa: F401 - brings mathutils
-from mathutils import Quaternion
+import numpy as np
+from mathutils import Quaternion, Vector
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks")]
 
+from _bake_pairs import between  # noqa: E402
 from chains import legal_pose, tail  # noqa: E402
 
 from ccd_rig import (  # noqa: E402
+    Cone,
     Ellipse,
     EulerBox,
     Hinge,
     Joint,
-    OrientationGoal,
     Pose,
     PositionGoal,
     Skeleton,
-    Solver,
-    SolveResult,
     SolverSettings,
     SolveStatus,
     SwingTwist,
-    forward_kinematics,
     solve,
 )
-from ccd_rig.limits.shapes import violation  # noqa: E402
+from ccd_rig.limits.shapes import Limit, clamp, violation  # noqa: E402
+from ccd_rig.solvers.pose_search import PoseSearch  # noqa: E402
 
 HEIGHT = 1.7
-TOLERANCE, ANGLE = 1e-4, 1e-3
-RESTARTS = 8
+TOLERANCE = 1e-4
+TURNED = 0.3  # radians
+BATCH = 400  # poses of one call: fewer than are shared out to threads
 X = (1.0, 0.0, 0.0)
 
 
@@ -119,132 +118,93 @@ def spine() -> Skeleton:
 LIMBS = {"arm": arm(), "leg": leg(), "spine and head": spine()}
 
 
-def variants() -> dict[str, SolverSettings]:
-    """Settings to compare."""
-    return {
-        name: SolverSettings(
-            position_tolerance=TOLERANCE, angle_tolerance=ANGLE, solver=solver, restarts=restarts
-        )
-        for name, solver, restarts in (
-            ("plain", Solver.CCD, 0),
-            ("refined", Solver.CCD_LEAST_SQUARES, 0),
-            ("restarts", Solver.CCD_LEAST_SQUARES, RESTARTS),
-        )
-    }
+CONE = SwingTwist(Cone(math.radians(30.0)))
+HINGE = Hinge(X, 0.0, 2.6)
+CHAINS: dict[str, tuple[Limit | None, ...]] = {
+    "2 free balls": (None,) * 2,
+    "ball in a cone and hinge": (SwingTwist(Cone(1.6), (-1.5, 1.5)), HINGE),
+    "20 free balls": (None,) * 20,
+    "12 cones of 30 degrees": (CONE,) * 12,
+    "6 cones and hinges by turns": (CONE, HINGE) * 3,
+}
 
 
-@dataclasses.dataclass(frozen=True)
-class Case:
-    """A solve that missed, or did not."""
-
-    goals: tuple[PositionGoal | OrientationGoal, ...]
-    result: SolveResult
-    seconds: float
-
-
-def cases(skeleton: Skeleton, posed: bool, count: int, settings: SolverSettings, seed: int = 1) -> list[Case]:
-    rng = random.Random(seed)
-    last = skeleton.joints[-1].name
-    found = []
+def met(name: str, skeleton: Skeleton, count: int) -> None:
+    """Print how often random legal targets are met from rest."""
+    rng, settings = random.Random(1), SolverSettings(position_tolerance=TOLERANCE)
+    last, solved, broken, times = skeleton.joints[-1].name, 0, 0.0, []
     for _ in range(count):
-        wanted = legal_pose(skeleton, rng)
-        goals: list[PositionGoal | OrientationGoal] = [PositionGoal(last, tail(skeleton, wanted))]
-        if posed:
-            goals.append(OrientationGoal(last, forward_kinematics(skeleton, wanted)[-1].rotation))
-        began = time.perf_counter()
-        result = solve(skeleton, Pose.rest(skeleton), goals, settings)
-        found.append(Case(tuple(goals), result, time.perf_counter() - began))
-    return found
-
-
-def on_border(skeleton: Skeleton, pose: Pose) -> list[str]:
-    """Names of the joints that a turn of 1e-4 rad about some axis takes outside their limit."""
-    names = []
-    for joint, rotation in zip(skeleton.joints, pose.rotations, strict=True):
-        if joint.limit is None or joint.name == "head":
-            continue  # the head does not turn on the neck: it is always on its border
-        for k in range(6):
-            axis = [0.0, 0.0, 0.0]
-            axis[k % 3] = 1.0 if k < 3 else -1.0
-            if isinstance(joint.limit, Hinge):
-                axis = [(1.0 if k < 3 else -1.0) * part for part in joint.limit.axis]
-            if violation(joint.limit, rotation @ Quaternion(axis, 1e-3)) > 5e-4:
-                names.append(joint.name)
-                break
-    return names
-
-
-def row(name: str, skeleton: Skeleton, found: list[Case]) -> str:
-    results = [case.result for case in found]
-    missed = [result for result in results if result.status is not SolveStatus.CONVERGED]
-    counts = [result.iterations for result in results]
-    worst = max(error.distance for result in results for error in result.errors)
-    over = max(
-        violation(joint.limit, rotation)
-        for result in results
-        for joint, rotation in zip(skeleton.joints, result.pose.rotations, strict=True)
-        if joint.limit is not None
-    )
-    border = (
-        statistics.fmean(len(on_border(skeleton, result.pose)) for result in missed) if missed else math.nan
-    )
-    return (
-        f"{name:34s}{1.0 - len(missed) / len(found):9.2%}{statistics.median(counts):8g}"
-        f"{statistics.fmean(counts):8.1f}{max(counts):6d}{worst:10.1e}{over:10.1e}{border:11.1f}"
-        f"{statistics.median(case.seconds for case in found) * 1e6:10.0f}"
-        f"{statistics.fmean(case.seconds for case in found) * 1e6:10.0f}"
+        goal = PositionGoal(last, tail(skeleton, legal_pose(skeleton, rng)))
+        began = time.process_time()
+        result = solve(skeleton, Pose.rest(skeleton), [goal], settings)
+        times.append(time.process_time() - began)
+        solved += result.status is SolveStatus.CONVERGED
+        for joint, rotation in zip(skeleton.joints, result.pose.rotations, strict=True):
+            broken = max(broken, violation(joint.limit, rotation) if joint.limit is not None else 0.0)
+    micros = [1e6 * each for each in times]
+    print(
+        f"{name:30s}{solved / count:9.2%}{statistics.median(micros):11.0f}{statistics.fmean(micros):11.0f}"
+        f"{broken:11.1e}",
+        flush=True,
     )
 
 
-def failures(skeleton: Skeleton, found: list[Case], settings: SolverSettings, tries: int = 8) -> list[str]:
-    """What solves that missed have in common, and what would have met the goals."""
-    missed = [case for case in found if case.result.status is not SolveStatus.CONVERGED]
-    if not missed:
-        return []
-    names: collections.Counter[str] = collections.Counter()
-    for case in missed:
-        names.update(on_border(skeleton, case.result.pose))
-    statuses = collections.Counter(case.result.status.name for case in missed)
-    rng = random.Random(9)
-    longer = again = 0
-    patient = dataclasses.replace(settings, max_iterations=10 * settings.max_iterations)
-    for case in missed:
-        result = solve(skeleton, Pose.rest(skeleton), case.goals, patient)
-        longer += result.status is SolveStatus.CONVERGED
-        for _ in range(tries):
-            result = solve(skeleton, legal_pose(skeleton, rng), case.goals, settings)
-            if result.status is SolveStatus.CONVERGED:
-                again += 1
-                break
-    ends = ", ".join(f"{name.lower()} {count}" for name, count in statuses.items())
-    near = statistics.median(max(error.distance for error in case.result.errors) for case in missed)
-    return [
-        f"    {len(missed)} missed ({ends}); median miss {near:.1e} m; on their border: "
-        + (", ".join(f"{name} {count}" for name, count in names.most_common()) or "none"),
-        f"    of these, 10 times the iterations meet {longer}, up to {tries} other starts meet {again}",
+def turned(limit: Limit | None, rotation: Quaternion, rng: random.Random) -> Quaternion:
+    """A rotation near another, inside the limit."""
+    axis = Vector([rng.gauss(0.0, 1.0) for _ in range(3)])
+    near = rotation @ Quaternion(axis, rng.uniform(0.0, TURNED))
+    return near if limit is None else clamp(limit, near)
+
+
+def nearest(name: str, limits: tuple[Limit | None, ...], runs: int) -> None:
+    """Print what the kernel takes for a pose nearest to another."""
+    rng = random.Random(1)
+    skeleton = Skeleton(
+        Joint(f"joint{i}", i - 1, (0.0, 1.0 if i else 0.0, 0.0), length=1.0, limit=limit)
+        for i, limit in enumerate(limits)
+    )
+    bases = [legal_pose(skeleton, rng) for _ in range(BATCH)]
+    wanted = [
+        Pose(
+            tuple(turned(limit, q, rng) for limit, q in zip(limits, base.rotations, strict=True)),
+            base.translations,
+        )
+        for base in bases
     ]
+    rotations, sources = (
+        np.array([[q[:] for q in pose.rotations] for pose in poses]) for poses in (bases, wanted)
+    )
+    translations = np.zeros((BATCH, len(limits), 3))
+    targets = [np.array([tail(skeleton, pose)[:] for pose in wanted])]
+    goal = PositionGoal(skeleton.joints[-1].name, targets[0][0])
+    search = PoseSearch(skeleton, [goal], SolverSettings(position_tolerance=TOLERANCE))
+    times = []
+    for _ in range(runs):
+        began = time.process_time()
+        solved = search.solve(rotations, translations, targets, (rotations, translations))
+        times.append(1e6 * (time.process_time() - began) / BATCH)
+    reached = float(np.mean(solved.statuses == 0))
+    departures = [
+        float(np.sqrt(np.mean(np.sum(between(rotations, each) ** 2, axis=-1))))
+        for each in (solved.rotations, sources)
+    ]
+    print(
+        f"{name:30s}{reached:9.2%}{statistics.median(times):11.1f}{departures[0]:11.3f}{departures[1]:11.3f}",
+        flush=True,
+    )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--targets", type=int, default=200)
-    parser.add_argument("--failures", action="store_true")
-    parser.add_argument("--poses", type=int, default=50, help="solves that ask for the orientation too")
-    parser.add_argument("--variants", nargs="*", choices=list(variants()), default=list(variants()))
+    parser.add_argument("--targets", type=int, default=10_000)
+    parser.add_argument("--runs", type=int, default=9, help="of nearest poses")
     chosen = parser.parse_args()
-    print(
-        f"{'':34s}{'met':>9s}{'median':>8s}{'mean it':>8s}{'most':>6s}{'worst m':>10s}{'over rad':>10s}"
-        f"{'at limits':>11s}{'median us':>10s}{'mean us':>10s}"
-    )
-    for posed in (False, True):
-        for limb, skeleton in LIMBS.items():
-            for name in chosen.variants:
-                settings = variants()[name]
-                found = cases(skeleton, posed, chosen.poses if posed else chosen.targets, settings)
-                print(row(f"{limb}, {'pose, ' if posed else ''}{name}", skeleton, found), flush=True)
-                if chosen.failures:
-                    for line in failures(skeleton, found, settings):
-                        print(line, flush=True)
+    print(f"{'human limb':30s}{'met':>9s}{'median us':>11s}{'mean us':>11s}{'over, rad':>11s}")
+    for limb, skeleton in LIMBS.items():
+        met(limb, skeleton, chosen.targets)
+    print(f"\n{'nearest pose':30s}{'met':>9s}{'kernel us':>11s}{'departure':>11s}{'target is':>11s}")
+    for name, limits in CHAINS.items():
+        nearest(name, limits, chosen.runs)
 
 
 if __name__ == "__main__":

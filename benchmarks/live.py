@@ -1,7 +1,7 @@
 """What an update of the live preview costs, beside Blender's own evaluation of the same rig with its IK.
 
     python3 dev.py bench live
-    python3 dev.py bench live -- --case chain figure --runs 5 --profile 20
+    python3 dev.py bench live -- --case chain figure --runs 5
 
 Protocol: `frame_set` over the frames of a shot, processor time of all threads. With our constraints that is
 Blender's evaluation, the handler (sample, solve, clamps) and Blender's second evaluation. With Blender's IK
@@ -20,9 +20,7 @@ Cases, each with all targets moving, as *-far out of reach, and as *-one with ju
 from __future__ import annotations
 
 import argparse
-import cProfile
 import os
-import pstats
 import sys
 import time
 from collections.abc import Callable
@@ -155,7 +153,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", default=[], help="names, or their beginnings; default: all")
     parser.add_argument("--runs", type=int, default=5, help="pairs")
-    parser.add_argument("--profile", type=int, default=0, help="lines of a profile of ours")
     chosen = parser.parse_args()
     product.register()
     try:
@@ -167,10 +164,6 @@ def main() -> int:
         _line(HEADS)
         _line(tuple("-" * (width - 1) + ":" for width in WIDTHS))
         late = [name for name in names if not measure(name, known[name], chosen.runs)]
-        for name in names if chosen.profile else ():
-            profile = cProfile.Profile()
-            profile.runcall(ours, known[name], FRAMES)
-            pstats.Stats(profile).sort_stats("cumulative").print_stats(chosen.profile)
         print(f"\nover the budget: {', '.join(late) or 'none'}")
     finally:
         bpy.ops.wm.read_homefile(use_empty=True)

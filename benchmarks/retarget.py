@@ -21,8 +21,9 @@ distance of the target's ball from its mean place in a stance, along the ground.
 and that of heels before it and of the ends of toes after it, while the source's are slow and below its ball.
 Miss: mean distance of ankles from the middle of the hips and of wrists from the shoulders, from where the
 source has them, in lengths of the limb, frames outside of all these for ankles. Turn: largest turn of a
-mapped bone from frame to frame, pops: turns above 20 degrees and three times the source's largest, jerk: 99th percentile of the third differences of ankles and wrists in
-lengths of the limb, both over the source's. Depth: of the ball of the foot below its height at rest, in
+mapped bone from frame to frame, and jerk: 99th percentile of the third differences of ankles and wrists in
+lengths of the limb, both over the source's. Pops: turns above 20 degrees and three times the source's
+largest. Depth: of the ball of the foot below its height at rest, in
 stances. Times are of the processor. Sides: frames in which a knee or elbow bends to the other side than the
 source's.
 """

@@ -12,8 +12,8 @@ says so and no limit is broken beyond 1e-5 rad. Times are processor time of one 
 
 Peers, `_robot_peers.py`, solve the first 300 poses, from the same start and as many random others: damped
 least squares over pinocchio's C++, in Python, its configurations clipped to the limits; pink and mink with
-their limits and daqp, a time step of one second; each takes at most 100 steps a start. They get the same robots; joints without
-end may turn once to both sides.
+their limits and daqp, a time step of one second; each takes at most 100 steps a start. They get the same
+robots; joints without end may turn once to both sides.
 
 Robots: PyPI's example-robot-data (BSD-3-Clause; each robot under its own licence) and, for the KUKA,
 pybullet's data. The wheels are downloaded once by pip and read as archives; nothing of them is installed.
@@ -84,9 +84,9 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 class File:
     """Where a robot stands, and the links that get targets.
 
-    `published` is (KDL %, KDL ms, TRAC-IK %, TRAC-IK ms) of the same or nearly the same arm: from the table in
-    the README of TRAC-IK 1.4.6 (https://bitbucket.org/traclabs/trac_ik), 10,000 poses at 1e-5, at most 5 ms,
-    started from the middle, C++.
+    `published` is (KDL %, KDL ms, TRAC-IK %, TRAC-IK ms) of the same or nearly the same arm: from the README
+    of TRAC-IK 1.4.6 (https://bitbucket.org/traclabs/trac_ik), 10,000 poses at 1e-5, at most 5 ms, started
+    from the middle, C++.
     """
 
     name: str

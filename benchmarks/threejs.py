@@ -12,7 +12,7 @@ Protocol: 20 joints of length 1, started straight; targets are the effector of a
     three.js has no tolerance: its solver runs one iteration at a time until the effector is near enough.
     Its times are of code that Node has compiled (each target is solved twice, the second time counts), in
     double precision; ours are of Python on mathutils' C types, in single precision. So times compare what
-    a user gets, iterations the methods.
+    a user gets, iterations the methods. "At once" is one call of `solve_many` for all free targets.
 
 Needs node and npm, and once the network: the package `three` is put into .cache/threejs below the project.
 """
@@ -29,16 +29,29 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import bpy  # noqa: F401 - brings mathutils
+import numpy as np
+from mathutils import Vector
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core")]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks")]
 
 from chains import legal_pose, straight, tail  # noqa: E402
+from robots import tiled  # noqa: E402
 
-from ccd_rig import EulerBox, Hinge, Pose, PositionGoal, SolverSettings, SolveStatus, solve  # noqa: E402
+from ccd_rig import (  # noqa: E402
+    EulerBox,
+    Hinge,
+    Pose,
+    PositionGoal,
+    SolverSettings,
+    SolveStatus,
+    solve,
+    solve_many,
+)
 from ccd_rig.limits.shapes import violation  # noqa: E402
 
 VERSION = "0.187.0"
@@ -107,6 +120,19 @@ def ours(cases: dict[str, object]) -> list[dict[str, float]]:
     return found
 
 
+def at_once(targets: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """Share of free targets that one call of `solve_many` meets, and microseconds of each."""
+    skeleton, count = straight(JOINTS), len(targets)
+    goals = [PositionGoal(f"joint{JOINTS - 1}", (0, 0, 0))]
+    settings = SolverSettings(position_tolerance=TOLERANCE, max_iterations=CAP)
+    start = tiled(Pose.rest(skeleton), count)
+    began = time.process_time()
+    found = solve_many(skeleton, start, goals, settings, targets=[np.array(targets)])
+    took = time.process_time() - began
+    met = sum((tail(skeleton, found.pose(k)) - Vector(targets[k])).length <= TOLERANCE for k in range(count))
+    return met / count, 1e6 * took / count
+
+
 def row(name: str, found: list[dict[str, float]]) -> str:
     counts = [each["iterations"] for each in found]
     times = [each["micros"] for each in found]
@@ -147,6 +173,9 @@ def main() -> None:
     for k, each in enumerate(cases):
         mine = ours(each)
         print(row(f"{each['kind']}, CCD Rig", mine), flush=True)
+        if each["kind"] == "free":
+            share, micros = at_once(each["targets"])
+            print(f"{'free, at once':24s}{share:9.2%}{'':33s}{micros:11.0f}", flush=True)
         if peers is not None:
             print(row(f"{each['kind']}, three.js {VERSION}", peers[k]))
             ratio = statistics.fmean(m["micros"] for m in mine) / statistics.fmean(
