@@ -162,7 +162,7 @@ def test_a_generated_rigify_rig(ext, done):
 def test_motion_capture(ext, tutorial, capfd):
     module, rig = tutorial("motion_capture")
     module.carry_over(rig)
-    assert "the source's 119 mm/s" in rig.ccd_rig.retarget.report, "as the page says"
+    assert "the source's 153 mm/s" in rig.ccd_rig.retarget.report, "as the page says"
     capture = module.capture()
     hips = [
         place(each, bone, 53) - place(each, bone, 1) for each, bone in ((rig, "spine"), (capture, "Hips"))
