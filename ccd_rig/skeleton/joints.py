@@ -311,6 +311,17 @@ class Skeleton:
             places[j] = place
         return places
 
+    def part(self, joints: Sequence[int]) -> Skeleton:
+        """The skeleton of increasing joints, among them the ancestors of each; itself if these are all."""
+        if len(joints) == len(self):
+            return self
+
+        def part() -> Skeleton:
+            places = {j: place for place, j in enumerate(joints)} | {-1: -1}
+            return Skeleton(replace(self.joints[j], parent=places[self.joints[j].parent]) for j in joints)
+
+        return self.original.computed_once(("part", tuple(joints)), part)
+
     def replace(self, changes: Mapping[str, Mapping[str, Any]]) -> Skeleton:
         """The same skeleton with fields of some joints changed: {joint name: {field: value}}."""
         for name in changes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from ...limits.shapes import Limit
 from ...maths.batch import Array, unit
@@ -92,6 +93,11 @@ class Batch:
     def skeleton(self) -> Skeleton:
         """Of the first row."""
         return self.samples[0].reading.skeleton
+
+    @cached_property
+    def in_force(self) -> frozenset[int]:
+        """The constraints of `active`."""
+        return frozenset(self.active)
 
     def pose(self, k: int) -> Pose:
         """Row `k` of the batch as it stands now."""

@@ -42,7 +42,7 @@ class Group:
 
     def active_in(self, batch: Batch) -> tuple[int, ...]:
         """Its members that are in force in a batch."""
-        return tuple(c for c in self.members if c in batch.active)
+        return tuple(c for c in self.members if c in batch.in_force)
 
 
 def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float, None, None]:
@@ -192,6 +192,7 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
+    placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     alike: dict[tuple[object, ...], list[int]] = {}
     for k, turn in enumerate(turns):
         alike.setdefault((turn[:], lengths[k].tobytes()), []).append(k)
@@ -204,8 +205,7 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
         }
         if changed:  # animated scale
             skeleton = skeleton.replace(changed)
-        bones = batch.bones.at(rows)
-        bones = Bones(bones.offsets[:, joints], bones.rests[:, joints])
+        bones = placed.at(rows)
         if turn != Quaternion():
             skeleton, bones = rotate_skeleton(skeleton, turn), _turned(skeleton, bones, turn)
         yield _Model(rows, joints, skeleton, turn, bones)
@@ -216,14 +216,7 @@ def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[R
     if any(constraint.kind is ConstraintKind.BALANCE for constraint in constraints):
         return np.arange(len(skeleton)), skeleton
     joints = sorted({j for constraint in constraints for j in skeleton.chain(constraint.tip)})
-    if len(joints) == len(skeleton):
-        return np.array(joints), skeleton
-
-    def part() -> Skeleton:
-        places = {j: place for place, j in enumerate(joints)} | {-1: -1}
-        return Skeleton(replace(skeleton.joints[j], parent=places[skeleton.joints[j].parent]) for j in joints)
-
-    return np.array(joints), skeleton.original.computed_once(("part", tuple(joints)), part)
+    return np.array(joints), skeleton.part(joints)
 
 
 def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:

@@ -82,8 +82,8 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> tuple[Array, A
             distances[:, c] = np.linalg.norm(misses, axis=-1)
         if constraint.kind is not Kind.BALANCE and (constraint.rotation != "NONE" or constraint.pole_target):
             in_force = np.flatnonzero(bake_frames.influences[:, c] > 0.0)
-            for frames in _equally_long(bake_frames, in_force) if len(in_force) else ():
-                angles[frames, c] = _angles(bake_frames, c, frames, heads, axes)
+            if len(in_force):
+                angles[in_force, c] = _angles(bake_frames, c, in_force, heads, axes)
     return distances, angles
 
 
@@ -116,31 +116,38 @@ def largest_rotation(
     return float(angles[f, j]), number(bake_frames.frames[f + 1]), bake_frames.skeleton.joints[joints[j]].name
 
 
-def _angles(bake_frames: BakeFrames, c: int, frames: Rows, heads: Array, axes: Array) -> Array:
-    """(R,) the largest angle that the goals of a constraint are off at these frames; bones are equally long
-    at all of them."""
-    skeleton, lengths = bake_frames.skeleton, bake_frames.lengths[frames[0]]
-    changed = {
-        joint.name: {"length": float(length)}
-        for joint, length in zip(skeleton.joints, lengths, strict=True)
-        if joint.length != length
-    }
-    if changed:  # animated scale
-        skeleton = skeleton.replace(changed)
-    samples = [bake_frames.targets[f][c] for f in frames.tolist()]
-    asked = goals(skeleton, bake_frames.constraints[c], samples[0])
-    search = PoseSearch(skeleton, asked, SolverSettings(), ())
-    targets = [goal_targets(goal, samples).T for goal in asked]
-    return np.asarray(search.measure(heads[frames], axes[frames], targets)[1].max(axis=1))
+def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Array) -> Array:
+    """(R,) the largest angle that the goals of a constraint are off at rows.
+
+    Only joints that move the tip are looked at.
+    """
+    constraint, angles = bake_frames.constraints[c], np.zeros(len(rows))
+    joints = list(bake_frames.skeleton.chain(constraint.tip))
+    places = np.ix_(rows, joints)
+    lengths, heads, axes = bake_frames.lengths[places], heads[places], axes[places]
+    for alike in _equal_rows(lengths):
+        skeleton = bake_frames.skeleton.part(joints)
+        changed = {
+            joint.name: {"length": float(length)}
+            for joint, length in zip(skeleton.joints, lengths[alike[0]], strict=True)
+            if joint.length != length
+        }
+        if changed:  # animated scale
+            skeleton = skeleton.replace(changed)
+        samples = [bake_frames.targets[f][c] for f in rows[alike].tolist()]
+        asked = goals(skeleton, constraint, samples[0])
+        search = PoseSearch(skeleton, asked, SolverSettings(), ())
+        targets = [goal_targets(goal, samples).T for goal in asked]
+        angles[alike] = search.measure(heads[alike], axes[alike], targets)[1].max(axis=1)
+    return angles
 
 
-def _equally_long(bake_frames: BakeFrames, frames: Rows) -> list[Rows]:
-    """The frames in groups in which all bones have the same lengths."""
-    lengths = bake_frames.lengths[frames]
-    if (lengths == lengths[:1]).all():
-        return [frames]
-    which = np.unique(lengths, axis=0, return_inverse=True)[1].reshape(-1)
-    return [frames[which == k] for k in range(int(which.max()) + 1)]
+def _equal_rows(values: Array) -> list[Rows]:
+    """The rows of (R, K) in groups of equal ones."""
+    if (values == values[:1]).all():
+        return [np.arange(len(values))]
+    which = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
+    return [np.flatnonzero(which == k) for k in range(int(which.max()) + 1)]
 
 
 def _along(lengths: Array) -> Array:

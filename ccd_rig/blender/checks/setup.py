@@ -146,9 +146,9 @@ def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
     animated = {path for path, _ in channels.animated_components(armature_object)}
     animated = {path for path in animated if path.startswith("ccd_rig.constraints[")}
     for row in chosen if animated else ():
-        for field in row.bl_rna.properties.keys():
-            if field not in SAMPLED and f"{row.path_from_id()}.{field}" in animated:
-                label = row.bl_rna.properties[field].name
+        for field in row.bl_rna.properties:
+            if field.identifier not in SAMPLED and f"{row.path_from_id()}.{field.identifier}" in animated:
+                label = field.name
                 message = f"Constraint '{row.name}': a bake takes '{label}' as it is at the present frame"
                 yield Problem("WARNING", row.name, f"{message}: remove its keys, or bake ranges one by one")
 

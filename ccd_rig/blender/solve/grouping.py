@@ -19,14 +19,22 @@ def groups(
     Nothing is lost by solving the groups in this order: chains are paths, so of two groups that share no
     joint at most one carries the other, and it comes first. A balance moves with all joints that carry mass.
     """
-    members_by_joints: list[tuple[set[int], list[int]]] = []
+    group_of: dict[int, tuple[set[int], list[int]]] = {}  # by joint
     for c in active:
-        joints, members = _moved(skeleton, constraints, active, c), [c]
-        for group in [group for group in members_by_joints if group[0] & joints]:
-            members_by_joints.remove(group)
-            joints, members = joints | group[0], members + group[1]
-        members_by_joints.append((joints, sorted(members)))
-    return sorted(members_by_joints, key=lambda group: min(group[0]))  # parents come before children
+        joints = _moved(skeleton, constraints, active, c)
+        met = {id(group_of[j]): group_of[j] for j in joints if j in group_of}
+        # The largest takes the others in, so that no joint changes its group often.
+        whole, *others = sorted((*met.values(), (joints, [c])), key=lambda group: -len(group[0]))
+        for other_joints, members in others:
+            whole[0].update(other_joints)
+            whole[1].extend(members)
+            group_of.update(dict.fromkeys(other_joints, whole))
+        group_of.update(dict.fromkeys(joints, whole))
+    distinct = {id(group): group for group in group_of.values()}.values()
+    # Parents come before children.
+    return [
+        (joints, sorted(members)) for joints, members in sorted(distinct, key=lambda group: min(group[0]))
+    ]
 
 
 def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:
