@@ -63,8 +63,10 @@ def _follow_target(context: bpy.types.Context) -> None:
     present = [] if thing is None else [thing.session_uid]
     if present == _last_object:
         return
+    # In a file that was just opened nothing was clicked yet.
+    is_here = any(each.session_uid in _last_object for each in bpy.data.objects)
     _last_object[:] = present
-    rig = None if thing is None or thing.type == "ARMATURE" else active_rig(context)
+    rig = None if thing is None or thing.type == "ARMATURE" or not is_here else active_rig(context)
     chosen = preferences(context)
     if rig is None or not rig.is_editable or chosen is None or not chosen.follow_selection:
         return

@@ -1,19 +1,17 @@
-"""Limits seen as hinges: one where a limit leaves a single angle, three on each other for an Euler box."""
+"""Limits seen as hinges, where they leave a single angle."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 from mathutils import Quaternion
 
 from ..maths.alignment import nearest_turn
 from .rows import row_hinge
-from .shapes import EulerBox, Hinge, Limit
+from .shapes import Hinge, Limit
 
 FULL_TURN = 2.0 * math.pi
-_UNIT = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def as_hinge(limit: Limit | None) -> Hinge | None:
@@ -22,20 +20,6 @@ def as_hinge(limit: Limit | None) -> Hinge | None:
         return limit
     hinge = row_hinge(limit.row)
     return None if hinge is None else Hinge(*hinge)
-
-
-@lru_cache(maxsize=1024)
-def as_hinges(limit: Limit | None) -> tuple[Hinge, ...]:
-    """`limit` as hinges, the last to turn first: one, three for an Euler box, none for a ball joint."""
-    one = as_hinge(limit)
-    if one is not None:
-        return (one,)
-    if not isinstance(limit, EulerBox):
-        return ()
-    if all(b - a >= FULL_TURN for a, b in zip(limit.lower, limit.upper, strict=True)):
-        return ()
-    axes = ["XYZ".index(name) for name in reversed(limit.order)]
-    return tuple(Hinge(_UNIT[a], limit.lower[a], limit.upper[a]) for a in axes)
 
 
 def composed(hinges: Sequence[Hinge], turns: Sequence[float]) -> Quaternion:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import pi, sqrt
 from typing import TypeAlias
 
-from mathutils import Quaternion, Vector
+from mathutils import Quaternion
 
 from ..errors import InvalidInput
 from ..kernel import project_rotation
@@ -292,27 +292,6 @@ def contains(limit: Limit, rotation: Quaternion, tolerance: float = 0.0) -> bool
 def locks_twist(limit: Limit) -> bool:
     """Whether a cone or an ellipse leaves the twist a single angle."""
     return isinstance(limit, SwingTwist) and limit.row[12] <= 0.5 * ROUNDING
-
-
-def locked_axis(limit: Limit | None, rotation: Quaternion) -> Vector | None:
-    """The axis about which a joint of one single twist cannot turn on from `rotation`; None with a twist
-    range.
-
-    A unit vector in the joint's own frame, `rotation` being inside the limit. It leaves the bone as the joint
-    swings: with the vector part v of a rotation and its real part w, a turn d changes the component along
-    the bone n by d.(w n + n x v) / 2 and w by -d.v / 2, and the twist stays when both keep their ratio.
-    """
-    if not isinstance(limit, SwingTwist) or not locks_twist(limit):
-        return None
-    nx, ny, nz, cosine, sine = limit.row[6:11]
-    w, x, y, z = rotation[:]
-    return Vector(
-        (
-            cosine * (w * nx + ny * z - nz * y) + sine * x,
-            cosine * (w * ny + nz * x - nx * z) + sine * y,
-            cosine * (w * nz + nx * y - ny * x) + sine * z,
-        )
-    )
 
 
 def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:

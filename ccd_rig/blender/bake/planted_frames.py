@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...maths.batch import Array, conjugate, matrices, rotate, unit
-from ...skeleton.kinematics import Transform, forward_kinematics
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
@@ -151,11 +150,6 @@ class PlantedFrames:
     def held_targets(self, rows: Rows, c: int) -> tuple[Array, Array]:
         """(R, 3) heads and (R, 4) rotations where the bone of a planted constraint is held."""
         return targets_of([self.held_target(row, c) for row in rows.tolist()])
-
-    def animated_root(self, row: int) -> Transform:
-        """Where the animation has the root bone at a frame, armature space."""
-        skeleton = self.samples[row].reading.skeleton
-        return forward_kinematics(skeleton, self.animated.pose(row))[self.support_chains.root_bone]
 
     def store(self) -> None:
         """Keep all in the bake's frames."""

@@ -40,6 +40,7 @@ def stored(rig):
 def fill(rig, rows):
     """Something else than the default in every property."""
     target = rigs.empty("Goal")
+    rigs.update()  # it is the active object: the list would follow it
 
     def change(group):
         for name, prop in group.bl_rna.properties.items():
