@@ -119,13 +119,14 @@ class Faults:
         """Whether a bake that fails at an event ended there."""
         self.at = at
         self.places.clear()
+        before = sys.gettrace()  # what measures which lines are run
         sys.settrace(self.trace)
         try:
             bake.run(bake.one_of_many(bpy.context.scene, rig, bake.BakeSettings(1, 3), bake.Shares()))
         except Fault:
             return True
         finally:
-            sys.settrace(None)
+            sys.settrace(before)
         return False
 
 
