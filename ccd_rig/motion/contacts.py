@@ -171,7 +171,8 @@ def ground_velocity(
     down. So feet that come or leave, and feet above the ground in a run, do not count.
 
     It is that of the treadmill for a figure that walks in place. It is 0 where feet may slide as much: a slow
-    one, or one of a figure that travels fast.
+    one, or one of a figure that travels fast. It is 0 too where no more than half of the feet on the ground
+    share it, as under a body that sways there and back.
 
     Args:
         points: of each foot (F, 3) world metres.
@@ -207,7 +208,8 @@ def ground_velocity(
             velocity = middle * (1.0, 1.0, 0.0)
     travel = np.mean([each[-1] - each[0] for each in points], axis=0) / (times[-1] - times[0])
     slide = max(thresholds.speed * leg, SLIDES * float(np.linalg.norm(travel[:2])))
-    return velocity if moves or float(np.linalg.norm(velocity)) > slide else np.zeros(3)
+    is_shared = 2 * len(near) > len(votes)
+    return velocity if moves or (is_shared and float(np.linalg.norm(velocity)) > slide) else np.zeros(3)
 
 
 def _require(points: Array, times: Array, name: str = "points") -> None:

@@ -25,7 +25,9 @@ _EXIT_STATUS = pytest.StashKey[int]()
 
 # The demo is a program for a Python that has the bpy module, and so is `openjd`, which runs jobs: the Blender
 # program has none to run them.
-collect_ignore = [] if AS_MODULE else ["test_demo.py", "test_module_start.py", "test_openjd.py"]
+collect_ignore = (
+    [] if AS_MODULE else ["test_demo.py", "test_fuzz_judges.py", "test_module_start.py", "test_openjd.py"]
+)
 
 
 class _OneCopy:

@@ -11,12 +11,9 @@ import time
 import bpy
 import pytest
 import rigs
-from installed import AS_MODULE, ROOT
+from installed import ROOT
 
 sys.path.append(str(ROOT))
-
-if not AS_MODULE:
-    pytest.skip("campaigns run Blender as a module", allow_module_level=True)
 
 from devtools.fuzz import command_lines, files, live, played, setups
 from devtools.fuzz import rigs as judged

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import rigs
 import walks
+from mathutils import Vector
 from walks import select
 
 SLIP = 1e-3  # [m] what a planted bone may slide
@@ -241,3 +242,20 @@ def test_a_foot_that_is_planted_in_the_air_floats(ext, bake):
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, walks.PERIOD + 6))
     assert "'toe.L' floats, held" in report.summary()
     assert report.body.drift.hover.bone == "toe.L"
+
+
+def test_feet_of_a_body_that_sways_stand(ext):
+    """They go along with it to the front and back, and never leave the ground: no treadmill is under them."""
+    rig = rigs.metarig("basic_quadruped")
+    hips = next(bone for bone in rig.pose.bones if bone.parent is None)
+    front = hips.bone.matrix_local.to_3x3().inverted() @ Vector((0.03, -0.1, 0.0))
+    for frame, part in ((1, 0.0), (6, 1.0), (12, 0.0)):
+        hips.location = part * front
+        hips.keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_end = 12
+    bpy.context.scene.frame_set(1)
+    select(ext, rig, *(f"{toe}.{side}" for toe in ("front_toe", "toe") for side in "LR"))
+    assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+    assert rig.ccd_rig.body != "WALK_ON"
+    bpy.ops.ccd_rig.bake(frame_start=1, frame_end=12)
+    assert rig.ccd_rig.report.words.startswith("12 of 12 frames reached")
