@@ -59,7 +59,7 @@ def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
 
 def _follow_target(context: bpy.types.Context) -> None:
     """Make the constraint active whose target or pole was just made active in Object Mode."""
-    thing = context.object
+    thing = getattr(context, "object", None)  # there is none without a window that is drawn
     present = [] if thing is None else [thing.session_uid]
     if present == _last_object:
         return
