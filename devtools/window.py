@@ -32,6 +32,7 @@ ON_WHEELS = (
     "solve",
     "test_peer_cases.py",
     "test_demo.py",
+    "test_fuzz_judges.py",
     "test_languages.py",
     "test_openjd.py",
     "test_manual.py",
@@ -39,7 +40,8 @@ ON_WHEELS = (
     "test_tutorials.py",
 )
 """What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo,
-`openjd` and what starts as a module, which need a Python with it, and what needs folders of the project."""
+`openjd`, campaigns and what starts as a module, which need a Python with it, and what needs folders of the
+project."""
 FIRST_SCREEN = 90  # number of the first virtual screen
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 
