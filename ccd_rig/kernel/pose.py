@@ -372,6 +372,7 @@ def enter_windows(p):
         if p.worst > p.enough:
             reach(p, PATIENT)
         if p.worst > SHARP:
+            look(p)
             come_back(p)
         p.stage = stage
         p.is_equal = equal
@@ -600,6 +601,7 @@ def serve_ranks(p, slow_part, alike):
             ):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.row_offset[row] = p.residual[row]
+    measure(p)
     slide(p)
     # What later goals have moved of earlier ones within rounding is put back.
     for rank in range(p.last_rank):
