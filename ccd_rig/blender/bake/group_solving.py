@@ -163,7 +163,8 @@ def _neighbours(
 
 @dataclass(frozen=True)
 class _Model:
-    """Rows of a batch at which bones have the same lengths, and balances count along the same axes.
+    """Rows of a batch at which bones have the same lengths, balances count along the same axes, and the keyed
+    settings of constraints have the same values.
 
     Attributes:
         rows: (R,) which.
@@ -187,7 +188,8 @@ class _Model:
 def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     """The rows of a batch by model: most batches are one."""
     turns = [Quaternion()] * len(batch.frames)
-    active = [batch.constraints[c] for c in group.active_in(batch)]
+    members = group.active_in(batch)
+    active = [batch.constraints[c] for c in members]
     if any(constraint.kind is ConstraintKind.BALANCE for constraint in active):
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
@@ -195,7 +197,8 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     alike: dict[tuple[object, ...], list[int]] = {}
     for k, turn in enumerate(turns):
-        alike.setdefault((turn[:], lengths[k].tobytes()), []).append(k)
+        keyed = tuple([batch.targets[k][c].keyed for c in members])
+        alike.setdefault((turn[:], lengths[k].tobytes(), keyed), []).append(k)
     for places in alike.values():
         rows, skeleton, turn = np.array(places), whole, turns[places[0]]
         changed = {

@@ -96,7 +96,7 @@ def _turned(rotations: Array) -> Array:
 def _targets_moved(
     bake_frames: BakeFrames, rows: Sequence[Sequence[TargetSample]], influences: ArrayLike
 ) -> Array:
-    """(R,) how far the targets and influences of rows are from those of the first row.
+    """(R,) how far the targets, influences and keyed settings of rows are from those of the first row.
 
     Parts of chains' lengths and radians, whichever is most.
     """
@@ -107,6 +107,9 @@ def _targets_moved(
         if constraint.kind is Kind.PLANT or not joints:
             continue
         samples = [row[c] for row in rows]
+        settings = np.array([[value for _, value in sample.keyed] for sample in samples])
+        if settings.size:
+            moved = np.maximum(moved, np.abs(settings - settings[:1]).max(axis=1))
         points = [np.array([sample.point[:] for sample in samples])]
         if samples[0].pole is not None:
             points.append(np.array([sample.pole[:] for sample in samples if sample.pole is not None]))

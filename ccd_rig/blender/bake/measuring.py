@@ -125,7 +125,8 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
     joints = list(bake_frames.skeleton.chain(constraint.tip))
     places = np.ix_(rows, joints)
     lengths, heads, axes = bake_frames.lengths[places], heads[places], axes[places]
-    for alike in _equal_rows(lengths):
+    keyed = [bake_frames.targets[f][c].keyed for f in rows.tolist()]
+    for alike in _equal_rows(lengths, keyed):
         skeleton = bake_frames.skeleton.part(joints)
         changed = {
             joint.name: {"length": float(length)}
@@ -142,8 +143,11 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
     return angles
 
 
-def _equal_rows(values: Array) -> list[Rows]:
-    """The rows of (R, K) in groups of equal ones."""
+def _equal_rows(values: Array, keyed: Sequence[tuple[tuple[str, float], ...]]) -> list[Rows]:
+    """The rows of (R, K) in groups of equal ones, with equal keyed settings (R)."""
+    if any(keyed):
+        settings = np.array([[value for _, value in row] for row in keyed])
+        values = np.concatenate([values, settings], axis=1)
     if (values == values[:1]).all():
         return [np.arange(len(values))]
     which = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)

@@ -52,7 +52,7 @@ def goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> l
     Raises:
         RigError: there is no bend for a pole; names the constraint.
     """
-    return GOALS[constraint.kind](skeleton, constraint, target)
+    return GOALS[constraint.kind](skeleton, target.settings_of(constraint), target)
 
 
 def _balance_goals(_skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
