@@ -220,3 +220,34 @@ def test_targets_from_motion_leave_room_for_a_keyed_offset(ext, space):
     for frame in (1, 8, 20):
         scene.frame_set(frame)
         assert (shown_point(row) - rig.matrix_world @ rig.pose.bones["bone_3"].tail).length < 1e-4
+
+
+def test_a_figure_with_planted_feet_follows_keyed_settings(bake):
+    """A hand's offset, and its pole angle."""
+    rig = rigs.armature(
+        [
+            *rigs.trunk(chest=1.5),
+            *rigs.leg("L"),
+            *rigs.leg("R"),
+            rigs.B("arm", (0.15, 0, 1.45), (0.45, 0, 1.4), "spine"),
+            rigs.B("hand", (0.45, 0, 1.4), (0.7, 0, 1.4), "arm", 0.0, True),
+        ]
+    )
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+    for side in "LR":
+        rigs.reach(rig, f"foot.{side}", None, f"Plant {side}", kind="PLANT", chain_length=4)
+    target, pole = rigs.empty("Target", (0.4, -0.35, 1.35)), rigs.empty("Pole", (1.0, 2.0, 1.2))
+    row = rigs.reach(rig, "hand", target, "Hand", chain_length=2, pole_target=pole, offset_space="WORLD")
+    rigs.update()
+    key(row, "offset", {1: (0.0, 0.0, 0.0), 20: (0.0, 0.0, 0.15)})
+    key(row, "pole_angle", {1: 0.0, 20: 1.0})
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
+    assert report.check is not None
+    assert not report.check.mismatches()
+    hand = [each for each in report.entries if each.constraint == "Hand"]
+    assert max(each.angle for each in hand) < 2e-3
+    for frame, height in ((1, 0.0), (20, 0.15)):
+        bpy.context.scene.frame_set(frame)
+        reached = rig.matrix_world @ rig.pose.bones["hand"].tail
+        assert (reached - Vector((0.4, -0.35, 1.35 + height))).length < 2e-4
