@@ -16,7 +16,9 @@ from ...errors import RigError
 from ..keys import keyframes
 from ..keys.channels import fcurves_of, plays, strip_key_times
 from ..properties.constraint_values import Constraint
-from ..scene.dependence import movers, pole_object, target_object
+from ..scene.dependence import movers, movers_by_drivers, pole_object, target_object
+from ..scene.evaluated_rig import indices_of
+from ..scene.targets import sampled_sources
 from .settings import BakeSettings, Keys
 
 Array = NDArray[np.float64]
@@ -83,12 +85,15 @@ def _target_times(armature_object: bpy.types.Object, constraints: Sequence[Const
 def _times_of_targets(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint]
 ) -> Iterator[Array]:
-    """When all that moves targets and poles has keys: themselves, parents, what they follow, and offsets."""
+    """When all that moves targets and poles has keys: themselves, parents, what they follow, and keyed and
+    driven settings."""
     seen = set()
-    offsets = [
-        f"{armature_object.ccd_rig.constraints[row.name].path_from_id()}.offset" for row in constraints
-    ]
-    yield from _times_of_curves(armature_object, lambda curve: curve.data_path in offsets)
+    sources = sampled_sources(armature_object, constraints, indices_of(armature_object, constraints))
+    paths = {f"ccd_rig.constraints[{source.place}].{field}" for source in sources for field in source.keyed}
+    yield from _times_of_curves(armature_object, lambda curve: curve.data_path in paths)
+    for mover in movers_by_drivers(armature_object, paths):
+        seen.add((mover.thing, mover.bone))
+        yield from _times_of(mover.thing, mover.bone)
     for constraint in constraints:
         things = [] if not constraint.target else [(target_object(constraint), constraint.target_bone)]
         pole = pole_object(constraint)

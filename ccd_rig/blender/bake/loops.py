@@ -107,9 +107,12 @@ def _targets_moved(
         if constraint.kind is Kind.PLANT or not joints:
             continue
         samples = [row[c] for row in rows]
-        settings = np.array([[value for _, value in sample.keyed] for sample in samples])
-        if settings.size:
-            moved = np.maximum(moved, np.abs(settings - settings[:1]).max(axis=1))
+        for k, (name, _) in enumerate(samples[0].keyed):
+            column = np.array([sample.keyed[k][1] for sample in samples])
+            apart = np.abs(column - column[0])
+            if name == "pole_angle":  # whole turns come to nothing
+                apart = np.abs(np.remainder(column - column[0] + np.pi, 2.0 * np.pi) - np.pi)
+            moved = np.maximum(moved, apart)
         points = [np.array([sample.point[:] for sample in samples])]
         if samples[0].pole is not None:
             points.append(np.array([sample.pole[:] for sample in samples if sample.pole is not None]))

@@ -16,7 +16,7 @@ from ...settings import SolverSettings
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
 from ..properties.constraint_values import Constraint, Kind
-from ..solve.constraint_goals import goal_targets, goals
+from ..solve.constraint_goals import goal_targets, goals_of_samples
 from .bake_frames import BakeFrames, Motion, Rows
 from .keyed_motion import KeyedMotion
 from .report_parts import number
@@ -125,8 +125,7 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
     joints = list(bake_frames.skeleton.chain(constraint.tip))
     places = np.ix_(rows, joints)
     lengths, heads, axes = bake_frames.lengths[places], heads[places], axes[places]
-    keyed = [bake_frames.targets[f][c].keyed for f in rows.tolist()]
-    for alike in _equal_rows(lengths, keyed):
+    for alike in _equal_rows(lengths):
         skeleton = bake_frames.skeleton.part(joints)
         changed = {
             joint.name: {"length": float(length)}
@@ -136,18 +135,15 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         if changed:  # animated scale
             skeleton = skeleton.replace(changed)
         samples = [bake_frames.targets[f][c] for f in rows[alike].tolist()]
-        asked = goals(skeleton, constraint, samples[0])
+        asked, goal_settings = goals_of_samples(skeleton, constraint, samples)
         search = PoseSearch(skeleton, asked, SolverSettings(), ())
         targets = [goal_targets(goal, samples).T for goal in asked]
-        angles[alike] = search.measure(heads[alike], axes[alike], targets)[1].max(axis=1)
+        angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
 
 
-def _equal_rows(values: Array, keyed: Sequence[tuple[tuple[str, float], ...]]) -> list[Rows]:
-    """The rows of (R, K) in groups of equal ones, with equal keyed settings (R)."""
-    if any(keyed):
-        settings = np.array([[value for _, value in row] for row in keyed])
-        values = np.concatenate([values, settings], axis=1)
+def _equal_rows(values: Array) -> list[Rows]:
+    """The rows of (R, K) in groups of equal ones."""
     if (values == values[:1]).all():
         return [np.arange(len(values))]
     which = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)

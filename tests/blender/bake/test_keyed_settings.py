@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rigs
 from mathutils import Quaternion, Vector
-from reaching_arms import arm, keys_of, play
+from reaching_arms import FLOAT32, arm, assert_report_is_what_plays, keys_of, play, played_residual
 
 FRAMES = range(1, 21)
 SAME = 2e-3
@@ -58,6 +58,17 @@ def drive(row, field, expression):
     curve.driver.type, curve.driver.expression = "SCRIPTED", expression
 
 
+def drive_by_slider(row, field, path, component="LOC_Z"):
+    """A driver of a number by the place of an object that moves; the object."""
+    slider = rigs.keyed(rigs.empty("Slider"), path)
+    curve = row.driver_add(*field) if isinstance(field, tuple) else row.driver_add(field)
+    curve.driver.type = "AVERAGE"
+    source = curve.driver.variables.new()
+    source.type = "TRANSFORMS"
+    source.targets[0].id, source.targets[0].transform_type = slider, component
+    return slider
+
+
 def spread(poses):
     """Radians by which the rotations of a bone differ most between frames."""
     first = next(iter(poses.values()))
@@ -82,11 +93,13 @@ def still_limb(**fields):
 
 
 @pytest.mark.parametrize("method", ["CCD", "TWO_BONE"])
-@pytest.mark.parametrize("by", ["keys", "driver"])
+@pytest.mark.parametrize("by", ["keys", "driver", "object"])
 def test_a_moving_pole_angle_counts_at_every_frame(bake, method, by):
     rig, row = still_limb(method=method)
     if by == "keys":
         key(row, "pole_angle", {1: 0.0, 10: 1.2, 20: -0.4})
+    elif by == "object":
+        drive_by_slider(row, "pole_angle", {1: (0.2, 0.0, 0.0), 20: (1.4, 0.0, 0.0)}, "LOC_X")
     else:
         drive(row, "pole_angle", "0.06 * frame")
     report, alone = assert_bake_is_solve(bake, rig)
@@ -187,6 +200,130 @@ def test_keys_at_target_keys_count_those_of_the_offset(bake, ext):
     keys = ext.module("ccd_rig.blender.bake.settings").Keys.TARGET_KEYS
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20, keys=keys))
     assert [each.frame for each in report.entries] == [1, 3, 9, 20]
+
+
+@pytest.mark.parametrize("field", ["pole_angle", "weight", "offset"])
+def test_keys_at_target_keys_count_those_of_settings_and_of_what_drives_them(bake, ext, field):
+    """A setting that the constraint does not ask for has none."""
+    keys = ext.module("ccd_rig.blender.bake.settings").Keys.TARGET_KEYS
+    settings = bake.BakeSettings(1, 20, keys=keys)
+    rig, row = still_limb()
+    row.pole_target.location = (0.0, 3.0, 1.0)
+    if field == "offset":
+        slider = drive_by_slider(row, ("offset", 2), {4: (0.0, 0.0, 0.0), 15: (0.0, 0.0, -0.2)})
+        assert slider.animation_data.action is not None
+    else:
+        key(row, field, {4: 0.2, 15: 0.9})
+    key(row, "soft", {7: 0.0, 11: 0.1})
+    report = bake.bake(bpy.context.scene, rig, settings)
+    assert [each.frame for each in report.entries] == [1, 4, 15, 20]
+
+
+@pytest.mark.parametrize("step", [1, 4])
+@pytest.mark.parametrize("by", ["keys", "object"])
+def test_the_report_measures_at_a_target_offset_as_it_plays(bake, by, step):
+    """At keys and between them."""
+    rig, target = arm(5, 0.5)
+    target.animation_data_clear()
+    row = rig.ccd_rig.constraints[0]
+    if by == "object":
+        drive_by_slider(row, ("offset", 2), {1: (0.0, 0.0, 0.0), 20: (0.0, 0.0, -0.4)})
+    else:
+        key(row, "offset", {1: (0.0, 0.0, 0.0), 20: (0.0, 0.0, -0.4)})
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 21, step=step))
+    (result,) = report.check.results
+    assert result.causes == ()
+    worst = max(played_residual(rig, e.ccd_rig.constraints[0], e, d) for _, e, d in play(rig, range(1, 22)))
+    assert result.residual == pytest.approx(worst, abs=FLOAT32)
+    assert rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).ccd_rig.constraints[0].offset[2] < -0.3
+    assert_report_is_what_plays(rig, report)
+
+
+@pytest.mark.parametrize("field", ["weight", "rotation_weight", "pole_angle", "max_extension"])
+def test_a_moving_setting_makes_the_goals_ready_once(bake, ext, monkeypatch, field):
+    """Not anew at each frame, in the solve, the report and the playback check."""
+    module, counts = ext.module("ccd_rig.solvers.pose_search"), []
+    whole = module.problem_tables
+
+    def counted(*arguments):
+        counts[-1] += 1
+        return whole(*arguments)
+
+    monkeypatch.setattr(module, "problem_tables", counted)
+    for ends in ((0.8, 0.8), (0.8, 0.9)):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rig, row = still_limb(rotation="ORIENTATION") if field == "rotation_weight" else still_limb()
+        if field == "rotation_weight":
+            row.pole_target = None
+        key(row, field, {1: ends[0], 20: ends[1]})
+        counts.append(0)
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20, smoothness=0.0))
+    assert 0 < counts[1] <= counts[0] + 1
+
+
+def test_a_target_that_jumps_is_followed_at_once_whatever_is_keyed(bake, channels):
+    """A weight that moves does not make a jump that the target explains one to be smoothed."""
+    found = []
+    for last in (1.0, 1.5):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rig, _ = arm(6, 0.4)
+        row = rig.ccd_rig.constraints[0]
+        row.target.animation_data_clear()
+        for frame, place in ((1, (0.4, 0.3, 1.0)), (10, (0.4, 0.3, 1.0)), (11, (-0.3, 0.5, 1.3))):
+            row.target.location = place
+            row.target.keyframe_insert("location", frame=frame)
+        key(row, "weight", {1: 1.0, 20: last})
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
+        found.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
+    for path, keys in found[0].items():
+        assert np.abs(keys[:, 1] - found[1][path][:, 1]).max() < SAME, path
+
+
+def test_a_pole_angle_that_jumps_is_followed_at_once(bake, channels):
+    """As a pole that jumps is: keys of CONSTANT interpolation turn the bend from one frame to the next."""
+    rig, row = still_limb()
+    key(row, "pole_angle", {1: 0.0, 10: 1.2})
+    for curve in channels.fcurves_of(rig):
+        for point in curve.keyframe_points:
+            point.interpolation = "CONSTANT"
+    alone = solved(bake, rig, (9, 10))
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
+    assert not report.check.mismatches()
+    for frame, evaluated, _ in play(rig, alone):
+        for bone, rotation in zip(evaluated.pose.bones, alone[frame], strict=True):
+            angle = bone.rotation_quaternion.rotation_difference(rotation).angle % math.tau
+            assert min(angle, math.tau - angle) < SAME, (frame, bone.name, angle)
+
+
+def test_whole_turns_of_a_pole_angle_are_a_loop(bake):
+    rig, row = still_limb()
+    key(row, "pole_angle", {1: 0.0, 10: math.pi, 20: math.tau})
+    assert bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20)).loop is not None
+
+
+def test_a_bake_in_parts_is_the_whole_bake(bake, channels):
+    """Of settings that move: ranges one after the other key what one range does."""
+    found = []
+    for ranges in (((1, 20),), ((1, 8), (9, 20))):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rig, row = still_limb()
+        key(row, "pole_angle", {1: 0.0, 20: 1.2})
+        key(row, "max_extension", {1: 0.7, 20: 1.0})
+        key(row, "weight", {1: 0.5, 20: 2.0})
+        key(row, "offset", {1: (0.0,) * 3, 20: (0.1, 0.0, -0.2)})
+        for first, last in ranges:
+            settings = bake.BakeSettings(first, last, smoothness=0.0)
+            report = bake.bake(bpy.context.scene, rig, settings)
+            assert not report.check.mismatches()
+        found.append(
+            {
+                frame: [bone.rotation_quaternion.copy() for bone in evaluated.pose.bones]
+                for frame, evaluated, _ in play(rig, FRAMES if len(ranges) == 1 else range(9, 21))
+            }
+        )
+    for frame, rotations in found[1].items():
+        for one, other in zip(found[0][frame], rotations, strict=True):
+            assert 1.0 - abs(one.dot(other)) < SAME**2, frame
 
 
 def test_a_range_whose_pole_angle_does_not_come_back_is_no_loop(bake):
