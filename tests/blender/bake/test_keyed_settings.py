@@ -281,7 +281,12 @@ def test_a_target_that_jumps_is_followed_at_once_whatever_is_keyed(bake, channel
 
 def test_a_pole_angle_that_jumps_is_followed_at_once(bake, channels):
     """As a pole that jumps is: keys of CONSTANT interpolation turn the bend from one frame to the next."""
-    rig, row = still_limb()
+    rig = rigs.chain(5, 0.5)
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+    target, pole = rigs.empty("Target", (0.2, 0.1, 1.5)), rigs.empty("Pole", (0.0, 3.0, 1.0))
+    row = rigs.reach(rig, "bone_4", target, "Hand", pole_target=pole)
+    rigs.update()
     key(row, "pole_angle", {1: 0.0, 10: 1.2})
     for curve in channels.fcurves_of(rig):
         for point in curve.keyframe_points:
