@@ -109,8 +109,11 @@ class GoalSettings(NamedTuple):
 
     def with_windows(self, goals: Sequence[Goal]) -> tuple[Array, Array]:
         """The weights and pole angles as the kernel has them: those of reach windows behind all others."""
-        windows = ((0, 0), (0, len(_windowed(goals))))
-        return np.pad(self.weights, windows, constant_values=1.0), np.pad(self.pole_angles, windows)
+        count = len(_windowed(goals))
+        if count == 0:
+            return self.weights, self.pole_angles
+        none = np.zeros((len(self.weights), count))
+        return np.hstack([self.weights, none + 1.0]), np.hstack([self.pole_angles, none])
 
 
 def problem_tables(

@@ -181,6 +181,21 @@ def test_a_keyed_setting_that_does_not_move_changes_no_bit(bake, channels):
         assert np.array_equal(keys, found[1][path]), path
 
 
+def test_a_keyed_pole_that_does_not_move_changes_no_bit(bake, channels):
+    found = []
+    for keyed in (False, True):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rig, row = still_limb(max_extension=0.8, pole_angle=0.3, weight=1.5)
+        rigs.keyed(row.target, {1: (0.2, 0.1, 1.5), 20: (0.5, -0.3, 1.2)})
+        for field in ("pole_angle", "max_extension", "weight") if keyed else ():
+            key(row, field, {1: getattr(row, field), 20: getattr(row, field)})
+        bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
+        found.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
+    assert found[0].keys() == found[1].keys()
+    for path, keys in found[0].items():
+        assert np.array_equal(keys, found[1][path]), path
+
+
 def test_a_setting_that_is_no_number_at_a_frame_is_refused(bake, channels):
     rig, row = still_limb()
     key(row, "pole_angle", {1: 0.1, 12: 0.1, 20: 0.2})
