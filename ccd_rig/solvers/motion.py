@@ -27,7 +27,7 @@ import numpy as np
 
 from ..maths.batch import Array, Indices, Mask, angles_between, dot, multiply, unit
 from .pose_search import PoseSearch, Solved, Starts
-from .problem_tables import Bones, reach_of_goals
+from .problem_tables import Bones, GoalSettings, reach_of_goals
 
 PART = 0.05
 """Seconds for which frames are solved between two items of progress, as near as can be told."""
@@ -37,7 +37,8 @@ JUMP = 0.15
 More is seen as a pop."""
 EXPLAINED = 4.0
 """Radians of such a change that a target explains, for each reach of its chain by which its own step changes:
-where a target itself jumps, a chain follows at once, and rests again if it does."""
+where a target itself jumps, a chain follows at once, and rests again if it does. A pole's angle explains as
+much as it changes by, a reach window so much for each length of its links."""
 OTHER_WAY = 0.1
 """Radians of a joint from which on two poses of a frame are different ways to its goals."""
 ROOM = 4
@@ -63,6 +64,7 @@ class Kind:
         bones: where joints are at rest, of R frames or all.
         tolerances: (R or 1) of positions, model units.
         starts: gives other starts for frames that miss their goals, or None.
+        goal_settings: of R frames or all; None: those of the search's goals.
     """
 
     search: PoseSearch
@@ -70,6 +72,7 @@ class Kind:
     bones: Bones
     tolerances: Array
     starts: Callable[[], Starts] | None
+    goal_settings: GoalSettings | None = None
 
     def solve(
         self,
@@ -98,6 +101,7 @@ class Kind:
             bones=self.bones.at(rows),
             tolerances=self.tolerances if len(self.tolerances) == 1 else self.tolerances[rows],
             settles=settles,
+            goal_settings=None if self.goal_settings is None else self.goal_settings.at(rows),
         )
 
 
@@ -524,6 +528,14 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
         here = np.flatnonzero(same & (kinds == number))
         places = [frames.place[each[here]] for each in (before, rows, after)]
         reach = reach_of_goals(kind.search.skeleton, kind.search.goals)
+        values = kind.goal_settings
+        if values is not None and len(values.weights) > 1:
+            angle, extent = (
+                column[places[2]] - 2.0 * column[places[1]] + column[places[0]]
+                for column in (values.pole_angles, values.extensions)
+            )
+            angle = np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi  # whole turns come to nothing
+            allowed[here] += np.abs(angle).sum(1) + EXPLAINED * np.abs(extent).sum(1)
         for target in kind.targets:
             if len(target) == 1:
                 continue

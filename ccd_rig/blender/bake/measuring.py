@@ -16,7 +16,7 @@ from ...settings import SolverSettings
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
 from ..properties.constraint_values import Constraint, Kind
-from ..solve.constraint_goals import goal_targets, goals
+from ..solve.constraint_goals import goal_targets, goals_of_samples
 from .bake_frames import BakeFrames, Motion, Rows
 from .keyed_motion import KeyedMotion
 from .report_parts import number
@@ -135,10 +135,10 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         if changed:  # animated scale
             skeleton = skeleton.replace(changed)
         samples = [bake_frames.targets[f][c] for f in rows[alike].tolist()]
-        asked = goals(skeleton, constraint, samples[0])
+        asked, goal_settings = goals_of_samples(skeleton, constraint, samples)
         search = PoseSearch(skeleton, asked, SolverSettings(), ())
         targets = [goal_targets(goal, samples).T for goal in asked]
-        angles[alike] = search.measure(heads[alike], axes[alike], targets)[1].max(axis=1)
+        angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
 
 

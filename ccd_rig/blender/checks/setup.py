@@ -20,7 +20,8 @@ from ..properties import body, constraint_values, pose_library, solver_settings
 from ..properties.constraint_values import Kind
 from ..rig import armature
 from ..scene import dependence
-from ..scene.evaluated_rig import SAMPLED, rig_layout
+from ..scene.evaluated_rig import rig_layout
+from ..scene.targets import SAMPLED
 from . import plant_checks
 from .chain_checks import chain_problems
 from .constraint_checks import constraint_problems, in_scene, is_finite, suggestion
@@ -147,7 +148,8 @@ def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
     animated = {path for path in animated if path.startswith("ccd_rig.constraints[")}
     for row in chosen if animated else ():
         for field in row.bl_rna.properties:
-            if field.identifier not in SAMPLED and f"{row.path_from_id()}.{field.identifier}" in animated:
+            is_read = field.identifier == "influence" or field.identifier in SAMPLED
+            if not is_read and f"{row.path_from_id()}.{field.identifier}" in animated:
                 label = field.name
                 message = f"Constraint '{row.name}': a bake takes '{label}' as it is at the present frame"
                 yield Problem("WARNING", row.name, f"{message}: remove its keys, or bake ranges one by one")

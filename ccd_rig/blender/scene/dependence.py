@@ -212,6 +212,14 @@ def movers(
         yield mover
 
 
+def movers_by_drivers(armature_object: bpy.types.Object, paths: Collection[str]) -> Iterator[Mover]:
+    """What the drivers at data paths of an armature object read, and all that move it, each once."""
+    drivers = [curve for curve in _drivers(armature_object) if curve.data_path in paths]
+    starts = [Mover(each.thing, each.bone, each.verb) for each in _sources_of_drivers(drivers)]
+    for _, mover in _followed(starts, armature_object):
+        yield mover
+
+
 def _followed(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> Iterator[tuple[Mover, Mover]]:
     """Of one start after the other itself and all that move it, nearest first, with the start.
 

@@ -237,10 +237,10 @@ def test_a_keyed_target_offset_counts_at_every_frame(bake):
 def test_keyed_settings_that_a_bake_does_not_follow_are_told(bake, checks):
     rig, _ = arm(3, 0.5)
     row = rig.ccd_rig.constraints[0]
-    for frame, weight in ((1, 1.0), (10, 2.0)):
-        row.weight = weight
-        row.keyframe_insert("weight", frame=frame)
-        row.keyframe_insert("influence", frame=frame)
+    for frame, length in ((1, 2), (10, 3)):
+        row.chain_length = length
+        for field in ("chain_length", "influence", "weight", "pole_angle", "offset"):
+            row.keyframe_insert(field, frame=frame)
     (problem,) = checks.problems(rig, bpy.context.scene)
     assert (problem.severity, problem.where) == ("WARNING", row.name)
-    assert "takes 'Weight' as it is at the present frame" in problem.message
+    assert "takes 'Chain Length' as it is at the present frame" in problem.message
