@@ -524,7 +524,7 @@ def slide(p):
 
     Each step goes down the departure's gradient in what the goals leave free, and back onto the goals. The
     departure is that of the pose on them, by their slopes: where it falls the step counts, else it is
-    shortened. The next step's length is that of Barzilai and Borwein 1988: the curvature seen in the last one.
+    shortened. The next step's length is by the curvature seen in the last one (Barzilai and Borwein 1988).
     """
     part, turned, least = 1.0, 0.0, 0.0
     has_old, is_judged = False, True

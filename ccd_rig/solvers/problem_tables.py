@@ -371,9 +371,10 @@ def own_targets(goals: Sequence[Goal]) -> list[Array]:
 def _extents(skeleton: Skeleton, goal: Any, shifts: Array, bones: Bones) -> Array:
     """(B,) the length of the links that a reach window is about."""
     total = np.full(len(shifts), goal.effector(skeleton).length)
-    for i in window_joints(skeleton, goal)[1:]:
-        link = bones.offsets[:, i] + rotate(bones.rests[:, i], shifts[:, i], axis=-1)
-        total += length(link, axis=-1)
+    inner = list(window_joints(skeleton, goal)[1:])
+    links = bones.offsets[:, inner] + rotate(bones.rests[:, inner], shifts[:, inner], axis=-1)
+    for part in length(links, axis=-1).T:  # one by one: sums of pairs have other bits
+        total += part
     return total
 
 
