@@ -531,6 +531,8 @@ def slide(p):
     save(p, 0)
     while p.steps < p.last_step and p.departed > 0.0:
         beside = near_goals(p, ASIDE * turned)
+        if is_judged and beside < 0.0:
+            break
         if not is_judged:
             if not 0.0 <= beside < least:
                 restore(p, 1)
