@@ -202,6 +202,7 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
         alone = motion.rotations.copy()
         yield from _take_best_path(frames, motion, smoothness)
         yield from _sweep(frames, motion, smoothness)
+        yield 0
         if frames.closes:
             _close(frames, motion)
         apart = angles_between(alone, motion.rotations, axis=-1).max(axis=1, initial=0.0)
@@ -343,6 +344,7 @@ def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Genera
     Frames that miss their goals have ways too: poses that miss them by no more.
     """
     turned = departures(frames, motion.rotations)
+    yield 0
     met = motion.statuses == 0
     ways: dict[int, list[_Way]] = {}
 
@@ -352,6 +354,7 @@ def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Genera
         return ways[row]
 
     sudden = _jumps(frames, turned)
+    yield 0
     follows = np.flatnonzero((frames.before >= 0) & sudden)
     follows = follows[sudden[frames.before[follows]]]
     jumps = angles_between(turned[frames.before[follows]], turned[follows], axis=-1).max(axis=1, initial=0.0)
@@ -453,7 +456,9 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, 
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
     while True:
+        yield 0
         sudden = _jumps(frames, turned)
+        yield 0
         wider = near | _widened(frames, sudden, ROOM)
         if not sudden.any() or (wider == near).all():
             return

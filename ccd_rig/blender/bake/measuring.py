@@ -15,6 +15,7 @@ from ...maths.batch import Array, Mask
 from ...settings import SolverSettings
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
+from ...solvers.stepping import Work
 from ..properties.constraint_values import Constraint, Kind
 from ..solve.constraint_goals import goal_targets, goals
 from .bake_frames import BakeFrames, Motion, Rows
@@ -22,15 +23,17 @@ from .keyed_motion import KeyedMotion
 from .report_parts import number
 
 
-def residuals(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
+def residuals(bake_frames: BakeFrames, motion: Motion) -> Work[tuple[Array, Array]]:
     """(F, C) distances from the targets in world metres, and angles in radians; 0 where none is asked.
+
+    An item comes after each constraint.
 
     The core measures angles; distances are brought to world metres whatever the armature object's scale.
     """
-    return errors(bake_frames, *transforms(bake_frames, motion))
+    return (yield from errors(bake_frames, *transforms(bake_frames, motion)))
 
 
-def misses(motion: KeyedMotion, solver: SolverSettings) -> tuple[Array, Array, Mask]:
+def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Array, Mask]]:
     """What constraints miss of what they ask for, and which of them others carry off their targets.
 
     A constraint at full influence asks for its target in what plays: others may carry its chain part of the
@@ -44,10 +47,10 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> tuple[Array, Array, M
         (F, C) distances in world metres, (F, C) angles in radians, (F, C) which are met at full alone.
     """
     bake_frames = motion.bake_frames
-    at_full = residuals(bake_frames, motion.full)
+    at_full = yield from residuals(bake_frames, motion.full)
     if all(np.array_equal(a, b) for a, b in zip(motion.blended, motion.full, strict=True)):
         return *at_full, np.zeros(at_full[0].shape, np.bool_)
-    blended = residuals(bake_frames, motion.blended)
+    blended = yield from residuals(bake_frames, motion.blended)
     is_off, was_off = (
         (distances > solver.position_tolerance) | (angles > solver.angle_tolerance)
         for distances, angles in (blended, at_full)
@@ -68,10 +71,11 @@ def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
     )
 
 
-def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> tuple[Array, Array]:
+def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Array, Array]]:
     """As `residuals`, of joints wherever they are: (F, J, 3) heads and (F, J, 4) rotations."""
     distances, angles = np.zeros_like(bake_frames.influences), np.zeros_like(bake_frames.influences)
     for c, constraint in enumerate(bake_frames.constraints):
+        yield
         if constraint.kind is Kind.BALANCE or constraint.use_position:
             reached = points(bake_frames, constraint, heads, axes)
             misses = reached - np.array([targets[c].point[:] for targets in bake_frames.targets])
