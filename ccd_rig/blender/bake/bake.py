@@ -105,14 +105,14 @@ def one_of_many(
     """As `bake_steps`, beside others; an item that is the last says when nothing may fail any more."""
     require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
-    before = _names(scene, armature_object)
+    before, places = _names(scene, armature_object), _places(armature_object)
     changed = f"{before[1]} was changed while it was baked: bake once more"
     try:
         with contextlib.closing(_bake_steps(scene, armature_object, settings, shares)) as steps:
             while not isinstance(item := advance(steps), Ended):
                 yield item
                 # What goes through rows and bones one by one must not meet one that is freed.
-                if item.verb in BY_PIECES and _names(scene, armature_object) != before:
+                if item.verb in BY_PIECES and _places(armature_object) != places:
                     raise RigError(changed)
         return item.result
     except CCDRigError:
@@ -144,6 +144,12 @@ def _names(scene: bpy.types.Scene, armature_object: bpy.types.Object) -> tuple[o
         return scene.name, where, tuple(armature_object.pose.bones.keys()), tuple(rows)
     except (ReferenceError, AttributeError):
         return "", "The armature"
+
+
+def _places(armature_object: bpy.types.Object) -> list[tuple[int, ...]]:
+    """Where Blender has constraints and bones in memory, and how many: the same while none comes or goes."""
+    lists = armature_object.ccd_rig.constraints, armature_object.pose.bones
+    return [(len(each), each[0].as_pointer(), each[-1].as_pointer()) for each in lists if len(each)]
 
 
 def _bake_steps(
