@@ -166,7 +166,7 @@ CASES: dict[str, tuple[Callable[[int], Shot], tuple[int, ...], str]] = {
     "far": (lambda n: rows(n, distance=1.4), (30, 100, 300, 1000), "chains, out of reach"),
     "turned": (lambda n: rows(n, turned=True), (30, 100, 300, 1000), "chains, rotation and pole"),
     "spine": (lambda n: spine(n, False), (5, 10, 20, 40), f"limbs on a spine of {SPINE} bones"),
-    "shared": (lambda n: spine(n, True), (5, 10, 20, 40), "the same, the spine in all chains"),
+    "shared": (lambda n: spine(n, True), (1, 2, 3, 5), "the same, the spine in all chains"),
     "bones": (lambda n: one_chain(n, 100), (30, 75, 150, 300), "bones of a chain"),
     "frames": (lambda n: one_chain(20, n), (300, 1000, 3000, 10000), "frames"),
     "rigs": (rigs, (10, 30, 100, 300), "armatures"),

@@ -31,6 +31,8 @@ from .problem_tables import Bones, reach_of_goals
 
 PART = 0.05
 """Seconds for which frames are solved between two items of progress, as near as can be told."""
+FIRST_PART = 800
+"""Joints of the frames that are solved first, before it is known what one takes: 300 joints can take 70 ms."""
 JUMP = 0.15
 """Radians by which the turn of a joint, beside its base motion, may change from one frame to the next.
 
@@ -193,7 +195,7 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
     """
     size = len(frames.rotations)
     motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
-    for rows in _parts(np.arange(size)):
+    for rows in _parts(np.arange(size), frames.rotations.shape[1]):
         motion.put(rows, frames.solve(rows))
         yield len(rows)
     yield from _search_other_ways(frames, motion)
@@ -209,9 +211,9 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
     return Motion(motion, apart)
 
 
-def _parts(rows: Indices) -> Iterator[Indices]:
+def _parts(rows: Indices, joints: int) -> Iterator[Indices]:
     """Rows in parts that take about as long as `PART` each; what they come to does not depend on it."""
-    first, size = 0, 8
+    first, size = 0, min(max(FIRST_PART // max(joints, 1), 1), 8)
     while first < len(rows):
         began = perf_counter()
         yield rows[first : first + size]
@@ -220,11 +222,11 @@ def _parts(rows: Indices) -> Iterator[Indices]:
         size = max(1, min(4 * size, int(size * PART / max(seconds, 1e-9))))
 
 
-def _apart_parts(met: Mask, missed: Mask) -> Iterator[tuple[bool, Indices]]:
+def _apart_parts(met: Mask, missed: Mask, joints: int) -> Iterator[tuple[bool, Indices]]:
     """Parts of what is met, then of what is missed; whether it is missed."""
-    for part in _parts(np.flatnonzero(met)):
+    for part in _parts(np.flatnonzero(met), joints):
         yield False, part
-    for part in _parts(np.flatnonzero(missed)):
+    for part in _parts(np.flatnonzero(missed), joints):
         yield True, part
 
 
@@ -489,7 +491,7 @@ def _relax(
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
             present = active & (frames.numbers % 2 == side)
-            for misses, part in _apart_parts(present & met, present & ~met):
+            for misses, part in _apart_parts(present & met, present & ~met, turned.shape[1]):
                 wanted = _wanted(frames, turned, part, smoothness)
                 wanted = turned[part] + relaxation * (_same_side(wanted, turned[part]) - turned[part])
                 near = _carried(frames, part, unit(wanted, axis=-1))
