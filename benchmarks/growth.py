@@ -283,7 +283,8 @@ def draw(results: dict[str, list[Cost]]) -> None:
             plot.set(xscale="log", yscale="log", title=title, xlabel="size")
         plots[2].axhline(0.5, color="#8a949c", lw=1.0, ls=":")
         for plot in plots[:2]:
-            plot.legend(fontsize=7.5, title="slope", title_fontsize=7.5)
+            below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12), "ncols": 2}
+            plot.legend(fontsize=7.5, title="slope", title_fontsize=7.5, **below)
         # Without the version of Matplotlib in it the same numbers give the same file.
         figure.savefig(IMAGES / "growth.png", bbox_inches="tight", metadata={"Software": None})
     print("docs/images/growth.png")

@@ -32,7 +32,7 @@ from .problem_tables import Bones, reach_of_goals
 PART = 0.05
 """Seconds for which frames are solved between two items of progress, as near as can be told."""
 FIRST_PART = 800
-"""Joints of the frames that are solved first, before it is known what one takes: 300 joints can take 70 ms."""
+"""Joints of the frames that are solved first, before it is known what one takes: 300 can take 70 ms."""
 JUMP = 0.15
 """Radians by which the turn of a joint, beside its base motion, may change from one frame to the next.
 
