@@ -31,6 +31,8 @@ from .problem_tables import Bones, GoalSettings, reach_of_goals
 
 PART = 0.05
 """Seconds for which frames are solved between two items of progress, as near as can be told."""
+FIRST_PART = 800
+"""Joints of the frames that are solved first, before it is known what one takes: 300 can take 70 ms."""
 JUMP = 0.15
 """Radians by which the turn of a joint, beside its base motion, may change from one frame to the next.
 
@@ -197,7 +199,7 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
     """
     size = len(frames.rotations)
     motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
-    for rows in _parts(np.arange(size)):
+    for rows in _parts(np.arange(size), frames.rotations.shape[1]):
         motion.put(rows, frames.solve(rows))
         yield len(rows)
     yield from _search_other_ways(frames, motion)
@@ -206,15 +208,16 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
         alone = motion.rotations.copy()
         yield from _take_best_path(frames, motion, smoothness)
         yield from _sweep(frames, motion, smoothness)
+        yield 0
         if frames.closes:
             _close(frames, motion)
         apart = angles_between(alone, motion.rotations, axis=-1).max(axis=1, initial=0.0)
     return Motion(motion, apart)
 
 
-def _parts(rows: Indices) -> Iterator[Indices]:
+def _parts(rows: Indices, joints: int) -> Iterator[Indices]:
     """Rows in parts that take about as long as `PART` each; what they come to does not depend on it."""
-    first, size = 0, 8
+    first, size = 0, min(max(FIRST_PART // max(joints, 1), 1), 8)
     while first < len(rows):
         began = perf_counter()
         yield rows[first : first + size]
@@ -223,11 +226,11 @@ def _parts(rows: Indices) -> Iterator[Indices]:
         size = max(1, min(4 * size, int(size * PART / max(seconds, 1e-9))))
 
 
-def _apart_parts(met: Mask, missed: Mask) -> Iterator[tuple[bool, Indices]]:
+def _apart_parts(met: Mask, missed: Mask, joints: int) -> Iterator[tuple[bool, Indices]]:
     """Parts of what is met, then of what is missed; whether it is missed."""
-    for part in _parts(np.flatnonzero(met)):
+    for part in _parts(np.flatnonzero(met), joints):
         yield False, part
-    for part in _parts(np.flatnonzero(missed)):
+    for part in _parts(np.flatnonzero(missed), joints):
         yield True, part
 
 
@@ -347,6 +350,7 @@ def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Genera
     Frames that miss their goals have ways too: poses that miss them by no more.
     """
     turned = departures(frames, motion.rotations)
+    yield 0
     met = motion.statuses == 0
     ways: dict[int, list[_Way]] = {}
 
@@ -356,6 +360,7 @@ def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Genera
         return ways[row]
 
     sudden = _jumps(frames, turned)
+    yield 0
     follows = np.flatnonzero((frames.before >= 0) & sudden)
     follows = follows[sudden[frames.before[follows]]]
     jumps = angles_between(turned[frames.before[follows]], turned[follows], axis=-1).max(axis=1, initial=0.0)
@@ -457,7 +462,9 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, 
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
     while True:
+        yield 0
         sudden = _jumps(frames, turned)
+        yield 0
         wider = near | _widened(frames, sudden, ROOM)
         if not sudden.any() or (wider == near).all():
             return
@@ -488,7 +495,7 @@ def _relax(
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
             present = active & (frames.numbers % 2 == side)
-            for misses, part in _apart_parts(present & met, present & ~met):
+            for misses, part in _apart_parts(present & met, present & ~met, turned.shape[1]):
                 wanted = _wanted(frames, turned, part, smoothness)
                 wanted = turned[part] + relaxation * (_same_side(wanted, turned[part]) - turned[part])
                 near = _carried(frames, part, unit(wanted, axis=-1))
