@@ -15,7 +15,7 @@ from mathutils import Vector
 
 from . import words
 from .chains import chain
-from .limbs import Limb, Skeleton, legs_of, limbs, on_ground, skeleton, wings_of
+from .limbs import Limb, Skeleton, legs_of, limbs, skeleton, wings_of, without
 from .role import Kind, Part, Role, Side
 from .skeleton_tree import SkeletonTree
 from .symmetry import halves
@@ -26,6 +26,8 @@ UPRIGHT = 1.5
 """Rise over run of the way from hips to head above which a figure with two legs stands as a human does."""
 ANKLE = 0.2
 """Part of the hips' height below which a joint of a human's leg is the ankle."""
+PELVIS = 0.75
+"""Part of the next bone's length below which a bone is a pelvis: a horse's has 0.7, a frog's thigh 1.0."""
 IN_LINE = math.radians(5.0)
 """Bend below which two bones may be pieces of one thigh or shin."""
 AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)))
@@ -38,14 +40,15 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     if split is None:
         return chain(tree)
     bones = skeleton(tree, split)
+    wings = wings_of(bones, limbs(bones))
+    bones = without(bones, wings)
     pairs = limbs(bones)
-    wings = wings_of(bones, pairs)
-    bones = on_ground(bones, wings)
     legs = legs_of(bones, [limb for limb in pairs if limb not in wings])
     others = [limb for limb in pairs if limb not in legs]
     if len(legs) > 2:
         middle = trunk(bones, legs[0], None)
-        return Kind.MANY_LEGS, _many_legs(bones, legs, middle) | _wings(bones, wings, middle)
+        roles = _many_legs(bones, legs, middle) | _wings(bones, wings, middle)
+        return Kind.MANY_LEGS, roles | _arms(bones, others, wings, middle)
     if len(legs) == 2:
         hind, fore = _hind_and_fore(bones, legs)
         middle = trunk(bones, hind, fore)
@@ -53,12 +56,15 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         left = _left(bones, middle.front)
         roles |= _leg_roles(bones, hind, left, HIND, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
+        roles |= _arms(bones, others, wings, middle)
         return Kind.QUADRUPED, roles | _wings(bones, wings, middle)
     if len(legs) == 1:
         return _two_legs(bones, legs[0], others, wings)
     if others:
         middle = trunk(bones, None, others[0])
-        return Kind.FISH, _trunk_roles(middle) | _wings(bones, others, middle)
+        arms = _arms(bones, others, wings, middle)
+        fins = [limb for limb in others if limb.bones[0] not in arms]
+        return Kind.FISH, _trunk_roles(middle) | arms | _wings(bones, fins, middle)
     return chain(tree)
 
 
@@ -81,7 +87,9 @@ def _two_legs(
         return Kind.BIRD, roles | _wings(bones, others, middle)
     if fore:
         roles |= _arm_roles(bones, fore, left, middle.front)
-    return Kind.HUMAN if upright else Kind.BIPED, roles | _wings(bones, wings, middle)
+    feet = [bones.places[name].z for name, role in roles.items() if role == Role(Part.FOOT, Side.LEFT)]
+    flat = not feet or feet[0] - bones.ground < ANKLE * (legs.base.z - bones.ground)
+    return Kind.HUMAN if upright and flat else Kind.BIPED, roles | _wings(bones, wings, middle)
 
 
 def _is_arm(bones: Skeleton, limb: Limb) -> bool:
@@ -178,10 +186,16 @@ def _leg_roles(
 
 
 def _is_girdle(bones: Skeleton, names: Sequence[str], fore: bool, front: Vector) -> bool:
-    """Whether a leg begins with a pelvis, which leads aside, or with a shoulder, which leads to the front."""
+    """Whether a leg begins with a pelvis, which leads aside, or with a shoulder, which leads to the front.
+
+    A sprawling thigh leads aside too: names tell it, or that a foot would be missing and that it is long.
+    """
+    called = [words.says(name, Clue.THIGH) for name in names]
+    if any(called):
+        return not called[0]
     points = [bones.places[name] for name in names[:3]]
     first, second = points[1] - points[0], points[2] - points[1]
-    aside = -first.z < 0.5 * first.length
+    aside = -first.z < 0.5 * first.length and (len(names) > 4 or first.length < PELVIS * second.length)
     forward = fore and first.dot(front) > 0.2 * first.length and second.dot(front) < first.dot(front)
     return aside or (forward and second.dot(front) < 0.1 * second.length)
 
@@ -219,6 +233,12 @@ def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
     ways = [(b - a).length for a, b in pairwise(points)]
     whole = sum(ways)
     return min(range(1, len(names) - 1), key=lambda place: abs(sum(ways[:place]) - 0.5 * whole))
+
+
+def _arms(bones: Skeleton, others: Sequence[Limb], wings: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
+    """Roles of the longest pair of arms beside legs or fins, as a centaur has it; none without one."""
+    arms = [limb for limb in others if limb not in wings and _is_arm(bones, limb)]
+    return _arm_roles(bones, arms[0], _left(bones, middle.front), middle.front) if arms else {}
 
 
 def _arm_roles(bones: Skeleton, limb: Limb, left: int, front: Vector) -> dict[str, Role]:

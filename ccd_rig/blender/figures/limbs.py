@@ -121,22 +121,22 @@ def wings_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
     steep = [limb for limb in pairs if limb not in named and _is_steep(bones, limb)]
     spread = [limb for limb in pairs if limb not in named and limb not in steep]
     if len(spread) == 1 and len(spread[0].digits) > 1:
-        legs = legs_of(on_ground(bones, [*named, *spread]), steep)
+        legs = legs_of(without(bones, [*named, *spread]), steep)
         named += spread if len(legs) > 1 else []
     return named
 
 
-def on_ground(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
-    """The skeleton with the ground below what is no wing: wings may hang lower than feet."""
+def without(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
+    """The skeleton with the ground and size of what is no wing: wings hang below feet, and dwarf arms."""
     firsts = {name for limb in wings for name in (limb.bones[0], bones.halves.partners[limb.bones[0]])}
     flying = {name for first in firsts for name in bones.tree.below(first)}
     points = [
-        point.z
+        point
         for name in bones.tree.bones
         if name not in flying
         for point in (bones.places[name], bones.ends[name])
     ]
-    return bones._replace(ground=min(points, default=bones.ground))
+    return bones._replace(ground=min(point.z for point in points), size=size_of(points)) if points else bones
 
 
 def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
