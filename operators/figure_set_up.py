@@ -4,8 +4,9 @@
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty
+from bpy.props import BoolProperty, CollectionProperty, EnumProperty, IntProperty, StringProperty
 
+from ..ccd_rig.blender.figures.role import Part
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.set_up import build, motion
 from ..ccd_rig.blender.set_up.made import RANGES, Choices, Made, Ranges
@@ -17,6 +18,41 @@ from .telling import tell
 
 def _box(name: str, description: str, default: bool = True) -> Any:
     return BoolProperty(name=name, description=description, default=default, options={"SKIP_SAVE"})
+
+
+def _like(_item: Any, _context: bpy.types.Context, written: str) -> list[str]:
+    """Roles whose text begins as written, or holds it."""
+    sides = ("", "left ", "right ")
+    texts = [f"{side}{part}" for part in Part for side in sides]
+    return sorted((text for text in texts if written.casefold() in text), key=lambda text: text.find(written))
+
+
+class CCD_RIG_PG_figure_role(bpy.types.PropertyGroup):
+    role: StringProperty(
+        name="Role",
+        description="What this bone is to the figure, such as left hand, spine 2, or left leg 3:1 for the "
+        "first bone of the third leg; empty for nothing",
+        search=_like,
+        search_options={"SUGGESTION"},
+    )
+
+
+class CCD_RIG_UL_figure_roles(bpy.types.UIList):
+    def draw_item(
+        self,
+        _context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        _data: Any,
+        item: Any,
+        _icon: int,
+        _active_data: Any,
+        _active_property: str,
+        _index: int = 0,
+        _flags: int = 0,
+    ) -> None:
+        row = layout.split(factor=0.5)
+        row.label(text=item.name, translate=False)
+        row.prop(item, "role", text="", emboss=False)
 
 
 class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
@@ -67,6 +103,13 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         "then leaves it as it is until a target is moved",
         default=Choices.follow_motion,
     )
+    roles: CollectionProperty(
+        type=CCD_RIG_PG_figure_role,
+        name="Roles",
+        description="Roles of bones instead of those that are recognised, as a name and a role each",
+        options={"SKIP_SAVE"},
+    )
+    active_role: IntProperty(options={"HIDDEN", "SKIP_SAVE"})
     recognised: tuple[str, ...] = ()  # groups that the figure has
     told = ""  # what was made, a line each
 
@@ -85,12 +128,23 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         chosen = [group for group in Group if getattr(self, group)]
         before = new_rigs.names(rig)
         try:
-            choices = Choices(chosen, self.poles, self.turn_hands, Ranges(self.ranges), self.plant)
+            choices = Choices(
+                chosen,
+                self.poles,
+                self.turn_hands,
+                Ranges(self.ranges),
+                self.plant,
+                roles={item.name: item.role for item in self.roles},
+            )
             made = build.set_up(context, rig, choices)
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         new_rigs.give(context, rig, before)
+        self.roles.clear()
+        for name, role in made.roles.items():
+            item = self.roles.add()
+            item.name, item.role = name, role
         if self.follow_motion:
             self._key_targets(context, rig, made)
         self.recognised = tuple(made.available)
@@ -125,4 +179,6 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         boxes.prop(self, "ranges")
         boxes.prop(self, "plant")
         boxes.prop(self, "follow_motion")
+        layout.label(text="Roles")
+        layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=6)
         redo_lines.draw(layout, self.told)
