@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put a whole figure under control."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import bpy
@@ -111,6 +112,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
     )
     active_role: IntProperty(options={"HIDDEN", "SKIP_SAVE"})
     recognised: tuple[str, ...] = ()  # groups that the figure has
+    listed: Mapping[str, str] = {}  # by bone, the recognised role: what differs from it is a change
     told = ""  # what was made, a line each
 
     @classmethod
@@ -134,7 +136,9 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
                 self.turn_hands,
                 Ranges(self.ranges),
                 self.plant,
-                roles={item.name: item.role for item in self.roles},
+                roles={
+                    item.name: item.role for item in self.roles if item.role != self.listed.get(item.name)
+                },
             )
             made = build.set_up(context, rig, choices)
         except CCDRigError as error:
@@ -142,7 +146,8 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
             return {"CANCELLED"}
         new_rigs.give(context, rig, before)
         self.roles.clear()
-        for name, role in made.roles.items():
+        self.listed = {name: recognised for name, (_, recognised) in made.roles.items()}
+        for name, (role, _) in made.roles.items():
             item = self.roles.add()
             item.name, item.role = name, role
         if self.follow_motion:

@@ -74,7 +74,8 @@ class Made:
         poles: how many.
         is_planted: whether planted feet shift the hips.
         notes: what the user should know, in sentences without a full stop.
-        roles: by bone, the text of its role; empty for none. Of a generated rig only bones with roles.
+        roles: by bone, the texts of the role that it has and of the recognised one; empty for none. Of a
+            generated rig only controls that have one.
     """
 
     kind: Kind
@@ -85,7 +86,7 @@ class Made:
     poles: int = 0
     is_planted: bool = False
     notes: list[str] = field(default_factory=list)
-    roles: Mapping[str, str] = field(default_factory=dict)
+    roles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def words(self) -> str:
         """Such as "Mixamo human: 2 hands, 2 feet, head, hips, 4 poles"."""
