@@ -7,7 +7,6 @@ from typing import Any
 import bpy
 from bpy.props import BoolProperty, CollectionProperty, EnumProperty, IntProperty, StringProperty
 
-from ..ccd_rig.blender.figures.role import Part
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.set_up import build, motion
 from ..ccd_rig.blender.set_up.made import RANGES, Choices, Made, Ranges
@@ -21,20 +20,11 @@ def _box(name: str, description: str, default: bool = True) -> Any:
     return BoolProperty(name=name, description=description, default=default, options={"SKIP_SAVE"})
 
 
-def _like(_item: Any, _context: bpy.types.Context, written: str) -> list[str]:
-    """Roles whose text begins as written, or holds it."""
-    sides = ("", "left ", "right ")
-    texts = [f"{side}{part}" for part in Part for side in sides]
-    return sorted((text for text in texts if written.casefold() in text), key=lambda text: text.find(written))
-
-
 class CCD_RIG_PG_figure_role(bpy.types.PropertyGroup):
     role: StringProperty(
         name="Role",
         description="What this bone is to the figure, such as left hand, spine 2, or left leg 3:1 for the "
         "first bone of the third leg; empty for nothing",
-        search=_like,
-        search_options={"SUGGESTION"},
     )
 
 
