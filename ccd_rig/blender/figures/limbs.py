@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from mathutils import Vector
 
+from . import words
 from .skeleton_tree import SkeletonTree
 from .symmetry import Halves, ends, joints, size_of
+from .words import Clue
 
 GROUND = 0.25
 """Part of the height of a limb's root up to which its end counts as on the ground."""
@@ -17,6 +20,10 @@ LEAST_LIMB = 0.15
 """Part of the figure's size below which a pair of bones is no limb, but ears, eyes, feathers."""
 STEEP = 0.6
 """Legs of a figure with one pair lead sideways by at most this part of their drop; fins lead further."""
+DOWN = 0.5
+"""Cosine of the angle to the vertical up to which a limb in the air that is called a leg is one."""
+ANCHOR = 0.3
+"""Part of a limb's length up to which bones that several of them hang on are an anchor, and no limb."""
 DIGIT = 0.4
 """Part of the longest row's length from which rows of bones side by side are fingers, not a limb's way on."""
 
@@ -64,6 +71,14 @@ class Limb(NamedTuple):
     base: Vector
     end: Vector
 
+    def says(self, clue: Clue) -> bool:
+        """Whether a name of a bone before the digits is a clue."""
+        return any(words.says(name, clue) for name in self.bones)
+
+    def digits_say(self, clue: Clue) -> bool:
+        """Whether a name of a bone of the digits is a clue."""
+        return any(words.says(name, clue) for row in self.digits for name in row)
+
 
 def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
     """Measure a symmetrical skeleton."""
@@ -87,24 +102,60 @@ def limbs(bones: Skeleton) -> list[Limb]:
         parent = bones.tree.bones[name].parent
         starts = not parent or bones.is_middle(parent)
         if side > 0 and starts and name in bones.halves.partners:
-            limb = _limb(bones, parent, name)
-            if len(limb.bones) > 1 and _length(bones, name) >= LEAST_LIMB * bones.size:
-                found.append(limb)
+            found += [
+                limb
+                for first in _firsts(bones, name)
+                if len((limb := _limb(bones, parent, first)).bones) > 1
+                and _length(bones, first) >= LEAST_LIMB * bones.size
+            ]
     return sorted(found, key=lambda limb: -_length(bones, limb.bones[0]))
 
 
-def legs_of(bones: Skeleton, found: list[Limb]) -> list[Limb]:
-    """Those limbs that stand on the ground."""
+def wings_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
+    """Those limbs that are called wings, or spread with rows of feathers to the sides of four steep legs."""
+    named = [
+        limb
+        for limb in pairs
+        if limb.says(Clue.WING) or (limb.digits_say(Clue.FEATHER) and not limb.says(Clue.LEG))
+    ]
+    steep = [limb for limb in pairs if limb not in named and _is_steep(bones, limb)]
+    spread = [limb for limb in pairs if limb not in named and limb not in steep]
+    if len(spread) == 1 and len(spread[0].digits) > 1:
+        legs = legs_of(without(bones, [*named, *spread]), steep)
+        named += spread if len(legs) > 1 else []
+    return named
+
+
+def without(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
+    """The skeleton with the ground and size of what is no wing: wings hang below feet, and dwarf arms."""
+    firsts = {name for limb in wings for name in (limb.bones[0], bones.halves.partners[limb.bones[0]])}
+    flying = {name for first in firsts for name in bones.tree.below(first)}
+    points = [
+        point
+        for name in bones.tree.bones
+        if name not in flying
+        for point in (bones.places[name], bones.ends[name])
+    ]
+    return bones._replace(ground=min(point.z for point in points), size=size_of(points)) if points else bones
+
+
+def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
+    """Those limbs that stand on the ground, or lead down and are called legs."""
     standing = []
-    for limb in found:
+    for limb in pairs:
         height = max(limb.base.z - bones.ground, 0.1 * bones.size)
-        if limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z:
+        stands = limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
+        down = limb.base.z - limb.end.z >= DOWN * (limb.base - limb.end).length
+        if stands or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
             standing.append(limb)
-    if len(standing) == 1:
-        drop = standing[0].base - standing[0].end
-        if abs(drop.dot(bones.halves.across)) > STEEP * abs(drop.z):
-            return []
+    if len(standing) == 1 and not standing[0].says(Clue.LEG) and not _is_steep(bones, standing[0]):
+        return []
     return standing
+
+
+def _is_steep(bones: Skeleton, limb: Limb) -> bool:
+    way = limb.base - limb.end
+    return abs(way.dot(bones.halves.across)) <= STEEP * abs(way.z)
 
 
 def _length(bones: Skeleton, first: str) -> float:
@@ -112,20 +163,46 @@ def _length(bones: Skeleton, first: str) -> float:
     return max((bones.reaches[child] for child in bones.tree.children[first]), default=0.0)
 
 
+def _firsts(bones: Skeleton, name: str) -> list[str]:
+    """The first bones of limbs from a bone on: several beyond an anchor, which is short beside each."""
+    path = _path(bones, name)
+    last = path[-1]
+    rows = [
+        child
+        for child in bones.tree.children[last]
+        if child in bones.halves.partners and _length(bones, child) >= LEAST_LIMB * bones.size
+    ]
+    way = sum((bones.places[b] - bones.places[a]).length for a, b in pairwise(path))
+    nearest = min((_length(bones, child) for child in rows), default=0.0)
+    if len(rows) < 2 or way > ANCHOR * nearest:
+        return [name]
+    return [first for child in rows for first in _firsts(bones, child)]
+
+
 def _limb(bones: Skeleton, parent: str, first: str) -> Limb:
-    path = [first]
-    while following := _next(bones, path[-1]):
-        path.append(following)
+    path = _path(bones, first)
     digits = [row for child in bones.tree.children[path[-1]] for row in _rows(bones, child)]
     points = [point for name in bones.tree.below(first) for point in (bones.places[name], bones.ends[name])]
     end = min(points, key=lambda point: point.z)
     return Limb(parent, tuple(path), tuple(digits), bones.places[first], end)
 
 
+def _path(bones: Skeleton, first: str) -> list[str]:
+    """From a bone on to the one that digits hang on, or to the last."""
+    path = [first]
+    while following := _next(bones, path[-1]):
+        path.append(following)
+    return path
+
+
 def _next(bones: Skeleton, name: str) -> str:
-    """The bone by which a limb goes on; empty at its end, and where digits begin."""
+    """The bone by which a limb goes on; empty at its end, and where digits begin. Feathers end no wing."""
     further = bones.tree.children[name]
-    rows = [child for child in further if bones.tree.children[child]] or further
+    bare = [child for child in further if not words.says(child, Clue.FEATHER)]
+    rows = [child for child in bare or further if bones.tree.children[child]]
+    if rows and not bare:
+        return ""
+    rows = rows or bare or further
     if not rows:
         return ""
     longest = max(rows, key=lambda child: bones.reaches[child])

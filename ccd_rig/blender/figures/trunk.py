@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from functools import reduce
+from itertools import pairwise
 from typing import NamedTuple
 
 from mathutils import Vector
 
-from .limbs import Limb, Skeleton
+from . import words
+from .limbs import Limb, Skeleton, main_chain
+from .role import Part
+from .words import Clue
 
 BESIDE = 0.25
 """Part of the hips' height by which a bone above them may be higher or lower and still belong to the body."""
@@ -29,7 +35,7 @@ class Trunk(NamedTuple):
         hips: the bone that carries the whole figure.
         spine: on to the chest, which carries the front limbs.
         neck: on to the head.
-        head: the last.
+        head: the one that its name or a face tells, or the last.
         tail: from the hips on.
         front: horizontal unit vector to where the figure faces.
     """
@@ -52,11 +58,18 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
     """
     chest = fore.root if fore else ""
     hips = _body_root(bones, hind.root) if hind else _top(bones, chest)
+    finned = fore if fore and not hind else None
     spine = _between(bones, hips, chest) if chest and chest != hips else ()
-    beyond = _beyond(bones, (*spine, hips), chest or hips)
-    head = _head(bones, beyond)
+    if head := named_head(bones, (chest, hips)):
+        body = {*spine, *bones.tree.ancestors(hips)}
+        above = [name for name in bones.tree.ancestors(head) if name not in body]
+        beyond = tuple(above[::-1])
+    else:
+        behind = _swept(bones, finned) if finned else ()
+        beyond = _beyond(bones, (*spine, hips, *behind), chest or hips)
+        head = _head(bones, beyond)
     neck = beyond[: beyond.index(head)] if head else ()
-    tail = _tail(bones, hips, {*spine, *beyond})
+    tail = _tail(bones, [hips, *spine] if finned else [hips], {*spine, *beyond})
     return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
 
 
@@ -66,16 +79,37 @@ def _body_root(bones: Skeleton, hips: str) -> str:
     height = bones.places[hips].z - bones.ground if hips else 0.0
     for above in bones.tree.ancestors(hips):
         rise = abs(bones.places[above].z - bones.places[hips].z)
-        if not bones.is_middle(above) or rise > BESIDE * height:
+        is_root = above != hips and words.says(above, Clue.ROOT)
+        if not bones.is_middle(above) or rise > BESIDE * height or is_root:
             break
         found = above
     return found
 
 
 def _top(bones: Skeleton, name: str) -> str:
-    """The highest middle bone above one."""
-    above = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)]
-    return above[-1] if above else ""
+    """The highest middle bone above one that lies in the body: no root, and none below or above it."""
+    path = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)][::-1]
+    for above, below in pairwise(path):
+        way = bones.places[below] - bones.places[above]
+        beside = way.length <= STEP * bones.size or way.z**2 > 0.5 * way.length_squared
+        if not words.says(above, Clue.ROOT) and (len(bones.tree.children[above]) > 1 or not beside):
+            return above
+    return path[-1] if path else ""
+
+
+def _swept(bones: Skeleton, fins: Limb) -> list[str]:
+    """Middle bones on the one that fins hang on which lead to where the fins are swept: towards the tail."""
+    last = main_chain(bones, fins.bones[0])[-1]
+    along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
+    sweep = (bones.places[last] - fins.base).dot(along)
+    if abs(sweep) <= STEP * bones.size:
+        return []
+    found = []
+    for child in bones.tree.children.get(fins.root, ()):
+        way = bones.places[main_chain(bones, child)[-1]] - bones.places[fins.root]
+        if bones.is_middle(child) and way.dot(along) * sweep > 0.0:
+            found.append(child)
+    return found
 
 
 def _between(bones: Skeleton, hips: str, chest: str) -> tuple[str, ...]:
@@ -85,6 +119,24 @@ def _between(bones: Skeleton, hips: str, chest: str) -> tuple[str, ...]:
     start = bones.tree.common(hips, chest)
     path = bones.tree.path(start, chest) if start else list(bones.tree.ancestors(chest))[::-1]
     return tuple(name for name in path if name != hips and (start == hips or name != start))
+
+
+def named_head(bones: Skeleton, body: Collection[str]) -> str:
+    """The middle bone that is called a head, or else carries a face; empty for none.
+
+    Args:
+        bones: a symmetrical skeleton.
+        body: bones that hang on no head.
+    """
+    above = {each for name in body for each in bones.tree.ancestors(name)}
+    names = [name for name in bones.tree.below("") if name and name not in above]
+    for name in names:
+        if bones.is_middle(name) and words.read(name).part is Part.HEAD:
+            return name
+    faces = [name for name in names if words.says(name, Clue.FACE)]
+    carriers = [parent for name in faces if (parent := bones.tree.bones[name].parent) not in faces]
+    head = reduce(bones.tree.common, carriers) if carriers else ""
+    return head if head and head not in above and bones.is_middle(head) else ""
 
 
 def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[str, ...]:
@@ -128,19 +180,31 @@ def _length(bones: Skeleton, chain: tuple[str, ...], name: str) -> float:
     return (end - bones.places[name]).length
 
 
-def _tail(bones: Skeleton, hips: str, taken: set[str]) -> tuple[str, ...]:
-    """The longest row of middle bones on the hips that is neither spine nor head."""
-    best: tuple[str, ...] = ()
-    for child in bones.tree.children.get(hips, ()) if hips else ():
-        if not bones.is_middle(child) or child in taken:
-            continue
-        row = [child]
-        while further := [each for each in bones.tree.children[row[-1]] if bones.is_middle(each)]:
-            row.append(max(further, key=lambda each: bones.reaches[each]))
-        long = bones.reaches[child] >= LEAST_TAIL * bones.size
-        if len(row) > 1 and long and (not best or bones.reaches[child] > bones.reaches[best[0]]):
-            best = tuple(row)
-    return best
+def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, ...]:
+    """The row of middle bones that is called a tail, or else the longest on the body but spine and head."""
+    head = {each for name in taken for each in bones.tree.below(name)}
+    rows = [
+        _middle_row(bones, child)
+        for name in body
+        if name
+        for child in bones.tree.children[name]
+        if bones.is_middle(child) and child not in taken
+    ]
+    called = [name for name in bones.tree.below("") if name and words.read(name).part is Part.TAIL]
+    for name in called:
+        if bones.is_middle(name) and name not in head:
+            rows = [_middle_row(bones, name)]
+            break
+    long = [row for row in rows if len(row) > 1 and bones.reaches[row[0]] >= LEAST_TAIL * bones.size]
+    return max(long, key=lambda row: bones.reaches[row[0]], default=())
+
+
+def _middle_row(bones: Skeleton, name: str) -> tuple[str, ...]:
+    """A bone and the longest row of middle bones on it."""
+    row = [name]
+    while further := [each for each in bones.tree.children[row[-1]] if bones.is_middle(each)]:
+        row.append(max(further, key=lambda each: bones.reaches[each]))
+    return tuple(row)
 
 
 def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hips: str) -> Vector:

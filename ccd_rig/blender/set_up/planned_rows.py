@@ -7,6 +7,9 @@ import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mathutils import Vector
+
+from ..figures.by_structure import ANKLE
 from ..figures.role import Figure, Kind, Part, RestBone, Role, Side
 from ..figures.roles import RIGIFY
 from ..figures.skeleton_tree import SkeletonTree
@@ -108,18 +111,31 @@ def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
         for side in SIDES:
             thigh, shin, foot, toe = (figure.bones(part, side) for part in parts)
             if thigh and foot:
-                tip = foot[0] if figure.kind is Kind.HUMAN else _paw(tree, thigh[0], foot[0], toe)
+                flat = figure.kind is Kind.HUMAN and not _heel_is_up(tree, thigh[0], foot[0], toe)
+                tip = foot[0] if flat else _paw(tree, thigh[0], foot[0], toe)
                 bend = shin[0] if shin else ""
                 yield PlannedRow(Group.FEET, figure.roles[tip], tip, thigh[0], bend=bend)
 
 
+def _heel_is_up(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> bool:
+    """Whether a foot starts far from its toes along the leg, whichever way that leads at rest."""
+    if not toes:
+        return False
+    hip, heel, toe = (Vector(tree.bones[name].head) for name in (thigh, foot, toes[-1]))
+    leg = toe - hip
+    return bool((toe - heel).dot(leg) >= ANKLE * leg.length_squared)
+
+
 def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
     """The bone of an animal's foot that stands on the ground: a foot's own heel is up in the air."""
-    ground = min(bone.head[2] for bone in tree.bones.values())
-    height = tree.bones[thigh].head[2] - ground
-    low = [toe for toe in toes if tree.bones[toe].head[2] - ground <= PAW * height]
+    low = [toe for toe in toes if _height(tree, toe) <= PAW * _height(tree, thigh)]
     hanging = [toe for toe in (*low[:1], *reversed(toes)) if tree.path(foot, toe)]
     return hanging[0] if hanging else foot
+
+
+def _height(tree: SkeletonTree, name: str) -> float:
+    """Height of a bone's start above the lowest one."""
+    return tree.bones[name].head[2] - min(bone.head[2] for bone in tree.bones.values())
 
 
 def _many_legs(figure: Figure) -> Iterator[PlannedRow]:
@@ -138,7 +154,9 @@ def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Ite
     keys = sorted({(role.number, role.side) for role in figure.roles.values() if role.part is part})
     for number, side in keys:
         whole = figure.bones(part, side, number)
-        row = [name for name in whole if tree.is_below(whole[-1], name)]
-        role = figure.roles[whole[-1]]
+        # Controls of a generated rig may hang on bones that are none, and so end a row early.
+        rows = [[name for name in whole[: k + 1] if tree.is_below(whole[k], name)] for k in range(len(whole))]
+        row = max(reversed(rows), key=len)
         if len(row) > 1:
+            role = figure.roles[row[-1]]
             yield PlannedRow(group, role, row[-1], row[0], use_tail=True, copies_rotation=False)

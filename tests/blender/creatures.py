@@ -1,0 +1,369 @@
+"""Creatures as game rigs have them: a root on the ground, and tails that an importer has guessed."""
+
+from __future__ import annotations
+
+import math
+
+from rigs import B
+
+
+def creature(*rows):
+    """Bones to make from rows (name, parent, head); those whose names end in "_L" are mirrored to "_R".
+
+    Tails lie at the first child, or a little further on, as Blender's importer of glTF guesses them.
+    """
+    both = []
+    for name, parent, head in rows:
+        both.append((name, parent, head))
+        if name.endswith("_L"):
+            other = parent[:-2] + "_R" if parent.endswith("_L") else parent
+            both.append((name[:-2] + "_R", other, (-head[0], *head[1:])))
+    heads = {name: head for name, _, head in both}
+    bones = []
+    for name, parent, head in both:
+        further = next((at for _, above, at in both if above == name and math.dist(at, head) > 1e-3), None)
+        back = heads.get(parent, (head[0], head[1] + 0.1, head[2]))
+        way = [a - b for a, b in zip(head, back, strict=True)]
+        if further is None and math.hypot(*way) < 1e-3:
+            way = [0.0, -0.1, 0.0]
+        tail = further or tuple(a + 0.5 * b for a, b in zip(head, way, strict=True))
+        bones.append(B(name, head, tail, parent))
+    return bones
+
+
+def row(name, parent, *heads):
+    """Rows of a chain: "leg_L" at its heads becomes "leg_1_L", "leg_2_L" and so on."""
+    side = "_L" if name.endswith("_L") else ""
+    rows = []
+    for place, head in enumerate(heads, 1):
+        rows.append((f"{name.removesuffix('_L')}_{place}{side}", parent, head))
+        parent = rows[-1][0]
+    return rows
+
+
+def anchored_spider():
+    """Eight legs on a bone of each side, as stiff as the body; with jaws and an abdomen."""
+    legs = []
+    for leg, y in enumerate((-0.55, -0.2, 0.2, 0.6)):
+        heads = ((0.15, 0.3 * y, 0.5), (0.5, 0.7 * y, 0.85), (0.95, y, 0.45), (1.1, 1.1 * y, 0.02))
+        legs += row(f"Leg{'ABCD'[leg]}_L", "Anchor_L", *heads)
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Body", "root", (0, 0.05, 0.5)),
+        ("Abdomen", "Body", (0, 0.3, 0.55)),
+        ("Abdomen_tip", "Abdomen", (0, 0.9, 0.5)),
+        ("Head", "Body", (0, -0.15, 0.5)),
+        *row("Fang_L", "Head", (0.05, -0.3, 0.45), (0.05, -0.35, 0.35)),
+        ("Anchor_L", "Body", (0.08, 0.0, 0.5)),
+        *legs,
+    )
+
+
+def snake():
+    """One row from the tail on that winds over the ground; its head has a mouth, eyes and a tongue."""
+    body = [(0.15 * math.sin(0.9 * k), 1.2 - 0.25 * k, 0.05) for k in range(11)]
+    return creature(
+        ("root", "", (0, 1.4, 0)),
+        *row("Body", "root", *body),
+        ("Head", "Body_11", (0, -1.55, 0.1)),
+        ("Mouth_Top", "Head", (0, -1.65, 0.12)),
+        ("Mouth_Top_tip", "Mouth_Top", (0, -1.8, 0.1)),
+        ("Jaw", "Head", (0, -1.65, 0.07)),
+        ("Jaw_tip", "Jaw", (0, -1.78, 0.06)),
+        *row("Tongue", "Jaw", (0, -1.7, 0.08), (0, -1.76, 0.08), (0, -1.82, 0.08)),
+        ("Eye_L", "Head", (0.06, -1.65, 0.15)),
+    )
+
+
+def cobra():
+    """Two rows from the root in the middle: a tail, and a raised front with a head and a mouth."""
+    return creature(
+        ("Root", "", (0, 0, 0.05)),
+        *row("Tail", "Root", *((0, 0.1 + 0.2 * k, 0.05) for k in range(7))),
+        *row("Body", "Root", *((0, -0.1 - 0.15 * k, 0.06 + 0.1 * k) for k in range(5))),
+        ("Head", "Body_5", (0, -0.85, 0.55)),
+        ("Jaw", "Head", (0, -0.9, 0.52)),
+        ("Jaw_tip", "Jaw", (0, -1.0, 0.5)),
+        *row("Hood_L", "Body_4", (0.08, -0.6, 0.4), (0.16, -0.62, 0.42)),
+    )
+
+
+def leg(name, parent, *heads):
+    """Bones of a leg, called after their place in it."""
+    names = ("Upper", "Lower", "Ankle", "Foot", "Tip", "End")
+    rows = []
+    for part, head in zip(names, heads, strict=False):
+        rows.append((f"{name}_{part}_L", parent, head))
+        parent = rows[-1][0]
+    return rows
+
+
+def bird():
+    """Two feathers of two bones hang on each bone of a wing; the crest is longer than the head."""
+    wing = row(
+        "Wing_L", "Spine_2", (0.04, 0.0, 0.5), (0.2, 0.02, 0.52), (0.4, -0.02, 0.52), (0.55, 0.0, 0.51)
+    )
+    feathers = [
+        part
+        for bone, x in enumerate((0.15, 0.32, 0.48), 1)
+        for part in row(f"Feather{bone}_L", f"Wing_{bone}_L", (x, 0.05, 0.51), (x + 0.02, 0.2, 0.5))
+    ]
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.1, 0.4)),
+        ("Spine_1", "Hips", (0, 0.02, 0.43)),
+        ("Spine_2", "Spine_1", (0, -0.06, 0.47)),
+        ("Neck_1", "Spine_2", (0, -0.15, 0.55)),
+        ("Neck_2", "Neck_1", (0, -0.2, 0.65)),
+        ("Head", "Neck_2", (0, -0.22, 0.7)),
+        ("Beak", "Head", (0, -0.27, 0.7)),
+        ("Beak_tip", "Beak", (0, -0.35, 0.68)),
+        *row("Crest", "Neck_2", (0, -0.2, 0.75), (0, -0.12, 0.83), (0, 0.0, 0.88)),
+        ("Breast", "Spine_2", (0, -0.14, 0.42)),
+        ("Breast_tip", "Breast", (0, -0.16, 0.36)),
+        *row("Tail", "Hips", (0, 0.2, 0.4), (0, 0.35, 0.38), (0, 0.5, 0.36)),
+        *wing,
+        *feathers,
+        *leg("Leg", "Hips", (0.06, 0.05, 0.36), (0.06, 0.0, 0.2), (0.06, 0.05, 0.05), (0.06, -0.02, 0.02)),
+    )
+
+
+def horse():
+    """A long neck, and a mane that is longer than the head and the ears that hang on it."""
+    fore = (
+        (0.14, -0.5, 1.2),
+        (0.14, -0.45, 0.75),
+        (0.14, -0.48, 0.35),
+        (0.14, -0.52, 0.1),
+        (0.14, -0.56, 0.03),
+    )
+    hind = ((0.14, 0.6, 1.25), (0.14, 0.5, 0.85), (0.14, 0.68, 0.5), (0.14, 0.62, 0.15), (0.14, 0.58, 0.04))
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.7, 1.35)),
+        *row("Spine", "Hips", (0, 0.4, 1.38), (0, 0.0, 1.34), (0, -0.35, 1.36)),
+        ("Withers", "Spine_3", (0, -0.45, 1.48)),
+        ("Withers_tip", "Withers", (0, -0.3, 1.5)),
+        *row("Neck", "Spine_3", (0, -0.6, 1.5), (0, -0.8, 1.75), (0, -0.95, 1.95)),
+        *row(
+            "Mane",
+            "Neck_3",
+            (0, -0.85, 2.05),
+            (0, -0.7, 1.95),
+            (0, -0.6, 1.8),
+            (0, -0.5, 1.6),
+            (0, -0.42, 1.4),
+        ),
+        ("Head", "Neck_3", (0, -1.05, 2.05)),
+        ("Nose", "Head", (0, -1.3, 1.85)),
+        ("Jaw", "Head", (0, -1.1, 1.9)),
+        ("Jaw_tip", "Jaw", (0, -1.25, 1.75)),
+        ("Ear_L", "Neck_3", (0.06, -1.0, 2.15)),
+        *row("Tail", "Hips", (0, 0.85, 1.3), (0, 0.95, 1.1), (0, 1.0, 0.8), (0, 1.02, 0.5)),
+        *leg("Front_Leg", "Spine_3", *fore),
+        *leg("Back_Leg", "Hips", *hind),
+    )
+
+
+def dragon():
+    """Four legs, and wings whose feathers hang lower than the feet."""
+    wing = ((0.15, -0.3, 1.5), (0.6, -0.2, 1.9), (1.3, 0.0, 1.6), (1.8, 0.1, 1.1))
+    feathers = [
+        part
+        for bone, x in enumerate((0.8, 1.4, 1.9), 2)
+        for part in row(
+            f"Feather{bone}_L", f"Wing_{bone}_L", (x, 0.2, 0.9), (x + 0.05, 0.5, 0.4), (x + 0.1, 0.7, -0.3)
+        )
+    ]
+    fore = ((0.25, -0.5, 1.2), (0.25, -0.35, 0.7), (0.25, -0.5, 0.3), (0.25, -0.6, 0.05))
+    hind = ((0.3, 0.6, 1.2), (0.3, 0.4, 0.75), (0.3, 0.7, 0.35), (0.3, 0.6, 0.06))
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.6, 1.35)),
+        *row("Spine", "Hips", (0, 0.3, 1.4), (0, -0.1, 1.42), (0, -0.45, 1.4)),
+        *row("Neck", "Spine_3", (0, -0.7, 1.5), (0, -0.95, 1.75), (0, -1.15, 2.0)),
+        ("Head", "Neck_3", (0, -1.25, 2.1)),
+        ("Jaw", "Head", (0, -1.3, 2.0)),
+        ("Jaw_tip", "Jaw", (0, -1.55, 1.95)),
+        *row("Tail", "Hips", *((0, 0.9 + 0.35 * k, 1.3 - 0.15 * k) for k in range(7))),
+        *row("Wing_L", "Spine_3", *wing),
+        *feathers,
+        *leg("Front_Leg", "Spine_3", *fore),
+        *leg("Back_Leg", "Hips", *hind),
+    )
+
+
+def shark():
+    """Side fins on the bone of the body that both head and tail hang on, under a root on the ground."""
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Body", "root", (0, 0.0, 1.0)),
+        *row("Front", "Body", (0, -0.3, 1.0), (0, -0.6, 1.0)),
+        ("Head", "Front_2", (0, -0.8, 1.0)),
+        ("Jaw", "Head", (0, -0.9, 0.92)),
+        ("Jaw_tip", "Jaw", (0, -1.1, 0.92)),
+        *row("Tail", "Body", (0, 0.3, 1.0), (0, 0.8, 1.0), (0, 1.3, 1.0), (0, 1.7, 1.0)),
+        ("Tail_Fin_Top", "Tail_4", (0, 1.9, 1.3)),
+        ("Tail_Fin_Bottom", "Tail_4", (0, 1.85, 0.8)),
+        ("Back_Fin", "Body", (0, 0.05, 1.35)),
+        *row("Fin_L", "Body", (0.2, -0.1, 0.95), (0.5, 0.1, 0.85), (0.75, 0.3, 0.78)),
+    )
+
+
+def monster():
+    """A beast on two legs that leans forwards: arms with claws, a tail, and heels up in the air."""
+    arm = row("Arm_L", "Spine_3", (0.25, -0.5, 1.8), (0.4, -0.6, 1.5), (0.4, -0.85, 1.3))
+    claws = [
+        part
+        for k in range(3)
+        for part in row(f"Claw{k}_L", "Hand_L", (0.35 + 0.05 * k, -1.1, 1.25), (0.35 + 0.05 * k, -1.2, 1.2))
+    ]
+    legs = ((0.3, 0, 1.3), (0.35, -0.2, 0.9), (0.35, 0.25, 0.6), (0.35, 0.2, 0.35), (0.35, 0.1, 0.12))
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.05, 1.4)),
+        *row("Spine", "Hips", (0, -0.1, 1.5), (0, -0.3, 1.65), (0, -0.5, 1.85)),
+        ("Neck", "Spine_3", (0, -0.7, 2.0)),
+        ("Head", "Neck", (0, -0.85, 2.1)),
+        ("Jaw", "Head", (0, -0.9, 2.05)),
+        ("Jaw_tip", "Jaw", (0, -1.15, 2.0)),
+        *row("Plates", "Neck", (0, -0.6, 2.15), (0, -0.4, 2.3), (0, -0.2, 2.4), (0, 0.0, 2.4)),
+        *row("Tail", "Hips", *((0, 0.4 + 0.35 * k, 1.3 - 0.17 * k) for k in range(6))),
+        *arm,
+        ("Hand_L", "Arm_3_L", (0.4, -1.0, 1.3)),
+        *claws,
+        *leg("Leg", "Hips", *legs, (0.35, 0.0, 0.05)),
+        *(part for k in range(3) for part in row(f"Toe{k}_L", "Leg_End_L", (0.3 + 0.05 * k, -0.15, 0.03))),
+    )
+
+
+def gargoyle():
+    """Upright, with arms that are short beside its wings."""
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Pelvis", "root", (0, 0, 1)),
+        *row("Spine", "Pelvis", (0, 0, 1.1), (0, 0, 1.3)),
+        ("Neck", "Spine_2", (0, 0, 1.5)),
+        ("Head", "Neck", (0, 0, 1.6)),
+        *row("Wing_L", "Spine_2", (0.1, 0.1, 1.4), (0.5, 0.3, 1.8), (1.2, 0.4, 1.7), (1.8, 0.4, 1.2)),
+        *row("Arm_L", "Spine_2", (0.15, 0, 1.45), (0.45, 0, 1.4), (0.7, 0, 1.35)),
+        ("Hand_L", "Arm_3_L", (0.72, 0, 1.34)),
+        *leg("Leg", "Pelvis", (0.1, 0, 0.95), (0.1, -0.03, 0.5), (0.1, 0.02, 0.08), (0.1, -0.1, 0.02)),
+    )
+
+
+def lizard():
+    """Its thighs lead level to the sides, with a last bone that marks the end of its toes."""
+
+    def sprawling(name, parent, y):
+        heads = [(0.08, 0, 0.15), (0.25, 0, 0.15), (0.28, -0.02, 0.04), (0.3, -0.08, 0.01), (0.31, -0.12, 0)]
+        return leg(name, parent, *((x, y + along, z) for x, along, z in heads))
+
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.3, 0.15)),
+        *row("Spine", "Hips", (0, 0.15, 0.15), (0, 0, 0.15), (0, -0.2, 0.15)),
+        ("Neck", "Spine_3", (0, -0.3, 0.17)),
+        ("Head", "Neck", (0, -0.4, 0.18)),
+        ("Jaw", "Head", (0, -0.45, 0.15)),
+        *row("Tail", "Hips", *((0, 0.4 + 0.2 * k, 0.12) for k in range(8))),
+        *sprawling("Front_Leg", "Spine_3", -0.2),
+        *sprawling("Back_Leg", "Hips", 0.3),
+    )
+
+
+def frog():
+    """Its thighs lead to the front, folded, and no name tells which bone is which."""
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.2, 0.2)),
+        *row("Spine", "Hips", (0, 0, 0.25), (0, -0.15, 0.3)),
+        ("Head", "Spine_2", (0, -0.3, 0.32)),
+        ("Jaw", "Head", (0, -0.35, 0.28)),
+        *row(
+            "Back_Leg_L", "Hips", (0.06, 0.2, 0.18), (0.3, -0.05, 0.15), (0.12, 0.25, 0.1), (0.3, 0.1, 0.02)
+        ),
+        *row("Front_Leg_L", "Spine_2", (0.1, -0.15, 0.25), (0.2, -0.1, 0.15), (0.2, -0.2, 0.02)),
+    )
+
+
+def centaur():
+    """A human's trunk and arms in front of four legs."""
+
+    def hoofed(name, parent, y):
+        heads = ((0.15, y, 1), (0.15, y - 0.03, 0.5), (0.15, y + 0.03, 0.12), (0.15, y - 0.08, 0.02))
+        return leg(name, parent, *heads)
+
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.8, 1.1)),
+        *row("Spine", "Hips", (0, 0.5, 1.1), (0, 0.1, 1.1)),
+        *row("Torso", "Spine_2", (0, -0.1, 1.2), (0, -0.12, 1.5)),
+        ("Neck", "Torso_2", (0, -0.12, 1.75)),
+        ("Head", "Neck", (0, -0.14, 1.85)),
+        *row("Arm_L", "Torso_2", (0.2, -0.1, 1.7), (0.3, -0.1, 1.4), (0.32, -0.2, 1.15)),
+        ("Hand_L", "Arm_3_L", (0.33, -0.22, 1.1)),
+        *row("Tail", "Hips", (0, 0.95, 1.1), (0, 1.1, 0.9), (0, 1.15, 0.6)),
+        *hoofed("Front_Leg", "Spine_2", 0),
+        *hoofed("Back_Leg", "Hips", 0.8),
+    )
+
+
+def crab():
+    """Eight legs, and claws that are held off the ground."""
+    legs = [
+        part
+        for leg, y in enumerate((-0.2, -0.05, 0.1, 0.25))
+        for part in row(f"Leg{leg}_L", "Body", (0.15, y * 0.6, 0.2), (0.4, y, 0.35), (0.65, y * 1.3, 0.02))
+    ]
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Body", "root", (0, 0, 0.2)),
+        *row("Claw_L", "Body", (0.15, -0.2, 0.2), (0.4, -0.35, 0.25), (0.3, -0.6, 0.2)),
+        ("Pincer_L", "Claw_3_L", (0.25, -0.7, 0.2)),
+        ("Eye_L", "Body", (0.05, -0.25, 0.28)),
+        *legs,
+    )
+
+
+def mermaid():
+    """A human down to the hips, then a fish."""
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0, 1)),
+        *row("Spine", "Hips", (0, 0, 1.15), (0, 0, 1.3)),
+        ("Neck", "Spine_2", (0, 0, 1.5)),
+        ("Head", "Neck", (0, 0, 1.6)),
+        *row("Arm_L", "Spine_2", (0.15, 0, 1.45), (0.45, 0, 1.4), (0.7, 0, 1.35)),
+        ("Hand_L", "Arm_3_L", (0.72, 0, 1.34)),
+        *row("Tail", "Hips", *((0, 0, 0.9 - 0.2 * k) for k in range(5))),
+        *row("Fluke_L", "Tail_5", (0.1, 0, 0.05), (0.2, 0, 0)),
+    )
+
+
+def seahorse():
+    """Two rows from its middle; the snout beyond the head is as long as what leads to that."""
+    return creature(
+        ("root", "", (0, 0, 0.5)),
+        ("Body", "root", (0, 0, 0.6)),
+        *row("Front", "Body", (0, -0.05, 0.8), (0, -0.05, 0.95)),
+        ("Head", "Front_2", (0, -0.08, 1.05)),
+        *row("Snout", "Head", (0, -0.2, 1), (0, -0.3, 0.98)),
+        *row("Tail", "Body", *((0, 0.02 * k, 0.5 - 0.1 * k) for k in range(6))),
+    )
+
+
+def tyrannosaur():
+    """It stands as upright as a human, on its toes."""
+    heads = ((0.2, 0, 1.3), (0.22, -0.25, 0.9), (0.22, 0.2, 0.5), (0.22, 0.05, 0.1), (0.22, -0.05, 0.03))
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0, 1.4)),
+        *row("Spine", "Hips", (0, -0.05, 1.6), (0, -0.1, 1.9)),
+        ("Neck", "Spine_2", (0, -0.15, 2.2)),
+        ("Head", "Neck", (0, -0.2, 2.4)),
+        ("Jaw", "Head", (0, -0.3, 2.35)),
+        *row("Tail", "Hips", *((0, 0.3 + 0.3 * k, 1.2 - 0.2 * k) for k in range(5))),
+        *row("Arm_L", "Spine_2", (0.2, -0.15, 1.9), (0.35, -0.2, 1.6), (0.35, -0.5, 1.5)),
+        *leg("Leg", "Hips", *heads),
+    )
