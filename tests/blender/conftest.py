@@ -29,7 +29,7 @@ collect_ignore = (
     []
     if AS_MODULE
     else [
-        "bake/test_other_kernels.py",
+        "solve/test_other_kernels.py",
         "test_demo.py",
         "test_fuzz_judges.py",
         "test_module_start.py",
