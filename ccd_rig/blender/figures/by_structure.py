@@ -17,7 +17,7 @@ from .limbs import Limb, Skeleton, legs_of, limbs, skeleton
 from .role import Kind, Part, Role, Side
 from .skeleton_tree import SkeletonTree
 from .symmetry import halves
-from .trunk import Trunk, trunk
+from .trunk import Trunk, named_head, trunk
 
 UPRIGHT = 1.5
 """Rise over run of the way from hips to head above which a figure with two legs stands as a human does."""
@@ -138,6 +138,8 @@ def _many_legs(bones: Skeleton, legs: list[Limb]) -> dict[str, Role]:
     root = next((limb.root for limb in legs if limb.root), "")
     middle = trunk(bones, legs[0], None)
     roles = _row(Part.TAIL, middle.tail) | ({root: Role(Part.HIPS)} if root else {})
+    if head := named_head(bones, [root]):  # else nothing tells it from an abdomen
+        roles |= _row(Part.NECK, middle.neck) | {head: Role(Part.HEAD)}
     ordered = sorted(legs, key=lambda limb: -limb.end.dot(middle.front))
     for number, limb in enumerate(ordered):
         roles |= _both(bones, _row(Part.LEG, limb.bones, number=number), _left(bones, middle.front))

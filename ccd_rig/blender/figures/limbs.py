@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
 from mathutils import Vector
@@ -17,6 +18,8 @@ LEAST_LIMB = 0.15
 """Part of the figure's size below which a pair of bones is no limb, but ears, eyes, feathers."""
 STEEP = 0.6
 """Legs of a figure with one pair lead sideways by at most this part of their drop; fins lead further."""
+ANCHOR = 0.3
+"""Part of a limb's length up to which bones that several limbs hang on are an anchor, and not a limb with digits."""
 DIGIT = 0.4
 """Part of the longest row's length from which rows of bones side by side are fingers, not a limb's way on."""
 
@@ -87,9 +90,12 @@ def limbs(bones: Skeleton) -> list[Limb]:
         parent = bones.tree.bones[name].parent
         starts = not parent or bones.is_middle(parent)
         if side > 0 and starts and name in bones.halves.partners:
-            limb = _limb(bones, parent, name)
-            if len(limb.bones) > 1 and _length(bones, name) >= LEAST_LIMB * bones.size:
-                found.append(limb)
+            found += [
+                limb
+                for first in _firsts(bones, name)
+                if len((limb := _limb(bones, parent, first)).bones) > 1
+                and _length(bones, first) >= LEAST_LIMB * bones.size
+            ]
     return sorted(found, key=lambda limb: -_length(bones, limb.bones[0]))
 
 
@@ -112,14 +118,36 @@ def _length(bones: Skeleton, first: str) -> float:
     return max((bones.reaches[child] for child in bones.tree.children[first]), default=0.0)
 
 
+def _firsts(bones: Skeleton, name: str) -> list[str]:
+    """The first bones of limbs from a bone on: several beyond an anchor, which is short beside each of them."""
+    path = _path(bones, name)
+    last = path[-1]
+    rows = [
+        child
+        for child in bones.tree.children[last]
+        if child in bones.halves.partners and _length(bones, child) >= LEAST_LIMB * bones.size
+    ]
+    way = sum((bones.places[b] - bones.places[a]).length for a, b in pairwise(path))
+    nearest = min((_length(bones, child) for child in rows), default=0.0)
+    if len(rows) < 2 or way > ANCHOR * nearest:
+        return [name]
+    return [first for child in rows for first in _firsts(bones, child)]
+
+
 def _limb(bones: Skeleton, parent: str, first: str) -> Limb:
-    path = [first]
-    while following := _next(bones, path[-1]):
-        path.append(following)
+    path = _path(bones, first)
     digits = [row for child in bones.tree.children[path[-1]] for row in _rows(bones, child)]
     points = [point for name in bones.tree.below(first) for point in (bones.places[name], bones.ends[name])]
     end = min(points, key=lambda point: point.z)
     return Limb(parent, tuple(path), tuple(digits), bones.places[first], end)
+
+
+def _path(bones: Skeleton, first: str) -> list[str]:
+    """From a bone on to the one that digits hang on, or to the last."""
+    path = [first]
+    while following := _next(bones, path[-1]):
+        path.append(following)
+    return path
 
 
 def _next(bones: Skeleton, name: str) -> str:

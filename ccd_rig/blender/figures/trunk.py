@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import reduce
 from typing import NamedTuple
 
 from mathutils import Vector
 
+from . import words
 from .limbs import Limb, Skeleton
+from .role import Part
+from .words import Clue
 
 BESIDE = 0.25
 """Part of the hips' height by which a bone above them may be higher or lower and still belong to the body."""
@@ -29,7 +34,7 @@ class Trunk(NamedTuple):
         hips: the bone that carries the whole figure.
         spine: on to the chest, which carries the front limbs.
         neck: on to the head.
-        head: the last.
+        head: the one that its name or a face tells, or the last.
         tail: from the hips on.
         front: horizontal unit vector to where the figure faces.
     """
@@ -53,8 +58,13 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
     chest = fore.root if fore else ""
     hips = _body_root(bones, hind.root) if hind else _top(bones, chest)
     spine = _between(bones, hips, chest) if chest and chest != hips else ()
-    beyond = _beyond(bones, (*spine, hips), chest or hips)
-    head = _head(bones, beyond)
+    if head := named_head(bones, (chest, hips)):
+        body = {*spine, *bones.tree.ancestors(hips)}
+        above = [name for name in bones.tree.ancestors(head) if name not in body]
+        beyond = tuple(above[::-1])
+    else:
+        beyond = _beyond(bones, (*spine, hips), chest or hips)
+        head = _head(bones, beyond)
     neck = beyond[: beyond.index(head)] if head else ()
     tail = _tail(bones, hips, {*spine, *beyond})
     return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
@@ -66,7 +76,8 @@ def _body_root(bones: Skeleton, hips: str) -> str:
     height = bones.places[hips].z - bones.ground if hips else 0.0
     for above in bones.tree.ancestors(hips):
         rise = abs(bones.places[above].z - bones.places[hips].z)
-        if not bones.is_middle(above) or rise > BESIDE * height:
+        is_root = above != hips and words.says(above, Clue.ROOT)
+        if not bones.is_middle(above) or rise > BESIDE * height or is_root:
             break
         found = above
     return found
@@ -85,6 +96,24 @@ def _between(bones: Skeleton, hips: str, chest: str) -> tuple[str, ...]:
     start = bones.tree.common(hips, chest)
     path = bones.tree.path(start, chest) if start else list(bones.tree.ancestors(chest))[::-1]
     return tuple(name for name in path if name != hips and (start == hips or name != start))
+
+
+def named_head(bones: Skeleton, body: Collection[str]) -> str:
+    """The middle bone that is called a head, or else carries a face; empty for none.
+
+    Args:
+        bones: a symmetrical skeleton.
+        body: bones that hang on no head.
+    """
+    above = {each for name in body for each in bones.tree.ancestors(name)}
+    names = [name for name in bones.tree.below("") if name and name not in above]
+    for name in names:
+        if bones.is_middle(name) and words.read(name).part is Part.HEAD:
+            return name
+    faces = [name for name in names if words.says(name, Clue.FACE)]
+    carriers = [parent for name in faces if (parent := bones.tree.bones[name].parent) not in faces]
+    head = reduce(bones.tree.common, carriers) if carriers else ""
+    return head if head and head not in above and bones.is_middle(head) else ""
 
 
 def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[str, ...]:
@@ -129,18 +158,28 @@ def _length(bones: Skeleton, chain: tuple[str, ...], name: str) -> float:
 
 
 def _tail(bones: Skeleton, hips: str, taken: set[str]) -> tuple[str, ...]:
-    """The longest row of middle bones on the hips that is neither spine nor head."""
-    best: tuple[str, ...] = ()
-    for child in bones.tree.children.get(hips, ()) if hips else ():
-        if not bones.is_middle(child) or child in taken:
-            continue
-        row = [child]
-        while further := [each for each in bones.tree.children[row[-1]] if bones.is_middle(each)]:
-            row.append(max(further, key=lambda each: bones.reaches[each]))
-        long = bones.reaches[child] >= LEAST_TAIL * bones.size
-        if len(row) > 1 and long and (not best or bones.reaches[child] > bones.reaches[best[0]]):
-            best = tuple(row)
-    return best
+    """The row of middle bones that is called a tail, or else the longest on the hips but spine and head."""
+    head = {each for name in taken for each in bones.tree.below(name)}
+    rows = [
+        _middle_row(bones, child)
+        for child in (bones.tree.children.get(hips, ()) if hips else ())
+        if bones.is_middle(child) and child not in taken
+    ]
+    called = [name for name in bones.tree.below(hips) if name and words.read(name).part is Part.TAIL]
+    for name in called:
+        if bones.is_middle(name) and name not in head:
+            rows = [_middle_row(bones, name)]
+            break
+    long = [row for row in rows if len(row) > 1 and bones.reaches[row[0]] >= LEAST_TAIL * bones.size]
+    return max(long, key=lambda row: bones.reaches[row[0]], default=())
+
+
+def _middle_row(bones: Skeleton, name: str) -> tuple[str, ...]:
+    """A bone and the longest row of middle bones on it."""
+    row = [name]
+    while further := [each for each in bones.tree.children[row[-1]] if bones.is_middle(each)]:
+        row.append(max(further, key=lambda each: bones.reaches[each]))
+    return tuple(row)
 
 
 def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hips: str) -> Vector:

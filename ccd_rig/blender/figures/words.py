@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What the words in a bone's name say: its side, its part of the body, the name of the bone across."""
 
+import enum
 import re
 from typing import NamedTuple
 
@@ -64,6 +65,18 @@ _PARTS = (
 )
 
 
+class Clue(enum.Enum):
+    """What a word in a name tells of a bone of any animal, as a pattern of whole words in small letters."""
+
+    ROOT = r"root|rootjoint|armature|master|origin|world|reference"
+    FACE = r"face|jaws?|mouth|chin|snout|muzzle|nose|beak|tongue|teeth|fangs?|eyes?|ears?|whiskers?"
+    WING = r".*wings?|.*feathers?|plumes?|fins?|.*flippers?"
+    ARM = r".*arm|.*hands?|fingers?|thumb|wrist|elbow"
+    LEG = r".*legs?|.*foot|feet|.*paws?|.*hoof|hooves|thigh|toes?|ankle|knee|shin"
+    FRONT = r"front|fore|fore(leg|foot|feet|limb|paw|hoof)s?"
+    HIND = r"back|rear|hind.*"
+
+
 class Name(NamedTuple):
     """What a name says.
 
@@ -90,6 +103,12 @@ def read(name: str) -> Name:
     if not _NO_PART.intersection(words):
         part = next((each for each, pattern in _PARTS if re.search(pattern, rest)), None)
     return Name(_side_of(sides), part)
+
+
+def says(name: str, clue: Clue) -> bool:
+    """Whether a word of a name is a clue."""
+    words = _WORD.findall(name.rpartition(":")[2])
+    return any(re.fullmatch(clue.value, word.casefold()) for word in words)
 
 
 def _side_of(sides: list[str]) -> Side:
