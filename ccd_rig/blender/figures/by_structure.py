@@ -13,11 +13,14 @@ from itertools import pairwise
 
 from mathutils import Vector
 
-from .limbs import Limb, Skeleton, legs_of, limbs, skeleton
+from . import words
+from .chains import chain
+from .limbs import Limb, Skeleton, legs_of, limbs, on_ground, skeleton, wings_of
 from .role import Kind, Part, Role, Side
 from .skeleton_tree import SkeletonTree
 from .symmetry import halves
 from .trunk import Trunk, named_head, trunk
+from .words import Clue
 
 UPRIGHT = 1.5
 """Rise over run of the way from hips to head above which a figure with two legs stands as a human does."""
@@ -31,17 +34,18 @@ UP = Vector((0.0, 0.0, 1.0))
 
 def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     """What kind of figure bones make, and their roles; UNKNOWN and none where that cannot be told."""
-    if row := _single_chain(tree):
-        return Kind.CHAIN, {name: Role(Part.TAIL, index=index) for index, name in enumerate(row)}
-    found = halves(tree, AXES)
-    if found is None:
-        return Kind.UNKNOWN, {}
-    bones = skeleton(tree, found)
+    split = halves(tree, AXES)
+    if split is None:
+        return chain(tree)
+    bones = skeleton(tree, split)
     pairs = limbs(bones)
-    legs = legs_of(bones, pairs)
+    wings = wings_of(bones, pairs)
+    bones = on_ground(bones, wings)
+    legs = legs_of(bones, [limb for limb in pairs if limb not in wings])
     others = [limb for limb in pairs if limb not in legs]
     if len(legs) > 2:
-        return Kind.MANY_LEGS, _many_legs(bones, legs)
+        middle = trunk(bones, legs[0], None)
+        return Kind.MANY_LEGS, _many_legs(bones, legs, middle) | _wings(bones, wings, middle)
     if len(legs) == 2:
         hind, fore = _hind_and_fore(bones, legs)
         middle = trunk(bones, hind, fore)
@@ -49,43 +53,51 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         left = _left(bones, middle.front)
         roles |= _leg_roles(bones, hind, left, HIND, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
-        return Kind.QUADRUPED, roles
+        return Kind.QUADRUPED, roles | _wings(bones, wings, middle)
     if len(legs) == 1:
-        return _two_legs(bones, legs[0], others)
+        return _two_legs(bones, legs[0], others, wings)
     if others:
         middle = trunk(bones, None, others[0])
         return Kind.FISH, _trunk_roles(middle) | _wings(bones, others, middle)
-    return Kind.UNKNOWN, {}
+    return chain(tree)
 
 
-def _single_chain(tree: SkeletonTree) -> list[str]:
-    """The bones of an armature that is one chain, from its root on; none if it branches."""
-    chain: list[str] = []
-    name = ""
-    while len(tree.children[name]) == 1:
-        (name,) = tree.children[name]
-        chain.append(name)
-    return chain if not tree.children[name] and len(chain) > 2 else []
+def _two_legs(
+    bones: Skeleton, legs: Limb, others: Sequence[Limb], wings: Sequence[Limb]
+) -> tuple[Kind, dict[str, Role]]:
+    def reach(limb: Limb) -> float:
+        return bones.reaches[limb.bones[0]]
 
-
-def _two_legs(bones: Skeleton, legs: Limb, others: list[Limb]) -> tuple[Kind, dict[str, Role]]:
-    fore = max(others, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
+    arms = [limb for limb in others if limb not in wings]
+    fore = max(arms or others, key=reach, default=None)
     middle = trunk(bones, legs, fore)
     roles = _trunk_roles(middle)
     left = _left(bones, middle.front)
     roles |= _leg_roles(bones, legs, left, HIND, middle.front)
     top = middle.head or (middle.spine[-1] if middle.spine else "")
     way = bones.places[top] - bones.places[middle.hips] if top and middle.hips else UP
-    if way.z > UPRIGHT * abs(way.dot(middle.front)):
-        if fore:
-            roles |= _arm_roles(bones, fore, left, middle.front)
-        return Kind.HUMAN, roles
-    return Kind.BIRD, roles | _wings(bones, others, middle)
+    upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (arms or not wings)
+    if not upright and not (fore and fore in arms and _is_arm(bones, fore)):
+        return Kind.BIRD, roles | _wings(bones, others, middle)
+    if fore:
+        roles |= _arm_roles(bones, fore, left, middle.front)
+    return Kind.HUMAN if upright else Kind.BIPED, roles | _wings(bones, wings, middle)
+
+
+def _is_arm(bones: Skeleton, limb: Limb) -> bool:
+    """Whether a limb is called an arm, or has digits at its end that are short beside it."""
+    if limb.says(Clue.ARM) or limb.digits_say(Clue.ARM):
+        return True
+    digits = [bones.reaches[row[0]] for row in limb.digits]
+    return len(digits) > 1 and len(limb.bones) > 2 and max(digits) < 0.5 * bones.reaches[limb.bones[0]]
 
 
 def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
-    """Of two pairs of legs the one at the hips, then the one that hangs on it or is nearer to the head."""
+    """Of two pairs of legs the one that is called so or at the hips, then the one nearer to the head."""
     one, other = legs
+    behind = [limb.says(Clue.HIND) - limb.says(Clue.FRONT) for limb in legs]
+    if behind[0] != behind[1]:
+        return (one, other) if behind[0] > behind[1] else (other, one)
     if one.root != other.root:
         if bones.tree.is_below(other.root, one.root):
             return one, other
@@ -134,9 +146,8 @@ def _both(bones: Skeleton, roles: dict[str, Role], left: int) -> dict[str, Role]
     return found
 
 
-def _many_legs(bones: Skeleton, legs: list[Limb]) -> dict[str, Role]:
+def _many_legs(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
     root = next((limb.root for limb in legs if limb.root), "")
-    middle = trunk(bones, legs[0], None)
     roles = _row(Part.TAIL, middle.tail) | ({root: Role(Part.HIPS)} if root else {})
     if head := named_head(bones, [root]):  # else nothing tells it from an abdomen
         roles |= _row(Part.NECK, middle.neck) | {head: Role(Part.HEAD)}
@@ -182,17 +193,24 @@ def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[
         return 1, min(2, len(names) - 1)
     low = [place for place, height in enumerate(heights) if place > 1 and height < ANKLE * heights[0]]
     ankle = low[0] if low else 2
-    if ankle == 3:  # one of the three is in two pieces, or this is an animal with a high heel
-        straight = [place for place in (1, 2) if _bend(bones, names, place) < IN_LINE]
+    if ankle < 3:
+        return 1, 2
+    bends = {place: _bend(bones, names, place) for place in range(1, ankle)}
+    bent = [place for place, angle in bends.items() if abs(angle) >= IN_LINE]
+    back = [place for place in bent if bends[place] * bends[bent[0]] < 0.0]
+    if back:  # an animal with a high heel
+        return bent[0], back[0]
+    if ankle == 3:  # one of the three is in two pieces, if any
+        straight = [place for place in (1, 2) if place not in bent]
         return (3 - straight[0], 3) if straight else (1, 2)
-    return (1, 2) if ankle < 3 else (_halfway(bones, names[: ankle + 1]), ankle)
+    return _halfway(bones, names[: ankle + 1]), ankle
 
 
 def _bend(bones: Skeleton, names: Sequence[str], place: int) -> float:
-    """Angle between a bone of a row and the one before it, radians."""
+    """Angle between a bone of a row and the one before it, radians; its sign tells the side."""
     before, start, end = (bones.places[name] for name in names[place - 1 : place + 2])
     angle: float = (start - before).angle(end - start, 0.0)
-    return angle
+    return math.copysign(angle, (start - before).cross(end - start).dot(bones.halves.across))
 
 
 def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
@@ -235,5 +253,8 @@ def _wings(bones: Skeleton, others: Sequence[Limb], middle: Trunk) -> dict[str, 
     roles: dict[str, Role] = {}
     ordered = sorted(others, key=lambda limb: -limb.base.dot(middle.front))
     for number, limb in enumerate(ordered):
-        roles |= _both(bones, _row(Part.WING, limb.bones, number=number), _left(bones, middle.front))
+        rows = [row for row in limb.digits if not words.says(row[0], Clue.FEATHER)]
+        tip = max(rows, key=lambda row: bones.reaches[row[0]], default=())
+        row = _row(Part.WING, (*limb.bones, *tip), number=number)
+        roles |= _both(bones, row, _left(bones, middle.front))
     return roles

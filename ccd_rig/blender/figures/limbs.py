@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from mathutils import Vector
 
+from . import words
 from .skeleton_tree import SkeletonTree
 from .symmetry import Halves, ends, joints, size_of
+from .words import Clue
 
 GROUND = 0.25
 """Part of the height of a limb's root up to which its end counts as on the ground."""
@@ -19,7 +21,7 @@ LEAST_LIMB = 0.15
 STEEP = 0.6
 """Legs of a figure with one pair lead sideways by at most this part of their drop; fins lead further."""
 ANCHOR = 0.3
-"""Part of a limb's length up to which bones that several limbs hang on are an anchor, and not a limb with digits."""
+"""Part of a limb's length up to which bones that several of them hang on are an anchor, and no limb."""
 DIGIT = 0.4
 """Part of the longest row's length from which rows of bones side by side are fingers, not a limb's way on."""
 
@@ -67,6 +69,14 @@ class Limb(NamedTuple):
     base: Vector
     end: Vector
 
+    def says(self, clue: Clue) -> bool:
+        """Whether a name of a bone before the digits is a clue."""
+        return any(words.says(name, clue) for name in self.bones)
+
+    def digits_say(self, clue: Clue) -> bool:
+        """Whether a name of a bone of the digits is a clue."""
+        return any(words.says(name, clue) for row in self.digits for name in row)
+
 
 def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
     """Measure a symmetrical skeleton."""
@@ -99,18 +109,50 @@ def limbs(bones: Skeleton) -> list[Limb]:
     return sorted(found, key=lambda limb: -_length(bones, limb.bones[0]))
 
 
-def legs_of(bones: Skeleton, found: list[Limb]) -> list[Limb]:
-    """Those limbs that stand on the ground."""
+def wings_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
+    """Those limbs that are called wings, or spread with rows of feathers to the sides of four steep legs."""
+    named = [
+        limb
+        for limb in pairs
+        if limb.says(Clue.WING) or (limb.digits_say(Clue.FEATHER) and not limb.says(Clue.LEG))
+    ]
+    steep = [limb for limb in pairs if limb not in named and _is_steep(bones, limb)]
+    spread = [limb for limb in pairs if limb not in named and limb not in steep]
+    if len(spread) == 1 and len(spread[0].digits) > 1:
+        legs = legs_of(on_ground(bones, [*named, *spread]), steep)
+        named += spread if len(legs) > 1 else []
+    return named
+
+
+def on_ground(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
+    """The skeleton with the ground below what is no wing: wings may hang lower than feet."""
+    firsts = {name for limb in wings for name in (limb.bones[0], bones.halves.partners[limb.bones[0]])}
+    flying = {name for first in firsts for name in bones.tree.below(first)}
+    points = [
+        point.z
+        for name in bones.tree.bones
+        if name not in flying
+        for point in (bones.places[name], bones.ends[name])
+    ]
+    return bones._replace(ground=min(points, default=bones.ground))
+
+
+def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
+    """Those limbs that stand on the ground, or are called legs."""
     standing = []
-    for limb in found:
+    for limb in pairs:
         height = max(limb.base.z - bones.ground, 0.1 * bones.size)
-        if limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z:
+        stands = limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
+        if stands or (limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
             standing.append(limb)
-    if len(standing) == 1:
-        drop = standing[0].base - standing[0].end
-        if abs(drop.dot(bones.halves.across)) > STEEP * abs(drop.z):
-            return []
+    if len(standing) == 1 and not standing[0].says(Clue.LEG) and not _is_steep(bones, standing[0]):
+        return []
     return standing
+
+
+def _is_steep(bones: Skeleton, limb: Limb) -> bool:
+    way = limb.base - limb.end
+    return abs(way.dot(bones.halves.across)) <= STEEP * abs(way.z)
 
 
 def _length(bones: Skeleton, first: str) -> float:
@@ -119,7 +161,7 @@ def _length(bones: Skeleton, first: str) -> float:
 
 
 def _firsts(bones: Skeleton, name: str) -> list[str]:
-    """The first bones of limbs from a bone on: several beyond an anchor, which is short beside each of them."""
+    """The first bones of limbs from a bone on: several beyond an anchor, which is short beside each."""
     path = _path(bones, name)
     last = path[-1]
     rows = [
@@ -151,9 +193,13 @@ def _path(bones: Skeleton, first: str) -> list[str]:
 
 
 def _next(bones: Skeleton, name: str) -> str:
-    """The bone by which a limb goes on; empty at its end, and where digits begin."""
+    """The bone by which a limb goes on; empty at its end, and where digits begin. Feathers end no wing."""
     further = bones.tree.children[name]
-    rows = [child for child in further if bones.tree.children[child]] or further
+    bare = [child for child in further if not words.says(child, Clue.FEATHER)]
+    rows = [child for child in bare or further if bones.tree.children[child]]
+    if rows and not bare:
+        return ""
+    rows = rows or bare or further
     if not rows:
         return ""
     longest = max(rows, key=lambda child: bones.reaches[child])

@@ -78,6 +78,8 @@ class Kind(enum.StrEnum):
     HUMAN = "human"
     QUADRUPED = "quadruped"
     BIRD = "bird"
+    BIPED = "two-legged animal"
+    """Leans forwards on two legs, and has arms rather than wings."""
     MANY_LEGS = "many-legged animal"
     FISH = "fish"
     CHAIN = "chain"

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import reduce
+from itertools import pairwise
 from typing import NamedTuple
 
 from mathutils import Vector
 
 from . import words
-from .limbs import Limb, Skeleton
+from .limbs import Limb, Skeleton, main_chain
 from .role import Part
 from .words import Clue
 
@@ -57,16 +58,18 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
     """
     chest = fore.root if fore else ""
     hips = _body_root(bones, hind.root) if hind else _top(bones, chest)
+    finned = fore if fore and not hind else None
     spine = _between(bones, hips, chest) if chest and chest != hips else ()
     if head := named_head(bones, (chest, hips)):
         body = {*spine, *bones.tree.ancestors(hips)}
         above = [name for name in bones.tree.ancestors(head) if name not in body]
         beyond = tuple(above[::-1])
     else:
-        beyond = _beyond(bones, (*spine, hips), chest or hips)
+        behind = _swept(bones, finned) if finned else ()
+        beyond = _beyond(bones, (*spine, hips, *behind), chest or hips)
         head = _head(bones, beyond)
     neck = beyond[: beyond.index(head)] if head else ()
-    tail = _tail(bones, hips, {*spine, *beyond})
+    tail = _tail(bones, [hips, *spine] if finned else [hips], {*spine, *beyond})
     return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
 
 
@@ -84,9 +87,29 @@ def _body_root(bones: Skeleton, hips: str) -> str:
 
 
 def _top(bones: Skeleton, name: str) -> str:
-    """The highest middle bone above one."""
-    above = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)]
-    return above[-1] if above else ""
+    """The highest middle bone above one that lies in the body: no root, and none below or above it."""
+    path = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)][::-1]
+    for above, below in pairwise(path):
+        way = bones.places[below] - bones.places[above]
+        beside = way.length <= STEP * bones.size or way.z**2 > 0.5 * way.length_squared
+        if not words.says(above, Clue.ROOT) and (len(bones.tree.children[above]) > 1 or not beside):
+            return above
+    return path[-1] if path else ""
+
+
+def _swept(bones: Skeleton, fins: Limb) -> list[str]:
+    """Middle bones on the one that fins hang on which lead to where the fins are swept: towards the tail."""
+    last = main_chain(bones, fins.bones[0])[-1]
+    along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
+    sweep = (bones.places[last] - fins.base).dot(along)
+    if abs(sweep) <= STEP * bones.size:
+        return []
+    found = []
+    for child in bones.tree.children.get(fins.root, ()):
+        way = bones.places[main_chain(bones, child)[-1]] - bones.places[fins.root]
+        if bones.is_middle(child) and way.dot(along) * sweep > 0.0:
+            found.append(child)
+    return found
 
 
 def _between(bones: Skeleton, hips: str, chest: str) -> tuple[str, ...]:
@@ -157,15 +180,17 @@ def _length(bones: Skeleton, chain: tuple[str, ...], name: str) -> float:
     return (end - bones.places[name]).length
 
 
-def _tail(bones: Skeleton, hips: str, taken: set[str]) -> tuple[str, ...]:
-    """The row of middle bones that is called a tail, or else the longest on the hips but spine and head."""
+def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, ...]:
+    """The row of middle bones that is called a tail, or else the longest on the body but spine and head."""
     head = {each for name in taken for each in bones.tree.below(name)}
     rows = [
         _middle_row(bones, child)
-        for child in (bones.tree.children.get(hips, ()) if hips else ())
+        for name in body
+        if name
+        for child in bones.tree.children[name]
         if bones.is_middle(child) and child not in taken
     ]
-    called = [name for name in bones.tree.below(hips) if name and words.read(name).part is Part.TAIL]
+    called = [name for name in bones.tree.below("") if name and words.read(name).part is Part.TAIL]
     for name in called:
         if bones.is_middle(name) and name not in head:
             rows = [_middle_row(bones, name)]

@@ -70,7 +70,8 @@ class Clue(enum.Enum):
 
     ROOT = r"root|rootjoint|armature|master|origin|world|reference"
     FACE = r"face|jaws?|mouth|chin|snout|muzzle|nose|beak|tongue|teeth|fangs?|eyes?|ears?|whiskers?"
-    WING = r".*wings?|.*feathers?|plumes?|fins?|.*flippers?"
+    FEATHER = r".*feathers?|plumes?"
+    WING = rf".*wings?|fins?|.*flippers?|{FEATHER}"
     ARM = r".*arm|.*hands?|fingers?|thumb|wrist|elbow"
     LEG = r".*legs?|.*foot|feet|.*paws?|.*hoof|hooves|thigh|toes?|ankle|knee|shin"
     FRONT = r"front|fore|fore(leg|foot|feet|limb|paw|hoof)s?"

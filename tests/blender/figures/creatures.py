@@ -57,3 +57,181 @@ def anchored_spider():
         ("Anchor_L", "Body", (0.08, 0.0, 0.5)),
         *legs,
     )
+
+
+def snake():
+    """One row from the tail on, that winds over the ground, with a head that has a mouth, eyes and a tongue."""
+    body = [(0.15 * math.sin(0.9 * k), 1.2 - 0.25 * k, 0.05) for k in range(11)]
+    return creature(
+        ("root", "", (0, 1.4, 0)),
+        *row("Body", "root", *body),
+        ("Head", "Body_11", (0, -1.55, 0.1)),
+        ("Mouth_Top", "Head", (0, -1.65, 0.12)),
+        ("Mouth_Top_tip", "Mouth_Top", (0, -1.8, 0.1)),
+        ("Jaw", "Head", (0, -1.65, 0.07)),
+        ("Jaw_tip", "Jaw", (0, -1.78, 0.06)),
+        *row("Tongue", "Jaw", (0, -1.7, 0.08), (0, -1.76, 0.08), (0, -1.82, 0.08)),
+        ("Eye_L", "Head", (0.06, -1.65, 0.15)),
+    )
+
+
+def cobra():
+    """Two rows from the root in the middle: a tail, and a raised front with a head and a mouth."""
+    return creature(
+        ("Root", "", (0, 0, 0.05)),
+        *row("Tail", "Root", *((0, 0.1 + 0.2 * k, 0.05) for k in range(7))),
+        *row("Body", "Root", *((0, -0.1 - 0.15 * k, 0.06 + 0.1 * k) for k in range(5))),
+        ("Head", "Body_5", (0, -0.85, 0.55)),
+        ("Jaw", "Head", (0, -0.9, 0.52)),
+        ("Jaw_tip", "Jaw", (0, -1.0, 0.5)),
+        *row("Hood_L", "Body_4", (0.08, -0.6, 0.4), (0.16, -0.62, 0.42)),
+    )
+
+
+def leg(name, parent, *heads):
+    """Bones of a leg, called after their place in it."""
+    names = ("Upper", "Lower", "Ankle", "Foot", "Tip", "End")
+    rows = []
+    for part, head in zip(names, heads, strict=False):
+        rows.append((f"{name}_{part}_L", parent, head))
+        parent = rows[-1][0]
+    return rows
+
+
+def bird():
+    """Two feathers of two bones hang on each bone of a wing; the crest is longer than the head."""
+    wing = row(
+        "Wing_L", "Spine_2", (0.04, 0.0, 0.5), (0.2, 0.02, 0.52), (0.4, -0.02, 0.52), (0.55, 0.0, 0.51)
+    )
+    feathers = [
+        part
+        for bone, x in enumerate((0.15, 0.32, 0.48), 1)
+        for part in row(f"Feather{bone}_L", f"Wing_{bone}_L", (x, 0.05, 0.51), (x + 0.02, 0.2, 0.5))
+    ]
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.1, 0.4)),
+        ("Spine_1", "Hips", (0, 0.02, 0.43)),
+        ("Spine_2", "Spine_1", (0, -0.06, 0.47)),
+        ("Neck_1", "Spine_2", (0, -0.15, 0.55)),
+        ("Neck_2", "Neck_1", (0, -0.2, 0.65)),
+        ("Head", "Neck_2", (0, -0.22, 0.7)),
+        ("Beak", "Head", (0, -0.27, 0.7)),
+        ("Beak_tip", "Beak", (0, -0.35, 0.68)),
+        *row("Crest", "Neck_2", (0, -0.2, 0.75), (0, -0.12, 0.83), (0, 0.0, 0.88)),
+        ("Breast", "Spine_2", (0, -0.14, 0.42)),
+        ("Breast_tip", "Breast", (0, -0.16, 0.36)),
+        *row("Tail", "Hips", (0, 0.2, 0.4), (0, 0.35, 0.38), (0, 0.5, 0.36)),
+        *wing,
+        *feathers,
+        *leg("Leg", "Hips", (0.06, 0.05, 0.36), (0.06, 0.0, 0.2), (0.06, 0.05, 0.05), (0.06, -0.02, 0.02)),
+    )
+
+
+def horse():
+    """A long neck, and a mane that is longer than the head and the ears that hang on it."""
+    fore = (
+        (0.14, -0.5, 1.2),
+        (0.14, -0.45, 0.75),
+        (0.14, -0.48, 0.35),
+        (0.14, -0.52, 0.1),
+        (0.14, -0.56, 0.03),
+    )
+    hind = ((0.14, 0.6, 1.25), (0.14, 0.5, 0.85), (0.14, 0.68, 0.5), (0.14, 0.62, 0.15), (0.14, 0.58, 0.04))
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.7, 1.35)),
+        *row("Spine", "Hips", (0, 0.4, 1.38), (0, 0.0, 1.34), (0, -0.35, 1.36)),
+        ("Withers", "Spine_3", (0, -0.45, 1.48)),
+        ("Withers_tip", "Withers", (0, -0.3, 1.5)),
+        *row("Neck", "Spine_3", (0, -0.6, 1.5), (0, -0.8, 1.75), (0, -0.95, 1.95)),
+        *row(
+            "Mane",
+            "Neck_3",
+            (0, -0.85, 2.05),
+            (0, -0.7, 1.95),
+            (0, -0.6, 1.8),
+            (0, -0.5, 1.6),
+            (0, -0.42, 1.4),
+        ),
+        ("Head", "Neck_3", (0, -1.05, 2.05)),
+        ("Nose", "Head", (0, -1.3, 1.85)),
+        ("Jaw", "Head", (0, -1.1, 1.9)),
+        ("Jaw_tip", "Jaw", (0, -1.25, 1.75)),
+        ("Ear_L", "Neck_3", (0.06, -1.0, 2.15)),
+        *row("Tail", "Hips", (0, 0.85, 1.3), (0, 0.95, 1.1), (0, 1.0, 0.8), (0, 1.02, 0.5)),
+        *leg("Front_Leg", "Spine_3", *fore),
+        *leg("Back_Leg", "Hips", *hind),
+    )
+
+
+def dragon():
+    """Four legs, and wings whose feathers hang lower than the feet."""
+    wing = ((0.15, -0.3, 1.5), (0.6, -0.2, 1.9), (1.3, 0.0, 1.6), (1.8, 0.1, 1.1))
+    feathers = [
+        part
+        for bone, x in enumerate((0.8, 1.4, 1.9), 2)
+        for part in row(
+            f"Feather{bone}_L", f"Wing_{bone}_L", (x, 0.2, 0.9), (x + 0.05, 0.5, 0.4), (x + 0.1, 0.7, -0.3)
+        )
+    ]
+    fore = ((0.25, -0.5, 1.2), (0.25, -0.35, 0.7), (0.25, -0.5, 0.3), (0.25, -0.6, 0.05))
+    hind = ((0.3, 0.6, 1.2), (0.3, 0.4, 0.75), (0.3, 0.7, 0.35), (0.3, 0.6, 0.06))
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.6, 1.35)),
+        *row("Spine", "Hips", (0, 0.3, 1.4), (0, -0.1, 1.42), (0, -0.45, 1.4)),
+        *row("Neck", "Spine_3", (0, -0.7, 1.5), (0, -0.95, 1.75), (0, -1.15, 2.0)),
+        ("Head", "Neck_3", (0, -1.25, 2.1)),
+        ("Jaw", "Head", (0, -1.3, 2.0)),
+        ("Jaw_tip", "Jaw", (0, -1.55, 1.95)),
+        *row("Tail", "Hips", *((0, 0.9 + 0.35 * k, 1.3 - 0.15 * k) for k in range(7))),
+        *row("Wing_L", "Spine_3", *wing),
+        *feathers,
+        *leg("Front_Leg", "Spine_3", *fore),
+        *leg("Back_Leg", "Hips", *hind),
+    )
+
+
+def shark():
+    """Side fins on the bone of the body that both head and tail hang on, under a root on the ground."""
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Body", "root", (0, 0.0, 1.0)),
+        *row("Front", "Body", (0, -0.3, 1.0), (0, -0.6, 1.0)),
+        ("Head", "Front_2", (0, -0.8, 1.0)),
+        ("Jaw", "Head", (0, -0.9, 0.92)),
+        ("Jaw_tip", "Jaw", (0, -1.1, 0.92)),
+        *row("Tail", "Body", (0, 0.3, 1.0), (0, 0.8, 1.0), (0, 1.3, 1.0), (0, 1.7, 1.0)),
+        ("Tail_Fin_Top", "Tail_4", (0, 1.9, 1.3)),
+        ("Tail_Fin_Bottom", "Tail_4", (0, 1.85, 0.8)),
+        ("Back_Fin", "Body", (0, 0.05, 1.35)),
+        *row("Fin_L", "Body", (0.2, -0.1, 0.95), (0.5, 0.1, 0.85), (0.75, 0.3, 0.78)),
+    )
+
+
+def monster():
+    """A beast on two legs that leans forwards: arms with claws, a tail, and heels up in the air."""
+    arm = row("Arm_L", "Spine_3", (0.25, -0.5, 1.8), (0.4, -0.6, 1.5), (0.4, -0.85, 1.3))
+    claws = [
+        part
+        for k in range(3)
+        for part in row(f"Claw{k}_L", "Hand_L", (0.35 + 0.05 * k, -1.1, 1.25), (0.35 + 0.05 * k, -1.2, 1.2))
+    ]
+    legs = ((0.3, 0, 1.3), (0.35, -0.2, 0.9), (0.35, 0.25, 0.6), (0.35, 0.2, 0.35), (0.35, 0.1, 0.12))
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.05, 1.4)),
+        *row("Spine", "Hips", (0, -0.1, 1.5), (0, -0.3, 1.65), (0, -0.5, 1.85)),
+        ("Neck", "Spine_3", (0, -0.7, 2.0)),
+        ("Head", "Neck", (0, -0.85, 2.1)),
+        ("Jaw", "Head", (0, -0.9, 2.05)),
+        ("Jaw_tip", "Jaw", (0, -1.15, 2.0)),
+        *row("Plates", "Neck", (0, -0.6, 2.15), (0, -0.4, 2.3), (0, -0.2, 2.4), (0, 0.0, 2.4)),
+        *row("Tail", "Hips", *((0, 0.4 + 0.35 * k, 1.3 - 0.17 * k) for k in range(6))),
+        *arm,
+        ("Hand_L", "Arm_3_L", (0.4, -1.0, 1.3)),
+        *claws,
+        *leg("Leg", "Hips", *legs, (0.35, 0.0, 0.05)),
+        *(part for k in range(3) for part in row(f"Toe{k}_L", "Leg_End_L", (0.3 + 0.05 * k, -0.15, 0.03))),
+    )

@@ -20,3 +20,66 @@ def test_a_spider_whose_legs_hang_on_side_anchors(ext):
     assert told["LegD_4_R"] == "right leg 4 4"
     assert sum(" leg" in words for words in told.values()) == 32
     assert not {"Anchor_L", "Anchor_R", "root"} & set(told)
+
+
+def test_a_snake_with_a_mouth_is_a_chain_with_a_head(ext):
+    figure = figure_of(ext, creatures.snake())
+    assert figure.kind == "chain"
+    assert figure.bones("spine") == tuple(f"Body_{k}" for k in range(1, 12))
+    assert figure.bones("head") == ("Head",)
+    assert len(figure.roles) == 12
+
+
+def test_a_snake_whose_root_is_in_its_middle(ext):
+    figure = figure_of(ext, creatures.cobra())
+    assert figure.kind == "chain"
+    assert figure.bones("tail") == tuple(f"Tail_{k}" for k in range(1, 8))
+    assert figure.bones("spine") == tuple(f"Body_{k}" for k in range(1, 6))
+    assert figure.bones("head") == ("Head",)
+
+
+def test_wings_of_a_bird_go_on_past_feathers_and_its_head_is_no_crest(ext):
+    figure = figure_of(ext, creatures.bird())
+    assert figure.kind == "bird"
+    assert figure.bones("wing", "R") == tuple(f"Wing_{k}_R" for k in range(1, 5))
+    assert figure.bones("head") == ("Head",)
+    assert figure.bones("neck") == ("Neck_1", "Neck_2")
+    assert figure.bones("spine") == ("Spine_1", "Spine_2")
+
+
+def test_the_head_of_a_horse_is_not_its_mane(ext):
+    figure = figure_of(ext, creatures.horse())
+    assert figure.kind == "quadruped"
+    assert figure.bones("head") == ("Head",)
+    assert figure.bones("neck") == ("Neck_1", "Neck_2", "Neck_3")
+    assert figure.bones("front foot", "L") == ("Front_Leg_Ankle_L",)
+    assert figure.bones("foot", "L") == ("Back_Leg_Ankle_L",)
+
+
+def test_a_dragon_stands_on_its_legs_not_on_its_feathers(ext):
+    figure = figure_of(ext, creatures.dragon())
+    assert figure.kind == "quadruped"
+    assert figure.bones("foot", "L") == ("Back_Leg_Ankle_L",)
+    assert figure.bones("front foot", "R") == ("Front_Leg_Ankle_R",)
+    assert figure.bones("wing", "L") == tuple(f"Wing_{k}_L" for k in range(1, 5))
+    assert (figure.bones("head"), figure.bones("hips")) == (("Head",), ("Hips",))
+
+
+def test_the_head_of_a_shark_is_in_front_and_its_root_no_hips(ext):
+    figure = figure_of(ext, creatures.shark())
+    assert figure.kind == "fish"
+    assert (figure.bones("head"), figure.bones("hips")) == (("Head",), ("Body",))
+    assert figure.bones("tail")[:4] == tuple(f"Tail_{k}" for k in range(1, 5))
+    assert "root" not in figure.roles
+
+
+def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
+    figure = figure_of(ext, creatures.monster())
+    assert figure.kind == "two-legged animal"
+    assert figure.bones("hand", "L") == ("Hand_L",)
+    assert figure.bones("wing", "L") == ()
+    assert figure.bones("head") == ("Head",)
+    assert [figure.bones(part, "L")[0] for part in ("thigh", "shin", "foot")] == [
+        f"Leg_{part}_L" for part in ("Upper", "Lower", "Ankle")
+    ]
+    assert (len(figure.bones("thigh", "L")), len(figure.bones("shin", "L"))) == (1, 1)
