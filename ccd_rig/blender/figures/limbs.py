@@ -20,6 +20,8 @@ LEAST_LIMB = 0.15
 """Part of the figure's size below which a pair of bones is no limb, but ears, eyes, feathers."""
 STEEP = 0.6
 """Legs of a figure with one pair lead sideways by at most this part of their drop; fins lead further."""
+DOWN = 0.5
+"""Cosine of the angle to the vertical up to which a limb in the air that is called a leg is one."""
 ANCHOR = 0.3
 """Part of a limb's length up to which bones that several of them hang on are an anchor, and no limb."""
 DIGIT = 0.4
@@ -138,12 +140,13 @@ def on_ground(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
 
 
 def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
-    """Those limbs that stand on the ground, or are called legs."""
+    """Those limbs that stand on the ground, or lead down and are called legs."""
     standing = []
     for limb in pairs:
         height = max(limb.base.z - bones.ground, 0.1 * bones.size)
         stands = limb.end.z - bones.ground <= GROUND * height and limb.base.z > limb.end.z
-        if stands or (limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
+        down = limb.base.z - limb.end.z >= DOWN * (limb.base - limb.end).length
+        if stands or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
             standing.append(limb)
     if len(standing) == 1 and not standing[0].says(Clue.LEG) and not _is_steep(bones, standing[0]):
         return []

@@ -16,7 +16,7 @@ from ..properties.constraint_values import Holds
 from . import joint_limits, poles, rig_state, targets
 from .made import Choices, Made, Ranges
 from .planned_rows import Group, PlannedRow, planned_rows
-from .unknown_bones import unknown_bones
+from .unknown_bones import refusal, unknown_bones
 
 CARRIED = (Group.HEAD, Group.HANDS, Group.TAIL, Group.WINGS)
 """Groups whose targets go along with the hips."""
@@ -36,10 +36,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     """
     figure, planned = _planned(armature_object)
     if not planned:
-        raise RigError(
-            f"'{armature_object.name}' is no figure that is known: neither the names of its bones nor how "
-            "they lie at rest tell hands, feet or a tail. Select a bone and add a constraint for it"
-        )
+        raise RigError(refusal(armature_object, roles.rest_bones(armature_object)))
     carrier = next((row.tip for row in planned if row.group is Group.HIPS), "")
     made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier)
     if uneven := setup.uneven_scale(armature_object.matrix_world, armature_object.name):

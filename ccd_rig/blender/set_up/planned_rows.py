@@ -7,6 +7,7 @@ import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ..figures.by_structure import ANKLE
 from ..figures.role import Figure, Kind, Part, RestBone, Role, Side
 from ..figures.roles import RIGIFY
 from ..figures.skeleton_tree import SkeletonTree
@@ -108,18 +109,22 @@ def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
         for side in SIDES:
             thigh, shin, foot, toe = (figure.bones(part, side) for part in parts)
             if thigh and foot:
-                tip = foot[0] if figure.kind is Kind.HUMAN else _paw(tree, thigh[0], foot[0], toe)
+                flat = figure.kind is Kind.HUMAN and _height(tree, foot[0]) < ANKLE * _height(tree, thigh[0])
+                tip = foot[0] if flat else _paw(tree, thigh[0], foot[0], toe)
                 bend = shin[0] if shin else ""
                 yield PlannedRow(Group.FEET, figure.roles[tip], tip, thigh[0], bend=bend)
 
 
 def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
     """The bone of an animal's foot that stands on the ground: a foot's own heel is up in the air."""
-    ground = min(bone.head[2] for bone in tree.bones.values())
-    height = tree.bones[thigh].head[2] - ground
-    low = [toe for toe in toes if tree.bones[toe].head[2] - ground <= PAW * height]
+    low = [toe for toe in toes if _height(tree, toe) <= PAW * _height(tree, thigh)]
     hanging = [toe for toe in (*low[:1], *reversed(toes)) if tree.path(foot, toe)]
     return hanging[0] if hanging else foot
+
+
+def _height(tree: SkeletonTree, name: str) -> float:
+    """Height of a bone's start above the lowest one."""
+    return tree.bones[name].head[2] - min(bone.head[2] for bone in tree.bones.values())
 
 
 def _many_legs(figure: Figure) -> Iterator[PlannedRow]:

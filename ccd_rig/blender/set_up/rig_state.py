@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import bpy
+from mathutils import Vector
 
 from ..figures import rigify
+from ..figures.by_structure import IN_LINE
 from ..figures.role import Figure, Part
 from ..keys import channels
 from ..properties import constraint_list
@@ -40,17 +42,29 @@ def keyed_at_or_above(armature_object: bpy.types.Object, name: str) -> str:
 
 
 def stiffen(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[PlannedRow]) -> list[str]:
-    """Let pieces of one thigh, shin or arm stay in line: Stiffness 1 for all but the first; notes of it."""
+    """Let pieces of one thigh, shin or arm that are in line at rest stay so: Stiffness 1; notes of it."""
     locked = []
     for row in rows:
+        following: bpy.types.PoseBone | None = None
         for bone in constraint_list.chain(armature_object, row.tip):
-            role = figure.roles.get(bone.name)
-            if role is not None and role.part in PIECES and role.index > 0:
+            if following is not None and _is_piece(figure, bone, following):
                 bone.ccd_rig.stiffness = 1.0
                 locked.append(bone.name)
             if bone.name == row.top:
                 break
+            following = bone
     return [f"Kept in line with the bone before (Stiffness 1): {named(locked)}"] if locked else []
+
+
+def _is_piece(figure: Figure, bone: bpy.types.PoseBone, following: bpy.types.PoseBone) -> bool:
+    """Whether a bone goes on in line from the one before it, which is the same part of a limb."""
+    role = figure.roles.get(bone.name)
+    if role is None or role.part not in PIECES or role.index == 0:
+        return False
+    before = figure.bones(role.part, role.side, role.number)[role.index - 1]
+    start = bone.bone.head_local
+    way: Vector = start - bone.id_data.data.bones[before].head_local
+    return bool(way.angle(following.bone.head_local - start, 0.0) < IN_LINE)
 
 
 def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) -> list[str]:

@@ -8,13 +8,17 @@ from collections.abc import Sequence
 import bpy
 
 from ..figures import roles
-from ..figures.role import Figure, Kind, Part
+from ..figures.by_structure import AXES
+from ..figures.role import Figure, Kind, Part, RestBone
+from ..figures.skeleton_tree import SkeletonTree
+from ..figures.symmetry import halves
 from ..properties.names_in_words import named
 from .planned_rows import Group, PlannedRow
 
 WANTED = {
     Kind.HUMAN: (Group.HANDS, Group.FEET, Group.HEAD, Group.HIPS),
     Kind.QUADRUPED: (Group.FEET, Group.HEAD, Group.HIPS),
+    Kind.BIPED: (Group.HANDS, Group.FEET, Group.HEAD, Group.HIPS),
     Kind.BIRD: (Group.FEET, Group.WINGS, Group.HEAD, Group.HIPS),
     Kind.MANY_LEGS: (Group.FEET,),
     Kind.FISH: (Group.HEAD,),
@@ -24,6 +28,27 @@ ENDS = (
     *(Part.HAND, Part.HEAD, Part.WING, Part.TAIL, Part.LEG),
 )
 """Parts below which bones are details."""
+
+
+def refusal(armature_object: bpy.types.Object, bones: Sequence[RestBone]) -> str:
+    """Why an armature is no figure, with what its bones were seen to be, and what to do."""
+    tree = SkeletonTree(bones)
+    no_figure = f"'{armature_object.name}' is no figure that is known"
+    split = halves(tree, AXES)
+    partners = split.partners if split else {}
+    pairs = [name for name in partners if tree.bones[name].parent not in partners]
+    ends = [name for name in tree.bones if not tree.children[name]]
+    if not bones:
+        return f"{no_figure}: it has no bones. Add bones to it"
+    if pairs:
+        return (
+            f"{no_figure}: {named(pairs)} mirror each other, but none of them begins a limb, long and of two "
+            "bones or more, and they hang on no single row. Select a bone and add a constraint for it"
+        )
+    return (
+        f"{no_figure}: its rows of bones end at {named(ends)}, none of them is the mirror image of another "
+        "one, and they are no single row of three bones or more. Select a bone and add a constraint for it"
+    )
 
 
 def unknown_bones(

@@ -6,6 +6,7 @@ import itertools
 import math
 
 import bpy
+import creatures
 import pytest
 import rigs
 import whole_file
@@ -262,6 +263,13 @@ def crane():
     )
 
 
+def star():
+    """Rays of one bone to all sides."""
+    ends = {"ray.L": (1, 0, 0), "ray.R": (-1, 0, 0), "top": (0, 0, 1), "bottom": (0, 0, -1)}
+    rays = [B(name, [0.3 * x for x in end], end, "middle") for name, end in ends.items()]
+    return rigs.armature([B("middle", (0, 0, 0), (0, -1, 0)), *rays])
+
+
 def nothing_chosen():
     rig = rigs.chain(5)
     rigs.activate(rig)
@@ -271,8 +279,9 @@ def nothing_chosen():
 @pytest.mark.parametrize(
     ("make", "choices", "words"),
     [
-        (crane, {}, "'Rig' is no figure that is known"),
-        (lambda: rigs.armature([]), {}, "'Rig' is no figure that is known"),
+        (crane, {}, "'Rig' is no figure that is known: its rows of bones end at 'hook', 'ballast', none"),
+        (lambda: rigs.armature([]), {}, "'Rig' is no figure that is known: it has no bones"),
+        (star, {}, "'Rig' is no figure that is known: 'ray.L', 'ray.R' mirror each other, but none"),
         (nothing_chosen, {"tail": False}, "'Rig': nothing is left to set up"),
     ],
 )
@@ -321,3 +330,34 @@ def test_what_is_no_part_of_it_is_named(ext, capfd):
     told = capfd.readouterr().out
     assert "Left as they are: 'bag'" in told
     assert "Not recognised: hands" in told
+
+
+@pytest.mark.parametrize(
+    ("make", "rows"),
+    [
+        (
+            "anchored_spider",
+            {"Body": 1, "Head": 1, "Abdomen_tip": 2, **{f"Leg{leg}_4_L": 4 for leg in "ABCD"}},
+        ),
+        ("snake", {"Head": 12}),
+        ("cobra", {"Head": 6, "Tail_7": 7}),
+        ("bird", {"Hips": 1, "Head": 5, "Leg_Foot_L": 4, "Tail_3": 3, "Wing_4_L": 4}),
+        ("horse", {"Hips": 1, "Head": 7, "Back_Leg_Tip_L": 5, "Front_Leg_Foot_L": 4, "Tail_4": 4}),
+        (
+            "dragon",
+            {"Hips": 1, "Head": 7, "Back_Leg_Foot_L": 4, "Front_Leg_Foot_L": 4, "Tail_7": 7, "Wing_4_L": 4},
+        ),
+        ("shark", {"Body": 1, "Head": 3, "Tail_Fin_Top": 5, "Fin_3_L": 3}),
+        ("monster", {"Hips": 1, "Head": 5, "Hand_L": 4, "Leg_Tip_L": 5, "Tail_6": 6}),
+    ],
+)
+def test_creatures_get_their_rows_and_a_bake_leaves_their_pose(ext, make, rows):
+    rig = rigs.armature(getattr(creatures, make)())
+    made = set_up(rig)
+    right = {f"{name[:-2]}_R": length for name, length in rows.items() if name.endswith("_L")}
+    assert {name: row.chain_length for name, row in made.items()} == rows | right
+    assert {bone.ccd_rig.stiffness for bone in rig.pose.bones} == {0.0}
+    before = matrices(rig)
+    bake(rig)
+    for name, matrix in matrices(rig).items():
+        assert (matrix.translation - before[name].translation).length < SOLVE, name

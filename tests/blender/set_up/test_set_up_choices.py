@@ -114,3 +114,30 @@ def test_pieces_of_a_limb_stay_in_line(ext):
     assert made["foot.L"].chain_length == 4
     assert rig.pose.bones["thigh_lower.L"].ccd_rig.stiffness == 1.0
     assert rig.pose.bones["shin.L"].ccd_rig.stiffness == 0.0
+
+
+def test_an_ankle_that_is_bent_is_no_piece_of_a_shin(ext, capfd):
+    """The heel of a beast is up in the air: what its foot hangs on bends, though names call it no foot."""
+    bones = []
+    for bone in rigs.biped():
+        if bone.name.startswith("shin"):
+            side = bone.name[-1]
+            ankle = Vector(bone.head) + Vector((0, 0.2, -0.2))
+            bones.append(B(bone.name, bone.head, ankle, bone.parent))
+            bones.append(B(f"metatarsus.{side}", ankle, bone.tail, bone.name, connect=True))
+        elif bone.name.startswith("foot"):
+            bones.append(B(bone.name, bone.head, bone.tail, f"metatarsus.{bone.name[-1]}", connect=True))
+        else:
+            bones.append(bone)
+    for side, sign in (("L", 1), ("R", -1)):
+        parent = "spine"
+        for name, x in (("upper_arm", 0.2), ("forearm", 0.45), ("hand", 0.7)):
+            bones.append(B(f"{name}.{side}", (x * sign, 0, 1.5), ((x + 0.25) * sign, 0.02, 1.5), parent))
+            parent = f"{name}.{side}"
+    rig = rigs.armature(bones)
+    roles = ext.module("ccd_rig.blender.figures.roles").roles_of(rig)
+    assert roles["metatarsus.L"].words() == "left shin 2"
+    made = set_up(rig)
+    assert made["foot.L"].chain_length == 4
+    assert {bone.ccd_rig.stiffness for bone in rig.pose.bones} == {0.0}
+    assert "Kept in line" not in capfd.readouterr().out

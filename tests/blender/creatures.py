@@ -60,7 +60,7 @@ def anchored_spider():
 
 
 def snake():
-    """One row from the tail on, that winds over the ground, with a head that has a mouth, eyes and a tongue."""
+    """One row from the tail on that winds over the ground; its head has a mouth, eyes and a tongue."""
     body = [(0.15 * math.sin(0.9 * k), 1.2 - 0.25 * k, 0.05) for k in range(11)]
     return creature(
         ("root", "", (0, 1.4, 0)),
