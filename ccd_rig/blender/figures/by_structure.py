@@ -15,7 +15,7 @@ from mathutils import Vector
 
 from . import words
 from .chains import chain
-from .limbs import Limb, Skeleton, legs_of, limbs, on_ground, skeleton, wings_of
+from .limbs import Limb, Skeleton, is_arm, legs_of, limbs, skeleton, wings_of, without_wings
 from .role import Kind, Part, Role, Side
 from .skeleton_tree import SkeletonTree
 from .symmetry import halves
@@ -29,6 +29,10 @@ ANKLE = 0.2
 IN_LINE = math.radians(5.0)
 """Bend below which two bones may be pieces of one thigh or shin."""
 AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)))
+SPRAWL = 0.8
+"""Length over height of a leg's first bone from which it is a lizard's thigh; 0.58 is the longest pelvis."""
+MIDDLE = 0.1
+"""Part of its end's distance to the middle up to which a bone that starts there carries a leg, and is none."""
 UP = Vector((0.0, 0.0, 1.0))
 
 
@@ -38,14 +42,16 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     if split is None:
         return chain(tree)
     bones = skeleton(tree, split)
+    bones = without_wings(bones, wings_of(bones, limbs(bones)))
     pairs = limbs(bones)
     wings = wings_of(bones, pairs)
-    bones = on_ground(bones, wings)
     legs = legs_of(bones, [limb for limb in pairs if limb not in wings])
     others = [limb for limb in pairs if limb not in legs]
     if len(legs) > 2:
         middle = trunk(bones, legs[0], None)
-        return Kind.MANY_LEGS, _many_legs(bones, legs, middle) | _wings(bones, wings, middle)
+        roles = _many_legs(bones, legs, middle)
+        arms = [limb for limb in others if limb not in wings and limb.root == legs[0].root]
+        return Kind.MANY_LEGS, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
     if len(legs) == 2:
         hind, fore = _hind_and_fore(bones, legs)
         middle = trunk(bones, hind, fore)
@@ -53,7 +59,8 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         left = _left(bones, middle.front)
         roles |= _leg_roles(bones, hind, left, HIND, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
-        return Kind.QUADRUPED, roles | _wings(bones, wings, middle)
+        arms = [limb for limb in others if limb not in wings and is_arm(bones, limb)]
+        return Kind.QUADRUPED, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
     if len(legs) == 1:
         return _two_legs(bones, legs[0], others, wings)
     if others:
@@ -65,11 +72,8 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
 def _two_legs(
     bones: Skeleton, legs: Limb, others: Sequence[Limb], wings: Sequence[Limb]
 ) -> tuple[Kind, dict[str, Role]]:
-    def reach(limb: Limb) -> float:
-        return bones.reaches[limb.bones[0]]
-
     arms = [limb for limb in others if limb not in wings]
-    fore = max(arms or others, key=reach, default=None)
+    fore = max(arms or others, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
     middle = trunk(bones, legs, fore)
     roles = _trunk_roles(middle)
     left = _left(bones, middle.front)
@@ -77,27 +81,21 @@ def _two_legs(
     top = middle.head or (middle.spine[-1] if middle.spine else "")
     way = bones.places[top] - bones.places[middle.hips] if top and middle.hips else UP
     upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (arms or not wings)
-    if not upright and not (fore and fore in arms and _is_arm(bones, fore)):
+    if not upright and not (fore and fore in arms and is_arm(bones, fore)):
         return Kind.BIRD, roles | _wings(bones, others, middle)
-    if fore:
-        roles |= _arm_roles(bones, fore, left, middle.front)
-    return Kind.HUMAN if upright else Kind.BIPED, roles | _wings(bones, wings, middle)
-
-
-def _is_arm(bones: Skeleton, limb: Limb) -> bool:
-    """Whether a limb is called an arm, or has digits at its end that are short beside it."""
-    if limb.says(Clue.ARM) or limb.digits_say(Clue.ARM):
-        return True
-    digits = [bones.reaches[row[0]] for row in limb.digits]
-    return len(digits) > 1 and len(limb.bones) > 2 and max(digits) < 0.5 * bones.reaches[limb.bones[0]]
+    arms = [limb for limb in arms if limb is fore or is_arm(bones, limb)]
+    roles |= _arms(bones, arms, middle) | _wings(bones, wings, middle)
+    return Kind.HUMAN if upright else Kind.BIPED, roles
 
 
 def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
-    """Of two pairs of legs the one that is called so or at the hips, then the one nearer to the head."""
+    """Of two pairs of legs the one that is called so, further from a head, or at the hips, then the other."""
     one, other = legs
     behind = [limb.says(Clue.HIND) - limb.says(Clue.FRONT) for limb in legs]
     if behind[0] != behind[1]:
         return (one, other) if behind[0] > behind[1] else (other, one)
+    if head := named_head(bones, (one.root, other.root)):
+        return (one, other) if _apart(bones, head, other) < _apart(bones, head, one) else (other, one)
     if one.root != other.root:
         if bones.tree.is_below(other.root, one.root):
             return one, other
@@ -178,10 +176,12 @@ def _leg_roles(
 
 
 def _is_girdle(bones: Skeleton, names: Sequence[str], fore: bool, front: Vector) -> bool:
-    """Whether a leg begins with a pelvis, which leads aside, or with a shoulder, which leads to the front."""
+    """Whether a leg begins with a pelvis, which leads out of the middle, or a shoulder, which leads forwards."""
     points = [bones.places[name] for name in names[:3]]
     first, second = points[1] - points[0], points[2] - points[1]
-    aside = -first.z < 0.5 * first.length
+    start, end = (abs(point.dot(bones.halves.across)) for point in points[:2])
+    short = first.length < SPRAWL * (points[1].z - bones.ground)
+    aside = start < MIDDLE * end or (short and -first.z < 0.5 * first.length)
     forward = fore and first.dot(front) > 0.2 * first.length and second.dot(front) < first.dot(front)
     return aside or (forward and second.dot(front) < 0.1 * second.length)
 
@@ -221,19 +221,26 @@ def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
     return min(range(1, len(names) - 1), key=lambda place: abs(sum(ways[:place]) - 0.5 * whole))
 
 
-def _arm_roles(bones: Skeleton, limb: Limb, left: int, front: Vector) -> dict[str, Role]:
-    names = limb.bones
-    shoulder, elbow, wrist = _arm_joints(bones, names, bool(limb.digits))
-    found = _row(Part.SHOULDER, names[:shoulder]) | _row(Part.UPPER_ARM, names[shoulder:elbow])
-    found |= _row(Part.LOWER_ARM, names[elbow:wrist]) | _row(Part.HAND, names[wrist:])
-    rows = sorted(limb.digits, key=lambda row: -bones.places[row[-1]].dot(front))
-    for number, row in enumerate(rows):
-        found |= _row(Part.FINGER, row, number=number)
-    return _both(bones, found, left)
+def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
+    """Roles of the bones of arms, the longest pair first; the fingers of all of them are counted on."""
+    roles: dict[str, Role] = {}
+    fingers = 0
+    for number, limb in enumerate(sorted(arms, key=lambda limb: -bones.reaches[limb.bones[0]])):
+        names = limb.bones
+        shoulder, elbow, wrist = _arm_joints(bones, names, bool(limb.digits))
+        bounds = (0, shoulder, elbow, wrist, len(names))
+        parts = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
+        for part, (first, last) in zip(parts, pairwise(bounds), strict=True):
+            roles |= _row(part, names[first:last], number=number)
+        rows = sorted(limb.digits, key=lambda row: -bones.places[row[-1]].dot(middle.front))
+        for finger, row in enumerate(rows, fingers):
+            roles |= _row(Part.FINGER, row, number=finger)
+        fingers += len(rows)
+    return _both(bones, roles, _left(bones, middle.front))
 
 
 def _arm_joints(bones: Skeleton, names: Sequence[str], has_fingers: bool) -> tuple[int, int, int]:
-    """Which bones of an arm start at the shoulder joint, the elbow and the wrist: both halves as long."""
+    """Bones of an arm that start at its shoulder joint, elbow and wrist: halves as long, a short shoulder."""
     points = [bones.places[name] for name in names]
     ways = [(b - a).length for a, b in pairwise(points)]
     last = len(names) - 1
@@ -245,7 +252,8 @@ def _arm_joints(bones: Skeleton, names: Sequence[str], has_fingers: bool) -> tup
                 upper, lower = sum(ways[shoulder:elbow]), sum(ways[elbow:wrist])
                 if upper > 0.0 and lower > 0.0:
                     cost = abs(math.log(upper / lower)) + 0.5 * (shoulder == 0 and last > 3)
-                    best = min(best, (cost + 0.2 * (wrist < last), shoulder, elbow, wrist))
+                    cost += sum(ways[:shoulder]) / sum(ways) + 0.2 * (wrist < last)
+                    best = min(best, (cost, shoulder, elbow, wrist))
     return best[1:] if math.isfinite(best[0]) else (0, min(1, last), last)
 
 

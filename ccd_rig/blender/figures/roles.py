@@ -124,11 +124,11 @@ def _relevant(bones: Sequence[RestBone]) -> Iterable[RestBone]:
 def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
     """Whether bones named as a human's lie as an animal's: the legs at a right angle to the back."""
     place = {role: Vector(tree.bones[name].head) for name, role in roles.items()}
-    hips, neck = place.get(Role(Part.HIPS)), place.get(Role(Part.NECK), place.get(Role(Part.HEAD)))
-    if hips is None or neck is None:
-        return False
-    leg = place[Role(Part.FOOT, Side.LEFT)] - place[Role(Part.THIGH, Side.LEFT)]
-    back = neck - hips
+    thighs, arms = (
+        [place[Role(part, side)] for side in (Side.LEFT, Side.RIGHT)] for part in (Part.THIGH, Part.UPPER_ARM)
+    )
+    leg = place[Role(Part.FOOT, Side.LEFT)] - thighs[0]
+    back = 0.5 * (arms[0] + arms[1] - thighs[0] - thighs[1])
     return abs(leg.dot(back)) < FOURS * leg.length * back.length
 
 

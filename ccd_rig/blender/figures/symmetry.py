@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from mathutils import Vector
 
+from . import words
 from .role import RestBone
 from .skeleton_tree import SkeletonTree
 
@@ -57,18 +58,28 @@ def size_of(points: Sequence[Vector]) -> float:
 
 
 def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
-    """The median plane at a right angle to one of the axes; None where the skeleton is not symmetrical."""
+    """The median plane at a right angle to one of the axes; None where the skeleton is not symmetrical.
+
+    Where it is so both ways, as a machine on four legs, names tell left and right.
+    """
     places = joints(tree)
     if len(places) < 3:
         return None
     size = size_of(list(places.values()))
-    best: tuple[float, Halves] | None = None
+    best: tuple[tuple[float, int], Halves] | None = None
     for axis in axes:
         for middle in _middles(tree, places, axis):
             score, found = _split(tree, places, axis, middle, CLOSE * size)
-            if found.partners and score >= ENOUGH and (best is None or score > best[0] + 1e-6):
-                best = (score, found)
+            rank = (round(score, 6), _sides_told(found.partners))
+            if found.partners and score >= ENOUGH and (best is None or rank > best[0]):
+                best = (rank, found)
     return best[1] if best else None
+
+
+def _sides_told(partners: Mapping[str, str]) -> int:
+    """How many bones' names tell another side than those of the bones across."""
+    sides = {name: words.read(name).side for name in partners}
+    return sum(sides[one] is not sides[other] for one, other in partners.items())
 
 
 def _middles(tree: SkeletonTree, places: Mapping[str, Vector], axis: Vector) -> list[float]:

@@ -33,7 +33,7 @@ class Trunk(NamedTuple):
 
     Attributes:
         hips: the bone that carries the whole figure.
-        spine: on to the chest, which carries the front limbs.
+        spine: on to the chest, which carries the front limbs, or from there back to the hind ones.
         neck: on to the head.
         head: the one that its name or a face tells, or the last.
         tail: from the hips on.
@@ -59,17 +59,19 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
     chest = fore.root if fore else ""
     hips = _body_root(bones, hind.root) if hind else _top(bones, chest)
     finned = fore if fore and not hind else None
-    spine = _between(bones, hips, chest) if chest and chest != hips else ()
+    loins = tuple(bones.tree.path(hips, hind.root)[1:]) if hind else ()
+    spine = _between(bones, hips, chest) if chest and chest != hips else loins
     if head := named_head(bones, (chest, hips)):
-        body = {*spine, *bones.tree.ancestors(hips)}
-        above = [name for name in bones.tree.ancestors(head) if name not in body]
+        below = {*spine, *bones.tree.ancestors(hips)}
+        above = [name for name in bones.tree.ancestors(head) if name not in below]
         beyond = tuple(above[::-1])
     else:
         behind = _swept(bones, finned) if finned else ()
         beyond = _beyond(bones, (*spine, hips, *behind), chest or hips)
         head = _head(bones, beyond)
     neck = beyond[: beyond.index(head)] if head else ()
-    tail = _tail(bones, [hips, *spine] if finned else [hips], {*spine, *beyond})
+    body = [hips, *spine] if finned else [hips, *loins]
+    tail = _tail(bones, body, {*spine, *beyond}.difference(loins))
     return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
 
 
@@ -133,6 +135,9 @@ def named_head(bones: Skeleton, body: Collection[str]) -> str:
     for name in names:
         if bones.is_middle(name) and words.read(name).part is Part.HEAD:
             return name
+    for name in names:
+        if bones.is_middle(name) and words.says(name, Clue.SKULL):
+            return name
     faces = [name for name in names if words.says(name, Clue.FACE)]
     carriers = [parent for name in faces if (parent := bones.tree.bones[name].parent) not in faces]
     head = reduce(bones.tree.common, carriers) if carriers else ""
@@ -188,7 +193,7 @@ def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, .
         for name in body
         if name
         for child in bones.tree.children[name]
-        if bones.is_middle(child) and child not in taken
+        if bones.is_middle(child) and child not in taken and child not in body
     ]
     called = [name for name in bones.tree.below("") if name and words.read(name).part is Part.TAIL]
     for name in called:

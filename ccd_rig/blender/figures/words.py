@@ -69,6 +69,7 @@ class Clue(enum.Enum):
     """What a word in a name tells of a bone of any animal, as a pattern of whole words in small letters."""
 
     ROOT = r"root|rootjoint|armature|master|origin|world|reference"
+    SKULL = r"skull|cranium"
     FACE = r"face|jaws?|mouth|chin|snout|muzzle|nose|beak|tongue|teeth|fangs?|eyes?|ears?|whiskers?"
     FEATHER = r".*feathers?|plumes?"
     WING = rf".*wings?|fins?|.*flippers?|{FEATHER}"

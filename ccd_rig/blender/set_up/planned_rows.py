@@ -7,6 +7,8 @@ import enum
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mathutils import Vector
+
 from ..figures.by_structure import ANKLE
 from ..figures.role import Figure, Kind, Part, RestBone, Role, Side
 from ..figures.roles import RIGIFY
@@ -94,12 +96,15 @@ def _head(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
 
 
 def _arms(figure: Figure) -> Iterator[PlannedRow]:
-    for side in SIDES:
-        upper, lower = figure.bones(Part.UPPER_ARM, side), figure.bones(Part.LOWER_ARM, side)
-        for hand in figure.bones(Part.HAND, side)[:1]:
-            if upper:
+    numbers = sorted({role.number for role in figure.roles.values() if role.part is Part.HAND})
+    for number in numbers:
+        for side in SIDES:
+            upper, lower, hand = (
+                figure.bones(part, side, number) for part in (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
+            )
+            if upper and hand:
                 bend = lower[0] if lower else ""
-                yield PlannedRow(Group.HANDS, figure.roles[hand], hand, upper[0], bend=bend)
+                yield PlannedRow(Group.HANDS, figure.roles[hand[0]], hand[0], upper[0], bend=bend)
 
 
 def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
@@ -109,7 +114,7 @@ def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
         for side in SIDES:
             thigh, shin, foot, toe = (figure.bones(part, side) for part in parts)
             if thigh and foot:
-                flat = figure.kind is Kind.HUMAN and _height(tree, foot[0]) < ANKLE * _height(tree, thigh[0])
+                flat = figure.kind is Kind.HUMAN and _is_flat(tree, thigh[0], foot[0], toe)
                 tip = foot[0] if flat else _paw(tree, thigh[0], foot[0], toe)
                 bend = shin[0] if shin else ""
                 yield PlannedRow(Group.FEET, figure.roles[tip], tip, thigh[0], bend=bend)
@@ -120,6 +125,15 @@ def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
     low = [toe for toe in toes if _height(tree, toe) <= PAW * _height(tree, thigh)]
     hanging = [toe for toe in (*low[:1], *reversed(toes)) if tree.path(foot, toe)]
     return hanging[0] if hanging else foot
+
+
+def _is_flat(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> bool:
+    """Whether a foot hardly makes its leg longer, however the figure lies: else its heel is up in the air."""
+    leg, whole = (
+        Vector(tree.bones[end].head) - Vector(tree.bones[thigh].head) for end in (foot, (foot, *toes)[-1])
+    )
+    along: float = whole.dot(leg.normalized())
+    return leg.length > (1.0 - ANKLE) * along
 
 
 def _height(tree: SkeletonTree, name: str) -> float:
