@@ -32,7 +32,7 @@ AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)))
 SPRAWL = 0.8
 """Length over height of a leg's first bone from which it is a lizard's thigh; 0.58 is the longest pelvis."""
 MIDDLE = 0.1
-"""Part of its end's distance to the middle up to which a bone that starts there carries a leg, and is none."""
+"""Part of its end's distance to the middle up to which a bone that starts there only carries a leg."""
 UP = Vector((0.0, 0.0, 1.0))
 
 
@@ -176,7 +176,7 @@ def _leg_roles(
 
 
 def _is_girdle(bones: Skeleton, names: Sequence[str], fore: bool, front: Vector) -> bool:
-    """Whether a leg begins with a pelvis, which leads out of the middle, or a shoulder, which leads forwards."""
+    """Whether a leg begins with a pelvis, which leads out of the middle, or a shoulder, which leads ahead."""
     points = [bones.places[name] for name in names[:3]]
     first, second = points[1] - points[0], points[2] - points[1]
     start, end = (abs(point.dot(bones.halves.across)) for point in points[:2])
