@@ -206,7 +206,7 @@ def _path(bones: Skeleton, first: str) -> list[str]:
 
 
 def _next(bones: Skeleton, name: str) -> str:
-    """The bone by which a limb goes on; empty at its end, and where digits begin. No wing goes on as a feather."""
+    """The bone by which a limb goes on; empty at its end, and where digits begin. Feathers end a wing."""
     further = bones.tree.children[name]
     bare = [child for child in further if not words.says(child, Clue.FEATHER)]
     rows = [child for child in bare if bones.tree.children[child]] or bare
