@@ -19,7 +19,7 @@ from .limbs import Limb, Skeleton, is_arm, legs_of, limbs, skeleton, wings_of, w
 from .role import Kind, Part, Role, Side
 from .skeleton_tree import SkeletonTree
 from .symmetry import halves
-from .trunk import Trunk, named_head, trunk
+from .trunk import Trunk, named_head, trunk, usual_front
 from .words import Clue
 
 UPRIGHT = 1.5
@@ -60,9 +60,13 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         roles |= _leg_roles(bones, hind, left, HIND, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
         arms = [limb for limb in others if limb not in wings and is_arm(bones, limb)]
-        return Kind.QUADRUPED, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
+        return Kind.QUADRUPED, roles | _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
     if len(legs) == 1:
         return _two_legs(bones, legs[0], others, wings)
+    arms = [limb for limb in others if limb not in wings and is_arm(bones, limb)]
+    if arms:
+        middle = trunk(bones, None, arms[0])
+        return Kind.HUMAN, _trunk_roles(middle) | _arms(bones, arms, middle) | _wings(bones, wings, middle)
     if others:
         middle = trunk(bones, None, others[0])
         return Kind.FISH, _trunk_roles(middle) | _wings(bones, others, middle)
@@ -105,7 +109,8 @@ def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
     for head, (hind, fore) in zip(heads, ((one, other), (other, one)), strict=True):
         if head and _apart(bones, head, fore) < _apart(bones, head, hind):
             return hind, fore
-    return (one, other) if one.base.y > other.base.y else (other, one)
+    ahead = usual_front(bones)
+    return (one, other) if one.base.dot(ahead) < other.base.dot(ahead) else (other, one)
 
 
 def _apart(bones: Skeleton, name: str, limb: Limb) -> float:
@@ -161,7 +166,10 @@ def _leg_roles(
     girdle, thigh, shin, foot, toe = parts
     names = list(limb.bones)
     found: dict[str, Role] = {}
-    while len(names) + bool(limb.digits) > 3 and _is_girdle(bones, names, parts is FORE, front):
+    while len(names) > 2:
+        shoulder = parts is FORE and len(names) + bool(limb.digits) > 3
+        if words.read(names[0]).part is Part.THIGH or not _is_girdle(bones, names, shoulder, front):
+            break
         found |= {names[0]: Role(girdle, index=len(found))}
         names = names[1:]
     knee, ankle = _knee_and_ankle(bones, names, parts is HIND)
@@ -187,7 +195,19 @@ def _is_girdle(bones: Skeleton, names: Sequence[str], fore: bool, front: Vector)
 
 
 def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[int, int]:
-    """Which bones the shin and the foot begin with; a thigh or shin may be in several pieces."""
+    """Which bones the shin and the foot begin with, past the last one for a leg without a foot.
+
+    A thigh or shin may be in several pieces. Names that tell both, or a shin at the end, come first.
+    """
+    told = [words.read(name).part for name in names]
+    shins = [place for place, part in enumerate(told) if place > 0 and part in (Part.SHIN, Part.LOWER_ARM)]
+    if shins:
+        feet = [place for place, part in enumerate(told) if part in (Part.FOOT, Part.HAND)]
+        after = [place for place in feet if place > shins[0]]
+        if after or shins[0] == len(names) - 1:
+            return shins[0], (*after, len(names))[0]
+    if len(names) == 2:
+        return 1, 2
     heights = [bones.places[name].z - bones.ground for name in names]
     if not hind or len(names) < 5:
         return 1, min(2, len(names) - 1)
@@ -221,17 +241,24 @@ def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
     return min(range(1, len(names) - 1), key=lambda place: abs(sum(ways[:place]) - 0.5 * whole))
 
 
-def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
-    """Roles of the bones of arms, the longest pair first; the fingers of all of them are counted on."""
+def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) -> dict[str, Role]:
+    """Roles of the bones of arms, the longest pair first; the fingers of all of them are counted on.
+
+    Args:
+        bones: a symmetrical skeleton.
+        arms: pairs of arms.
+        middle: its middle.
+        first: number of the first pair; 1 where front legs have shoulders.
+    """
     roles: dict[str, Role] = {}
     fingers = 0
-    for number, limb in enumerate(sorted(arms, key=lambda limb: -bones.reaches[limb.bones[0]])):
+    for number, limb in enumerate(sorted(arms, key=lambda limb: -bones.reaches[limb.bones[0]]), first):
         names = limb.bones
         shoulder, elbow, wrist = _arm_joints(bones, names, bool(limb.digits))
         bounds = (0, shoulder, elbow, wrist, len(names))
         parts = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
-        for part, (first, last) in zip(parts, pairwise(bounds), strict=True):
-            roles |= _row(part, names[first:last], number=number)
+        for part, (start, end) in zip(parts, pairwise(bounds), strict=True):
+            roles |= _row(part, names[start:end], number=number)
         rows = sorted(limb.digits, key=lambda row: -bones.places[row[-1]].dot(middle.front))
         for finger, row in enumerate(rows, fingers):
             roles |= _row(Part.FINGER, row, number=finger)

@@ -158,8 +158,9 @@ def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
         down = limb.base.z - limb.end.z >= DOWN * (limb.base - limb.end).length
         if stands or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
             standing.append(limb)
-    if len(standing) == 1 and not standing[0].says(Clue.LEG) and not _is_steep(bones, standing[0]):
-        return []
+    if len(standing) == 1 and not standing[0].says(Clue.LEG):
+        arms = standing[0].says(Clue.ARM) or not _is_steep(bones, standing[0])
+        return [] if arms else standing
     return standing
 
 

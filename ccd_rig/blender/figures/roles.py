@@ -94,7 +94,8 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
         # A human's bones from other programs may point up by another axis, and the object may be unturned.
         for up in OTHER_WAYS_UP:
             other_kind, other_roles = by_structure(_turned(tree, up))
-            if other_kind is Kind.HUMAN and Role(Part.HAND, Side.LEFT) in other_roles.values():
+            limbs = {Role(Part.HAND, Side.LEFT), Role(Part.FOOT, Side.LEFT)}
+            if other_kind is Kind.HUMAN and limbs.issubset(other_roles.values()):
                 return Figure(other_kind, _sided_by_names(other_roles))
     return Figure(kind, _sided_by_names(roles))
 

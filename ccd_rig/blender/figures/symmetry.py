@@ -60,17 +60,19 @@ def size_of(points: Sequence[Vector]) -> float:
 def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
     """The median plane at a right angle to one of the axes; None where the skeleton is not symmetrical.
 
-    Where it is so both ways, as a machine on four legs, names tell left and right.
+    Where it is so both ways, as a machine on four legs, names tell, or else it is longer than wide.
     """
     places = joints(tree)
     if len(places) < 3:
         return None
     size = size_of(list(places.values()))
-    best: tuple[tuple[float, int], Halves] | None = None
+    best: tuple[tuple[float, int, float], Halves] | None = None
     for axis in axes:
+        along = [place.dot(axis) for place in places.values()]
+        width = round((max(along) - min(along)) / size, 3) if size > 0.0 else 0.0
         for middle in _middles(tree, places, axis):
             score, found = _split(tree, places, axis, middle, CLOSE * size)
-            rank = (round(score, 6), _sides_told(found.partners))
+            rank = (round(score, 6), _sides_told(found.partners), -width)
             if found.partners and score >= ENOUGH and (best is None or rank > best[0]):
                 best = (rank, found)
     return best[1] if best else None

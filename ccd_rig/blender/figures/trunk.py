@@ -227,5 +227,10 @@ def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hip
         if len(low) > 1:
             ways.append(low[-1] - low[0])
     long = [way for way in ways if abs(way.dot(along)) > STEP * bones.size]
-    forward = long[0].dot(along) > 0.0 if long else along.y < 0.0 or (along.y == 0.0 and along.x > 0.0)
-    return along * (1.0 if forward else -1.0)
+    return along * (1.0 if long[0].dot(along) > 0.0 else -1.0) if long else usual_front(bones)
+
+
+def usual_front(bones: Skeleton) -> Vector:
+    """Where figures usually face: -Y in Blender, +X where their plane lies along X, as machines do."""
+    along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
+    return along * (1.0 if along.y < 0.0 or (along.y == 0.0 and along.x > 0.0) else -1.0)

@@ -46,6 +46,10 @@ _NO_PART = frozenset(
 )
 _PARTS = (
     (Part.TOE, r"toe|ball|つま先"),
+    (Part.HIPS, r"hips?$|pelvis"),
+    (Part.NECK, r"neck"),
+    (Part.HEAD, r"head"),
+    (Part.SPINE, r"spine|chest|abdomen|waist|torso"),
     (Part.FINGER, "|".join(word for each in FINGERS for word in each) + "|finger"),
     (Part.LOWER_ARM, r"forearm|lowerarm|loarm|armlower|elbow"),
     (Part.UPPER_ARM, r"upperarm|uparm|armupper|shldr"),
@@ -56,12 +60,8 @@ _PARTS = (
     (Part.FOOT, r"foot|ankle"),
     (Part.UPPER_ARM, r"arm$"),
     (Part.SHIN, r"leg$"),
-    (Part.HIPS, r"hips?$|pelvis"),
-    (Part.NECK, r"neck"),
-    (Part.HEAD, r"head"),
     (Part.TAIL, r"tail"),
     (Part.WING, r"wing"),
-    (Part.SPINE, r"spine|chest|abdomen|waist|torso"),
 )
 
 

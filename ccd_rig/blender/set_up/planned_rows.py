@@ -118,6 +118,16 @@ def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
                 tip = foot[0] if flat else _paw(tree, thigh[0], foot[0], toe)
                 bend = shin[0] if shin else ""
                 yield PlannedRow(Group.FEET, figure.roles[tip], tip, thigh[0], bend=bend)
+            elif thigh and shin:
+                yield PlannedRow(
+                    Group.FEET,
+                    figure.roles[shin[-1]],
+                    shin[-1],
+                    thigh[0],
+                    use_tail=True,
+                    copies_rotation=False,
+                    bend=shin[0],
+                )
 
 
 def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
