@@ -46,11 +46,21 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     pairs = limbs(bones)
     wings = wings_of(bones, pairs)
     legs = legs_of(bones, [limb for limb in pairs if limb not in wings])
-    others = [limb for limb in pairs if limb not in legs]
+    head = named_head(bones, ())
+    free = [
+        limb
+        for limb in pairs
+        if limb not in legs
+        and limb not in wings
+        and (not head or not bones.tree.is_below(limb.root, head) or limb.says(Clue.ARM))
+    ]
+    arms = [limb for limb in free if is_arm(bones, limb)]
+    if not legs and len(free) > 2:  # an octopus, a machine with its legs stretched out
+        legs, free, arms = free, [], []
     if len(legs) > 2:
         middle = trunk(bones, legs[0], None)
         roles = _many_legs(bones, legs, middle)
-        arms = [limb for limb in others if limb not in wings and limb.root == legs[0].root]
+        arms += [limb for limb in free if limb not in arms and limb.root == legs[0].root]
         return Kind.MANY_LEGS, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
     if len(legs) == 2:
         hind, fore = _hind_and_fore(bones, legs)
@@ -59,25 +69,22 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         left = _left(bones, middle.front)
         roles |= _leg_roles(bones, hind, left, HIND, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
-        arms = [limb for limb in others if limb not in wings and is_arm(bones, limb)]
         return Kind.QUADRUPED, roles | _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
     if len(legs) == 1:
-        return _two_legs(bones, legs[0], others, wings)
-    arms = [limb for limb in others if limb not in wings and is_arm(bones, limb)]
+        return _two_legs(bones, legs[0], free, wings)
     if arms:
         middle = trunk(bones, None, arms[0])
         return Kind.HUMAN, _trunk_roles(middle) | _arms(bones, arms, middle) | _wings(bones, wings, middle)
-    if others:
-        middle = trunk(bones, None, others[0])
-        return Kind.FISH, _trunk_roles(middle) | _wings(bones, others, middle)
+    if fins := [limb for limb in pairs if limb in free or limb in wings]:
+        middle = trunk(bones, None, fins[0])
+        return Kind.FISH, _trunk_roles(middle) | _wings(bones, fins, middle)
     return chain(tree)
 
 
 def _two_legs(
-    bones: Skeleton, legs: Limb, others: Sequence[Limb], wings: Sequence[Limb]
+    bones: Skeleton, legs: Limb, arms: Sequence[Limb], wings: Sequence[Limb]
 ) -> tuple[Kind, dict[str, Role]]:
-    arms = [limb for limb in others if limb not in wings]
-    fore = max(arms or others, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
+    fore = max(arms or wings, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
     middle = trunk(bones, legs, fore)
     roles = _trunk_roles(middle)
     left = _left(bones, middle.front)
@@ -86,7 +93,7 @@ def _two_legs(
     way = bones.places[top] - bones.places[middle.hips] if top and middle.hips else UP
     upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (arms or not wings)
     if not upright and not (fore and fore in arms and is_arm(bones, fore)):
-        return Kind.BIRD, roles | _wings(bones, others, middle)
+        return Kind.BIRD, roles | _wings(bones, [*arms, *wings], middle)
     arms = [limb for limb in arms if limb is fore or is_arm(bones, limb)]
     roles |= _arms(bones, arms, middle) | _wings(bones, wings, middle)
     return Kind.HUMAN if upright else Kind.BIPED, roles

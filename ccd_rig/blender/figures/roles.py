@@ -15,6 +15,7 @@ from .by_name import by_family, by_words
 from .by_structure import by_structure
 from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side
 from .skeleton_tree import SkeletonTree
+from .words import Clue
 
 RIGIFY = "Rigify"
 _PAWS = re.compile(r"paw$")
@@ -87,7 +88,7 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
     if not paws:
         family, roles = by_family(tree)
         roles = roles or by_words(tree)
-        if roles and not _on_all_fours(tree, roles):
+        if roles and (family or not _has_more_limbs(tree, roles)) and not _on_all_fours(tree, roles):
             return Figure(Kind.HUMAN, roles, family)
     kind, roles = by_structure(tree)
     if kind in (Kind.UNKNOWN, Kind.FISH, Kind.BIRD):
@@ -131,6 +132,17 @@ def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
     leg = place[Role(Part.FOOT, Side.LEFT)] - thighs[0]
     back = 0.5 * (arms[0] + arms[1] - thighs[0] - thighs[1])
     return abs(leg.dot(back)) < FOURS * leg.length * back.length
+
+
+def _has_more_limbs(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
+    """Whether bones named as a human's have further arms or legs, which names and structure tell."""
+    for name, role in by_structure(tree)[1].items():
+        limb = [each for each in tree.ancestors(name) if words.read(each).side is not Side.MIDDLE]
+        known = any(each in roles for each in limb)
+        called = any(words.says(each, clue) for each in limb for clue in (Clue.ARM, Clue.LEG))
+        if role.part in (Part.HAND, Part.FOOT, Part.FRONT_FOOT) and called and not known:
+            return True
+    return False
 
 
 def _sided_by_names(roles: dict[str, Role]) -> dict[str, Role]:

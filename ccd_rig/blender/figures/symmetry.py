@@ -14,6 +14,8 @@ from .skeleton_tree import SkeletonTree
 
 CLOSE = 0.02
 """Part of the figure's size within which two points are mirror images, or a point lies on the plane."""
+NEAR = 0.1
+"""Part of their distance to the plane within which two bones close to it are mirror images all the same."""
 ENOUGH = 0.6
 """Part of the bones that must have a mirror image, or lie on the plane."""
 
@@ -97,21 +99,24 @@ def _split(
     """Which part of the bones has its image across the plane, and the halves."""
     offsets = {name: place.dot(axis) - middle for name, place in places.items()}
     sides = {name: _side(tree, offsets, name, close) for name in tree.bones}
+    exact = {name: _side(tree, offsets, name, NEAR * close) for name in tree.bones}
     partners: dict[str, str] = {}
-    ones = [name for name in tree.below("") if sides.get(name, 0) > 0]
-    others = [name for name in tree.bones if sides[name] < 0]
+    ones = [name for name in tree.below("") if exact.get(name, 0) > 0]
+    others = [name for name in tree.bones if exact[name] < 0]
     for name in ones:
         image = places[name] - 2.0 * offsets[name] * axis
+        near = close if sides[name] > 0 else NEAR * offsets[name]
         fits = [
             (distance, other)
             for other in others
             if other not in partners
-            and (distance := (places[other] - image).length) <= close
+            and (distance := (places[other] - image).length) <= near
             and _alike(tree, partners, name, other)
         ]
         if fits:
             other = min(fits)[1]
             partners |= {name: other, other: name}
+    sides |= {name: exact[name] for name in partners}
     matched = len(partners) + sum(side == 0 for side in sides.values())
     return matched / len(places), Halves(axis, sides, partners)
 

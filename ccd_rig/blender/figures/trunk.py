@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mathutils import Vector
 
 from . import words
-from .limbs import Limb, Skeleton, main_chain
+from .limbs import Limb, Skeleton, is_arm, main_chain
 from .role import Part
 from .words import Clue
 
@@ -57,8 +57,8 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
         fore: the pair at the chest, if there is one.
     """
     chest = fore.root if fore else ""
-    hips = _body_root(bones, hind.root) if hind else _top(bones, chest)
-    finned = fore if fore and not hind else None
+    finned = fore if fore and not hind and not is_arm(bones, fore) else None
+    hips = _body_root(bones, hind.root) if hind else _top(bones, chest, bool(finned))
     loins = tuple(bones.tree.path(hips, hind.root)[1:]) if hind else ()
     spine = _between(bones, hips, chest) if chest and chest != hips else loins
     if head := named_head(bones, (chest, hips)):
@@ -88,12 +88,12 @@ def _body_root(bones: Skeleton, hips: str) -> str:
     return found
 
 
-def _top(bones: Skeleton, name: str) -> str:
-    """The highest middle bone above one that lies in the body: no root, and none below or above it."""
+def _top(bones: Skeleton, name: str, lies: bool) -> str:
+    """The highest middle bone above one that is no root; of a body that lies, none below or above it."""
     path = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)][::-1]
     for above, below in pairwise(path):
         way = bones.places[below] - bones.places[above]
-        beside = way.length <= STEP * bones.size or way.z**2 > 0.5 * way.length_squared
+        beside = lies and (way.length <= STEP * bones.size or way.z**2 > 0.5 * way.length_squared)
         if not words.says(above, Clue.ROOT) and (len(bones.tree.children[above]) > 1 or not beside):
             return above
     return path[-1] if path else ""
