@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import creatures
+import pytest
 import rigs
 from named_humans import words_of
 
@@ -83,3 +84,110 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
         f"Leg_{part}_L" for part in ("Upper", "Lower", "Ankle")
     ]
     assert (len(figure.bones("thigh", "L")), len(figure.bones("shin", "L"))) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "expected"),
+    [
+        (
+            "lizard",
+            "quadruped",
+            {
+                "Front_Leg_Upper_L": "left front thigh",
+                "Front_Leg_Lower_R": "right front shin",
+                "Back_Leg_Upper_L": "left thigh",
+                "Back_Leg_Ankle_L": "left foot",
+            },
+        ),
+        (
+            "gargoyle",
+            "human",
+            {"Hand_L": "left hand", "Wing_4_R": "right wing 4", "Leg_Ankle_L": "left foot", "Head": "head"},
+        ),
+        (
+            "centaur",
+            "quadruped",
+            {
+                "Hand_L": "left hand 2",
+                "UpperArm_R": "right upper arm 2",
+                "Front_Leg_Ankle_L": "left front foot",
+                "Back_Leg_Ankle_R": "right foot",
+                "Finger2_1_L": "left finger",
+            },
+        ),
+        (
+            "four_arms",
+            "human",
+            {
+                "Upper_Hand_L": "left hand",
+                "Lower_Hand_R": "right hand 2",
+                "Lower_ForeArm_L": "left lower arm 2",
+                "Lower_Finger0_1_L": "left finger 6",
+            },
+        ),
+        (
+            "naga",
+            "human",
+            {"Body_1": "hips", "Body_2": "spine", "Arm_3_L": "left hand", "Tail_8": "tail 8", "Head": "head"},
+        ),
+        (
+            "bat",
+            "bird",
+            {"Leg_Upper_L": "left thigh", "Wing_Hand_L": "left wing 3", "Head": "head", "Ear_1_L": None},
+        ),
+        (
+            "scorpion",
+            "many-legged animal",
+            {
+                "Pincer_1_L": "left upper arm",
+                "Antenna_1_L": None,
+                "Leg3_3_L": "left leg 4 3",
+                "Tail_4": "tail 4",
+            },
+        ),
+        ("hexapod", "many-legged animal", {"limb0_1_L": "left leg", "limb2_3_R": "right leg 3 3"}),
+        (
+            "machine",
+            "quadruped",
+            {
+                "FL_hip": "left shoulder",
+                "FL_calf": "left front shin",
+                "RR_hip": "right pelvis",
+                "RR_thigh": "right thigh",
+                "RR_calf": "right shin",
+            },
+        ),
+        (
+            "dog",
+            "quadruped",
+            {
+                "skull": "head",
+                "torso": "hips",
+                "lumbar_1": "spine",
+                "pelvis": "spine 3",
+                "caudal_1": "tail",
+                "scapula_L": "left shoulder",
+                "lower_arm_L": "left front shin",
+                "lower_leg_R": "right shin",
+            },
+        ),
+    ],
+)
+def test_what_bones_of_lizards_monsters_and_machines_are(ext, make, kind, expected):
+    figure = figure_of(ext, getattr(creatures, make)())
+    assert figure.kind == kind
+    told = words_of(figure)
+    assert {name: told.get(name) for name in expected} == expected
+    assert len(set(figure.roles.values())) == len(figure.roles)
+
+
+def test_a_wing_ends_before_feathers_of_one_bone(ext):
+    roles = ext.module("ccd_rig.blender.figures.roles").roles_of(rigs.metarig("bird"))
+    assert roles["Wing.002.L"].words() == "left wing 4"
+    assert [name for name in roles if "feather" in name] == []
+
+
+def test_a_word_for_the_middle_is_no_finger(ext):
+    read = ext.module("ccd_rig.blender.figures.words").read
+    assert read("middle_head").part == "head"
+    assert read("middle_01_l").part == "finger"
