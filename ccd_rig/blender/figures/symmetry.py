@@ -9,7 +9,7 @@ from typing import NamedTuple
 from mathutils import Vector
 
 from . import words
-from .role import RestBone
+from .role import RestBone, Side
 from .skeleton_tree import SkeletonTree
 
 CLOSE = 0.02
@@ -60,7 +60,7 @@ def size_of(points: Sequence[Vector]) -> float:
 
 
 def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
-    """The median plane at a right angle to one of the axes; None where the skeleton is not symmetrical.
+    """The median plane at a right angle to one of the axes; None for neither mirror images nor names of them.
 
     Where it is so both ways, as a machine on four legs, names tell, or else it is longer than wide.
     """
@@ -77,7 +77,32 @@ def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
             rank = (round(score, 6), _sides_told(found.partners), -width)
             if found.partners and score >= ENOUGH and (best is None or rank > best[0]):
                 best = (rank, found)
-    return best[1] if best else None
+    return _with_names(tree, places, axes, best[1] if best else None)
+
+
+def _with_names(
+    tree: SkeletonTree, places: Mapping[str, Vector], axes: Sequence[Vector], split: Halves | None
+) -> Halves | None:
+    """The halves with pairs that names tell, where a figure stands unevenly at rest; None for too few."""
+    partners = dict(split.partners) if split else {}
+    for name in tree.below(""):
+        other = words.across(name)
+        if other != name and other in tree.bones and not {name, other} & set(partners):
+            above, beyond = tree.bones[name].parent, tree.bones[other].parent
+            if words.across(other) == name and partners.get(above, above) == beyond:
+                partners |= {name: other, other: name}
+    paired = split.partners if split else {}
+    told = {name: words.read(name).side for name in tree.bones}
+    lefts = [name for name in partners if told[name] is Side.LEFT]
+    matched = len(partners) + sum(side is Side.MIDDLE for side in told.values())
+    if not lefts or len(partners) == len(paired) or (split is None and matched < ENOUGH * len(places)):
+        return split
+    way = sum((places[name] - places[partners[name]] for name in lefts), Vector())
+    axis = split.across if split else max(axes, key=lambda each: abs(way.dot(each)))
+    left = 1 if way.dot(axis) > 0.0 else -1
+    signs = {Side.LEFT: left, Side.RIGHT: -left, Side.MIDDLE: 0}
+    sides = {name: signs[side] for name, side in told.items() if name not in paired}
+    return Halves(axis, {**(split.sides if split else {}), **sides}, partners)
 
 
 def _sides_told(partners: Mapping[str, str]) -> int:
