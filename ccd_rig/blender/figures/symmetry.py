@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -74,9 +75,9 @@ def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
         width = round((max(along) - min(along)) / size, 3) if size > 0.0 else 0.0
         for middle in _middles(tree, places, axis):
             score, found = _split(tree, places, axis, middle, CLOSE * size)
-            rank = (round(score, 6), _sides_told(found.partners), -width)
-            if found.partners and score >= ENOUGH and (best is None or rank > best[0]):
-                best = (rank, found)
+            if found.partners and score >= ENOUGH:
+                rank = (round(score, 6), _sides_told(found.partners), -width)
+                best = (rank, found) if best is None or rank > best[0] else best
     return _with_names(tree, places, axes, best[1] if best else None)
 
 
@@ -115,7 +116,8 @@ def _middles(tree: SkeletonTree, places: Mapping[str, Vector], axis: Vector) -> 
     """Where the plane may stand along an axis: at the root, half way between the outermost joints."""
     along = [place.dot(axis) for place in places.values()]
     roots = [places[name].dot(axis) for name in tree.children[""]]
-    return [*roots[:1], 0.5 * (min(along) + max(along))]
+    half = 0.5 * (min(along) + max(along))
+    return [*(root for root in roots[:1] if not math.isclose(root, half, abs_tol=1e-6)), half]
 
 
 def _split(
@@ -123,8 +125,9 @@ def _split(
 ) -> tuple[float, Halves]:
     """Which part of the bones has its image across the plane, and the halves."""
     offsets = {name: place.dot(axis) - middle for name, place in places.items()}
-    sides = {name: _side(tree, offsets, name, close) for name in tree.bones}
-    exact = {name: _side(tree, offsets, name, NEAR * close) for name in tree.bones}
+    spans = _spans(tree, offsets)
+    sides = {name: _side(spans[name], close) for name in tree.bones}
+    exact = {name: _side(spans[name], NEAR * close) for name in tree.bones}
     partners: dict[str, str] = {}
     ones = [name for name in tree.below("") if exact.get(name, 0) > 0]
     others = [name for name in tree.bones if exact[name] < 0]
@@ -152,7 +155,15 @@ def _alike(tree: SkeletonTree, partners: Mapping[str, str], one: str, other: str
     return (partners.get(above, above) == beyond) and len(tree.children[one]) == len(tree.children[other])
 
 
-def _side(tree: SkeletonTree, offsets: Mapping[str, float], name: str, close: float) -> int:
+def _spans(tree: SkeletonTree, offsets: Mapping[str, float]) -> dict[str, tuple[float, float]]:
+    """By bone, the least and the greatest offset of it and of all that hangs on it."""
+    spans: dict[str, tuple[float, float]] = {}
+    for name in reversed([each for each in tree.below("") if each]):
+        below = [(offsets[name], offsets[name]), *(spans[child] for child in tree.children[name])]
+        spans[name] = (min(low for low, _ in below), max(high for _, high in below))
+    return spans
+
+
+def _side(span: tuple[float, float], close: float) -> int:
     """Of a bone and all that hangs on it: 0 if that lies on the plane, or on both sides of it."""
-    below = [offsets[each] for each in tree.below(name)]
-    return (max(below) > close) - (min(below) < -close)
+    return (span[1] > close) - (span[0] < -close)
