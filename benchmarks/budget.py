@@ -50,6 +50,7 @@ from ccd_rig import OrientationGoal, SolverSettings, SolveStatus, solve_many  # 
 from ccd_rig.blender.checks import setup  # noqa: E402
 from ccd_rig.blender.scene import evaluation  # noqa: E402
 from ccd_rig.blender.solve.constraint_goals import goals  # noqa: E402
+from ccd_rig.solvers.stepping import result_of  # noqa: E402
 
 FRAMES = 100
 RATIO, MOST = 5.0, 2.0
@@ -162,7 +163,7 @@ def many(shot: scenes.Shot) -> Callable[[], Cost]:
     """One call of `solve_many` for the poses and targets that a bake reads."""
     add_rows(shot)
     scene = bpy.context.scene
-    ready = setup.require(shot.rig, scene)
+    ready = result_of(setup.require(shot.rig, scene))
     constraints, layout = ready.constraints, ready.layout
     with evaluation.frames(scene, shot.rig, constraints, layout) as sample_at:
         samples = [sample_at(frame) for frame in range(1, FRAMES + 1)]

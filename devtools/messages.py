@@ -46,7 +46,7 @@ ENGLISH = (
 )
 """The command line and farms speak English; names of bones and keys of tables are no texts."""
 MORE = (
-    *("evaluated", "solved", "reduced", "checked"),
+    *("prepared", "evaluated", "solved", "reduced", "keyed", "measured", "checked"),
     *("target", "pole", "pole target", "target {*mover}", "pole {*mover}"),
     *("shoulder", "arm", "front leg", "{value} contact", "{value} contacts"),
     *("knee of the {*limb}", "elbow of the {*limb}"),

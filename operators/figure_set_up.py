@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Put a whole figure under control."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty
+from bpy.props import BoolProperty, CollectionProperty, EnumProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.set_up import build, motion
@@ -17,6 +18,32 @@ from .telling import tell
 
 def _box(name: str, description: str, default: bool = True) -> Any:
     return BoolProperty(name=name, description=description, default=default, options={"SKIP_SAVE"})
+
+
+class CCD_RIG_PG_figure_role(bpy.types.PropertyGroup):
+    role: StringProperty(
+        name="Role",
+        description="What this bone is to the figure, such as left hand, spine 2, or left leg 3:1 for the "
+        "first bone of the third leg; empty for nothing",
+    )
+
+
+class CCD_RIG_UL_figure_roles(bpy.types.UIList):
+    def draw_item(
+        self,
+        _context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        _data: Any,
+        item: Any,
+        _icon: int,
+        _active_data: Any,
+        _active_property: str,
+        _index: int = 0,
+        _flags: int = 0,
+    ) -> None:
+        row = layout.split(factor=0.5)
+        row.label(text=item.name, translate=False)
+        row.prop(item, "role", text="", emboss=False)
 
 
 class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
@@ -67,7 +94,15 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         "then leaves it as it is until a target is moved",
         default=Choices.follow_motion,
     )
+    roles: CollectionProperty(
+        type=CCD_RIG_PG_figure_role,
+        name="Roles",
+        description="Roles of bones instead of those that are recognised, as a name and a role each",
+        options={"SKIP_SAVE"},
+    )
+    active_role: IntProperty(options={"HIDDEN", "SKIP_SAVE"})
     recognised: tuple[str, ...] = ()  # groups that the figure has
+    listed: Mapping[str, str] = {}  # by bone, the recognised role: what differs from it is a change
     told = ""  # what was made, a line each
 
     @classmethod
@@ -85,12 +120,26 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         chosen = [group for group in Group if getattr(self, group)]
         before = new_rigs.names(rig)
         try:
-            choices = Choices(chosen, self.poles, self.turn_hands, Ranges(self.ranges), self.plant)
+            choices = Choices(
+                chosen,
+                self.poles,
+                self.turn_hands,
+                Ranges(self.ranges),
+                self.plant,
+                roles={
+                    item.name: item.role for item in self.roles if item.role != self.listed.get(item.name)
+                },
+            )
             made = build.set_up(context, rig, choices)
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
         new_rigs.give(context, rig, before)
+        self.roles.clear()
+        self.listed = {name: recognised for name, (_, recognised) in made.roles.items()}
+        for name, (role, _) in made.roles.items():
+            item = self.roles.add()
+            item.name, item.role = name, role
         if self.follow_motion:
             self._key_targets(context, rig, made)
         self.recognised = tuple(made.available)
@@ -125,4 +174,6 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         boxes.prop(self, "ranges")
         boxes.prop(self, "plant")
         boxes.prop(self, "follow_motion")
+        layout.label(text="Roles")
+        layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=6)
         redo_lines.draw(layout, self.told)

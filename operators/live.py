@@ -7,6 +7,7 @@ from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.live import handlers
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.errors import CCDRigError
+from ..ccd_rig.solvers.stepping import result_of
 from . import poll_reasons
 from .telling import tell
 
@@ -32,7 +33,7 @@ class CCD_RIG_OT_live(bpy.types.Operator):
             handlers.switch(rig, False)
             return {"FINISHED"}
         try:
-            setup.require(rig, context.scene)
+            result_of(setup.require(rig, context.scene))
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}

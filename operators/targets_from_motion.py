@@ -15,6 +15,7 @@ from ..ccd_rig.blender.properties.constraint_values import Kind
 from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.errors import CCDRigError, RigError
+from ..ccd_rig.solvers.stepping import result_of
 from . import poll_reasons
 from .telling import tell
 
@@ -67,7 +68,7 @@ class CCD_RIG_OT_targets_from_motion(bpy.types.Operator):
             try:
                 if self.every:
                     _add_targets(context, rig, self.every, undo)
-                ready = setup.require(rig, scene, ())
+                ready = result_of(setup.require(rig, scene, ()))
                 frames = self._frames(scene, rig, ready.constraints)
                 solver = solver_settings(rig)
                 count = target_motion.key_targets(scene, rig, ready.constraints, frames, solver, undo)

@@ -11,6 +11,7 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.errors import CCDRigError
+from ..ccd_rig.solvers.stepping import result_of
 from . import poll_reasons
 from .telling import tell
 
@@ -39,7 +40,7 @@ class CCD_RIG_OT_targets_match(bpy.types.Operator):
             tell(self, {"ERROR"}, "No constraint is active: choose one in the list")
             return {"CANCELLED"}
         try:
-            ready = setup.require(rig, scene, (active.name,) if self.only_active else ())
+            ready = result_of(setup.require(rig, scene, (active.name,) if self.only_active else ()))
             solver = solver_settings(rig)
             moved = target_motion.match(context.evaluated_depsgraph_get(), rig, ready.constraints, solver)
         except CCDRigError as error:

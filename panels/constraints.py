@@ -265,6 +265,9 @@ def _draw_row(
     _draw_bone(lines, constraint, constraint.target, "target_bone")
     if constraint.kind != Kind.PLANT or constraint.target is not None:
         lines.prop(constraint, "offset")
+        lines.prop(constraint, "offset_space")
+        if constraint.target is not None:
+            lines.operator("ccd_rig.offset_raise", icon="ACTION_TWEAK")
     if constraint.kind in KIND_FIELDS:
         KIND_FIELDS[constraint.kind](lines, context, constraint)
     lines = _column(layout, constraint)

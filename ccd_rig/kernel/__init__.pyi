@@ -46,6 +46,8 @@ def solve_poses(
     rotations: Any,
     translations: Any,
     targets: Any,
+    weights: Any,
+    pole_angles: Any,
     offsets: Any,
     rests: Any,
     tolerances: Any,
@@ -61,7 +63,7 @@ def solve_poses(
     goes_on: bool,
 ) -> None: ...
 def measure_placed(
-    p: Problem, heads: Any, frames: Any, targets: Any, distances: Any, misses: Any
+    p: Problem, heads: Any, frames: Any, targets: Any, pole_angles: Any, distances: Any, misses: Any
 ) -> None: ...
 def look_at(
     p: Problem, rotations: Any, translations: Any, targets: Any, residual: Any, slope: Any

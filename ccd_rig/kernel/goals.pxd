@@ -35,6 +35,7 @@ cdef double jacobian_factor(double square) noexcept nogil
 cdef void direction_rows(Problem p, Py_ssize_t k, double factor) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, joint=cython.Py_ssize_t, root=cython.Py_ssize_t, row=cython.Py_ssize_t)
 cdef void pole_row(Problem p, Py_ssize_t k, double factor) noexcept nogil
-cdef double turned_by(double before, double after) noexcept nogil
+cdef Vector part_across(Vector v, Vector way) noexcept nogil
+cdef double share_slope(double size, double full) noexcept nogil
 @cython.locals(x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t, i=cython.Py_ssize_t, driver=cython.Py_ssize_t)
 cdef void balance_rows(Problem p, Py_ssize_t k, double factor) noexcept nogil

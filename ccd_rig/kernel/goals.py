@@ -48,8 +48,6 @@ FIRST = 1e4
 """What the square error of goals that were served before counts, beside 1 of those being served."""
 WINDOW_SLACK = 0.1
 """Part of the position tolerance past which a reach window counts as stretched."""
-DIFFERENCE = 1e-6
-"""Step of the pole's numeric slope, in parts of what it is a slope to."""
 
 
 # How far off ----------------------------------------------------------------------------------------
@@ -466,45 +464,41 @@ def direction_rows(p, k, factor):
 
 
 def pole_row(p, k, factor):
-    """The slope of a pole's angle, by differences to the vectors that it depends on."""
+    """The slope of a pole's angle: of what it depends on first, then of the joints that move that.
+
+    Each step is one of `pole_angle`, taken backwards.
+    """
     row, joint, root, scale = p.first_row[k], p.goal_joint[k], p.goal_root[k], p.goal_scale[k]
     start = vector_at(p.head, 3 * root)
     end = goal_point(p, k)
     line, between = subtract(end, start), heads_between(p, k)
     axis = rotate(quaternion_at(p.frame, 4 * p.goal_axis_joint[k]), vector_at(p.goal_axis, 3 * k))
     side = subtract(vector_at(p.target, 4 * k), start)
-    by_line, by_between = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
-    by_side, by_axis = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
-    turn, step = p.goal_angle[k], DIFFERENCE * scale
-    if step <= 0.0:
+    angle = pole_angle(line, between, side, axis, scale, p.goal_angle[k], p.bend)
+    bend, share = vector_at(p.bend, 0), p.bend[6]
+    size = length(bend)
+    if share <= 0.0 or size <= 0.0:
         return
-    away = DIFFERENCE * length(side)
-    for n in range(3):
-        way = Vector(1.0 if n == 0 else 0.0, 1.0 if n == 1 else 0.0, 1.0 if n == 2 else 0.0)
-        short = scaled(way, step)
-        change = turned_by(
-            pole_angle(subtract(line, short), between, side, axis, scale, turn, p.bend),
-            pole_angle(add(line, short), between, side, axis, scale, turn, p.bend),
-        )
-        by_line = add(by_line, scaled(way, change * factor / (2.0 * step)))
-        change = turned_by(
-            pole_angle(line, subtract(between, short), side, axis, scale, turn, p.bend),
-            pole_angle(line, add(between, short), side, axis, scale, turn, p.bend),
-        )
-        by_between = add(by_between, scaled(way, change * factor / (2.0 * step)))
-        if away > 0.0:
-            short = scaled(way, away)
-            change = turned_by(
-                pole_angle(line, between, subtract(side, short), axis, scale, turn, p.bend),
-                pole_angle(line, between, add(side, short), axis, scale, turn, p.bend),
-            )
-            by_side = add(by_side, scaled(way, change * factor / (2.0 * away)))
-        short = scaled(way, DIFFERENCE)
-        change = turned_by(
-            pole_angle(line, between, side, subtract(axis, short), scale, turn, p.bend),
-            pole_angle(line, between, side, add(axis, short), scale, turn, p.bend),
-        )
-        by_axis = add(by_axis, scaled(way, change * factor / (2.0 * DIFFERENCE)))
+    extent, full = length(line), BEND_RANGE * scale
+    way = scaled(line, 1.0 / extent)
+    # share = f(|bend| / full), times how far the target is from the line.
+    aside = part_across(side, way)
+    by_bend = scaled(cross(way, bend), factor * share / (size * size))
+    by_bend = add(by_bend, scaled(bend, factor * angle / share * share_slope(size, full) / size))
+    by_aside = scaled(cross(way, aside), -factor * share / dot(aside, aside))
+    # bend = clear + fill (way x axis), clear = between across the line, fill = (1 - f(|clear| / full)) full
+    clear, about_axis = part_across(between, way), cross(way, axis)
+    fill = (1.0 - smooth_step(length(clear) / full)) * full
+    by_clear = by_bend
+    if length(clear) > 0.0:
+        less = share_slope(length(clear), full) * full * dot(by_bend, about_axis)
+        by_clear = subtract(by_bend, scaled(clear, less / length(clear)))
+    by_axis = scaled(cross(by_bend, way), fill)
+    by_way = scaled(cross(axis, by_bend), fill)
+    by_way = subtract(by_way, scaled(by_clear, dot(way, between)))
+    by_way = subtract(by_way, scaled(by_aside, dot(way, side)))
+    by_line = scaled(part_across(by_way, way), 1.0 / extent)
+    by_between, by_side = by_clear, by_aside
     point_row(p, row, joint, end, by_line)
     # The root's head is in all of them: line, side and each of the heads between are seen from there.
     heads, i = 0.0, joint
@@ -517,10 +511,15 @@ def pole_row(p, k, factor):
     turn_row(p, row, p.goal_axis_joint[k], cross(axis, by_axis))
 
 
-def turned_by(before, after):
-    """The difference of two angles, unless they lie on two sides of half a turn, where the angle jumps."""
-    change = after - before
-    return change if fabs(change) < 1.0 else 0.0
+def part_across(v, way):
+    """The part of a vector across a unit vector."""
+    return subtract(v, scaled(way, dot(way, v)))
+
+
+def share_slope(size, full):
+    """The slope of smooth_step(size / full) by `size`."""
+    x = min(max(size / full, 0.0), 1.0)
+    return 6.0 * x * (1.0 - x) / full
 
 
 def balance_rows(p, k, factor):

@@ -32,7 +32,8 @@ cdef double turn_of_all(Problem p) noexcept nogil
 cdef double share_pass(Problem p) noexcept nogil
 @cython.locals(now=cython.bint)
 cdef double predicted_square(Problem p, double part) noexcept nogil
-@cython.locals(has_old=cython.bint)
+@cython.locals(has_old=cython.bint, is_judged=cython.bint)
 cdef void slide(Problem p) noexcept nogil
+cdef double near_goals(Problem p, double aside) noexcept nogil
 cdef void come_back(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil

@@ -60,6 +60,8 @@ LEAST_DAMPING = 1e-12
 """Added to the system of each step: rows that say the same leave it solvable."""
 STILL = 1e-3
 """Radians of a step back to the reference below which a pose is the nearest."""
+ASIDE = 0.1
+"""Part of a slide's step that the way back to the goals may be long: slopes tell it that far."""
 FLAT = 1e-7
 """Part of the departure that a step must win."""
 
@@ -520,52 +522,86 @@ def predicted_square(p, part):
 def slide(p):
     """Go along the goals towards the reference, from a pose that meets them.
 
-    A step of the departure's gradient in what the goals leave free, then steps back onto the goals. It counts
-    if these are met and the departure falls, else it is shortened. The next step's length is that of Barzilai
-    and Borwein 1988: the curvature seen in the last one.
+    Each step goes down the departure's gradient in what the goals leave free, and back onto the goals. The
+    departure is that of the pose on them, by their slopes: where it falls the step counts, else it is
+    shortened. The next step's length is by the curvature seen in the last one (Barzilai and Borwein 1988).
     """
-    part = 1.0
-    has_old = False
+    part, turned, least = 1.0, 0.0, 0.0
+    has_old, is_judged = False, True
+    save(p, 0)
     while p.steps < p.last_step and p.departed > 0.0:
-        departed = p.departed
+        beside = near_goals(p, ASIDE * turned)
+        if is_judged and beside < 0.0:
+            break
+        if not is_judged:
+            if not 0.0 <= beside < least:
+                restore(p, 1)
+                look(p)
+                part, has_old, is_judged = 0.4 * part, False, True
+                if 0.4 * turned < STILL:
+                    break
+                continue
+            if p.worst <= p.enough:
+                save(p, 0)
+            if least - beside < FLAT * least:
+                break
+            has_old = True
+        least = beside
         wish(p, 0.0)
         for column in range(p.columns):
             p.pull[column] = p.departure[column]
         find_step(p, 1.0, 1e-10)
         longest = longest_turn(p)
         if not longest >= STILL:
-            return
+            break
         if has_old:
             part = curvature_part(p, part)
+        part = min(part, LONGEST_SLIDE / longest)
+        turned = part * longest
         for column in range(p.columns):
             p.old_gradient[column] = p.step[column]
+            p.old_step[column] = part * p.step[column]
+            p.step[column] = p.old_step[column] + p.way_back[column]
         save(p, 1)
-        length_ = min(part, LONGEST_SLIDE / longest)
-        make_step(p, length_)
-        for column in range(p.columns):
-            p.old_step[column] = length_ * p.old_gradient[column]
-        come_back(p)
-        if p.worst <= p.enough and p.departed < departed:
-            has_old = True
-            if departed - p.departed < FLAT * departed:
-                return
-        else:
-            restore(p, 1)
-            look(p)
-            has_old = False
-            part = 0.4 * length_
-            if part * longest < STILL:
-                return
+        make_step(p, 1.0)
+        look(p)
+        is_judged = False
+    come_back(p)
+    if p.worst > p.enough:
+        restore(p, 0)
+        look(p)
+
+
+def near_goals(p, aside):
+    """Come so near to the goals that joints turn by `aside` at most on the way back, and note that.
+
+    Returns:
+        The departure of the pose on the goals, as far as slopes tell; -1 where they stay far.
+    """
+    wish(p, 1.0)
+    for _ in range(4):
+        find_step(p, 0.0, LEAST_DAMPING)
+        longest = longest_turn(p)
+        if p.worst <= p.enough or longest <= aside:
+            beside = p.departed
+            for column in range(p.columns):
+                p.way_back[column] = p.step[column]
+                beside += 2.0 * p.departure[column] * p.step[column]
+            return beside
+        if longest > LONGEST_STEP:
+            break
+        make_step(p, 1.0)
+        look(p)
+    return -1.0
 
 
 def come_back(p):
-    """Return onto the goals by undamped steps."""
-    look(p)
+    """Return onto the goals by undamped steps, from a pose that has been looked at."""
     wish(p, 1.0)
     for _ in range(4):
         if p.worst <= SHARP:
             return
-        find_step(p, 0.0, 1e-12)
+        find_step(p, 0.0, LEAST_DAMPING)
         if longest_turn(p) > LONGEST_STEP:
             return
         make_step(p, 1.0)

@@ -372,6 +372,7 @@ def enter_windows(p):
         if p.worst > p.enough:
             reach(p, PATIENT)
         if p.worst > SHARP:
+            look(p)
             come_back(p)
         p.stage = stage
         p.is_equal = equal
@@ -600,6 +601,7 @@ def serve_ranks(p, slow_part, alike):
             ):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.row_offset[row] = p.residual[row]
+    measure(p)
     slide(p)
     # What later goals have moved of earlier ones within rounding is put back.
     for rank in range(p.last_rank):
@@ -717,6 +719,8 @@ def solve_poses(
     rotations,
     translations,
     targets,
+    weights,
+    pole_angles,
     offsets,
     rests,
     tolerances,
@@ -736,6 +740,7 @@ def solve_poses(
     Args:
         rotations, translations: (B, 4J) and (B, 3J), relative to rest.
         targets: (B or 1, 4G).
+        weights, pole_angles: (B or 1, G) in place of those of the problem; radians.
         offsets, rests: (B or 1, 3J) and (B or 1, 4J), in place of those of the problem.
         tolerances: (B or 1) of positions, in the model's unit; likewise.
         reference_rotations, reference_translations: of B, or of 0 poses where none is to be near to.
@@ -752,6 +757,8 @@ def solve_poses(
         rotations,
         translations,
         targets,
+        weights,
+        pole_angles,
         offsets,
         rests,
         tolerances,
@@ -771,6 +778,9 @@ def solve_poses(
         for k in range(size):
             for n in range(4 * p.goals):
                 p.target[n] = targets[k if targets.shape[0] > 1 else 0, n]
+            for n in range(p.goals):
+                p.goal_weight[n] = weights[k if weights.shape[0] > 1 else 0, n]
+                p.goal_angle[n] = pole_angles[k if pole_angles.shape[0] > 1 else 0, n]
             load_bones(p, offsets, rests, k if offsets.shape[0] > 1 else 0)
             set_tolerance(p, tolerances[k if tolerances.shape[0] > 1 else 0])
             p.has_reference = reference_rotations.shape[0] > 0
@@ -797,12 +807,13 @@ def solve_poses(
     p.is_busy = False
 
 
-def measure_placed(p, heads, frames, targets, distances, misses):
+def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
     """Measure how far off the goals are of B poses whose joints are placed, wherever that is.
 
     Args:
         heads, frames: (B, 3J) and (B, 4J) of joints in model space.
         targets: (B or 1, 4G).
+        pole_angles: (B or 1, G) in place of those of the problem, radians.
         distances, misses: (B, G) results, in the model's unit and radians.
     """
     check_ready(p)
@@ -810,16 +821,20 @@ def measure_placed(p, heads, frames, targets, distances, misses):
     check_size(heads, size, 3 * joints)
     check_size(frames, size, 4 * joints)
     check_size_or_one(targets, size, 4 * goals)
+    check_size_or_one(pole_angles, size, goals)
     check_size(distances, size, goals)
     check_size(misses, size, goals)
     check_numbers("heads", heads, 0)
     check_numbers("frames", frames, 4)
     check_targets(p, targets)
+    check_numbers("pole angles", pole_angles, 0)
     p.is_busy = True
     with nogil:
         for k in range(size):
             for n in range(4 * goals):
                 p.target[n] = targets[k if targets.shape[0] > 1 else 0, n]
+            for n in range(goals):
+                p.goal_angle[n] = pole_angles[k if pole_angles.shape[0] > 1 else 0, n]
             for n in range(3 * joints):
                 p.head[n] = heads[k, n]
             for n in range(4 * joints):
@@ -836,6 +851,8 @@ def check_poses(
     rotations,
     translations,
     targets,
+    weights,
+    pole_angles,
     offsets,
     rests,
     tolerances,
@@ -856,6 +873,8 @@ def check_poses(
     check_size(rotations, size, 4 * joints)
     check_size(translations, size, 3 * joints)
     check_size_or_one(targets, size, 4 * goals)
+    check_size_or_one(weights, size, goals)
+    check_size_or_one(pole_angles, size, goals)
     check_size_or_one(offsets, size, 3 * joints)
     check_size(rests, offsets.shape[0], 4 * joints)
     check_size(reference_rotations, references, 4 * joints)
@@ -876,6 +895,12 @@ def check_poses(
     check_numbers("rotations", rotations, 4)
     check_numbers("translations", translations, 0)
     check_targets(p, targets)
+    check_numbers("weights", weights, 0)
+    for row in range(weights.shape[0]):
+        for n in range(goals):
+            if not weights[row, n] >= SMALLEST:
+                raise ValueError(f"kernel: weights must be {SMALLEST:g} or more")
+    check_numbers("pole angles", pole_angles, 0)
     check_numbers("offsets", offsets, 0)
     check_numbers("rests", rests, 4)
     check_numbers("reference rotations", reference_rotations, 4)

@@ -315,7 +315,7 @@ class Problem:
         self.right = zeros(rows)
         self.step, self.fixed_step, self.is_fixed = zeros(columns), zeros(columns), counts(columns)
         self.free_departure = zeros(columns)
-        self.old_gradient, self.old_step = zeros(columns), zeros(columns)
+        self.old_gradient, self.old_step, self.way_back = zeros(columns), zeros(columns), zeros(columns)
 
     def find_paths(self):
         """Note what lies between joints and goals, and which joints move at all."""

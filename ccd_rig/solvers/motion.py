@@ -27,17 +27,20 @@ import numpy as np
 
 from ..maths.batch import Array, Indices, Mask, angles_between, dot, multiply, unit
 from .pose_search import PoseSearch, Solved, Starts
-from .problem_tables import Bones, reach_of_goals
+from .problem_tables import Bones, GoalSettings, reach_of_goals
 
 PART = 0.05
 """Seconds for which frames are solved between two items of progress, as near as can be told."""
+FIRST_PART = 800
+"""Joints of the frames that are solved first, before it is known what one takes: 300 can take 70 ms."""
 JUMP = 0.15
 """Radians by which the turn of a joint, beside its base motion, may change from one frame to the next.
 
 More is seen as a pop."""
 EXPLAINED = 4.0
 """Radians of such a change that a target explains, for each reach of its chain by which its own step changes:
-where a target itself jumps, a chain follows at once, and rests again if it does."""
+where a target itself jumps, a chain follows at once, and rests again if it does. A pole's angle explains as
+much as it changes by, a reach window so much for each length of its links."""
 OTHER_WAY = 0.1
 """Radians of a joint from which on two poses of a frame are different ways to its goals."""
 ROOM = 4
@@ -63,6 +66,7 @@ class Kind:
         bones: where joints are at rest, of R frames or all.
         tolerances: (R or 1) of positions, model units.
         starts: gives other starts for frames that miss their goals, or None.
+        goal_settings: of R frames or all; None: those of the search's goals.
     """
 
     search: PoseSearch
@@ -70,6 +74,7 @@ class Kind:
     bones: Bones
     tolerances: Array
     starts: Callable[[], Starts] | None
+    goal_settings: GoalSettings | None = None
 
     def solve(
         self,
@@ -98,6 +103,7 @@ class Kind:
             bones=self.bones.at(rows),
             tolerances=self.tolerances if len(self.tolerances) == 1 else self.tolerances[rows],
             settles=settles,
+            goal_settings=None if self.goal_settings is None else self.goal_settings.at(rows),
         )
 
 
@@ -193,7 +199,7 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
     """
     size = len(frames.rotations)
     motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
-    for rows in _parts(np.arange(size)):
+    for rows in _parts(np.arange(size), frames.rotations.shape[1]):
         motion.put(rows, frames.solve(rows))
         yield len(rows)
     yield from _search_other_ways(frames, motion)
@@ -202,15 +208,16 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
         alone = motion.rotations.copy()
         yield from _take_best_path(frames, motion, smoothness)
         yield from _sweep(frames, motion, smoothness)
+        yield 0
         if frames.closes:
             _close(frames, motion)
         apart = angles_between(alone, motion.rotations, axis=-1).max(axis=1, initial=0.0)
     return Motion(motion, apart)
 
 
-def _parts(rows: Indices) -> Iterator[Indices]:
+def _parts(rows: Indices, joints: int) -> Iterator[Indices]:
     """Rows in parts that take about as long as `PART` each; what they come to does not depend on it."""
-    first, size = 0, 8
+    first, size = 0, min(max(FIRST_PART // max(joints, 1), 1), 8)
     while first < len(rows):
         began = perf_counter()
         yield rows[first : first + size]
@@ -219,11 +226,11 @@ def _parts(rows: Indices) -> Iterator[Indices]:
         size = max(1, min(4 * size, int(size * PART / max(seconds, 1e-9))))
 
 
-def _apart_parts(met: Mask, missed: Mask) -> Iterator[tuple[bool, Indices]]:
+def _apart_parts(met: Mask, missed: Mask, joints: int) -> Iterator[tuple[bool, Indices]]:
     """Parts of what is met, then of what is missed; whether it is missed."""
-    for part in _parts(np.flatnonzero(met)):
+    for part in _parts(np.flatnonzero(met), joints):
         yield False, part
-    for part in _parts(np.flatnonzero(missed)):
+    for part in _parts(np.flatnonzero(missed), joints):
         yield True, part
 
 
@@ -343,6 +350,7 @@ def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Genera
     Frames that miss their goals have ways too: poses that miss them by no more.
     """
     turned = departures(frames, motion.rotations)
+    yield 0
     met = motion.statuses == 0
     ways: dict[int, list[_Way]] = {}
 
@@ -352,6 +360,7 @@ def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Genera
         return ways[row]
 
     sudden = _jumps(frames, turned)
+    yield 0
     follows = np.flatnonzero((frames.before >= 0) & sudden)
     follows = follows[sudden[frames.before[follows]]]
     jumps = angles_between(turned[frames.before[follows]], turned[follows], axis=-1).max(axis=1, initial=0.0)
@@ -453,7 +462,9 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, 
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
     while True:
+        yield 0
         sudden = _jumps(frames, turned)
+        yield 0
         wider = near | _widened(frames, sudden, ROOM)
         if not sudden.any() or (wider == near).all():
             return
@@ -484,7 +495,7 @@ def _relax(
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
             present = active & (frames.numbers % 2 == side)
-            for misses, part in _apart_parts(present & met, present & ~met):
+            for misses, part in _apart_parts(present & met, present & ~met, turned.shape[1]):
                 wanted = _wanted(frames, turned, part, smoothness)
                 wanted = turned[part] + relaxation * (_same_side(wanted, turned[part]) - turned[part])
                 near = _carried(frames, part, unit(wanted, axis=-1))
@@ -524,6 +535,14 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
         here = np.flatnonzero(same & (kinds == number))
         places = [frames.place[each[here]] for each in (before, rows, after)]
         reach = reach_of_goals(kind.search.skeleton, kind.search.goals)
+        values = kind.goal_settings
+        if values is not None and len(values.weights) > 1:
+            angle, extent = (
+                column[places[2]] - 2.0 * column[places[1]] + column[places[0]]
+                for column in (values.pole_angles, values.extensions)
+            )
+            angle = np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi  # whole turns come to nothing
+            allowed[here] += np.abs(angle).sum(1) + EXPLAINED * np.abs(extent).sum(1)
         for target in kind.targets:
             if len(target) == 1:
                 continue

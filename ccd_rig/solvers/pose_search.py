@@ -23,6 +23,7 @@ from ..skeleton.pose import Pose
 from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
     Bones,
+    GoalSettings,
     chain_links_that_roll,
     problem_tables,
     reach_of_goals,
@@ -140,12 +141,15 @@ class _Task(NamedTuple):
 
     Attributes:
         targets: (B or 1, 4G), see `target_rows`.
+        weights, pole_angles: (B or 1, G), see `GoalSettings`; reach windows are goals too.
         bones: where joints are at rest.
         tolerances: (B or 1) of positions.
         rotations, translations: (B or 0, J, 4) and (B or 0, J, 3), the reference poses.
     """
 
     targets: Array
+    weights: Array
+    pole_angles: Array
     bones: Bones
     tolerances: Array
     rotations: Array
@@ -153,17 +157,19 @@ class _Task(NamedTuple):
 
     def at(self, which: Indices) -> _Task:
         """What some poses bring."""
-        targets, tolerances, rotations, translations = (
-            each if len(each) < 2 else np.ascontiguousarray(each[which])
-            for each in (self.targets, self.tolerances, self.rotations, self.translations)
-        )
-        return _Task(targets, self.bones.at(which), tolerances, rotations, translations)
+        fields = {name: value for name, value in self._asdict().items() if name != "bones"}
+        chosen = {
+            name: each if len(each) < 2 else np.ascontiguousarray(each[which])
+            for name, each in fields.items()
+        }
+        return _Task(bones=self.bones.at(which), **chosen)
 
 
 class PoseSearch:
     """What does not change from pose to pose, and the problems of the kernel that are made of it.
 
     Attributes:
+        goal_settings: those of the goals.
         movable: indices of the joints that may move, locked ones left out.
         limits: per joint, what it may do.
         follows_reference: whether poses follow their references. Two bones at a tip and joints with a comfort
@@ -185,6 +191,7 @@ class PoseSearch:
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         check_goals(skeleton, self.goals)
         self._asked = tuple([_without_target(goal) for goal in self.goals])
+        self.goal_settings = GoalSettings.of([self.goals])
         served = skeleton.original.computed_once(
             ("served", self._asked), lambda: set().union(*serving_joints(skeleton, self.goals))
         )
@@ -213,6 +220,7 @@ class PoseSearch:
         bones: Bones | None = None,
         tolerances: Array | None = None,
         settles: bool = False,
+        goal_settings: GoalSettings | None = None,
     ) -> Solved:
         """Solve B poses, each by itself.
 
@@ -227,16 +235,19 @@ class PoseSearch:
             bones: where joints are at rest; None: as the skeleton has them.
             tolerances: (B or 1) of positions, model units; None: that of the settings.
             settles: whether poses are only brought as near to their goals as they get from where they start.
+            goal_settings: in place of those of the goals; these say which have a reach window.
         """
         bones = bones or self.skeleton.computed_once("bones", lambda: Bones.of(self.skeleton))
         if tolerances is None:
             tolerances = np.array([self.settings.position_tolerance])
-        rows = target_rows(self.skeleton, self.goals, targets, translations, bones)
+        values = goal_settings or self.goal_settings
+        rows = target_rows(self.skeleton, self.goals, targets, translations, bones, values.extensions)
         size, joints, goals = len(rotations), len(self.skeleton), len(self.goals)
         solved = Solved.begun(rotations, translations, goals)
         if reference is None:
             reference = np.zeros((0, joints, 4)), np.zeros((0, joints, 3))
-        task = _Task(rows, bones, tolerances, *map(np.ascontiguousarray, reference))
+        weights, pole_angles = values.with_windows(self.goals)
+        task = _Task(rows, weights, pole_angles, bones, tolerances, *map(np.ascontiguousarray, reference))
         every: Indices = np.arange(size)
         same: Mask = np.zeros(size, np.bool_)
         if len(reference[0]):
@@ -278,20 +289,29 @@ class PoseSearch:
         solved.statuses[met.all(1)] = 0
         return solved
 
-    def measure(self, heads: Array, frames: Array, targets: Sequence[Array]) -> tuple[Array, Array]:
+    def measure(
+        self,
+        heads: Array,
+        frames: Array,
+        targets: Sequence[Array],
+        goal_settings: GoalSettings | None = None,
+    ) -> tuple[Array, Array]:
         """(B, G) distances, model units, and angles that goals are off, wherever joints are placed.
 
         Args:
             heads, frames: (B, J, 3) and (B, J, 4) of joints in model space.
             targets: per goal (B or 1, 3) or (B or 1, 4).
+            goal_settings: in place of those of the goals.
         """
         size, joints = len(heads), len(self.skeleton)
         bones = self.skeleton.computed_once("bones", lambda: Bones.of(self.skeleton))
-        rows = target_rows(self.skeleton, self.goals, targets, np.zeros((size, joints, 3)), bones)
+        values = goal_settings or self.goal_settings
+        shifts = np.zeros((size, joints, 3))
+        rows = target_rows(self.skeleton, self.goals, targets, shifts, bones, values.extensions)
         distances, angles = np.zeros((size, rows.shape[1] // 4)), np.zeros((size, rows.shape[1] // 4))
         idle, problem = self._problem(self.limits)
         places, turns = (np.ascontiguousarray(each).reshape(size, -1) for each in (heads, frames))
-        measure_placed(problem, places, turns, rows, distances, angles)
+        measure_placed(problem, places, turns, rows, values.with_windows(self.goals)[1], distances, angles)
         idle.append(problem)
         return distances[:, : len(self.goals)], angles[:, : len(self.goals)]
 
@@ -340,6 +360,8 @@ class PoseSearch:
                 turned,
                 shifted,
                 part.targets,
+                part.weights,
+                part.pole_angles,
                 part.bones.offsets.reshape(-1, 3 * joints),
                 part.bones.rests.reshape(-1, 4 * joints),
                 part.tolerances,

@@ -68,6 +68,54 @@ class Bones(NamedTuple):
         return Bones(np.ascontiguousarray(self.offsets[rows]), np.ascontiguousarray(self.rests[rows]))
 
 
+class GoalSettings(NamedTuple):
+    """What G goals ask for beside their targets, of B poses or the same for all: (B or 1, G) each.
+
+    Attributes:
+        weights: see `goals`.
+        pole_angles: radians; 0 of goals that are no poles.
+        extensions: where reach windows end, parts of lengths; 1 where there is none.
+    """
+
+    weights: Array
+    pole_angles: Array
+    extensions: Array
+
+    @classmethod
+    def of(cls, poses: Sequence[Sequence[Goal]]) -> GoalSettings:
+        """Those of the goals of each pose."""
+        absent = {"weight": 1.0, "angle": 0.0, "max_extension": 1.0}
+        return cls(
+            *(
+                np.array([[getattr(goal, name, value) for goal in goals] for goals in poses], np.float64)
+                for name, value in absent.items()
+            )
+        )
+
+    def at(self, rows: Any) -> GoalSettings:
+        """Those of some poses."""
+        if len(self.weights) == 1:
+            return self
+        return GoalSettings(*(np.ascontiguousarray(each[rows]) for each in self))
+
+    def beside(self, others: GoalSettings) -> GoalSettings:
+        """Those of more goals of the same poses."""
+        size = max(len(self.weights), len(others.weights))
+        pairs = [
+            [np.broadcast_to(each, (size, each.shape[1])) for each in pair]
+            for pair in zip(self, others, strict=True)
+        ]
+        return GoalSettings(*map(np.hstack, pairs))
+
+    def with_windows(self, goals: Sequence[Goal]) -> tuple[Array, Array]:
+        """The weights and pole angles as the kernel has them: those of reach windows behind all others."""
+        count = len(_windowed(goals))
+        if count == 0:
+            return self.weights, self.pole_angles
+        none = np.zeros((len(self.weights), count))
+        return np.hstack([self.weights, none + 1.0]), np.hstack([self.pole_angles, none])
+
+
 def problem_tables(
     skeleton: Skeleton,
     goals: Sequence[Goal],
@@ -278,8 +326,18 @@ def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
     return max(reach_of(skeleton, goal) for goal in goals) or 1.0
 
 
+def _windowed(goals: Sequence[Goal]) -> list[int]:
+    """The places of goals that have a reach window."""
+    return [k for k, goal in enumerate(goals) if isinstance(goal, PositionGoal) and goal.max_extension < 1.0]
+
+
 def target_rows(
-    skeleton: Skeleton, goals: Sequence[Goal], targets: Sequence[Array], shifts: Array, bones: Bones
+    skeleton: Skeleton,
+    goals: Sequence[Goal],
+    targets: Sequence[Array],
+    shifts: Array,
+    bones: Bones,
+    extensions: Array,
 ) -> Array:
     """(B, 4G) the targets of goals and, behind them, of reach windows.
 
@@ -289,14 +347,15 @@ def target_rows(
         targets: per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions.
         shifts: (B, J, 3) translations relative to rest, which lengthen the links of slides.
         bones: where joints are at rest.
+        extensions: see `GoalSettings`.
     """
-    windows = [goal for goal in goals if isinstance(goal, PositionGoal) and goal.max_extension < 1.0]
+    windows = _windowed(goals)
     size = len(shifts) if windows else max(len(target) for target in targets)
     rows = np.zeros((size, len(goals) + len(windows), 4))
     for k, target in enumerate(targets):
         rows[:, k, : target.shape[1]] = target
-    for k, goal in enumerate(windows, len(goals)):
-        rows[:, k, 0] = goal.max_extension * _extents(skeleton, goal, shifts, bones)
+    for k, place in enumerate(windows, len(goals)):
+        rows[:, k, 0] = extensions[:, place] * _extents(skeleton, goals[place], shifts, bones)
     return rows.reshape(size, -1)
 
 
@@ -309,12 +368,13 @@ def own_targets(goals: Sequence[Goal]) -> list[Array]:
     ]
 
 
-def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array, bones: Bones) -> Array:
+def _extents(skeleton: Skeleton, goal: Any, shifts: Array, bones: Bones) -> Array:
     """(B,) the length of the links that a reach window is about."""
     total = np.full(len(shifts), goal.effector(skeleton).length)
-    for i in window_joints(skeleton, goal)[1:]:
-        link = bones.offsets[:, i] + rotate(bones.rests[:, i], shifts[:, i], axis=-1)
-        total += length(link, axis=-1)
+    inner = list(window_joints(skeleton, goal)[1:])
+    links = bones.offsets[:, inner] + rotate(bones.rests[:, inner], shifts[:, inner], axis=-1)
+    for part in length(links, axis=-1).T:  # one by one: sums of pairs have other bits
+        total += part
     return total
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+
+Work: TypeAlias = Generator[None, None, T]
+"""Work that may be left at each of its items, which say nothing; it returns its result."""
 
 
 @dataclass(frozen=True)

@@ -363,6 +363,8 @@ def _case(rng: random.Random) -> Case:
         "rotations": _rotations(draw, (poses, joints)),
         "translations": size * 0.3 * draw.normal(size=(poses, 3 * joints)) * (rng.random() < 0.5),
         "targets": _targets(draw, tables, rng.choice((poses, 1)), size),
+        "weights": 10.0 ** draw.uniform(-3.0, 3.0, (rng.choice((poses, 1)), count)),
+        "pole_angles": draw.uniform(-4.0, 4.0, (rng.choice((poses, 1)), count)),
         "offsets": size * draw.normal(size=(bones, 3 * joints)),
         "rests": _rotations(draw, (bones, joints)),
         "tolerances": size * 10.0 ** draw.uniform(-6.0, -1.0, rng.choice((poses, 1))),

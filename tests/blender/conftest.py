@@ -26,7 +26,15 @@ _EXIT_STATUS = pytest.StashKey[int]()
 # The demo is a program for a Python that has the bpy module, and so is `openjd`, which runs jobs: the Blender
 # program has none to run them.
 collect_ignore = (
-    [] if AS_MODULE else ["test_demo.py", "test_fuzz_judges.py", "test_module_start.py", "test_openjd.py"]
+    []
+    if AS_MODULE
+    else [
+        "bake/test_other_kernels.py",
+        "test_demo.py",
+        "test_fuzz_judges.py",
+        "test_module_start.py",
+        "test_openjd.py",
+    ]
 )
 
 

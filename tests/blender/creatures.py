@@ -422,3 +422,120 @@ def dog():
             for k, (name, y, z) in enumerate(hind)
         ),
     )
+
+
+def lizard_with_claws():
+    """Its thighs lead level to the sides, with a last bone that marks the end of its toes."""
+
+    def sprawling(name, parent, y):
+        heads = [(0.08, 0, 0.15), (0.25, 0, 0.15), (0.28, -0.02, 0.04), (0.3, -0.08, 0.01), (0.31, -0.12, 0)]
+        return leg(name, parent, *((x, y + along, z) for x, along, z in heads))
+
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.3, 0.15)),
+        *row("Spine", "Hips", (0, 0.15, 0.15), (0, 0, 0.15), (0, -0.2, 0.15)),
+        ("Neck", "Spine_3", (0, -0.3, 0.17)),
+        ("Head", "Neck", (0, -0.4, 0.18)),
+        ("Jaw", "Head", (0, -0.45, 0.15)),
+        *row("Tail", "Hips", *((0, 0.4 + 0.2 * k, 0.12) for k in range(8))),
+        *sprawling("Front_Leg", "Spine_3", -0.2),
+        *sprawling("Back_Leg", "Hips", 0.3),
+    )
+
+
+def frog():
+    """Its thighs lead to the front, folded, and no name tells which bone is which."""
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.2, 0.2)),
+        *row("Spine", "Hips", (0, 0, 0.25), (0, -0.15, 0.3)),
+        ("Head", "Spine_2", (0, -0.3, 0.32)),
+        ("Jaw", "Head", (0, -0.35, 0.28)),
+        *row(
+            "Back_Leg_L", "Hips", (0.06, 0.2, 0.18), (0.3, -0.05, 0.15), (0.12, 0.25, 0.1), (0.3, 0.1, 0.02)
+        ),
+        *row("Front_Leg_L", "Spine_2", (0.1, -0.15, 0.25), (0.2, -0.1, 0.15), (0.2, -0.2, 0.02)),
+    )
+
+
+def centaur_without_shoulders():
+    """A human's trunk and arms in front of four legs."""
+
+    def hoofed(name, parent, y):
+        heads = ((0.15, y, 1), (0.15, y - 0.03, 0.5), (0.15, y + 0.03, 0.12), (0.15, y - 0.08, 0.02))
+        return leg(name, parent, *heads)
+
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.8, 1.1)),
+        *row("Spine", "Hips", (0, 0.5, 1.1), (0, 0.1, 1.1)),
+        *row("Torso", "Spine_2", (0, -0.1, 1.2), (0, -0.12, 1.5)),
+        ("Neck", "Torso_2", (0, -0.12, 1.75)),
+        ("Head", "Neck", (0, -0.14, 1.85)),
+        *row("Arm_L", "Torso_2", (0.2, -0.1, 1.7), (0.3, -0.1, 1.4), (0.32, -0.2, 1.15)),
+        ("Hand_L", "Arm_3_L", (0.33, -0.22, 1.1)),
+        *row("Tail", "Hips", (0, 0.95, 1.1), (0, 1.1, 0.9), (0, 1.15, 0.6)),
+        *hoofed("Front_Leg", "Spine_2", 0),
+        *hoofed("Back_Leg", "Hips", 0.8),
+    )
+
+
+def crab():
+    """Eight legs, and claws that are held off the ground."""
+    legs = [
+        part
+        for leg, y in enumerate((-0.2, -0.05, 0.1, 0.25))
+        for part in row(f"Leg{leg}_L", "Body", (0.15, y * 0.6, 0.2), (0.4, y, 0.35), (0.65, y * 1.3, 0.02))
+    ]
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Body", "root", (0, 0, 0.2)),
+        *row("Claw_L", "Body", (0.15, -0.2, 0.2), (0.4, -0.35, 0.25), (0.3, -0.6, 0.2)),
+        ("Pincer_L", "Claw_3_L", (0.25, -0.7, 0.2)),
+        ("Eye_L", "Body", (0.05, -0.25, 0.28)),
+        *legs,
+    )
+
+
+def mermaid():
+    """A human down to the hips, then a fish."""
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0, 1)),
+        *row("Spine", "Hips", (0, 0, 1.15), (0, 0, 1.3)),
+        ("Neck", "Spine_2", (0, 0, 1.5)),
+        ("Head", "Neck", (0, 0, 1.6)),
+        *row("Arm_L", "Spine_2", (0.15, 0, 1.45), (0.45, 0, 1.4), (0.7, 0, 1.35)),
+        ("Hand_L", "Arm_3_L", (0.72, 0, 1.34)),
+        *row("Tail", "Hips", *((0, 0, 0.9 - 0.2 * k) for k in range(5))),
+        *row("Fluke_L", "Tail_5", (0.1, 0, 0.05), (0.2, 0, 0)),
+    )
+
+
+def seahorse():
+    """Two rows from its middle; the snout beyond the head is as long as what leads to that."""
+    return creature(
+        ("root", "", (0, 0, 0.5)),
+        ("Body", "root", (0, 0, 0.6)),
+        *row("Front", "Body", (0, -0.05, 0.8), (0, -0.05, 0.95)),
+        ("Head", "Front_2", (0, -0.08, 1.05)),
+        *row("Snout", "Head", (0, -0.2, 1), (0, -0.3, 0.98)),
+        *row("Tail", "Body", *((0, 0.02 * k, 0.5 - 0.1 * k) for k in range(6))),
+    )
+
+
+def tyrannosaur():
+    """It stands as upright as a human, on its toes."""
+    heads = ((0.2, 0, 1.3), (0.22, -0.25, 0.9), (0.22, 0.2, 0.5), (0.22, 0.05, 0.1), (0.22, -0.05, 0.03))
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0, 1.4)),
+        *row("Spine", "Hips", (0, -0.05, 1.6), (0, -0.1, 1.9)),
+        ("Neck", "Spine_2", (0, -0.15, 2.2)),
+        ("Head", "Neck", (0, -0.2, 2.4)),
+        ("Jaw", "Head", (0, -0.3, 2.35)),
+        *row("Tail", "Hips", *((0, 0.3 + 0.3 * k, 1.2 - 0.2 * k) for k in range(5))),
+        *row("Arm_L", "Spine_2", (0.2, -0.15, 1.9), (0.35, -0.2, 1.6), (0.35, -0.5, 1.5)),
+        *leg("Leg", "Hips", *heads),
+    )

@@ -108,6 +108,8 @@ def arrays() -> dict[str, Any]:
         "rotations": turned.copy(),
         "translations": np.zeros((1, 6)),
         "targets": doubles(1, 1, 0, 0, 1, 0, 0, 0)[None].copy(),
+        "weights": np.ones((1, 2)),
+        "pole_angles": np.zeros((1, 2)),
         "offsets": doubles(0, 0, 0, 0, 1, 0)[None].copy(),
         "rests": turned.copy(),
         "tolerances": np.full(1, 1e-4),
@@ -304,7 +306,7 @@ UNITS = ("rotations", "rests", "reference_rotations", "start_rotations")
 
 @WAYS
 @pytest.mark.parametrize(
-    "name", [name for name, values in arrays().items() if values.ndim == 2 and "is_turn" not in name][:9]
+    "name", [name for name, values in arrays().items() if values.ndim == 2 and "is_turn" not in name][:11]
 )
 def test_numbers_of_poses_are_finite(way: Any, name: str) -> None:
     problem, words = problem_of(way), name.replace("_", " ")
@@ -318,6 +320,15 @@ def test_numbers_of_poses_are_finite(way: Any, name: str) -> None:
         bad[name][0, 4] = 0.5
         with pytest.raises(ValueError, match=rf"^kernel: {words} must have length 1$"):
             way.solve_poses(problem, *bad.values(), False)
+
+
+@WAYS
+@pytest.mark.parametrize("weight", [0.0, -1.0])
+def test_weights_are_above_0(way: Any, weight: float) -> None:
+    bad = arrays()
+    bad["weights"][0, 1] = weight
+    with pytest.raises(ValueError, match=r"^kernel: weights must be 1e-\d+ or more$"):
+        way.solve_poses(problem_of(way), *bad.values(), False)
 
 
 @WAYS

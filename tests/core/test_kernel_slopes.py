@@ -28,7 +28,14 @@ from ccd_rig.skeleton.joints import Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.pose_search import PoseSearch
-from ccd_rig.solvers.problem_tables import Bones, own_targets, problem_tables, reach_of_goals, target_rows
+from ccd_rig.solvers.problem_tables import (
+    Bones,
+    GoalSettings,
+    own_targets,
+    problem_tables,
+    reach_of_goals,
+    target_rows,
+)
 
 KINDS = ("position", "orientation", "direction", "pole", "balance")
 
@@ -81,7 +88,8 @@ class Measured:
         self.rotations = np.array([[q[:] for q in pose.rotations]], dtype=np.float64)
         self.rotations /= np.linalg.norm(self.rotations, axis=2, keepdims=True)
         self.translations = np.array([[t[:] for t in pose.translations]], dtype=np.float64)
-        self.targets = target_rows(skeleton, goals, own_targets(goals), self.translations, Bones.of(skeleton))
+        bones, extensions = Bones.of(skeleton), GoalSettings.of([goals]).extensions
+        self.targets = target_rows(skeleton, goals, own_targets(goals), self.translations, bones, extensions)
 
     def residual(self, rotations: np.ndarray, translations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(rows) residuals and (rows, columns) their slopes."""

@@ -29,6 +29,7 @@ SAME = {  # texts that a language has in common with English
             "Action",
             "Angle",
             "Animation",
+            "Armature",
             "Axes",
             "Direction",
             "Distance",

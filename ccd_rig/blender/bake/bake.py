@@ -12,6 +12,7 @@ import bpy
 from ...errors import CCDRigError, RigError
 from ...kernel import why_plain
 from ...settings import SolverSettings
+from ...solvers.stepping import Ended, advance
 from ..checks import setup
 from ..checks.setup import Ready
 from ..keys.obstacles import Destination, obstacles
@@ -25,7 +26,7 @@ from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, write_keys
 from .outcome import Outcome
 from .playback import play_steps
-from .progress import Clock, Progress, Steps, run
+from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
 from .report_parts import Check
 from .settings import BakeSettings, Keys, Start
@@ -44,6 +45,10 @@ __all__ = [
     "bake_steps",
     "solve_current",
 ]
+
+
+BY_PIECES = ("prepared", "keyed", "measured")
+"""What is done with all frames at once, in pieces of constraints and bones."""
 
 
 def bake(
@@ -100,14 +105,21 @@ def one_of_many(
     """As `bake_steps`, beside others; an item that is the last says when nothing may fail any more."""
     require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
-    before = _names(scene, armature_object)
+    before, places = _names(scene, armature_object), _places(armature_object)
+    changed = f"{before[1]} was changed while it was baked: bake once more"
     try:
-        return (yield from _bake_steps(scene, armature_object, settings, shares))
+        with contextlib.closing(_bake_steps(scene, armature_object, settings, shares)) as steps:
+            while not isinstance(item := advance(steps), Ended):
+                yield item
+                # What goes through rows and bones one by one must not meet one that is freed.
+                if item.verb in BY_PIECES and _places(armature_object) != places:
+                    raise RigError(changed)
+        return item.result
     except CCDRigError:
         raise
     except Exception as error:  # pulled from under its feet by a script, undo, or another file: not a bug
         if isinstance(error, ReferenceError) or _names(scene, armature_object) != before:
-            raise RigError(f"{before[1]} was changed while it was baked: bake once more") from error
+            raise RigError(changed) from error
         raise
 
 
@@ -134,6 +146,12 @@ def _names(scene: bpy.types.Scene, armature_object: bpy.types.Object) -> tuple[o
         return "", "The armature"
 
 
+def _places(armature_object: bpy.types.Object) -> list[tuple[int, ...]]:
+    """Where Blender has constraints and bones in memory, and how many: the same while none comes or goes."""
+    lists = armature_object.ccd_rig.constraints, armature_object.pose.bones
+    return [(len(each), each[0].as_pointer(), each[-1].as_pointer()) for each in lists if len(each)]
+
+
 def _bake_steps(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
 ) -> Steps[BakeReport]:
@@ -152,9 +170,11 @@ def _written(
     undo: contextlib.ExitStack,
 ) -> Steps[BakeReport]:
     """Solve, write and check; `undo` gets what takes that back. Of all frames only the report is left."""
-    ready, task, fingerprint = _prepared(scene, armature_object, settings)
+    ready, task, fingerprint = yield from _prepared(scene, armature_object, settings)
     task = task._replace(shared=shares.scene, solved=shares.solved)
     solver, clock = task.solver, shares.clock
+    keyed = _begun(settings)._replace(frame=settings.frame_end, verb="keyed")
+    measured = keyed._replace(verb="measured")
     solving = shot.solve(
         scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
     )
@@ -163,22 +183,24 @@ def _written(
         motion = keyed_motion(solved)
         if not keyed_joints(motion.bake_frames):
             raise RigError(nothing_to_key(motion.bake_frames, settings))
-        keys = keys_of(scene, armature_object, motion.bake_frames, motion.keyed, settings)
-        keys_before = sum(len(each.frames) for each in keys)
+    making = keys_of(scene, armature_object, motion.bake_frames, motion.keyed, settings)
+    keys = yield from clock.run(paced(making, keyed))
+    keys_before = sum(len(each.frames) for each in keys)
     if settings.reduces:
         reducing = reduce_steps(armature_object, motion.bake_frames, motion.keyed, keys, settings)
         keys, reduced = yield from clock.run(reducing)
         motion = motion._replace(keyed=reduced)
     plays = switches.switch_plays(scene, armature_object, {each.bone for each in keys}, settings)
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
-    with clock.measure():
-        action = write_keys(scene, armature_object, keys, to_fk, task, undo)
-        originals.note_settings(action, fingerprint, undo)
-        if ready.body is not None and not ready.body.keeps:
-            originals.note_followed(action, ready.body.bone, undo)
-        outcome = Outcome.of(scene, armature_object, motion, task, ready.body)
-        moot = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
-        outcome = outcome._replace(findings=(*moot, *outcome.findings))
+    writing = write_keys(scene, armature_object, keys, to_fk, task, undo)
+    action = yield from clock.run(paced(writing, keyed))
+    originals.note_settings(action, fingerprint, undo)
+    if ready.body is not None and not ready.body.keeps:
+        originals.note_followed(action, ready.body.bone, undo)
+    measuring = Outcome.of(scene, armature_object, motion, task, ready.body)
+    outcome = yield from clock.run(paced(measuring, measured))
+    shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
+    outcome = outcome._replace(findings=(*shown_in_ik, *outcome.findings))
     report = BakeReport(
         armature=armature_object.name,
         action=action.name,
@@ -204,7 +226,7 @@ def _written(
     )
     keyed_bones = [task.layout.names[j] for j in keyed_joints(motion.bake_frames)]
     renamed_bones.note(armature_object, keyed_bones, undo)
-    store_report(armature_object, report, undo)
+    yield from paced(store_report(armature_object, report, undo), measured)
     return report
 
 
@@ -234,7 +256,7 @@ def solve_steps(
     require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
     with clamps.suspended():
-        _, task, _ = _prepared(scene, armature_object, settings)
+        _, task, _ = yield from _prepared(scene, armature_object, settings)
         task = task._replace(is_rebake=False)  # that is for the whole shot to say
         solving = shot.solve(
             scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
@@ -242,15 +264,24 @@ def solve_steps(
         return (yield from solving)
 
 
+def _begun(settings: BakeSettings) -> Progress:
+    """How far a bake is whose set-up is looked at."""
+    return Progress(settings.frame_start, 0, settings.frame_end - settings.frame_start + 1, "prepared")
+
+
 def _prepared(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
-) -> tuple[Ready, shot.Task, str]:
+) -> Steps[tuple[Ready, shot.Task, str]]:
     """What is baked, found fit for it; the task; and what it is made with, see `_fingerprint`."""
-    ready = setup.require(armature_object, scene, settings.constraints, settings.destination, settings.body)
+    chosen, prepared = settings.constraints, _begun(settings)
+    checking = setup.require(armature_object, scene, chosen, settings.destination, settings.body)
+    ready = yield from paced(checking, prepared)
+    yield prepared
     solver = solver_settings.solver_settings(armature_object)
     if settings.solver is not None:
         solver = replace(solver, solver=settings.solver)
     fingerprint = _fingerprint(ready, settings, solver)
+    yield prepared
     task = _task(scene, armature_object, ready, settings, solver)
     if originals.was_baked_so(armature_object, fingerprint) and settings.start is Start.ACTION:
         task = task._replace(is_rebake=True)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import bpy
 
+from ...solvers.stepping import Work
 from ..keys import channels, keyframes
 
 Components: TypeAlias = frozenset[tuple[str, int]]
@@ -23,10 +24,11 @@ class Curves(NamedTuple):
     moved: Components
 
 
-def read_curves(curves: Iterable[bpy.types.FCurve]) -> Curves:
-    """All that decides what F-curves play."""
+def read_curves(curves: Iterable[bpy.types.FCurve]) -> Work[Curves]:
+    """All that decides what F-curves play; an item per F-curve."""
     checksum, moved = 0, set()
     for curve in curves:
+        yield
         plays = channels.plays(curve)
         words = f"{curve.data_path}[{curve.array_index}] {plays} {curve.extrapolation}"
         modifiers = [values(each, "", frozenset(), SHOWN_ONLY) for each in curve.modifiers]

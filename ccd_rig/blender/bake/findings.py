@@ -16,6 +16,7 @@ from ...limits.shapes import Limit
 from ...maths import batch
 from ...maths.batch import Array
 from ...settings import SolveStatus
+from ...solvers.stepping import Work
 from ..properties.constraint_values import Kind
 from .baked import Baked, Mask, runs, span
 from .finding import Finding, Trouble
@@ -33,8 +34,8 @@ STILL_FRAMES = 4
 
 def findings(
     baked: Baked, foot_slips: Sequence[FootSlip], ground: float | None, frames_per_second: float
-) -> tuple[Finding, ...]:
-    """All that is found, by constraint and then in time.
+) -> Work[tuple[Finding, ...]]:
+    """All that is found, by constraint and then in time; an item after each sort.
 
     Args:
         baked: the motion.
@@ -42,16 +43,19 @@ def findings(
         ground: height of the ground in the world, metres; None if there is none.
         frames_per_second: a limit that holds for a second holds for long.
     """
-    found = [
-        *_missed(baked),
-        *jumps(baked),
-        *_slides(baked, foot_slips),
-        *_held_by_limits(baked, frames_per_second),
+    sorts = [
+        _missed(baked),
+        jumps(baked),
+        _slides(baked, foot_slips),
+        _held_by_limits(baked, frames_per_second),
+        () if ground is None else _below(baked, ground),
     ]
-    if ground is not None:
-        found += _below(baked, ground)
-    names = [row.name for row in baked.bake_frames.constraints]
-    return tuple(sorted(found, key=lambda each: (names.index(each.constraint), each.frame_start)))
+    found: list[Finding] = []
+    for sort in sorts:
+        found += sort
+        yield
+    places = {row.name: c for c, row in reversed([*enumerate(baked.bake_frames.constraints)])}
+    return tuple(sorted(found, key=lambda each: (places[each.constraint], each.frame_start)))
 
 
 def _missed(baked: Baked) -> Iterator[Finding]:

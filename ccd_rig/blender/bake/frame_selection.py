@@ -6,7 +6,7 @@ Stretching in the Output properties): at a frame Blender shows what lies at `key
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import bpy
 import numpy as np
@@ -16,7 +16,9 @@ from ...errors import RigError
 from ..keys import keyframes
 from ..keys.channels import fcurves_of, plays, strip_key_times
 from ..properties.constraint_values import Constraint
-from ..scene.dependence import movers, pole_object, target_object
+from ..scene.dependence import movers, movers_by_drivers, pole_object, target_object
+from ..scene.evaluated_rig import indices_of
+from ..scene.targets import sampled_sources
 from .settings import BakeSettings, Keys
 
 Array = NDArray[np.float64]
@@ -83,8 +85,15 @@ def _target_times(armature_object: bpy.types.Object, constraints: Sequence[Const
 def _times_of_targets(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint]
 ) -> Iterator[Array]:
-    """When all that moves targets and poles has keys: themselves, parents, and what they follow."""
+    """When all that moves targets and poles has keys: themselves, parents, what they follow, and keyed and
+    driven settings."""
     seen = set()
+    sources = sampled_sources(armature_object, constraints, indices_of(armature_object, constraints))
+    paths = {f"ccd_rig.constraints[{source.place}].{field}" for source in sources for field in source.keyed}
+    yield from _times_of_curves(armature_object, lambda curve: curve.data_path in paths)
+    for mover in movers_by_drivers(armature_object, paths):
+        seen.add((mover.thing, mover.bone))
+        yield from _times_of(mover.thing, mover.bone)
     for constraint in constraints:
         things = [] if not constraint.target else [(target_object(constraint), constraint.target_bone)]
         pole = pole_object(constraint)
@@ -103,14 +112,21 @@ def _times_of(thing: bpy.types.ID, bone: str, whole: bool = False) -> Iterator[A
 
     def is_own(curve: bpy.types.FCurve) -> bool:
         path = curve.data_path
-        return plays(curve) and (
-            whole or (path.startswith(prefix) if bone else not path.startswith("pose.bones["))
-        )
+        return whole or (path.startswith(prefix) if bone else not path.startswith("pose.bones["))
 
-    yield from (keyframes.times(curve).astype(np.float64) for curve in fcurves_of(thing) if is_own(curve))
+    yield from _times_of_curves(thing, is_own)
+
+
+def _times_of_curves(thing: bpy.types.ID, counts: Callable[[bpy.types.FCurve], bool]) -> Iterator[Array]:
+    """When those F-curves that count and play have keys, in strips too."""
+
+    def is_played(curve: bpy.types.FCurve) -> bool:
+        return plays(curve) and counts(curve)
+
+    yield from (keyframes.times(curve).astype(np.float64) for curve in fcurves_of(thing) if is_played(curve))
     animation = thing.animation_data
     if animation is not None:
-        yield from strip_key_times(animation, is_own)
+        yield from strip_key_times(animation, is_played)
 
 
 def _target_names(constraints: Sequence[Constraint]) -> list[str]:

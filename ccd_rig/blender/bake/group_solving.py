@@ -5,24 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from mathutils import Matrix, Quaternion
 
 from ...errors import RigError
-from ...goals import Goal
 from ...limits.batch import BatchLimits
 from ...maths.batch import Array, conjugate, multiply, rotate, unit
 from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Skeleton
 from ...solvers.motion import Frames, Kind, Motion, solve_motion
 from ...solvers.pose_search import STATUSES, PoseSearch
-from ...solvers.problem_tables import Bones
+from ...solvers.problem_tables import Bones, GoalSettings
 from ..properties.constraint_values import Constraint
 from ..properties.constraint_values import Kind as ConstraintKind
 from ..scene.targets import TargetSample
 from ..solve.balance import group_level, rotate_skeleton
-from ..solve.constraint_goals import chain_joints, goal_targets, goals
+from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_samples, has_window
 from ..solve.grouping import are_solved_at_once, groups
 from ..solve.methods import solve_once
 from ..solve.world_scale import scale, scales
@@ -163,7 +163,8 @@ def _neighbours(
 
 @dataclass(frozen=True)
 class _Model:
-    """Rows of a batch at which bones have the same lengths, and balances count along the same axes.
+    """Rows of a batch at which bones have the same lengths, balances count along the same axes, and the same
+    constraints have reach windows.
 
     Attributes:
         rows: (R,) which.
@@ -187,7 +188,8 @@ class _Model:
 def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     """The rows of a batch by model: most batches are one."""
     turns = [Quaternion()] * len(batch.frames)
-    active = [batch.constraints[c] for c in group.active_in(batch)]
+    members = group.active_in(batch)
+    active = [batch.constraints[c] for c in members]
     if any(constraint.kind is ConstraintKind.BALANCE for constraint in active):
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
@@ -195,7 +197,8 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     alike: dict[tuple[object, ...], list[int]] = {}
     for k, turn in enumerate(turns):
-        alike.setdefault((turn[:], lengths[k].tobytes()), []).append(k)
+        windows = tuple([has_window(batch.constraints[c], batch.targets[k][c]) for c in members])
+        alike.setdefault((turn[:], lengths[k].tobytes(), windows), []).append(k)
     for places in alike.values():
         rows, skeleton, turn = np.array(places), whole, turns[places[0]]
         changed = {
@@ -254,11 +257,9 @@ class _Share:
     def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
         rows, settings, members = model.rows, batch.settings, group.active_in(batch)
         wanted = {c: [model.seen(batch.targets[k][c]) for k in rows.tolist()] for c in members}
-        placed: list[tuple[int, Goal]] = [
-            (c, goal)
-            for c, targets in wanted.items()
-            for goal in goals(model.skeleton, batch.constraints[c], targets[0])
-        ]
+        each = [goals_of_samples(model.skeleton, batch.constraints[c], wanted[c]) for c in members]
+        placed = [(c, goal) for c, (asked, _) in zip(members, each, strict=True) for goal in asked]
+        goal_settings = reduce(GoalSettings.beside, [values for _, values in each])
         tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
         solver = replace(settings.solver, angle_tolerance=batch.sharper * settings.solver.angle_tolerance)
         if settings.error_reduction is not None and solver.solver is Solver.CCD:
@@ -273,6 +274,7 @@ class _Share:
             model.bones,
             batch.sharper * tolerances,
             (lambda: search.templates(entries)) if solver.restarts else None,
+            goal_settings,
         )
         active = (batch.constraints[c] for c in members)
         chains = {

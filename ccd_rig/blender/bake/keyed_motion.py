@@ -54,21 +54,40 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
     still = [j for j in range(len(bake_frames.skeleton.joints)) if j not in chains]
     # Between solves these are where they are, not where a slerp leads.
     full[:, still] = bake_frames.base[:, still]
-    influences = _joint_influences(bake_frames)
+    influences = joint_influences(bake_frames)
     # A slerp leaves limits, and a solve leaves alone what serves no goal.
     _hold_limits(bake_frames, full, influences > 0.0)
-    rotations = np.where(influences[..., None] > 0.0, full, bake_frames.base)
-    partly = (influences > 0.0) & (influences < 1.0)
-    if partly.any():
-        base, solved = batch.unit(bake_frames.base[partly], axis=-1), batch.unit(full[partly], axis=-1)
-        rotations[partly] = batch.slerp(base, solved, influences[partly], axis=-1)
-        _hold_limits(bake_frames, rotations, partly, bake_frames.base)
+    rotations = _blended(bake_frames, full, influences)
     keyed = Motion(rotations, *_shifted(bake_frames, influences, rotations))
     at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full))
     if bake_frames.tracks is not None:
         bake_frames = _hold_planted(bake_frames, bake_frames.tracks, between, (keyed, at_full))
     keyed = keyed._replace(rotations=interpolation.same_side(rotations))
     return KeyedMotion(bake_frames, keyed, keyed, at_full)
+
+
+def _blended(bake_frames: BakeFrames, full: Array, influences: Array) -> Array:
+    """(F, J, 4) rotations between the base poses and those at full influence, under (F, J) influences."""
+    rotations = np.where(influences[..., None] > 0.0, full, bake_frames.base)
+    partly = (influences > 0.0) & (influences < 1.0)
+    if partly.any():
+        base, solved = batch.unit(bake_frames.base[partly], axis=-1), batch.unit(full[partly], axis=-1)
+        rotations[partly] = batch.slerp(base, solved, influences[partly], axis=-1)
+        _hold_limits(bake_frames, rotations, partly, bake_frames.base)
+    return rotations
+
+
+def with_chain_at(motion: KeyedMotion, c: int, influences: Array) -> Motion:
+    """The blended motion, but for the chain of constraint `c`, which has (F,) influences."""
+    bake_frames, blended = motion.bake_frames, motion.blended
+    joints = list(chain_joints(bake_frames.skeleton, bake_frames.constraints[c]))
+    of_joints = joint_influences(bake_frames)
+    of_joints[:, joints] = influences[:, None]
+    rotations, translations = blended.rotations.copy(), blended.translations.copy()
+    rotations[:, joints] = _blended(bake_frames, motion.full.rotations, of_joints)[:, joints]
+    shifted, locations = _shifted(bake_frames, of_joints, rotations)
+    translations[:, joints] = shifted[:, joints]
+    return Motion(rotations, translations, locations)
 
 
 def base_motion(bake_frames: BakeFrames) -> Motion:
@@ -85,7 +104,7 @@ def keyed_joints(bake_frames: BakeFrames) -> list[int]:
 
 def _moved_joints(bake_frames: BakeFrames) -> set[int]:
     """Joints that a constraint moves at some frame."""
-    joints = {int(j) for j in np.flatnonzero((_joint_influences(bake_frames) > 0.0).any(axis=0))}
+    joints = {int(j) for j in np.flatnonzero((joint_influences(bake_frames) > 0.0).any(axis=0))}
     if bake_frames.tracks is not None:
         joints = joints.difference(bake_frames.tracks.joints()) | set(bake_frames.tracks.keyed())
     return joints
@@ -109,7 +128,7 @@ def keyed_locations(bake_frames: BakeFrames, motion: Motion) -> dict[int, Array]
     return locations
 
 
-def _joint_influences(bake_frames: BakeFrames) -> Array:
+def joint_influences(bake_frames: BakeFrames) -> Array:
     """(F, J): the largest influence among the constraints that move a joint."""
     influences = np.zeros(bake_frames.base.shape[:2])
     for c, constraint in enumerate(bake_frames.constraints):

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 
 import bpy
 
+from ...solvers.stepping import Work
 from ..keys import channels
 from ..keys.obstacles import Destination
 from ..keys.writer import BoneKeys, PropertyKeys, write
@@ -26,8 +27,8 @@ def keys_of(
     bake_frames: BakeFrames,
     motion: Motion,
     settings: BakeSettings,
-) -> list[BoneKeys]:
-    """Keys of all that a bake moves, at all its frames, in the time of keys."""
+) -> Work[list[BoneKeys]]:
+    """Keys of all that a bake moves, at all its frames, in the time of keys; an item per bone."""
     interpolation = "BEZIER" if settings.keys.is_sparse else "LINEAR"
     time = key_time(scene)  # at a frame Blender shows the keys of this part of it
     times = bake_frames.frames * time
@@ -41,6 +42,7 @@ def keys_of(
     keys, locations = [], keyed_locations(bake_frames, motion)
     rotated = set(rotated_joints(bake_frames))
     for j, pose_bone, (bone, channel) in zip(joints, pose_bones, rotations_at, strict=True):
+        yield
         places = [BoneKeys(bone, "location", times, locations[j], interpolation)] if j in locations else []
         if j not in rotated:
             keys += places
@@ -67,7 +69,7 @@ def write_keys(
     switches: Sequence[PropertyKeys],
     task: Task,
     undo: ExitStack,
-) -> bpy.types.Action:
+) -> Work[bpy.types.Action]:
     """Write the keys, and note what a new action is made from; `undo` gets what takes that back."""
     time, settings = key_time(scene), task.settings
     name = f"{armature_object.name} CCD"
@@ -75,7 +77,8 @@ def write_keys(
     animation = armature_object.animation_data
     original = animation.action if animation is not None else None
     pose = _without_keys(armature_object, [each.bone for each in keys], task.start.values)
-    action = write(armature_object, [*keys, *switches], settings.destination, span, name, undo)
+    yield
+    action = yield from write(armature_object, [*keys, *switches], settings.destination, span, name, undo)
     # Others are not copies: nothing remains of before, but in an action that has noted it.
     if settings.destination is Destination.NEW_ACTION or (
         action == original and originals.is_baked(armature_object)

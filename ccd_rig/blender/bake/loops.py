@@ -96,7 +96,7 @@ def _turned(rotations: Array) -> Array:
 def _targets_moved(
     bake_frames: BakeFrames, rows: Sequence[Sequence[TargetSample]], influences: ArrayLike
 ) -> Array:
-    """(R,) how far the targets and influences of rows are from those of the first row.
+    """(R,) how far the targets, influences and keyed settings of rows are from those of the first row.
 
     Parts of chains' lengths and radians, whichever is most.
     """
@@ -107,6 +107,12 @@ def _targets_moved(
         if constraint.kind is Kind.PLANT or not joints:
             continue
         samples = [row[c] for row in rows]
+        for k, (name, _) in enumerate(samples[0].keyed):
+            column = np.array([sample.keyed[k][1] for sample in samples])
+            apart = np.abs(column - column[0])
+            if name == "pole_angle":  # whole turns come to nothing
+                apart = np.abs(np.remainder(column - column[0] + np.pi, 2.0 * np.pi) - np.pi)
+            moved = np.maximum(moved, apart)
         points = [np.array([sample.point[:] for sample in samples])]
         if samples[0].pole is not None:
             points.append(np.array([sample.pole[:] for sample in samples if sample.pole is not None]))

@@ -7,34 +7,42 @@ Errors are measured by forward kinematics on the poses that are keyed, in world 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from mathutils import Quaternion, Vector
 
 from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...settings import SolverSettings
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
+from ...solvers.stepping import Work
 from ..properties.constraint_values import Constraint, Kind
-from ..solve.constraint_goals import goal_targets, goals
+from ..scene.targets import TargetSample
+from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_samples
 from .bake_frames import BakeFrames, Motion, Rows
-from .keyed_motion import KeyedMotion
+from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
 from .report_parts import number
 
 
-def residuals(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
+def residuals(bake_frames: BakeFrames, motion: Motion) -> Work[tuple[Array, Array]]:
     """(F, C) distances from the targets in world metres, and angles in radians; 0 where none is asked.
+
+    An item comes after each constraint.
 
     The core measures angles; distances are brought to world metres whatever the armature object's scale.
     """
-    return errors(bake_frames, *transforms(bake_frames, motion))
+    return (yield from errors(bake_frames, *transforms(bake_frames, motion)))
 
 
-def misses(motion: KeyedMotion, solver: SolverSettings) -> tuple[Array, Array, Mask]:
+def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Array, Mask]]:
     """What constraints miss of what they ask for, and which of them others carry off their targets.
 
-    A constraint at full influence asks for its target in what plays: others may carry its chain part of the
-    way alone, and then it is not reached, whatever the solve met. One of less influence asks at full.
+    A constraint is judged in what plays: at full influence at its target, at less at its blended goal (see
+    `_blended_goals`). Others may turn its chain otherwise than its own influence does, or carry it part of
+    the way alone; then it is not reached, whatever the solve met. A pole under less than full influence is
+    judged at full.
 
     Args:
         motion: measured before keys are left out, whose error is stated apart.
@@ -44,17 +52,82 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> tuple[Array, Array, M
         (F, C) distances in world metres, (F, C) angles in radians, (F, C) which are met at full alone.
     """
     bake_frames = motion.bake_frames
-    at_full = residuals(bake_frames, motion.full)
-    if all(np.array_equal(a, b) for a, b in zip(motion.blended, motion.full, strict=True)):
+    at_full = yield from residuals(bake_frames, motion.full)
+    partly = ((bake_frames.influences > 0.0) & (bake_frames.influences < 1.0)).any()
+    if not partly and all(np.array_equal(a, b) for a, b in zip(motion.blended, motion.full, strict=True)):
         return *at_full, np.zeros(at_full[0].shape, np.bool_)
-    blended = residuals(bake_frames, motion.blended)
-    is_off, was_off = (
-        (distances > solver.position_tolerance) | (angles > solver.angle_tolerance)
-        for distances, angles in (blended, at_full)
-    )
+    blended = yield from residuals(bake_frames, motion.blended)
     whole = bake_frames.influences >= 1.0
     distances, angles = (np.where(whole, a, b) for a, b in zip(blended, at_full, strict=True))
-    return distances, angles, whole & is_off & ~was_off
+    of_joints = joint_influences(bake_frames)
+    for c, constraint in enumerate(bake_frames.constraints if partly else ()):
+        rows = _otherwise(bake_frames, c, of_joints)
+        yield
+        if len(rows):
+            asked = [(targets[c],) for targets in bake_frames.targets]
+            for row, goal in zip(rows.tolist(), _blended_goals(motion, c, rows), strict=True):
+                asked[row] = (goal,)
+            unbent = (replace(constraint, pole_target=""),)
+            alone = replace(
+                bake_frames, constraints=unbent, targets=asked, influences=bake_frames.influences[:, [c]]
+            )
+            far, turned = yield from residuals(alone, motion.blended)
+            distances[rows, c] = far[rows, 0]
+            bent = angles[rows, c] if constraint.pole_target else 0.0
+            angles[rows, c] = np.maximum(turned[rows, 0], bent)
+    is_off, was_off = (
+        (far > solver.position_tolerance) | (turned > solver.angle_tolerance)
+        for far, turned in ((distances, angles), at_full)
+    )
+    return distances, angles, (bake_frames.influences > 0.0) & is_off & ~was_off
+
+
+def _otherwise(bake_frames: BakeFrames, c: int, of_joints: Array) -> Rows:
+    """Rows where constraint `c` has part of its influence, and others turn or carry its chain otherwise.
+
+    `of_joints`: (F, J) influences of joints.
+    """
+    constraint, influences = bake_frames.constraints[c], bake_frames.influences[:, c]
+    rows = np.flatnonzero((influences > 0.0) & (influences < 1.0))
+    if constraint.kind is Kind.PLANT:
+        return rows[:0]
+    chain = set(chain_joints(bake_frames.skeleton, constraint))
+    skeleton = bake_frames.skeleton
+    moving = range(len(skeleton)) if constraint.kind is Kind.BALANCE else skeleton.chain(constraint.tip)
+    others = of_joints[np.ix_(rows, [j for j in moving if j not in chain])]
+    same = of_joints[np.ix_(rows, sorted(chain))] == influences[rows, None]
+    return rows[~(same.all(axis=1) & ((others == 0.0) | (others == 1.0)).all(axis=1))]
+
+
+def _blended_goals(motion: KeyedMotion, c: int, rows: Rows) -> list[TargetSample]:
+    """What constraint `c` asks for at rows where it has part of its influence.
+
+    Its effector under its own influence, moved on by what the solve misses, and by the share of its influence
+    in what others carry its chain off. Under full influence this is the target itself. Under the least it is
+    where others carry the base pose.
+    """
+    bake_frames = motion.bake_frames
+    constraint, influences = bake_frames.constraints[c], bake_frames.influences[:, c]
+    full = transforms(bake_frames, motion.full)
+    alone, whole = (
+        transforms(bake_frames, with_chain_at(motion, c, each))
+        for each in (influences, np.ones_like(influences))
+    )
+    ends = [points(bake_frames, constraint, *each)[rows] for each in (alone, full, whole)]
+    shares = influences[rows]
+    moved = ends[0] - ends[1] + shares[:, None] * (ends[1] - ends[2])
+    j = bake_frames.skeleton.index(constraint.rotation_bone or constraint.tip) if constraint.tip else 0
+    turns = [batch.unit(each[1][rows, j], axis=-1) for each in (alone, full, whole)]
+    back = batch.multiply(batch.conjugate(turns[2].T), turns[1].T)
+    still = np.zeros_like(turns[0])
+    still[:, 0] = 1.0
+    back = batch.slerp(still, back.T, shares, axis=-1).T
+    turned = batch.multiply(batch.multiply(turns[0].T, back), batch.conjugate(turns[1].T)).T
+    samples = []
+    for row, move, turn in zip(rows.tolist(), moved.tolist(), turned.tolist(), strict=True):
+        sample = bake_frames.targets[row][c]
+        samples.append(sample.rotated(Quaternion(turn))._replace(point=sample.point + Vector(move)))
+    return samples
 
 
 def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
@@ -68,10 +141,11 @@ def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
     )
 
 
-def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> tuple[Array, Array]:
+def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Array, Array]]:
     """As `residuals`, of joints wherever they are: (F, J, 3) heads and (F, J, 4) rotations."""
     distances, angles = np.zeros_like(bake_frames.influences), np.zeros_like(bake_frames.influences)
     for c, constraint in enumerate(bake_frames.constraints):
+        yield
         if constraint.kind is Kind.BALANCE or constraint.use_position:
             reached = points(bake_frames, constraint, heads, axes)
             misses = reached - np.array([targets[c].point[:] for targets in bake_frames.targets])
@@ -135,10 +209,10 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         if changed:  # animated scale
             skeleton = skeleton.replace(changed)
         samples = [bake_frames.targets[f][c] for f in rows[alike].tolist()]
-        asked = goals(skeleton, constraint, samples[0])
+        asked, goal_settings = goals_of_samples(skeleton, constraint, samples)
         search = PoseSearch(skeleton, asked, SolverSettings(), ())
         targets = [goal_targets(goal, samples).T for goal in asked]
-        angles[alike] = search.measure(heads[alike], axes[alike], targets)[1].max(axis=1)
+        angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
 
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import bpy
 import numpy as np
 
+from ...solvers.stepping import Work, result_of
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.dependence import Mover
@@ -36,8 +37,8 @@ NOT_OF_STRIPS = frozenset(
 
 def mover_contents(
     armature_object: bpy.types.Object, posed: Collection[str], keys_of: KeysOf
-) -> list[tuple[Any, ...]]:
-    """One entry for each thing that moves targets, poles, chains or the armature itself.
+) -> Work[list[tuple[Any, ...]]]:
+    """One entry for each thing that moves targets, poles, chains or the armature itself; an item per thing.
 
     Args:
         armature_object: carries the constraints.
@@ -49,6 +50,7 @@ def mover_contents(
     paths_of = cache(lambda thing: frozenset(path for path, _ in moved_of(thing)))
     seen = set()
     for mover in dependence.all_movers(armature_object):
+        yield
         thing = mover.thing
         if thing not in seen:
             seen.add(thing)
@@ -121,12 +123,12 @@ def _strips(thing: Any) -> Iterator[Any]:
         yield track.mute, track.is_solo
         for strip in track.strips:
             moved = {(".influence", 0)} if strip.use_animated_influence else ()
-            yield values(strip, "", moved, NOT_OF_STRIPS), read_curves(strip.fcurves).checksum
+            yield values(strip, "", moved, NOT_OF_STRIPS), result_of(read_curves(strip.fcurves)).checksum
 
 
 def _driver(curve: bpy.types.FCurve) -> tuple[Any, ...]:
     driver = curve.driver
-    return driver.type, driver.expression, driver.use_self, read_curves([curve])
+    return driver.type, driver.expression, driver.use_self, result_of(read_curves([curve]))
 
 
 def _variable(variable: Any, paths_of: PathsOf, keys_of: KeysOf) -> Iterator[Any]:

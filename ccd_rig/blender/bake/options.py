@@ -92,8 +92,8 @@ ITEMS = {
         (
             "TARGET_KEYS",
             "Where Targets Have Keys",
-            "Solve and key only the frames at which a target, a pole or what moves them has keys, and the "
-            "ends of the range; between them Blender interpolates",
+            "Solve and key only the frames at which a target, a pole, what moves them or a setting that is "
+            "keyed has keys, and the ends of the range; between them Blender interpolates",
             2,
         ),
         (

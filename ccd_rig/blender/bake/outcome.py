@@ -11,6 +11,7 @@ import numpy as np
 
 from ...maths.batch import Array
 from ...settings import SolveStatus
+from ...solvers.stepping import Work
 from ..properties.body import Body
 from . import body_shift, measuring
 from .bake_frames import BakeFrames
@@ -56,8 +57,10 @@ class Outcome(NamedTuple):
         motion: KeyedMotion,
         task: Task,
         body: Body | None,
-    ) -> Outcome:
+    ) -> Work[Outcome]:
         """How each constraint stands at each frame in what is keyed, and at full influence.
+
+        An item comes after each constraint.
 
         Args:
             scene: in which the armature plays.
@@ -68,17 +71,22 @@ class Outcome(NamedTuple):
         """
         bake_frames = motion.bake_frames
         rotation = measuring.largest_rotation(bake_frames, motion.keyed, rotated_joints(bake_frames))
-        distances, angles, lost = measuring.misses(motion, task.solver)
+        yield
+        distances, angles, lost = yield from measuring.misses(motion, task.solver)
         for row, states in bake_frames.states.items():
             bake_frames.states[row] = {
                 c: SolveStatus.OPTIMAL.name if lost[row, c] else state for c, state in states.items()
             }
-        entries = _entries(bake_frames, (distances, angles), measuring.residuals(bake_frames, motion.keyed))
+        keyed = yield from measuring.residuals(bake_frames, motion.keyed)
+        entries = _entries(bake_frames, (distances, angles), keyed)
+        yield
         slips = foot_slips(scene, armature_object, bake_frames, entries)
         baked = Baked.of(bake_frames, motion.keyed, task.solver, (distances, angles))
+        yield
         frames_per_second = scene.render.fps / scene.render.fps_base
-        found = findings(baked, slips, task.settings.ground, frames_per_second)
+        found = yield from findings(baked, slips, task.settings.ground, frames_per_second)
         circle = loop(baked)
+        yield
         if circle is not None and not circle.closes:
             ends = circle.frame_start, circle.frame_end, circle.frame_end
             found += (Finding(Trouble.LOOP, "", circle.bone, *ends, angle=circle.angle),)

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...maths.batch import Array, angles_between, conjugate, multiply, quaternions, rotate, unit
+from ...solvers.stepping import Work
 from ..keys.obstacles import Destination, obstacles
 from ..properties import constraint_list
 from ..properties.constraint_values import Kind
@@ -25,7 +26,7 @@ from ..scene.played_frames import PlayedFrame, playback
 from ..scene.targets import TargetSample
 from . import measuring
 from .bake_frames import BakeFrames, Motion
-from .progress import Progress, Steps
+from .progress import Progress, Steps, paced
 from .report_parts import Check, PlaybackResult
 
 BLOCK = 256
@@ -57,7 +58,10 @@ def play_steps(
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
     film = _Film.empty(armature_object, bake_frames, frames, tolerances)
+    measured = Progress(frames[-1], 0, len(frames), "measured")
+    yield measured
     with playback(scene, armature_object, bake_frames.constraints, shared) as play:
+        yield measured
         asked = [(frame, True, frame not in film.keyed) for frame in frames.tolist()]
         if shared is not None:
             shared.want(armature_object, asked)
@@ -68,12 +72,27 @@ def play_steps(
             film.store(f, play(*each))
             if shared is None or f == len(frames) - 1:
                 yield progress._replace(done=f + 1)
-    errors = [_numbers(each) for each in measuring.errors(film.shown, film.heads, film.axes)]
+    measuring_all = _results(armature_object, bake_frames, motion, film, tolerances)
+    return Check(len(frames), tuple((yield from paced(measuring_all, measured))))
+
+
+def _results(
+    armature_object: bpy.types.Object,
+    bake_frames: BakeFrames,
+    motion: Motion,
+    film: _Film,
+    tolerances: tuple[float, float],
+) -> Work[list[PlaybackResult]]:
+    """How each constraint in force stood in what was played; an item after each."""
+    frames = film.shown.frames
+    measured = yield from measuring.errors(film.shown, film.heads, film.axes)
+    errors = [_numbers(each) for each in measured]
     at = np.searchsorted(frames, bake_frames.frames)
     played = Transforms(film.heads[at], film.axes[at])
     keyed = Transforms(*measuring.transforms(bake_frames, motion))
     results = []
     for c, constraint in enumerate(bake_frames.constraints):
+        yield
         influences = film.shown.influences[:, c]
         counted = influences >= 1.0 if (influences >= 1.0).any() else influences > 0.0
         if not counted.any():
@@ -94,7 +113,7 @@ def play_steps(
                 causes=worst.causes,
             )
         )
-    return Check(len(frames), tuple(results))
+    return results
 
 
 class Transforms(NamedTuple):

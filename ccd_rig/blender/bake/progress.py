@@ -9,7 +9,8 @@ from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from ...solvers.stepping import Ended, advance
+from ...solvers import motion
+from ...solvers.stepping import Ended, Work, advance
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -92,6 +93,17 @@ def shown(parts: Generator[float, None, T], progress: Progress) -> Steps[T]:
         while not isinstance(part := advance(parts), Ended):
             done += part
             yield progress._replace(done=min(int(done + 1e-6), progress.total))
+    return part.result
+
+
+def paced(work: Work[T], progress: Progress) -> Steps[T]:
+    """Work as steps: `progress` whenever `motion.PART` seconds have passed."""
+    latest = time.perf_counter()
+    with contextlib.closing(work):
+        while not isinstance(part := advance(work), Ended):
+            if time.perf_counter() - latest >= motion.PART:
+                yield progress
+                latest = time.perf_counter()
     return part.result
 
 

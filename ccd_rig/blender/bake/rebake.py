@@ -10,6 +10,7 @@ from ...limits.shapes import contains
 from ...maths import batch
 from ...maths.batch import Array
 from ...settings import SolverSettings, SolveStatus
+from ...solvers.stepping import result_of
 from . import measuring
 from .bake_frames import BakeFrames, Motion, Solutions
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
@@ -57,7 +58,7 @@ def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
 
 def _misses(bake_frames: BakeFrames, motion: Motion, tolerances: tuple[float, float]) -> Array:
     """(F, C) how far off constraints are, in tolerances; 0 where they are not in force."""
-    distances, angles = measuring.residuals(bake_frames, motion)
+    distances, angles = result_of(measuring.residuals(bake_frames, motion))
     misses = np.maximum(distances / tolerances[0], angles / tolerances[1])
     return np.asarray(np.where(bake_frames.influences > 0.0, misses, 0.0))
 

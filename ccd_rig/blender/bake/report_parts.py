@@ -27,13 +27,13 @@ class Entry(NamedTuple):
         constraint: name of the constraint.
         status: the name of a `SolveStatus` at solved frames (CONVERGED: all that this constraint asks for is
             within the tolerances; OPTIMAL: no small motion comes nearer), SLERPED between them.
-        residual: distance of the tip (or of the centre of mass) from the target in world metres, in the
-            solved (or slerped) pose; 0 for a constraint that asks for no place.
-        keyed_residual: the same in the pose that is keyed; it differs where the influence is below 1.
+        residual: distance of the tip (or of the centre of mass), world metres, from the target, or from the
+            blended goal where the influence is below 1; 0 for a constraint that asks for no place.
+        keyed_residual: distance from the target itself, in the pose that is keyed.
         influence: of the constraint at this frame, above 0 to 1.
         angle: in radians, how far the bone is from the rotation that is asked for, or the chain's bend from
-            its pole, whichever is more; in the solved (or slerped) pose. 0 where neither is asked for.
-        keyed_angle: the same in the pose that is keyed.
+            its pole, whichever is more; below influence 1 as `residual`. 0 where neither is asked for.
+        keyed_angle: from the target itself, in the pose that is keyed.
     """
 
     frame: float

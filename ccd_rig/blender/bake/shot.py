@@ -163,6 +163,7 @@ def _evaluate(
     after: FrameSample | None = None
     known = task.constraints, task.layout, task.shared
     with evaluation.frames(scene, armature_object, *known) as sample_at:
+        yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
         last = shot.frames[-1] + 1.0
         if task.shared is not None:
             task.shared.want(armature_object, [(frame,) for frame in (*shot.frames, last)])

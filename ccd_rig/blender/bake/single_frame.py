@@ -120,7 +120,7 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
     located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, keyed).items() if j in joints}
     states = bake_frames.states[0]
     active = sorted(states)
-    distances, angles, lost = measuring.misses(motion, solver)
+    distances, angles, lost = result_of(measuring.misses(motion, solver))
     met = {c for c in active if states[c] == SolveStatus.CONVERGED.name and not lost[0, c]}
     ended = [SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met]
     scale = max(abs(each) for each in Matrix(bake_frames.worlds[0].tolist()).to_scale())
@@ -170,7 +170,7 @@ def solve_current(
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
     renamed_bones.follow(armature_object)
-    ready = setup.require(armature_object, depsgraph.scene, names)
+    ready = result_of(setup.require(armature_object, depsgraph.scene, names))
     frame_settings = settings_of(armature_object, depsgraph.scene, settings)
     sample = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)
     if not sample.active:

@@ -11,6 +11,7 @@ from typing import Any
 
 import bpy
 
+from ...solvers.stepping import Work, result_of
 from ..keys import channels
 from ..properties import constraint_list
 from . import originals
@@ -23,32 +24,40 @@ _movers: dict[int, str] = {}
 """Of what moves targets and chains, by the id of the armature object."""
 
 
-def state_of(armature_object: bpy.types.Object) -> str:
-    """A short text that changes with all that a bake of the armature depends on, but for its options."""
+def state_of(armature_object: bpy.types.Object) -> Work[str]:
+    """A short text that changes with all that a bake of the armature depends on, but for its options.
+
+    An item comes per constraint, bone, F-curve and thing that moves something.
+    """
     group = armature_object.ccd_rig
     animation = armature_object.animation_data
     drivers = () if animation is None else animation.drivers
     moved = frozenset((curve.data_path, curve.array_index) for curve in drivers)
-    moved = moved.union(*(each.moved for each in _keys_of(armature_object)))
-    rows = [values(row, f"ccd_rig.constraints[{i}]", moved) for i, row in enumerate(group.constraints)]
+    moved = moved.union(*(each.moved for each in (yield from _keys_of(armature_object))))
+    rows, bones = [], []
+    for i, row in enumerate(group.constraints):
+        rows.append(values(row, f"ccd_rig.constraints[{i}]", moved))
+        yield
     chain_bones = _chain_bones(armature_object)
-    bones = [
-        (bone.name, bone.bone.length, values(bone.ccd_rig, f"{bone.path_from_id()}.ccd_rig", moved))
-        for bone in chain_bones
-    ]
+    for bone in chain_bones:
+        of_bone = values(bone.ccd_rig, f"{bone.path_from_id()}.ccd_rig", moved)
+        bones.append((bone.name, bone.bone.length, of_bone))
+        yield
     solver = values(group.solver, "ccd_rig.solver", moved)
     ids = armature_object.session_uid
     _listen()
-    if ids not in _movers:
-        movers = mover_contents(armature_object, {bone.name for bone in chain_bones}, _keys_of)
-        _movers[ids] = originals.fingerprint(*movers)
-    return originals.fingerprint(rows, bones, solver, group.body, _movers[ids])
+    movers = _movers.get(ids)  # whoever gets an item may edit the file, and then nothing is known
+    if movers is None:
+        posed = {bone.name for bone in chain_bones}
+        contents = yield from mover_contents(armature_object, posed, lambda thing: result_of(_keys_of(thing)))
+        movers = _movers[ids] = originals.fingerprint(*contents)
+    return originals.fingerprint(rows, bones, solver, group.body, movers)
 
 
 def is_stale(armature_object: bpy.types.Object) -> bool:
     """Whether something has changed since the armature's last bake."""
     report = armature_object.ccd_rig.report
-    return bool(report.words) and report.state != state_of(armature_object)
+    return bool(report.words) and report.state != result_of(state_of(armature_object))
 
 
 def _chain_bones(armature_object: bpy.types.Object) -> list[bpy.types.PoseBone]:
@@ -57,8 +66,8 @@ def _chain_bones(armature_object: bpy.types.Object) -> list[bpy.types.PoseBone]:
     return list({bone.name: bone for chain in chains for bone in chain}.values())
 
 
-def _keys_of(thing: Any) -> list[Curves]:
-    """What is known of each action that plays on a data-block."""
+def _keys_of(thing: Any) -> Work[list[Curves]]:
+    """What is known of each action that plays on a data-block; an item per F-curve that is read."""
     found = []
     for action, curves in channels.played(thing):
         if not isinstance(action, bpy.types.Action):  # a strip without one
@@ -66,7 +75,7 @@ def _keys_of(thing: Any) -> list[Curves]:
         ids = action.session_uid, thing.session_uid
         if ids not in _known:
             _listen()
-            _known[ids] = read_curves(curves)
+            _known[ids] = yield from read_curves(curves)
         found.append(_known[ids])
     return found
 

@@ -7,11 +7,14 @@ import contextlib
 
 import bpy
 
+from ...solvers.stepping import Work
 from . import finding, staleness
 from .report import BakeReport
 
 
-def store_report(armature_object: bpy.types.Object, report: BakeReport, undo: contextlib.ExitStack) -> None:
+def store_report(
+    armature_object: bpy.types.Object, report: BakeReport, undo: contextlib.ExitStack
+) -> Work[None]:
     """Keep what a bake came to, in words, for the panel; `undo` gets what takes that back."""
     group, worst = armature_object.ccd_rig.report, report.worst()
     stored = {
@@ -27,7 +30,8 @@ def store_report(armature_object: bpy.types.Object, report: BakeReport, undo: co
     for name, value in stored.items():
         setattr(group, name, value)
     staleness.forget()
-    group.state = staleness.state_of(armature_object)
+    yield
+    group.state = yield from staleness.state_of(armature_object)
 
 
 def _stored(group: bpy.types.PropertyGroup, name: str) -> object:

@@ -235,8 +235,13 @@ def _world(
         if placed.is_pole or (goal.pole is not None and is_pole):
             point = to_world @ goal.pole if goal.pole is not None else point
         else:
-            turned: Any = Matrix.LocRotScale(None, rotation, scale).to_3x3()
-            point = to_world @ goal.point - turned @ Vector(row.offset)
+            row = goal.settings_of(row)
+            axes_of: dict[str, Any] = {
+                "TARGET": Matrix.LocRotScale(None, rotation, scale).to_3x3(),
+                "ARMATURE": to_world.to_3x3(),
+                "WORLD": Matrix.Identity(3),
+            }
+            point = to_world @ goal.point - axes_of[row.offset_space] @ Vector(row.offset)
     return Matrix.LocRotScale(point, rotation, scale)
 
 

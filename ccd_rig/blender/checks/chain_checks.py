@@ -29,7 +29,8 @@ def chain_problems(
     reading: armature.RigReading,
     destination: Destination | None,
     fixed: str,
-) -> Iterator[Problem]:
+) -> Iterator[Problem | None]:
+    """What is wrong with chains; None after each constraint and bone."""
     chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.carried
@@ -39,14 +40,16 @@ def chain_problems(
     yield from method_checks.skeleton_problems(reading.skeleton, reading.pose, sound)
     root_bones = [bone for bone in plant_checks.root_bones(armature_object, chosen) if bone.name != fixed]
     locked -= {bone.name for bone in root_bones}
+    turning = moved - locked
     for row in chosen:
-        trail = dependence.target_depends_on_chain(armature_object, row, moved - locked)
+        yield None
+        trail = dependence.target_depends_on_chain(armature_object, row, turning)
         if trail is not None:
             message = (
                 f"Constraint '{row.name}': its target moves with the chain that should reach it ({trail})"
             )
             yield Problem("ERROR", row.name, f"{message}: choose another target, or unparent it")
-        trail = dependence.pole_depends_on_chain(armature_object, row, moved - locked)
+        trail = dependence.pole_depends_on_chain(armature_object, row, turning)
         if trail is not None:
             message = (
                 f"Constraint '{row.name}': its pole moves with the chain that should bend to it ({trail})"
@@ -57,6 +60,7 @@ def chain_problems(
             yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
     yield from _pole_problems(reading, sound)
     for bone in bones:
+        yield None
         if bone.name in locked:
             rotation = reading.pose.rotations[reading.skeleton.index(bone.name)]
             yield from _locked_problems(bone, settings[bone.name].get("limit"), rotation)

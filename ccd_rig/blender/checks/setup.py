@@ -14,13 +14,15 @@ import numpy as np
 from mathutils import Matrix
 
 from ...errors import CCDRigError, RigError
+from ...solvers.stepping import Work, result_of
 from ..keys import channels
 from ..keys.obstacles import Destination
 from ..properties import body, constraint_values, pose_library, solver_settings
 from ..properties.constraint_values import Kind
 from ..rig import armature
 from ..scene import dependence
-from ..scene.evaluated_rig import SAMPLED, rig_layout
+from ..scene.evaluated_rig import rig_layout
+from ..scene.targets import SAMPLED
 from . import plant_checks
 from .chain_checks import chain_problems
 from .constraint_checks import constraint_problems, in_scene, is_finite, suggestion
@@ -53,8 +55,8 @@ def require(
     names: Sequence[str] = (),
     destination: Destination = Destination.NEW_ACTION,
     asked_body: str = "",
-) -> Ready:
-    """The constraints to solve: those named, or all that are enabled.
+) -> Work[Ready]:
+    """The constraints to solve: those named, or all that are enabled; an item per constraint and bone.
 
     Args:
         armature_object: as of `problems`, like all the others.
@@ -66,11 +68,12 @@ def require(
     Raises:
         RigError: with the first thing that keeps them from being solved, or keyed where they should be.
     """
-    problems_found, layout = _look(armature_object, scene, names, destination, asked_body)
+    problems_found, layout = yield from _look(armature_object, scene, names, destination, asked_body)
     for problem in problems_found:
         if problem.severity == "ERROR":
             raise RigError(problem.message)
     assert layout is not None  # or that is an error
+    yield
     chosen = tuple(map(constraint_values.value_of, _chosen(armature_object, names)))
     figure = body.body_of(armature_object, chosen, asked_body)
     keeps = figure is not None and figure.keeps
@@ -93,7 +96,7 @@ def problems(
         destination: where keys would go; None: what only keeps them out of the present action is a warning.
         asked_body: what becomes of the body, `BakeSettings.body`.
     """
-    return _look(armature_object, scene, names, destination, asked_body)[0]
+    return result_of(_look(armature_object, scene, names, destination, asked_body))[0]
 
 
 def _look(
@@ -102,8 +105,8 @@ def _look(
     names: Sequence[str],
     destination: Destination | None,
     asked_body: str,
-) -> tuple[tuple[Problem, ...], armature.RigLayout | None]:
-    """Problems, and the layout of the bones if one can be made."""
+) -> Work[tuple[tuple[Problem, ...], armature.RigLayout | None]]:
+    """Problems, and the layout of the bones if one can be made; an item per constraint and bone."""
     if armature_object is None or armature_object.type != "ARMATURE":
         what = "nothing is" if armature_object is None else f"'{armature_object.name}' is not an armature and"
         where = "" if armature_object is None else armature_object.name
@@ -121,23 +124,31 @@ def _look(
             all_problems += about_row
             if not any(problem.severity == "ERROR" for problem in about_row):
                 sound.append(row)
+            yield
         if uneven := uneven_scale(armature_object.matrix_world, armature_object.name):
             all_problems.append(Problem("WARNING", armature_object.name, sentence(uneven)))
         all_problems += _evaluation_problems(armature_object, scene, sound)
+        yield
         all_problems += _pair_problems(chosen)
         all_problems += _keyed_problems(armature_object, chosen)
         all_problems += _body_problems(armature_object, chosen, figure, asked_body)
         all_problems += _library_problems(armature_object)
         try:
             fixed = figure.bone if figure is not None and figure.keeps else ""
+            yield
             layout = rig_layout(armature_object, armature_object, sound, fixed)
+            yield
             # As the solver reads it: scale, shear, locks, and bones that no rigid joint can stand for.
             reading = layout.read(armature_object)
             solver_settings.solver_settings(armature_object)
         except CCDRigError as error:
             all_problems.append(Problem("ERROR", armature_object.name, sentence(str(error))))
         else:
-            all_problems += chain_problems(armature_object, sound, layout, reading, destination, fixed)
+            for each in chain_problems(armature_object, sound, layout, reading, destination, fixed):
+                if each is None:
+                    yield
+                else:
+                    all_problems.append(each)
     return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout
 
 
@@ -147,7 +158,8 @@ def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
     animated = {path for path in animated if path.startswith("ccd_rig.constraints[")}
     for row in chosen if animated else ():
         for field in row.bl_rna.properties:
-            if field.identifier not in SAMPLED and f"{row.path_from_id()}.{field.identifier}" in animated:
+            is_read = field.identifier == "influence" or field.identifier in SAMPLED
+            if not is_read and f"{row.path_from_id()}.{field.identifier}" in animated:
                 label = field.name
                 message = f"Constraint '{row.name}': a bake takes '{label}' as it is at the present frame"
                 yield Problem("WARNING", row.name, f"{message}: remove its keys, or bake ranges one by one")

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import bpy
 
 from ...errors import RigError
+from ...solvers.stepping import result_of
 from ..bake.settings import BakeSettings
 from ..checks import setup
 from ..properties.constraint_values import Constraint, Kind
@@ -38,7 +39,7 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
         raise RigError("no armature in the file's active scene has enabled CCD constraints")
     reason = "" if len(settings) == 1 else "several rigs are baked together"
     for thing, own in settings.items():
-        ready = setup.require(thing, scene, own.constraints, own.destination, own.body)
+        ready = result_of(setup.require(thing, scene, own.constraints, own.destination, own.body))
         reason = reason or _one_after_the_other(own, ready.constraints)
     armatures = {thing.name: own for thing, own in settings.items()}
     shot = Shot(Path(bpy.data.filepath).name, armatures, chunk)

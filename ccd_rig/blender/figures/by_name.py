@@ -159,6 +159,8 @@ def _add_digits(tree: SkeletonTree, roles: dict[str, Role], hand: str, part: Par
             chain = list(_main_chain(tree, first))
             if chain and chain[0] not in roles:
                 chains.append(chain)
+    if all(words.finger_number(chain[0]) is None for chain in chains):
+        chains.sort(key=lambda chain: chain[0])
     taken: set[int] = set()
     for chain in chains:
         told = words.finger_number(chain[0])

@@ -74,7 +74,9 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         return _two_legs(bones, legs[0], free, wings)
     if arms:
         middle = trunk(bones, None, arms[0])
-        return Kind.HUMAN, _trunk_roles(middle) | _arms(bones, arms, middle) | _wings(bones, wings, middle)
+        flukes = any(bones.halves.partners.keys() & bones.tree.children[name] for name in middle.tail)
+        roles = _trunk_roles(middle) | _arms(bones, arms, middle) | _wings(bones, wings, middle)
+        return Kind.FISH if flukes else Kind.HUMAN, roles
     if fins := [limb for limb in pairs if limb in free or limb in wings]:
         middle = trunk(bones, None, fins[0])
         return Kind.FISH, _trunk_roles(middle) | _wings(bones, fins, middle)
@@ -96,7 +98,9 @@ def _two_legs(
         return Kind.BIRD, roles | _wings(bones, [*arms, *wings], middle)
     arms = [limb for limb in arms if limb is fore or is_arm(bones, limb)]
     roles |= _arms(bones, arms, middle) | _wings(bones, wings, middle)
-    return Kind.HUMAN if upright else Kind.BIPED, roles
+    feet = [bones.places[name].z for name, role in roles.items() if role == Role(Part.FOOT, Side.LEFT)]
+    flat = not feet or feet[0] - bones.ground < ANKLE * (legs.base.z - bones.ground)
+    return Kind.HUMAN if upright and flat else Kind.BIPED, roles
 
 
 def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:

@@ -92,7 +92,7 @@ def _two_ways(tree: SkeletonTree, rows: Sequence[Sequence[str]]) -> dict[str, Ro
     number = 0
     for row, head in zip(rows, heads, strict=True):
         if head:
-            roles |= _one_way(tree, row)
+            roles |= _roles(Part.SPINE, row[: row.index(head)]) | {head: Role(Part.HEAD)}
         else:
             roles |= _roles(Part.TAIL, row, number)
             number += 1

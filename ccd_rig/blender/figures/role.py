@@ -2,6 +2,7 @@
 """What a bone is to a figure, as values."""
 
 import enum
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -70,6 +71,32 @@ class Role:
         side = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}[self.side]
         counts = [str(count + 1) for count in (self.number, self.index) if count]
         return " ".join([f"{side}{self.part}", *counts])
+
+    def text(self) -> str:
+        """Such as "left upper arm", "spine 2", "left finger 3:2": limb and bone, counted from 1."""
+        side = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}[self.side]
+        bone = f" {self.index + 1}" if self.index else ""
+        return (
+            f"{side}{self.part} {self.number + 1}:{self.index + 1}"
+            if self.number
+            else f"{side}{self.part}{bone}"
+        )
+
+
+_COUNTS = re.compile(r"(?:([1-9]\d?):)?([1-9]\d{0,2})")
+
+
+def read_role(text: str) -> Role | None:
+    """The role whose `text` this is, in letters of any case; None where it is of none."""
+    words = text.casefold().split()
+    counts = _COUNTS.fullmatch(words[-1]) if words else None
+    sides = {"left": Side.LEFT, "right": Side.RIGHT}
+    side = sides.get(words[0], Side.MIDDLE) if words else Side.MIDDLE
+    part = " ".join(words[side is not Side.MIDDLE : -1 if counts else None])
+    if part not in set(Part):
+        return None
+    limb, bone = counts.groups() if counts else (None, None)
+    return Role(Part(part), side, int(bone or 1) - 1, int(limb or 1) - 1)
 
 
 class Kind(enum.StrEnum):

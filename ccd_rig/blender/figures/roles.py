@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import bpy
 from mathutils import Matrix, Vector
 
+from ...errors import RigError
+from ...json_text import printable, shown
 from . import rigify, words
 from .by_name import by_family, by_words
 from .by_structure import by_structure
-from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side
+from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side, read_role
 from .skeleton_tree import SkeletonTree
 from .words import Clue
 
@@ -99,6 +101,40 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
             if other_kind is Kind.HUMAN and limbs.issubset(other_roles.values()):
                 return Figure(other_kind, _sided_by_names(other_roles))
     return Figure(kind, _sided_by_names(roles))
+
+
+def changed(figure: Figure, names: Collection[str], changes: Mapping[str, str]) -> Figure:
+    """A figure some of whose bones have other roles. Bones that had these have none then.
+
+    Args:
+        figure: as it was recognised.
+        names: of all its bones.
+        changes: by bone, the text of its role; empty takes its role away.
+
+    Raises:
+        RigError: a bone is not there, a text is of no role, or two bones would have the same one.
+    """
+    wanted: dict[str, Role] = {}
+    for name, text in changes.items():
+        if name not in names:
+            raise RigError(f"roles: there is no bone '{printable(shown(name))}'. Name a bone of the armature")
+        role = read_role(text) if text else None
+        if text and role is None:
+            raise RigError(
+                f"roles: '{printable(shown(text))}' of '{name}' is no role. Write one such as 'left hand', "
+                "'spine 2', or 'left leg 3:1' for the first bone of the third leg"
+            )
+        if role and role != figure.roles.get(name):
+            taken = next((bone for bone, each in wanted.items() if each == role), "")
+            if taken:
+                raise RigError(f"roles: '{taken}' and '{name}' are both '{text}'. Change one of them")
+            wanted[name] = role
+    left = {
+        name: role
+        for name, role in figure.roles.items()
+        if role not in wanted.values() and name not in wanted and changes.get(name, role.text())
+    }
+    return replace(figure, roles=left | wanted)
 
 
 def _turned(tree: SkeletonTree, up: Vector) -> SkeletonTree:

@@ -73,7 +73,7 @@ class Clue(enum.Enum):
     FACE = r"face|jaws?|mouth|chin|snout|muzzle|nose|beak|tongue|teeth|fangs?|eyes?|ears?|whiskers?"
     FEATHER = r".*feathers?|plumes?"
     WING = rf".*wings?|fins?|.*flippers?|{FEATHER}"
-    ARM = r".*arm|.*hands?|fingers?|thumb|wrist|elbow|pincers?|pedipalps?"
+    ARM = r".*arm|.*hands?|fingers?|thumb|wrist|elbow|claws?|pincers?|pedipalps?"
     LEG = r".*legs?|.*foot|feet|.*paws?|.*hoof|hooves|thigh|toes?|ankle|knee|shin"
     FRONT = r"front|fore|fore(leg|foot|feet|limb|paw|hoof)s?"
     HIND = r"back|rear|hind.*"

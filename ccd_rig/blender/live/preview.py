@@ -17,6 +17,7 @@ from mathutils import Matrix
 
 from ...errors import CCDRigError, RigError
 from ...skeleton.kinematics import forward_kinematics
+from ...solvers.stepping import result_of
 from ..bake import single_frame
 from ..bake.single_frame import SolvedFrame
 from ..checks import setup
@@ -46,7 +47,7 @@ class SetUp(NamedTuple):
     @classmethod
     def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
         """Raises CCDRigError where the armature cannot be solved."""
-        ready = setup.require(armature_object, scene)
+        ready = result_of(setup.require(armature_object, scene))
         settings = single_frame.settings_of(armature_object, scene)
         present = Present.of(armature_object, ready.constraints, ready.layout)
         return cls(ready, settings, present, edits.state_of(armature_object, ready.layout.names))

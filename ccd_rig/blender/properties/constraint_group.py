@@ -63,6 +63,11 @@ METHODS = (
         3,
     ),
 )
+OFFSET_SPACES = (
+    ("TARGET", "Target", "Along the target's own axes, in its unit", 0),
+    ("ARMATURE", "Armature", "Along the axes of the armature object, in its unit", 1),
+    ("WORLD", "World", "Along the world's axes", 2),
+)
 AXES = tuple(
     (f"{sign}_{axis}", f"{'-' if sign == 'NEG' else ''}{axis}", f"The {axis} axis{words}", number)
     for number, (sign, axis, words) in enumerate(
@@ -152,9 +157,16 @@ class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.Proper
     )
     offset: FloatVectorProperty(
         name="Target Offset",
-        description="Shift of the point to reach, along the target's own axes",
+        description="Shift of the point to reach, along the axes that Offset Space says. Keyed, it is a "
+        "layer over the motion of the target",
         size=3,
         subtype="XYZ_LENGTH",
+        override=OVERRIDE,
+    )
+    offset_space: EnumProperty(
+        name="Offset Space",
+        description="Along whose axes Target Offset shifts the point",
+        items=OFFSET_SPACES,
         override=OVERRIDE,
     )
     influence: FloatProperty(

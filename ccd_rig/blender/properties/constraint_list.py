@@ -94,7 +94,7 @@ def set_kind(constraint: Any, kind: Kind) -> None:
     constraint.chain_length = CHAIN_LENGTHS[kind](constraint.id_data, constraint.tip)
     if kind is Kind.PLANT:
         constraint.target = None
-        for field in ("target_bone", "offset", "use_tail"):
+        for field in ("target_bone", "offset", "offset_space", "use_tail"):
             constraint.property_unset(field)
     constraint.kind = kind
 

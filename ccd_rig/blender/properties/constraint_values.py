@@ -43,7 +43,7 @@ class Constraint:
         chain_length: how many bones, counted from the tip; 0 goes to the root.
         target: name of the target object, empty if there is none.
         target_bone: name of the target's bone, empty for the object itself.
-        offset: from the target, in its own axes, in its own unit.
+        offset: from the target, in the axes and the unit that `offset_space` says.
         influence: 0 keeps the pose, 1 is fully solved.
         weight: how much it counts against other constraints, above 0.
         enabled: whether it is solved at all.
@@ -69,6 +69,7 @@ class Constraint:
             bone's axes, in armature units.
         rotation_bone: name of the chain's bone that `rotation` is about, empty for the tip.
         holds: for PLANT, which parts of the bone are held.
+        offset_space: of `offset`, "TARGET" (its own axes and unit), "ARMATURE" or "WORLD".
         keeps_body: for PLANT, whether the bone that carries the figure keeps its animation; else it follows
             planted bones. Set by `body.settled`.
     """
@@ -101,6 +102,7 @@ class Constraint:
     effector_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rotation_bone: str = ""
     holds: Holds = WHOLE
+    offset_space: str = "TARGET"
     keeps_body: bool = False
 
 
@@ -140,6 +142,7 @@ def value_of(stored: Any) -> Constraint:
         effector_offset=tuple(stored.effector_offset),
         rotation_bone=stored.rotation_bone,
         holds=Holds(stored.plant_ground, stored.plant_height, stored.plant_rotation),
+        offset_space=stored.offset_space,
     )
     return replace(constraint, **ASKED[constraint.kind])
 

@@ -26,6 +26,7 @@ from ...motion.retargeting.motions import SourceMotion, TargetFigure
 from ...motion.retargeting.reference import straightest_frame
 from ...motion.retargeting.settings import RetargetSettings
 from ...solvers.retarget import RetargetResult, retarget
+from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..keys import channels
 from ..keys.channels import fcurves_of
@@ -317,7 +318,7 @@ def _write(
         undo.callback(setattr, before, "use_fake_user", before.use_fake_user)
         before.use_fake_user = True
         animation.action = None
-    return write(target, keys, Destination.NEW_ACTION, span, name, undo)
+    return result_of(write(target, keys, Destination.NEW_ACTION, span, name, undo))
 
 
 def _clip(source: bpy.types.Object) -> str:

@@ -116,12 +116,12 @@ def target_depends_on_chain(
 
     Args:
         constraint: as stored, or as a value.
-        bones: names of the bones that the solver turns.
+        bones: names of the bones that the solver turns, as a set.
     """
     target = target_object(constraint)
     if target is None:
         return None
-    return _way_to_chain(armature_object, Mover(target, constraint.target_bone, "target"), set(bones))
+    return _way_to_chain(armature_object, Mover(target, constraint.target_bone, "target"), bones)
 
 
 def pole_depends_on_chain(
@@ -131,10 +131,10 @@ def pole_depends_on_chain(
     pole = pole_object(constraint)
     if pole is None:
         return None
-    return _way_to_chain(armature_object, Mover(pole, constraint.pole_bone, "pole"), set(bones))
+    return _way_to_chain(armature_object, Mover(pole, constraint.pole_bone, "pole"), bones)
 
 
-def _way_to_chain(armature_object: bpy.types.Object, start: Mover, moved: set[str]) -> str | None:
+def _way_to_chain(armature_object: bpy.types.Object, start: Mover, moved: Collection[str]) -> str | None:
     """How what starts at `start`, whose trail is a word for it, comes to bones that are moved."""
     for mover in movers(start.thing, start.bone, armature_object, start.trail):
         if mover.thing != armature_object or not mover.bone:
@@ -209,6 +209,14 @@ def movers(
     """
     start = Mover(thing, bone, "")
     for _, mover in _followed([replace(start, trail=f"{word} {start}")], unfollowed):
+        yield mover
+
+
+def movers_by_drivers(armature_object: bpy.types.Object, paths: Collection[str]) -> Iterator[Mover]:
+    """What the drivers at data paths of an armature object read, and all that move it, each once."""
+    drivers = [curve for curve in _drivers(armature_object) if curve.data_path in paths]
+    starts = [Mover(each.thing, each.bone, each.verb) for each in _sources_of_drivers(drivers)]
+    for _, mover in _followed(starts, armature_object):
         yield mover
 
 

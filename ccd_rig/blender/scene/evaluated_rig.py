@@ -20,9 +20,6 @@ from .influences import in_force, unplanted
 
 FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
 
-SAMPLED = ("influence", "offset")
-"""Fields of constraints that are read at every frame of a bake."""
-
 InfluenceReader = Callable[[bpy.types.Object, float], tuple[tuple[float, ...], tuple[float, ...]]]
 """Reads influences of an armature object, original or evaluated, at a frame; see `influence_reader`."""
 

@@ -16,7 +16,6 @@ from mathutils import Matrix, Vector
 
 from ...errors import RigError
 from ...skeleton.pose import Pose
-from ..keys import channels
 from ..properties.constraint_values import Constraint
 from ..rig.armature import RigLayout, RigReading
 from .dependence import require_evaluable
@@ -40,6 +39,8 @@ from .targets import (
     TargetSource,
     objects_of,
     sample_target,
+    sampled_paths,
+    sampled_sources,
     target_sources,
 )
 
@@ -104,16 +105,13 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     indices = indices_of(armature_object, constraints)
-    sources = target_sources(armature_object, constraints)
+    sources = sampled_sources(armature_object, constraints, indices)
     things = [*own_bones(armature_object, constraints), *objects_of(sources)]
     read: Callable[[Any, float], RigReading] | None = None
     place, influences_at = place_reader(), influence_reader(armature_object, constraints, indices)
-    animated = {path for path, _ in channels.animated_components(armature_object)}
-    # Places of the constraints whose Target Offset is another at other frames.
-    shifting = [c for c, k in enumerate(indices) if f"ccd_rig.constraints[{k}].offset" in animated]
     with ExitStack() as stack:
         aside = shared or stack.enter_context(shared_scene(scene))
-        aside.refer(armature_object, things, indices)
+        aside.refer(armature_object, things, sampled_paths(sources))
 
         def look(depsgraph: bpy.types.Depsgraph, frame: float) -> FrameSample:
             nonlocal read
@@ -122,9 +120,6 @@ def frames(
                 read = pose_reader(layout or rig_layout(armature_object, evaluated, constraints))
             matrix_world, to_armature = place(evaluated, frame)
             graphs = (depsgraph, depsgraph)
-            for c in shifting:
-                offset = evaluated.ccd_rig.constraints[indices[c]].offset
-                sources[c] = sources[c]._replace(offset=Vector(offset))
             targets = tuple(
                 [sample_target(evaluated, to_armature, source, graphs, frame) for source in sources]
             )

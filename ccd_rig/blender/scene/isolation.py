@@ -2,9 +2,10 @@
 """A scene of its own, in which frames are evaluated beside the user's.
 
 It holds an empty for each armature, which refers to everything that is wanted: objects and single bones by
-constraints, the influences by a driver. Blender then evaluates these and what they depend on, and nothing
-else (of an armature just the bones that are wanted, those above them and what moves these), however hidden
-they are and whatever scene they are in; the user's scene is not touched, nor are the values of its objects.
+constraints, settings of constraints by a driver. Blender then evaluates these and what they depend on, and
+nothing else (of an armature just the bones that are wanted, those above them and what moves these), however
+hidden they are and whatever scene they are in; the user's scene is not touched, nor are the values of its
+objects.
 
 Application handlers see this scene too: those of frame changes are called for each of its frames. A handler
 that has no business there asks `is_isolated`.
@@ -59,15 +60,15 @@ class SharedScene:
         self,
         armature_object: bpy.types.Object,
         things: Sequence[tuple[bpy.types.Object, str]],
-        indices: Sequence[int],
+        paths: Sequence[str],
     ) -> None:
         """Let it evaluate the armature object's place, things (bones of them where one is named), and the
-        influences of the constraints with these indices. Other bones show no frame's pose in it."""
+        armature object's numbers at these data paths. Other bones show no frame's pose in it."""
         whole = list(dict.fromkeys(_referred(armature_object, things)))
-        for first in range(0, max(len(whole), len(indices)), PROBED):
+        for first in range(0, max(len(whole), len(paths)), PROBED):
             probe = bpy.data.objects.new(ISOLATED, None)
             self._probes.append(probe)
-            _refer(probe, armature_object, whole[first : first + PROBED], indices[first : first + PROBED])
+            _refer(probe, armature_object, whole[first : first + PROBED], paths[first : first + PROBED])
             self.isolated.collection.objects.link(probe)
 
     def clear(self) -> None:
@@ -175,11 +176,11 @@ def isolated_scene(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     things: Sequence[tuple[bpy.types.Object, str]],
-    indices: Sequence[int],
+    paths: Sequence[str],
 ) -> Iterator[bpy.types.Scene]:
     """A scene that evaluates just this, see `SharedScene.refer`."""
     with shared_scene(scene) as shared:
-        shared.refer(armature_object, things, indices)
+        shared.refer(armature_object, things, paths)
         yield shared.isolated
 
 
@@ -221,9 +222,9 @@ def _refer(
     probe: bpy.types.Object,
     armature_object: bpy.types.Object,
     things: Sequence[tuple[bpy.types.Object, str]],
-    indices: Sequence[int],
+    paths: Sequence[str],
 ) -> None:
-    """Let an object depend on objects and bones, and on the influences of the armature's constraints.
+    """Let an object depend on objects and bones, and on numbers of the armature object.
 
     Of an object that is not in the scene Blender evaluates only what something in the scene depends on: a
     constraint depends on the object's place or on one bone, a driver on one property.
@@ -231,13 +232,12 @@ def _refer(
     for thing, bone in things:
         constraint: Any = probe.constraints.new("COPY_LOCATION")
         constraint.target, constraint.subtarget = thing, bone
-    if indices:
+    if paths:
         driver = probe.driver_add("location", 0).driver
         driver.type = "SUM"
-        for index in indices:
+        for path in paths:
             source = driver.variables.new().targets[0]
-            source.id = armature_object
-            source.data_path = f"ccd_rig.constraints[{index}].influence"
+            source.id, source.data_path = armature_object, path
 
 
 def _referred(

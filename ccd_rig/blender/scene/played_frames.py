@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..properties.constraint_values import Constraint
 from .evaluated_rig import indices_of, influence_reader, own_bones, place_reader
 from .isolation import SharedScene, shared_scene
-from .targets import TargetSample, objects_of, sample_target, target_sources
+from .targets import TargetSample, objects_of, sample_target, sampled_paths, sampled_sources
 
 
 class PlayedFrame(NamedTuple):
@@ -44,14 +44,14 @@ def playback(
     """Like `evaluation.frames`; the function it gives shows a frame as it plays, with targets if its second
     argument says so, and with influences if its third one does."""
     indices = indices_of(armature_object, constraints)
-    sources = target_sources(armature_object, constraints)
+    sources = sampled_sources(armature_object, constraints, indices)
     things = [*own_bones(armature_object, constraints), *objects_of(sources)]
     bones = len(armature_object.pose.bones)
     influences_at = influence_reader(armature_object, constraints, indices)
     place = place_reader()
     with ExitStack() as stack:
         aside = shared or stack.enter_context(shared_scene(scene))
-        aside.refer(armature_object, things, indices)
+        aside.refer(armature_object, things, sampled_paths(sources))
 
         def look(
             depsgraph: bpy.types.Depsgraph, frame: float, with_targets: bool, with_influences: bool

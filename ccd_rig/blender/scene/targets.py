@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -15,7 +16,8 @@ import bpy
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RigError
-from ..properties.constraint_values import Constraint
+from ..keys.channels import animated_components
+from ..properties.constraint_values import Constraint, Kind
 from .dependence import pole_object, target_object
 
 AXES = {
@@ -30,6 +32,10 @@ FLAT = 1e-6
 """Part of its length that an axis must have beside another one to tell a rotation."""
 
 
+SAMPLED = ("offset", "weight", "rotation_weight", "pole_angle", "max_extension", "soft")
+"""Fields of constraints that are read at every frame of a bake where keys or drivers move them."""
+
+
 class TargetSample(NamedTuple):
     """Where the targets of one constraint are at a frame, in armature space.
 
@@ -38,21 +44,32 @@ class TargetSample(NamedTuple):
         rotation: that of the target, where ORIENTATION asks for it (see `orthonormal`).
         direction: unit, where the target's axis points, where DIRECTION asks for it.
         pole: where the pole target is, if there is one.
+        offset: the Target Offset at the frame, where keys or drivers move it; `point` includes it.
+        keyed: the other fields of the constraint that keys or drivers move, with their values at the frame.
     """
 
     point: Vector
     rotation: Quaternion | None = None
     direction: Vector | None = None
     pole: Vector | None = None
+    offset: tuple[float, float, float] | None = None
+    keyed: tuple[tuple[str, float], ...] = ()
 
     def rotated(self, turn: Quaternion) -> TargetSample:
         """The same targets in a model that is turned about its origin."""
-        return TargetSample(
-            turn @ self.point,
-            None if self.rotation is None else (turn @ self.rotation).normalized(),
-            None if self.direction is None else turn @ self.direction,
-            None if self.pole is None else turn @ self.pole,
+        return self._replace(
+            point=turn @ self.point,
+            rotation=None if self.rotation is None else (turn @ self.rotation).normalized(),
+            direction=None if self.direction is None else turn @ self.direction,
+            pole=None if self.pole is None else turn @ self.pole,
         )
+
+    def settings_of(self, constraint: Constraint) -> Constraint:
+        """The constraint as keys and drivers have it at the frame."""
+        fields: dict[str, Any] = dict(self.keyed)
+        if self.offset is not None:
+            fields["offset"] = self.offset
+        return replace(constraint, **fields) if fields else constraint
 
 
 def orthonormal(axes: Any) -> Quaternion | None:
@@ -96,6 +113,8 @@ class TargetSource(NamedTuple):
     offset: Vector  # that of the constraint
     target: ObjectRef | None
     pole: ObjectRef | None
+    place: int = -1  # of the constraint in the armature's list
+    keyed: tuple[str, ...] = ()  # those of `SAMPLED` that are read at each frame
 
     def things(self) -> tuple[tuple[bpy.types.Object, str], ...]:
         """Objects, each with the name of the bone that is meant, or none."""
@@ -117,6 +136,65 @@ def target_sources(
         )
         for constraint in constraints
     ]
+
+
+def sampled_sources(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], indices: Sequence[int]
+) -> list[TargetSource]:
+    """The same, with the fields that keys or drivers move, as far as they count.
+
+    Args:
+        armature_object: the original object.
+        constraints: those of its list.
+        indices: their places there.
+    """
+    animated = {path for path, _ in animated_components(armature_object)}
+    sources = []
+    for source, place in zip(target_sources(armature_object, constraints), indices, strict=True):
+        fields = _fields_that_count(source.constraint) if animated else ()
+        keyed = tuple(name for name in fields if f"ccd_rig.constraints[{place}].{name}" in animated)
+        sources.append(source._replace(place=place, keyed=keyed))
+    return sources
+
+
+def _fields_that_count(constraint: Constraint) -> list[str]:
+    """Those of `SAMPLED` that change what a constraint asks for."""
+    is_reach = constraint.kind is Kind.REACH
+    counts = {
+        "offset": True,
+        "weight": constraint.kind is not Kind.PLANT,
+        "rotation_weight": is_reach and constraint.rotation != "NONE",
+        "pole_angle": bool(constraint.pole_target),
+        "max_extension": is_reach and constraint.use_position,
+        "soft": constraint.method == "TWO_BONE",
+    }
+    return [name for name in SAMPLED if counts[name]]
+
+
+def sampled_paths(sources: Sequence[TargetSource]) -> list[str]:
+    """Data paths of the numbers that are read of an armature object at each frame: influences first."""
+    paths = [f"ccd_rig.constraints[{source.place}].influence" for source in sources]
+    for source in sources:
+        for name in source.keyed:
+            path = f"ccd_rig.constraints[{source.place}].{name}"
+            paths += [f"{path}[{i}]" for i in range(3)] if name == "offset" else [path]
+    return paths
+
+
+def _settings_at(
+    evaluated: bpy.types.Object, source: TargetSource, frame: float
+) -> tuple[tuple[float, float, float] | None, tuple[tuple[str, float], ...]]:
+    """`TargetSample.offset` and `TargetSample.keyed` at a frame."""
+    row = evaluated.ccd_rig.constraints[source.place]
+    keyed = tuple([(name, getattr(row, name)) for name in source.keyed if name != "offset"])
+    for name, value in keyed:
+        if not math.isfinite(value):  # the property's range does not keep NaN out
+            label = row.bl_rna.properties[name].name
+            raise RigError(
+                f"Constraint '{row.name}': '{label}' is not a number at frame {frame:g}: look at its keys "
+                "and drivers"
+            )
+    return tuple(row.offset) if "offset" in source.keyed else None, keyed
 
 
 def objects_of(sources: Sequence[TargetSource]) -> list[tuple[bpy.types.Object, str]]:
@@ -141,12 +219,15 @@ def sample_target(
         frame: for messages.
         ahead: bones that stand elsewhere than the graphs say.
     """
-    constraint, offset, target, pole = source
+    constraint, offset, target, pole, *_ = source
     if target is None:  # a bone that is planted where it is
         return TargetSample(Vector())
+    shift, keyed = _settings_at(evaluated, source, frame) if source.keyed else (None, ())
     frame_of = _frame(evaluated, to_armature, target, graphs[0], ahead)
-    point = frame_of @ offset
-    x, y, z = point
+    point = _shifted(
+        frame_of, to_armature, offset if shift is None else Vector(shift), constraint.offset_space
+    )
+    x, y, z = point[:]
     if not (abs(x) < FAR and abs(y) < FAR and abs(z) < FAR):  # what is not a number in the frame is so here
         what = "too far away to compute with" if all(map(math.isfinite, point)) else "not a number"
         bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
@@ -175,7 +256,22 @@ def sample_target(
                 f"Constraint '{constraint.name}': pole target '{pole.thing.name}' has a place that is not a "
                 f"number at frame {frame:g}: look at its transform and keys"
             )
-    return TargetSample(point, rotation, direction, bend)
+    return TargetSample(point, rotation, direction, bend, shift, keyed)
+
+
+def _shifted(frame_of: Any, to_armature: Any, offset: Vector, space: str) -> Vector:
+    """The point of a target, armature space.
+
+    Args:
+        frame_of: the target's frame, armature space.
+        to_armature: from world space to armature space.
+        offset: in the axes and the unit of `space`.
+        space: `Constraint.offset_space`.
+    """
+    if space == "TARGET":
+        point: Vector = frame_of @ offset
+        return point
+    return frame_of.to_translation() + (to_armature.to_3x3() @ offset if space == "WORLD" else offset)
 
 
 def _frame(

@@ -34,11 +34,17 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     Raises:
         RigError: no figure is recognised, or nothing is left to make. Nothing has changed then.
     """
-    figure, planned = _planned(armature_object)
+    bones = roles.rest_bones(armature_object)
+    recognised = roles.recognise(bones, rigify.is_generated(armature_object.data))
+    figure = roles.changed(recognised, [bone.name for bone in bones], choices.roles)
+    planned = planned_rows(figure, bones)
     if not planned:
-        raise RigError(refusal(armature_object, roles.rest_bones(armature_object)))
+        raise RigError(refusal(armature_object, bones))
     carrier = next((row.tip for row in planned if row.group is Group.HIPS), "")
     made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier)
+    controls = {**recognised.roles, **figure.roles}
+    listed = controls if figure.family == roles.RIGIFY else armature_object.data.bones.keys()
+    made.roles = {name: (_text(figure, name), _text(recognised, name)) for name in listed}
     if uneven := setup.uneven_scale(armature_object.matrix_world, armature_object.name):
         made.notes.append(setup.sentence(uneven))
     rows = _left(armature_object, planned, choices, made)
@@ -100,10 +106,8 @@ def _add_rows(
             made.poles += 1
 
 
-def _planned(armature_object: bpy.types.Object) -> tuple[Figure, list[PlannedRow]]:
-    bones = roles.rest_bones(armature_object)
-    figure = roles.recognise(bones, rigify.is_generated(armature_object.data))
-    return figure, planned_rows(figure, bones)
+def _text(figure: Figure, name: str) -> str:
+    return figure.roles[name].text() if name in figure.roles else ""
 
 
 def _left(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from ..figures.role import Kind
@@ -49,6 +49,7 @@ class Choices:
         ranges: whether joints get the preset for such a figure, and as what.
         plant: whether feet are planted where they are, rather than having targets.
         follow_motion: whether targets are keyed along the motion that the figure has.
+        roles: by bone, the text of a role that it has instead of the recognised one; empty for none.
     """
 
     groups: Collection[Group]
@@ -57,6 +58,7 @@ class Choices:
     ranges: Ranges = Ranges.NONE
     plant: bool = False
     follow_motion: bool = True
+    roles: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -72,6 +74,8 @@ class Made:
         poles: how many.
         is_planted: whether planted feet shift the hips.
         notes: what the user should know, in sentences without a full stop.
+        roles: by bone, the texts of the role that it has and of the recognised one; empty for none. Of a
+            generated rig only controls that have one.
     """
 
     kind: Kind
@@ -82,6 +86,7 @@ class Made:
     poles: int = 0
     is_planted: bool = False
     notes: list[str] = field(default_factory=list)
+    roles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def words(self) -> str:
         """Such as "Mixamo human: 2 hands, 2 feet, head, hips, 4 poles"."""

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 
 import bpy
 
+from ...solvers.stepping import result_of
 from ..bake import target_motion
 from ..checks import setup
 from ..keys import channels
@@ -43,7 +44,7 @@ def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names
     last = scene.frame_preview_end if preview else scene.frame_end
     frames = [float(frame) for frame in range(first, last + 1)]
     with ExitStack() as undo:
-        ready = setup.require(armature_object, scene, names)
+        ready = result_of(setup.require(armature_object, scene, names))
         solver = solver_settings(armature_object)
         target_motion.key_targets(scene, armature_object, ready.constraints, frames, solver, undo)
         undo.pop_all()

@@ -167,7 +167,9 @@ def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Ite
     keys = sorted({(role.number, role.side) for role in figure.roles.values() if role.part is part})
     for number, side in keys:
         whole = figure.bones(part, side, number)
-        row = [name for name in whole if tree.is_below(whole[-1], name)]
-        role = figure.roles[whole[-1]]
+        # Controls of a generated rig may hang on bones that are none, and so end a row early.
+        rows = [[name for name in whole[: k + 1] if tree.is_below(whole[k], name)] for k in range(len(whole))]
+        row = max(reversed(rows), key=len)
         if len(row) > 1:
+            role = figure.roles[row[-1]]
             yield PlannedRow(group, role, row[-1], row[0], use_tail=True, copies_rotation=False)

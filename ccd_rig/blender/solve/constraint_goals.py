@@ -14,6 +14,7 @@ from ...errors import RigError
 from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
 from ...maths.batch import unit
 from ...skeleton.joints import Skeleton
+from ...solvers.problem_tables import GoalSettings
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.targets import AXES, TargetSample
 
@@ -52,7 +53,30 @@ def goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> l
     Raises:
         RigError: there is no bend for a pole; names the constraint.
     """
-    return GOALS[constraint.kind](skeleton, constraint, target)
+    return GOALS[constraint.kind](skeleton, target.settings_of(constraint), target)
+
+
+def goals_of_samples(
+    skeleton: Skeleton, constraint: Constraint, samples: Sequence[TargetSample]
+) -> tuple[list[Goal], GoalSettings]:
+    """The goals of a constraint at the first of F samples, and their settings at each of them.
+
+    All samples have a reach window or none (`has_window`). Settings are one row where none is keyed.
+
+    Raises:
+        RigError: see `goals`.
+    """
+    first = goals(skeleton, constraint, samples[0])
+    if not any(sample.keyed for sample in samples):
+        return first, GoalSettings.of([first])
+    by_keyed = {sample.keyed: sample for sample in samples}
+    known = {keyed: goals(skeleton, constraint, sample) for keyed, sample in by_keyed.items()}
+    return first, GoalSettings.of([known[sample.keyed] for sample in samples])
+
+
+def has_window(constraint: Constraint, target: TargetSample) -> bool:
+    """Whether a constraint holds its chain in a reach window at a frame."""
+    return bool(dict(target.keyed).get("max_extension", constraint.max_extension) < 1.0)
 
 
 def _balance_goals(_skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:

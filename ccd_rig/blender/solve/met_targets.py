@@ -33,10 +33,11 @@ def met_targets(sample: FrameSample, constraints: Sequence[Constraint]) -> tuple
 def _met(
     skeleton: Skeleton, transforms: Sequence[Transform], constraint: Constraint, present: TargetSample
 ) -> TargetSample:
+    constraint = present.settings_of(constraint)
     if constraint.kind is Kind.BALANCE:
         centre, axes = centre_of_mass(skeleton, transforms), constraint.balance_axes
         parts = zip(centre, present.point, axes, strict=True)
-        return TargetSample(Vector([now if counts else was for now, was, counts in parts]))
+        return present._replace(point=Vector([now if counts else was for now, was, counts in parts]))
     point = present.point
     if constraint.use_position:
         point = transforms[skeleton.index(constraint.tip)].point(effector(skeleton, constraint))
@@ -48,7 +49,7 @@ def _met(
     pole = present.pole
     if pole is not None:
         pole = _met_pole(skeleton, transforms, constraint, pole)
-    return TargetSample(point, rotation, direction, pole)
+    return present._replace(point=point, rotation=rotation, direction=direction, pole=pole)
 
 
 def _met_pole(

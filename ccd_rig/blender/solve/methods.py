@@ -36,6 +36,7 @@ def solve_once(
     Raises:
         RigError: the chain does not fit.
     """
+    constraint = target.settings_of(constraint)
     all_goals = goals(skeleton, constraint, target)
     position = next(goal for goal in all_goals if isinstance(goal, PositionGoal))
     try:

@@ -73,7 +73,12 @@ def target_point(constraint: Any) -> Vector | None:
         if bone is None:
             return None
         matrix = matrix @ bone.matrix
-    return matrix @ Vector(constraint.offset)
+    offset = Vector(constraint.offset)
+    if constraint.offset_space == "TARGET":
+        point: Vector = matrix @ offset
+        return point
+    axes: Any = constraint.id_data.matrix_world.to_3x3()
+    return matrix.to_translation() + (axes @ offset if constraint.offset_space == "ARMATURE" else offset)
 
 
 def is_planted(constraint: Any) -> bool:

@@ -48,10 +48,12 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("at", [1, 4, 6, 7, 9])
+@pytest.mark.parametrize("at", [1, 4, 6, 7, 9, 12, 15])
+@pytest.mark.parametrize("part", [0.0, 0.05])
 @pytest.mark.parametrize("change", CHANGES)
-def test_it_is_told_in_a_sentence(bake, errors, rig, change, at):
-    """`at` of 12 items: six frames solved, six checked."""
+def test_it_is_told_in_a_sentence(ext, bake, errors, monkeypatch, rig, change, part, at):
+    """`at` of all items, with one for each piece of work or each frame."""
+    monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "PART", part)
     bpy.ops.ed.undo_push(message="before")
     bpy.ops.ed.undo_push(message="once more")
     scenes, actions = len(bpy.data.scenes), len(bpy.data.actions)
@@ -157,7 +159,8 @@ def test_a_fault_in_any_line_of_the_scene_aside_leaves_none(bake, rig):
 
 def test_a_scene_aside_in_a_file_saved_while_one_was_there_is_removed(bake, rig, tmp_path):
     steps = bake.bake_steps(bpy.context.scene, rig, bake.BakeSettings(1, 6))
-    next(steps)
+    while next(steps).verb != "evaluated":
+        pass
     assert len(bpy.data.scenes) == 2
     path = str(tmp_path / "meanwhile.blend")
     bpy.ops.wm.save_as_mainfile(filepath=path, copy=True)
@@ -208,8 +211,9 @@ def test_gone_before_the_first_item(ext, bake, errors, rig, what, change):
 def test_an_armature_removed_while_several_are_baked(ext, bake, errors, rig):
     bake_all = ext.module("ccd_rig.blender.bake.bake_all")
     steps = bake_all.bake_all_steps(bpy.context.scene, {rig: bake.BakeSettings(1, 6)})
-    for _ in range(4):
-        next(steps)
+    while (item := next(steps)).verb != "evaluated" or not item.done:
+        pass
+    next(steps)
     CHANGES["armature removed"]()
     with pytest.raises(errors.RigError, match="'Rig' was changed while it was baked"):
         list(steps)

@@ -237,10 +237,96 @@ def test_a_keyed_target_offset_counts_at_every_frame(bake):
 def test_keyed_settings_that_a_bake_does_not_follow_are_told(bake, checks):
     rig, _ = arm(3, 0.5)
     row = rig.ccd_rig.constraints[0]
-    for frame, weight in ((1, 1.0), (10, 2.0)):
-        row.weight = weight
-        row.keyframe_insert("weight", frame=frame)
-        row.keyframe_insert("influence", frame=frame)
+    for frame, length in ((1, 2), (10, 3)):
+        row.chain_length = length
+        for field in ("chain_length", "influence", "weight", "pole_angle", "offset"):
+            row.keyframe_insert(field, frame=frame)
     (problem,) = checks.problems(rig, bpy.context.scene)
     assert (problem.severity, problem.where) == ("WARNING", row.name)
-    assert "takes 'Weight' as it is at the present frame" in problem.message
+    assert "takes 'Chain Length' as it is at the present frame" in problem.message
+
+
+@pytest.mark.parametrize(("spine_influence", "hand_influence"), [(0.5, 1.0), (1.0, 0.3), (0.4, 0.8)])
+def test_a_part_of_an_influence_is_judged_at_what_it_asks_to_play(bake, spine_influence, hand_influence):
+    """Two constraints share the lower bones, which turn by the larger influence: the other one is off.
+
+    What it asks for is put into channels and measured on Blender's own bones: the lower bones part of the way
+    from rest to where both constraints lead at full influence.
+    """
+    rig = rigs.chain(6, 0.5)
+    spine = rigs.reach(rig, "bone_2", rigs.empty("A", (0.8, 0.3, 1.0)), "Spine", chain_length=0)
+    hand = rigs.reach(rig, "bone_5", rigs.empty("B", (0.9, -0.8, 1.4)), "Hand", chain_length=0)
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 2))
+    bpy.context.scene.frame_set(1)
+    solved = [bone.rotation_quaternion.copy() for bone in rig.pose.bones]
+    rig.animation_data_clear()
+
+    def tails(*influences):
+        for bone, rotation, influence in zip(rig.pose.bones, solved, influences, strict=True):
+            bone.rotation_quaternion = Quaternion().slerp(rotation, influence)
+        rigs.update()
+        return [rig.pose.bones[name].tail.copy() for name in ("bone_2", "bone_5")]
+
+    most = max(spine_influence, hand_influence)
+    played = tails(*[most] * 3, *[hand_influence] * 3)
+    asked = tails(*[spine_influence] * 3, *[hand_influence] * 3)[0], tails(*[hand_influence] * 6)[1]
+    tails(*[0.0] * 6)
+    spine.influence, hand.influence = spine_influence, hand_influence
+    rigs.update()
+    posed = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
+    for bone in rig.pose.bones:
+        bone.rotation_quaternion = Quaternion()
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 2))
+    assert_report_is_what_plays(rig, report)
+    errors = dict(zip((row.name for row in posed.constraints), posed.result.errors, strict=True))
+    for k, row in enumerate((spine, hand)):
+        off = (played[k] - asked[k]).length
+        for entry in report.entries:
+            if entry.constraint == row.name:
+                assert entry.residual == pytest.approx(off, abs=3e-4)
+        assert errors[row.name].distance == pytest.approx(off, abs=3e-4)
+        assert (row.name in {entry.constraint for entry in report.unsolved()}) == (off > 1e-3)
+    off_row = "Spine" if spine_influence < hand_influence else "Hand"
+    assert {entry.constraint for entry in report.unsolved()} == {off_row}
+    assert {each.constraint for each in report.findings if each.trouble.name in ("OFF", "SHORT")} == {off_row}
+
+
+def test_an_influence_that_fades_in_above_a_moving_spine_is_reached(bake):
+    """What carries the chain is no fault of the chain: there is none at influences near 0."""
+    rig = rigs.chain(6, 0.5)
+    rigs.reach(rig, "bone_2", rigs.empty("A", (0.8, 0.3, 1.0)), "Spine", chain_length=0)
+    hand = rigs.reach(rig, "bone_5", rigs.empty("B", (0.9, -0.8, 1.4)), "Hand", chain_length=3)
+    for frame, influence in ((1, 0.01), (6, 1.0)):
+        hand.influence = influence
+        hand.keyframe_insert("influence", frame=frame)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 6))
+    assert report.unsolved() == ()
+
+
+def test_turns_of_a_part_of_an_influence_count_too(bake):
+    """The middle asks for half a turn of its own; the end, fully in force, turns its bones all the way."""
+    rig = rigs.chain(4, 0.5)
+    turned = rigs.empty("A", (0.4, 0.3, 0.8))
+    turned.rotation_euler = (0.9, 0.2, 0.1)
+    middle = rigs.reach(
+        rig, "bone_1", turned, "Middle", chain_length=0, rotation="ORIENTATION", use_position=False
+    )
+    rigs.reach(rig, "bone_3", rigs.empty("B", (0.6, -0.4, 1.2)), "End", chain_length=0)
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 2))
+    bpy.context.scene.frame_set(1)
+    full = rig.pose.bones["bone_1"].matrix.to_quaternion()
+    solved = [bone.rotation_quaternion.copy() for bone in rig.pose.bones]
+    rig.animation_data_clear()
+    for bone, rotation in zip(rig.pose.bones, solved, strict=True):
+        bone.rotation_quaternion = Quaternion().slerp(rotation, 0.5)
+    rigs.update()
+    half = rig.pose.bones["bone_1"].matrix.to_quaternion()
+    for bone in rig.pose.bones:
+        bone.rotation_quaternion = Quaternion()
+    middle.influence = 0.5
+    rigs.update()
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 2))
+    (angle,) = {round(entry.angle, 5) for entry in report.entries if entry.constraint == "Middle"}
+    assert angle > 0.1
+    assert angle == pytest.approx(half.rotation_difference(full).angle, abs=3e-3)
+    assert {entry.constraint for entry in report.unsolved()} == {"Middle"}

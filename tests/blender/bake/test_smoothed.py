@@ -178,7 +178,7 @@ def test_what_another_hand_lets_go_does_not_part_a_motion(bake):
         other.head, other.tail = (3.0, 0.0, 0.0), (3.0, 0.0, 1.0)
     alone = baked(bake, rig, 1, 61)[1]
     row = rigs.reach(rig, "other", rigs.empty("Elsewhere", (3.5, 0.2, 0.5)), "Other")
-    for frame, influence in ((1, 1.0), (30, 1.0), (31, 0.0)):
+    for frame, influence in ((1, 1.0), (30, 1.0), (31, 0.0), (60, 0.0), (61, 1.0)):  # a loop, as alone
         row.influence = influence
         row.keyframe_insert("influence", frame=frame)
     report, beside = baked(bake, rig, 1, 61)

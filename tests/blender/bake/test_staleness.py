@@ -53,6 +53,36 @@ def test_a_report_goes_stale(ext, staleness):
     assert staleness.is_stale(rig)
 
 
+@pytest.mark.parametrize("by", ["keys", "driver"])
+def test_a_setting_that_moves_with_the_frame_is_no_change_but_other_keys_of_it_are(ext, staleness, by):
+    rig = rigs.chain(3)
+    target = rigs.keyed(rigs.empty("Goal"), {1: (1.0, 0.0, 1.0), 10: (1.0, 1.0, 1.0)})
+    row = rigs.reach(rig, "bone_2", target, pole_target=rigs.empty("Pole", (0.0, 3.0, 1.0)))
+    fields = ("weight", "pole_angle", "max_extension", "offset")
+    if by == "keys":
+        for frame, value in ((1, 0.4), (10, 0.9)):
+            row.weight = row.pole_angle = row.max_extension = value
+            row.offset = (0.0, 0.0, value - 0.4)
+            for field in fields:
+                row.keyframe_insert(field, frame=frame)
+    else:
+        for field in fields:
+            curve = row.driver_add(*(("offset", 2) if field == "offset" else (field,)))
+            curve.driver.type, curve.driver.expression = "SCRIPTED", "0.4 + 0.05 * frame"
+    run(ext, rig)
+    assert not staleness.is_stale(rig)
+    bpy.context.scene.frame_set(7)
+    rigs.update()
+    assert not staleness.is_stale(rig)
+    if by == "keys":
+        row.pole_angle = 0.1
+        row.keyframe_insert("pole_angle", frame=5)
+    else:
+        curve.driver.expression = "0.3 + 0.05 * frame"
+    rigs.update()
+    assert staleness.is_stale(rig)
+
+
 def test_a_bake_into_the_same_action_is_not_stale(staleness):
     """The panel has read the keys before they are overwritten."""
     rig = rigs.chain(3)

@@ -37,7 +37,9 @@ def one(problems, severity, where, *words):
 
 def test_a_sound_set_up_has_no_problem(checks, rig, found):
     assert found() == []
-    assert [row.name for row in checks.require(rig, bpy.context.scene).constraints] == ["Hand"]
+    assert [row.name for row in checks.result_of(checks.require(rig, bpy.context.scene)).constraints] == [
+        "Hand"
+    ]
 
 
 def test_a_chain_may_be_longer_than_there_are_parents(rig, found):
@@ -51,7 +53,7 @@ def test_no_armature(ext, checks):
     thing = rigs.empty("Thing")
     assert "'Thing' is not an armature" in checks.problems(thing, scene)[0].message
     with pytest.raises(ext.core.RigError, match="No armature"):
-        checks.require(thing, scene)
+        checks.result_of(checks.require(thing, scene))
 
 
 def test_no_constraint(checks):
@@ -70,9 +72,11 @@ def test_names(ext, checks, rows, rig, found):
     rig.ccd_rig.constraints["Hand"].enabled = False
     one(found(), "ERROR", "Rig", "are disabled: enable one")
     rig.ccd_rig.constraints["Foot"].enabled = True
-    assert [row.name for row in checks.require(rig, bpy.context.scene).constraints] == ["Foot"]
+    assert [row.name for row in checks.result_of(checks.require(rig, bpy.context.scene)).constraints] == [
+        "Foot"
+    ]
     with pytest.raises(ext.core.RigError, match="'Hand' is disabled"):
-        checks.require(rig, bpy.context.scene, ("Hand",))
+        checks.result_of(checks.require(rig, bpy.context.scene, ("Hand",)))
 
 
 def test_edit_mode(rig, found):
@@ -159,7 +163,7 @@ def test_a_target_that_follows_the_chain_through_a_constraint(rig, found):
 def test_influence_zero_is_a_warning(checks, rig, found):
     rig.ccd_rig.constraints[0].influence = 0.0
     one(found(), "WARNING", "Hand", "influence is 0")
-    assert checks.require(rig, bpy.context.scene)
+    assert checks.result_of(checks.require(rig, bpy.context.scene))
 
 
 def test_influence_zero_at_this_frame_is_fine_where_it_is_animated(rig, found):

@@ -84,6 +84,28 @@ def test_chunks_of_other_methods_agree_with_the_whole(cli, channels, tmp_path, m
     assert largest_angle(*found) <= AGREE
 
 
+def test_chunks_of_keyed_settings_agree_with_the_whole(cli, channels, tmp_path):
+    file = wander(tmp_path / "long.blend", LONG)
+    row = bpy.data.objects["Rig"].ccd_rig.constraints[0]
+    row.pole_target = rigs.empty("Pole", (0.3, 3.0, 0.5))
+    for frame, value in ((1, 0.75), (LONG, 0.95)):
+        row.weight, row.pole_angle, row.max_extension = value, 4.0 * value - 3.0, value
+        row.offset = (0.0, 0.0, 0.5 * value - 0.4)
+        for field in ("weight", "pole_angle", "max_extension", "offset"):
+            row.keyframe_insert(field, frame=frame)
+    bpy.ops.wm.save_mainfile()
+    found = []
+    for name, words in (("chunks", ("--chunk", "150")), ("single", ())):
+        job = Job(cli, tmp_path / name, file, words=words)
+        assert len(job.parts()) == (3 if words else 1)
+        job.run_all()
+        keys = keys_in(job.baked / "long.blend", channels)
+        found.append({path: each for path, each in keys.items() if path[0].startswith("pose.bones")})
+        report = json.loads((job.baked / "long.json").read_text())
+        assert report["check"]["words"].startswith("Plays as baked")
+    assert largest_angle(*found) <= AGREE
+
+
 def test_a_loop_of_chunks_closes_as_the_whole_does(cli, tmp_path):
     file = wander(tmp_path / "loop.blend", 360, loop=True)
     bpy.data.objects["Target"].animation_data_clear()

@@ -7,7 +7,7 @@ import math
 import creatures
 import pytest
 import rigs
-from named_humans import words_of
+from named_humans import nameless, words_of
 
 
 def figure_of(ext, bones):
@@ -211,3 +211,61 @@ def test_a_horse_bound_while_it_walks_is_halved_by_its_names(ext, starts):
     figure = figure_of(ext, bones)
     assert figure.kind == "quadruped"
     assert figure.roles == figure_of(ext, creatures.horse()).roles
+
+
+def test_thighs_of_a_lizard_with_claws_sprawl(ext):
+    figure = figure_of(ext, creatures.lizard_with_claws())
+    assert figure.kind == "quadruped"
+    for end, front in (("Back", ""), ("Front", "front ")):
+        assert [figure.bones(f"{front}{part}", "L") for part in ("thigh", "shin", "foot")] == [
+            (f"{end}_Leg_{part}_L",) for part in ("Upper", "Lower", "Ankle")
+        ]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_thighs_of_a_frog_are_no_pelvis(ext, named):
+    roles = ext.module("ccd_rig.blender.figures.roles")
+    bones = roles.rest_bones(rigs.armature(creatures.frog()))
+    back = {bone.name: bone.name for bone in bones}
+    if not named:
+        bones, back = nameless(bones)
+    told = {back[name]: words for name, words in words_of(roles.recognise(bones)).items()}
+    assert told["Back_Leg_1_L"] == "left thigh"
+    assert told["Back_Leg_3_R"] == "right foot"
+
+
+def test_a_centaur_has_arms_and_four_legs(ext):
+    figure = figure_of(ext, creatures.centaur_without_shoulders())
+    assert figure.kind == "quadruped"
+    assert figure.bones("hand", "R", 1) == ("Hand_R",)
+    assert figure.bones("front foot", "L") == ("Front_Leg_Ankle_L",)
+
+
+def test_claws_of_a_crab_are_arms(ext):
+    figure = figure_of(ext, creatures.crab())
+    assert figure.kind == "many-legged animal"
+    assert figure.bones("upper arm", "L") == ("Claw_1_L",)
+    assert figure.bones("hand", "L") == ("Pincer_L",)
+
+
+def test_arms_of_a_mermaid_are_no_fins(ext):
+    figure = figure_of(ext, creatures.mermaid())
+    assert figure.kind == "fish"
+    assert figure.bones("hand", "L") == ("Hand_L",)
+    assert figure.bones("wing", "L") == ()
+    assert figure.bones("tail")[0] == "Tail_1"
+
+
+def test_the_head_of_a_seahorse_ends_a_spine(ext):
+    figure = figure_of(ext, creatures.seahorse())
+    assert figure.kind == "chain"
+    assert figure.bones("spine") == ("Front_1", "Front_2")
+    assert figure.bones("head") == ("Head",)
+    assert figure.bones("tail") == tuple(f"Tail_{k}" for k in range(1, 7))
+
+
+def test_who_stands_upright_on_toes_is_no_human(ext):
+    figure = figure_of(ext, creatures.tyrannosaur())
+    assert figure.kind == "two-legged animal"
+    assert figure.bones("foot", "L") == ("Leg_Ankle_L",)
+    assert figure.bones("hand", "L") == ("Arm_3_L",)

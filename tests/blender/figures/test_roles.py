@@ -73,3 +73,18 @@ def test_a_human_whose_bones_point_up_by_y(ext, turn):
     told = {back[name]: words for name, words in words_of(recognise(ext, renamed)).items()}
     assert told[called["left hand"]] == "left hand"
     assert told[called["right foot"]] == "right foot"
+
+
+def test_fingers_that_have_numbers_only(ext):
+    """An importer may give the second finger last."""
+    bones, called = human(ext, FAMILIES["MPFB"])
+    hand = next(bone for bone in bones if bone.name == called["left hand"])
+    for number in (1, 5, 4, 2, 3):
+        start = (hand.tail[0], 0.1 - 0.03 * number, hand.tail[2])
+        end = (hand.tail[0] + 0.05, *start[1:])
+        bones.append(hand._replace(name=f"finger{number}-1.L", parent=hand.name, head=start, tail=end))
+    told = words_of(recognise(ext, bones))
+    assert [told[f"finger{number}-1.L"] for number in range(1, 6)] == [
+        "left finger",
+        *(f"left finger {number}" for number in range(2, 6)),
+    ]

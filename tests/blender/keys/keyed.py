@@ -55,6 +55,11 @@ def keys_for(writing, frames, bones=("upper", 'lo"wer'), interpolation="LINEAR",
     ]
 
 
+def write_keys(writing, *arguments, **keywords):
+    """What `writer.write` returns once all its items are taken."""
+    return writing.result_of(writing.write(*arguments, **keywords))
+
+
 def key_richly(armature_object, frames=(0, 3, 5, 10, 12.25, 15, 20, 30), seed=5):
     """Keys of every kind of handle and interpolation, on the chain, on another channel, and on the object."""
     random = np.random.default_rng(seed)

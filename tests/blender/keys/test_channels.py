@@ -18,6 +18,7 @@ from keyed import (
     partly_keyed,
     state,
     vary,
+    write_keys,
 )
 
 EXACT = 0.0
@@ -31,7 +32,7 @@ def curves_by_path(channels, datablock):
 def test_object_without_animation(channels, writing):
     armature_object = make_armature()
     keys = keys_for(writing, [1, 2.5, 3.125, 10])
-    action = writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (1, 10), "Baked")
+    action = write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (1, 10), "Baked")
     assert armature_object.animation_data.action == action
     assert (action.name, action.users, action.use_fake_user) == ("Baked", 1, False)
     curves = curves_by_path(channels, armature_object)
@@ -57,7 +58,7 @@ def test_new_keys_are_what_blender_inserts(channels, writing, beside):
             bone.keyframe_insert("rotation_quaternion", frame=frame)
     keys = keys_for(writing, [1, 4, 10], bones=("upper",), interpolation="BEZIER")
     destination = writing.Destination.CURRENT_ACTION if beside else writing.Destination.NEW_ACTION
-    writing.write(armature_object, keys, destination, (1, 10), "Baked")
+    write_keys(writing, armature_object, keys, destination, (1, 10), "Baked")
     for frame, value in zip(keys[0].frames, keys[0].values, strict=True):
         twin.pose.bones["upper"].rotation_quaternion = value
         twin.pose.bones["upper"].keyframe_insert("rotation_quaternion", frame=frame)
@@ -86,7 +87,7 @@ def test_outside_the_range_nothing_changes(channels, writing, destination, span)
     old_name = armature_object.animation_data.action.name
     frames = sorted({span[0], (span[0] + span[1]) / 2, span[1]})
     keys = keys_for(writing, frames)
-    action = writing.write(armature_object, keys, writing.Destination[destination], span, "Baked")
+    action = write_keys(writing, armature_object, keys, writing.Destination[destination], span, "Baked")
     after = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
     assert set(after) == set(before)
     written = {armature_object.pose.bones[k.bone].path_from_id(k.channel) for k in keys}
@@ -112,8 +113,13 @@ def test_outside_the_range_nothing_changes(channels, writing, destination, span)
 def test_handles_stay_after_the_file_is_saved(channels, writing, tmp_path):
     armature_object = make_armature()
     key_richly(armature_object)
-    writing.write(
-        armature_object, keys_for(writing, [5, 9, 15]), writing.Destination.CURRENT_ACTION, (5, 15), "Baked"
+    write_keys(
+        writing,
+        armature_object,
+        keys_for(writing, [5, 9, 15]),
+        writing.Destination.CURRENT_ACTION,
+        (5, 15),
+        "Baked",
     )
     before = {path: key_tuples(c) for path, c in curves_by_path(channels, armature_object).items()}
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "a.blend"))
@@ -128,7 +134,7 @@ def test_keys_that_blender_would_merge(channels, writing):
     for frame in (1, 4.995, 15.005, 15.02):
         pose_bone.keyframe_insert("rotation_quaternion", frame=frame)
     keys = keys_for(writing, [5, 15], bones=("upper",))
-    writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
     assert list(channels.present_keys(armature_object)) == pytest.approx([1, 5, 15, 15.02])
     for curve in channels.fcurves_of(armature_object):
         curve.update()  # Blender leaves them apart as well
@@ -155,8 +161,8 @@ def test_other_objects_in_the_same_action(channels, writing, destination):
         key_richly(second, seed=9)
         of_second = state(action)["bags"]["OBSecond"]
     assert channels.shared_users(first) == (() if has_slots else ("Second",))
-    written = writing.write(
-        first, keys_for(writing, [5, 15]), writing.Destination[destination], (5, 15), "Baked"
+    written = write_keys(
+        writing, first, keys_for(writing, [5, 15]), writing.Destination[destination], (5, 15), "Baked"
     )
     assert second.animation_data.action == action
     if has_slots:
@@ -190,7 +196,10 @@ def test_empty_action(writing):
     empty = bpy.data.actions.new("Empty")
     armature_object.animation_data_create().action = empty
     keys = keys_for(writing, [1, 5])
-    assert writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (1, 5), "Baked") == empty
+    assert (
+        write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (1, 5), "Baked")
+        == empty
+    )
     assert_keys_play(armature_object, keys)
     if hasattr(empty, "slots"):
         assert armature_object.animation_data.action_slot.identifier == "OBRig"
@@ -209,7 +218,7 @@ def test_slot_of_another_is_not_taken(channels, writing):
     armature_object.animation_data.action_slot = None
     assert list(channels.fcurves_of(armature_object)) == []
     keys = keys_for(writing, [1, 5])
-    writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (1, 5), "Baked")
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (1, 5), "Baked")
     assert armature_object.animation_data.action_slot.identifier == "OBRig"
     assert state(action)["bags"]["OBOther"] == before
     assert_keys_play(armature_object, keys)
@@ -228,7 +237,7 @@ def test_file_from_before_slots(channels, writing, destination, unassigned):
     if unassigned and has_slots:
         armature_object.animation_data.action_slot = None
     keys = keys_for(writing, [5, 9, 15])
-    writing.write(armature_object, keys, writing.Destination[destination], (5, 15), "Baked")
+    write_keys(writing, armature_object, keys, writing.Destination[destination], (5, 15), "Baked")
     assert_keys_play(armature_object, keys)
     if unassigned and has_slots and destination == "NEW_ACTION":
         # What did not move the object is not copied.
@@ -251,7 +260,7 @@ def test_all_rotation_channels(channels, writing):
         armature_object.pose.bones[bone].rotation_mode = mode
         values = np.arange(2 * width).reshape(2, width) / 7 + 0.1
         keys.append(writing.BoneKeys(bone, channel, np.array([1, 2]), values))
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (1, 2), "Baked")
+    write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (1, 2), "Baked")
     assert len(list(channels.fcurves_of(armature_object))) == 10
     assert_keys_play(armature_object, keys)
 
@@ -282,7 +291,7 @@ def test_many_keys(channels, writing):
     frames = np.arange(1, 2001)
     bones = [bone.name for bone in armature_object.pose.bones]
     keys = keys_for(writing, frames, bones=bones)
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (1, 2000), "Baked")
+    write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (1, 2000), "Baked")
     curves = curves_by_path(channels, armature_object)
     assert len(curves) == 80
     for item in keys:

@@ -16,6 +16,7 @@ from keyed import (
     rich_action,
     vary,
     whole_state,
+    write_keys,
 )
 
 
@@ -96,13 +97,18 @@ def test_failure_in_the_middle(ext, channels, writing, monkeypatch, destination,
         vary(channels.fcurves_of(item))
     before = whole_state(*objects)
     with failing(monkeypatch, ext.module("ccd_rig.blender.keys.keyframes"), "write", after):
-        writing.write(
-            objects[0], keys_for(writing, [5, 15]), writing.Destination[destination], (5, 15), "Baked"
+        write_keys(
+            writing,
+            objects[0],
+            keys_for(writing, [5, 15]),
+            writing.Destination[destination],
+            (5, 15),
+            "Baked",
         )
     assert whole_state(*objects) == before
     # The same write goes through afterwards.
     keys = keys_for(writing, [5, 15])
-    writing.write(objects[0], keys, writing.Destination[destination], (5, 15), "Baked")
+    write_keys(writing, objects[0], keys, writing.Destination[destination], (5, 15), "Baked")
     assert_keys_play(objects[0], keys)
 
 
@@ -123,8 +129,8 @@ def test_failure_at_the_swap(channels, writing, monkeypatch, start, done):
 
     monkeypatch.setattr(channels, "assign", assign_and_fail)
     with pytest.raises(Failure):
-        writing.write(
-            armature_object, keys_for(writing, [5]), writing.Destination.NEW_ACTION, (5, 5), "Baked"
+        write_keys(
+            writing, armature_object, keys_for(writing, [5]), writing.Destination.NEW_ACTION, (5, 5), "Baked"
         )
     assert whole_state(*objects) == before
 
@@ -154,7 +160,7 @@ def test_unusable_keys(writing, errors, destination, changes, words):
     }
     keys = [first, writing.BoneKeys(**{**given, **changes})]
     with pytest.raises(errors.InvalidInput) as caught:
-        writing.write(armature_object, keys, writing.Destination[destination], (5, 15), "Baked")
+        write_keys(writing, armature_object, keys, writing.Destination[destination], (5, 15), "Baked")
     assert all(word in str(caught.value) for word in words), str(caught.value)
     assert whole_state(armature_object) == before
 
@@ -164,9 +170,9 @@ def test_no_keys_empty_range_and_missing_bone(writing, errors):
     before = whole_state(armature_object)
     new = writing.Destination.NEW_ACTION
     with pytest.raises(errors.InvalidInput, match="no keys"):
-        writing.write(armature_object, [], new, (5, 15), "Baked")
+        write_keys(writing, armature_object, [], new, (5, 15), "Baked")
     with pytest.raises(errors.InvalidInput, match="start must not lie after the end"):
-        writing.write(armature_object, keys_for(writing, [5]), new, (15, 5), "Baked")
+        write_keys(writing, armature_object, keys_for(writing, [5]), new, (15, 5), "Baked")
     with pytest.raises(errors.RigError, match="no bone 'gone'"):
-        writing.write(armature_object, keys_for(writing, [5], bones=("gone",)), new, (5, 15), "Baked")
+        write_keys(writing, armature_object, keys_for(writing, [5], bones=("gone",)), new, (5, 15), "Baked")
     assert whole_state(armature_object) == before

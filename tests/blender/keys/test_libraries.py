@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bpy
 import pytest
-from keyed import assert_keys_play, key_richly, keys_for, make_armature, whole_state
+from keyed import assert_keys_play, key_richly, keys_for, make_armature, whole_state, write_keys
 
 
 @pytest.fixture
@@ -33,9 +33,9 @@ def test_linked_action(channels, writing, errors, library):
     before = whole_state(armature_object)
     keys = keys_for(writing, [5, 15])
     with pytest.raises(errors.RigError, match=r"Action 'Stored' is linked from .*: choose New Action"):
-        writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
+        write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
     assert whole_state(armature_object) == before
-    written = writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
+    written = write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
     assert written.library is None
     assert written.name == "Baked"
     assert list(channels.present_keys(armature_object, ['lo"wer'])) == [0, 3, 5, 15, 20, 30]
@@ -51,8 +51,8 @@ def test_overridden_action(writing, errors, library):
         armature_object.animation_data.action_slot = action.slots[0]
     keys = keys_for(writing, [5, 15])
     with pytest.raises(errors.RigError, match="Action 'Stored' is a library override"):
-        writing.write(armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
-    written = writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
+        write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
+    written = write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
     assert written.override_library is None
     assert_keys_play(armature_object, keys)
 
@@ -62,7 +62,7 @@ def test_linked_armature(writing, errors, library):
     bpy.context.scene.collection.objects.link(armature_object)
     keys = keys_for(writing, [5, 15])
     with pytest.raises(errors.RigError, match=r"Armature 'Rig' is linked from .*library override"):
-        writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
+        write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
 
 
 def test_overridden_armature(writing, library):
@@ -71,6 +71,6 @@ def test_overridden_armature(writing, library):
     armature_object.override_library.is_system_override = False
     bpy.context.scene.collection.objects.link(armature_object)
     keys = keys_for(writing, [5, 15])
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
+    write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (5, 15), "Baked")
     assert armature_object.animation_data.action.name == "Baked"
     assert_keys_play(armature_object, keys)

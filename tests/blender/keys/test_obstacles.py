@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from keyed import assert_keys_play, keys_for, rich_action, whole_state
+from keyed import assert_keys_play, keys_for, rich_action, whole_state, write_keys
 
 
 def the_curve(channels, armature_object):
@@ -91,8 +91,13 @@ def test_obstacles(channels, writing, errors, destination, change, words):
     change(channels, armature_object)
     before = whole_state(armature_object)
     with pytest.raises(errors.RigError) as caught:
-        writing.write(
-            armature_object, keys_for(writing, [5]), writing.Destination[destination], (5, 5), "Baked"
+        write_keys(
+            writing,
+            armature_object,
+            keys_for(writing, [5]),
+            writing.Destination[destination],
+            (5, 5),
+            "Baked",
         )
     assert words in str(caught.value)
     assert whole_state(armature_object) == before
@@ -105,7 +110,7 @@ def test_obstacles_are_real(channels, writing, monkeypatch, change):
     change(channels, armature_object)
     monkeypatch.setattr(writing, "obstacles", lambda *arguments: ())
     keys = keys_for(writing, [0, 5, 30])
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
+    write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
     with pytest.raises(AssertionError):
         assert_keys_play(armature_object, keys)
 
@@ -116,11 +121,11 @@ def test_muted_group(channels, writing, errors):
     mute_group(channels, armature_object)
     keys = keys_for(writing, [0, 5, 30])
     if hasattr(armature_object.animation_data, "action_slot"):
-        writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
+        write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
         assert_keys_play(armature_object, keys)
     else:
         with pytest.raises(errors.RigError, match="muted group 'upper'"):
-            writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
+            write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
 
 
 def test_what_is_no_obstacle(channels, writing):
@@ -135,5 +140,5 @@ def test_what_is_no_obstacle(channels, writing):
     curve.modifiers.new("NOISE").mute = True
     armature_object.pose.bones["upper"].driver_add("rotation_quaternion", 1).mute = True
     keys = keys_for(writing, [0, 5, 30])
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
+    write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
     assert_keys_play(armature_object, keys)

@@ -9,6 +9,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
+from keyed import write_keys
 from mathutils import Matrix, Quaternion
 from whole_file import differences, dump
 
@@ -111,7 +112,7 @@ def write(writing, rig, frames=(START, 15, END), undo=None):
     turns = np.array([tuple(Quaternion((0, 0, 1), 0.05 * frame)) for frame in frames])
     made = [writing.BoneKeys(b, "rotation_quaternion", np.array(frames, float), turns) for b in BONES]
     strip = writing.Destination.NLA_STRIP
-    action = writing.write(rig, made, strip, (frames[0], frames[-1]), "Baked", undo)
+    action = write_keys(writing, rig, made, strip, (frames[0], frames[-1]), "Baked", undo)
     return action, dict(zip(frames, turns, strict=True))
 
 

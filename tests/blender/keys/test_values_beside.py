@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from keyed import FLOAT32, keys_for, make_armature
+from keyed import FLOAT32, keys_for, make_armature, write_keys
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ def test_values_beside(channels, writing, beside, rows, end):
     turned, shifted = ("upper", "rotation_quaternion"), ("upper", "location")
     assert values(armature_object, [turned], 5) == {}
     keys = keys_for(writing, [1, 4.5, 10])
-    writing.write(armature_object, keys, writing.Destination.NEW_ACTION, (1, 10), "Baked")
+    write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (1, 10), "Baked")
     for frame, row in rows.items():
         found = values(armature_object, [turned, shifted], frame)
         assert found.keys() == {turned}

@@ -371,3 +371,31 @@ def test_a_rig_that_follows_a_live_bone_is_up_to_date_in_playback(rig, live):
         target.location.x = 0.1 * number
         rigs.update()
         assert max(gaps()) < REACHED
+
+
+def test_what_is_keyed_plays_as_a_bake_keys_it(rig, live):
+    """Offset, Pole Angle, Weight and Max Extension at several frames."""
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "QUATERNION"
+    row = rig.ccd_rig.constraints[0]
+    row.pole_target, row.offset_space = rigs.empty("Pole", (0.5, 3.0, 1.0)), "WORLD"
+    reach(rig, "bone_2", (0.8, 0.9, 1.4))
+    row = rig.ccd_rig.constraints[0]
+    for frame, offset, number in ((1, (0.0, 0.0, 0.0), 0.4), (20, (0.3, -0.2, 0.4), 0.9)):
+        row.offset, row.pole_angle, row.weight, row.max_extension = offset, number, 2.0 * number, number
+        for field in ("offset", "pole_angle", "weight", "max_extension"):
+            row.keyframe_insert(field, frame=frame)
+    shown = {}
+    bpy.ops.ccd_rig.live()
+    for frame in (1, 7, 13, 20):
+        bpy.context.scene.frame_set(frame)
+        shown[frame] = matrices(rig)
+    bpy.ops.ccd_rig.live()
+    assert apart(shown[1], shown[20]) > 10.0
+    before = rig.animation_data.action
+    bpy.ops.ccd_rig.bake(frame_start=1, frame_end=20, smoothness=0.0)
+    assert rig.animation_data.action != before
+    for frame, poses in shown.items():
+        bpy.context.scene.frame_set(frame)
+        assert apart(matrices(rig), poses) < SOLVED, frame

@@ -367,6 +367,7 @@ def test_what_is_no_part_of_it_is_named(ext, capfd):
             {"Hips": 1, "Head": 5, "Upper_Hand_L": 3, "Lower_Hand_L": 3, "Leg_Ankle_L": 3},
         ),
         ("naga", {"Body_1": 1, "Head": 4, "Arm_3_L": 3, "Tail_8": 8}),
+        ("crab", {"Body": 1, "Pincer_L": 4, **{f"Leg{leg}_3_L": 3 for leg in range(4)}}),
     ],
 )
 def test_creatures_get_their_rows_and_a_bake_leaves_their_pose(ext, make, rows):
@@ -394,3 +395,23 @@ def test_a_human_stands_on_its_feet_however_it_lies_at_rest(ext):
     rig = rigs.metarig("basic_human")
     rig.data.transform(Matrix.Rotation(math.pi, 4, "X"))
     assert {name: row.chain_length for name, row in set_up(rig).items()} == HUMAN_ROWS
+
+
+def test_a_foot_is_set_up_whatever_way_its_leg_leads_at_rest(ext):
+    """Motion capture files have rest positions that are no poses: the legs of this one lead upwards."""
+    bones = []
+    for bone in rigs.biped():
+        above_hips = bone.name.startswith(("thigh", "shin", "foot", "toe"))
+        ends = [(x, y, 2.0 - z if above_hips else z) for x, y, z in (bone.head, bone.tail)]
+        bones.append(B(bone.name, *ends, bone.parent))
+    for side, sign in (("L", 1), ("R", -1)):
+        foot = next(bone for bone in bones if bone.name == f"foot.{side}")
+        x, y, z = foot.tail
+        bones.append(B(f"toe.{side}", foot.tail, (x, y - 0.1, z), foot.name))
+        parent = "spine"
+        for name, x in (("upper_arm", 0.2), ("forearm", 0.45), ("hand", 0.7)):
+            bones.append(B(f"{name}.{side}", (x * sign, 0, 1.5), ((x + 0.25) * sign, 0.02, 1.5), parent))
+            parent = f"{name}.{side}"
+    made = set_up(rigs.armature(bones))
+    assert made["foot.L"].chain_length == 3
+    assert "toe.L" not in made

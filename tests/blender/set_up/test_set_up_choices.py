@@ -160,3 +160,58 @@ def test_a_figure_without_legs_gets_ranges_of_its_arms(ext):
     rig = rigs.armature(creatures.naga())
     set_up(rig, ranges="LIMITS")
     assert rig.pose.bones["Arm_2_L"].ccd_rig.limit.kind == "HINGE"
+
+
+def roles_of(**roles):
+    return [{"name": name.replace("_", "."), "role": role} for name, role in roles.items()]
+
+
+def test_roles_are_changed_before_anything_is_made(ext):
+    """A toe takes the role of the foot, which then has none; a hand loses its own."""
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig, roles=roles_of(toe_L="left foot", hand_R=""))
+    assert "toe.L" in made
+    assert "foot.L" not in made
+    assert {"hand.L", "foot.R"} <= set(made)
+    assert "hand.R" not in made
+
+
+def test_a_rig_that_nothing_tells_is_set_up_by_roles(ext):
+    rig = rigs.armature(
+        [
+            B("base", (0, 0, 0), (0, 0, 1)),
+            B("boom", (0, 0, 1), (1, 0.2, 1), "base"),
+            B("jib", (1, 0.2, 1), (1.5, 0.2, 0.8), "boom"),
+            B("hook", (1.5, 0.2, 0.8), (1.5, 0.2, 0.3), "jib"),
+            B("ballast", (0, 0, 1), (-0.4, 0.1, 0.9), "base"),
+        ]
+    )
+    changes = roles_of(boom="left upper arm", jib="left lower arm", hook="left hand", ballast="")
+    assert {name: row.chain_length for name, row in set_up(rig, roles=changes).items()} == {"hook": 3}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"nothing": "head"}, "roles: there is no bone 'nothing'"),
+        ({"toe_L": "left wheel"}, "roles: 'left wheel' of 'toe.L' is no role"),
+        ({"toe_L": "left foot 0"}, "is no role"),
+        ({"toe_L": "left hand", "shin_L": "Left Hand"}, "roles: 'toe.L' and 'shin.L' are both"),
+    ],
+)
+def test_roles_that_cannot_be_change_nothing(ext, changes, words):
+    rig = rigs.metarig("basic_human")
+    rigs.activate(rig)
+    before = set(bpy.data.objects.keys())
+    with pytest.raises(RuntimeError, match=words):
+        bpy.ops.ccd_rig.figure_set_up(roles=roles_of(**changes))
+    assert len(rig.ccd_rig.constraints) == 0
+    assert set(bpy.data.objects.keys()) == before
+
+
+@pytest.mark.parametrize("kind", ["human", "cat", "shark"])
+def test_the_text_of_a_role_is_read_back(ext, kind):
+    role = ext.module("ccd_rig.blender.figures.role")
+    found = ext.module("ccd_rig.blender.figures.roles").roles_of(rigs.metarig(kind))
+    assert {name: role.read_role(each.text().upper()) for name, each in found.items()} == dict(found)
+    assert len({each.text() for each in found.values()}) == len(found)

@@ -42,6 +42,7 @@ from ccd_rig import (
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.solvers import pose_search
+from ccd_rig.solvers.problem_tables import GoalSettings
 
 NEEDS = {
     "Nehalem": ("SSE42",),
@@ -425,3 +426,43 @@ def test_a_position_has_no_angle_and_an_orientation_no_distance() -> None:
     result = solve_many(skeleton, [legal_pose(skeleton, rng) for _ in range(3)], goals, SETTINGS)
     assert (result.distances[:, 0] > 1.0).all() and (result.angles[:, 1] > 0.0).all()
     assert not result.angles[:, 0].any() and not result.distances[:, 1].any()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_settings_of_goals_differ_from_pose_to_pose(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each pose has the bits that goals with its own weight, pole angle and reach window lead to."""
+    monkeypatch.setattr(pose_search, "THREADS", threads)
+    monkeypatch.setattr(pose_search, "PER_THREAD", 1)
+    skeleton, rng = straight(5), random.Random(3)
+
+    def goals_with(weight: float, angle: float, extension: float) -> list[Any]:
+        return [
+            PositionGoal("joint4", Vector((1.0, 2.0, 1.5)), weight=weight, max_extension=extension),
+            PositionGoal("joint3", Vector((-1.5, 2.0, 0.5))),
+            PoleGoal("joint0", "joint4", Vector((4.0, 1.0, 0.0)), priority=1, angle=angle, weight=weight),
+        ]
+
+    each = [
+        goals_with(rng.uniform(0.2, 5.0), rng.uniform(-2.0, 2.0), rng.uniform(0.4, 0.9)) for _ in range(9)
+    ]
+    poses = [legal_pose(skeleton, rng) for _ in each]
+    rotations, translations = arrays(poses)
+    targets = [np.array([goal.target[:]]) for goal in each[0]]
+    settings = GoalSettings.of(each)
+    search = pose_search.PoseSearch(skeleton, each[0], SETTINGS)
+    solved = search.solve(rotations, translations, targets, goal_settings=settings)
+    placed = [forward_kinematics(skeleton, pose) for pose in poses]
+    heads = np.array([[at.translation[:] for at in row] for row in placed])
+    frames = np.array([[at.rotation[:] for at in row] for row in placed])
+    frames /= np.linalg.norm(frames, axis=-1, keepdims=True)
+    _, angles = search.measure(heads, frames, targets, settings)
+    assert np.ptp(angles[:, 2]) > 0.1
+    for k, goals in enumerate(each):
+        alone = pose_search.PoseSearch(skeleton, goals, SETTINGS)
+        row = slice(k, k + 1)
+        expected = alone.solve(rotations[row], translations[row], targets)
+        assert np.array_equal(solved.rotations[row], expected.rotations)
+        assert np.array_equal(solved.distances[row], expected.distances)
+        assert np.array_equal(angles[row], alone.measure(heads[row], frames[row], targets)[1])
+    same = search.solve(rotations, translations, targets)
+    assert np.abs(same.rotations[1:] - solved.rotations[1:]).max() > 1e-2

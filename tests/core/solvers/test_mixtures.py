@@ -6,6 +6,7 @@ import math
 import random
 from dataclasses import replace
 
+import mixtures
 import pytest
 from chains import random_rotation
 from mathutils import Quaternion
@@ -39,6 +40,20 @@ def test_no_solve_breaks_a_promise(part):
             if last != result:
                 wrong.append(f"solve {seed}: `iterate` ends elsewhere")
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("seed", [744, 1988, 3091, 5193])
+def test_a_solve_ends_no_farther_than_it_began_also_towards_a_reference_elsewhere(seed):
+    """Few iterations, and a reference pose that is not the start: what is reached from there may be farther.
+
+    Each of these ended farther where goals that are served first could give way as from the reference itself.
+    """
+    case, rng = mixture(seed), random.Random(seed)
+    reference = mixtures._pose(case.skeleton, rng)
+    settings = replace(case.settings, max_iterations=rng.choice((1, 2, 4, 10)))
+    case = replace(case, reference=reference, settings=settings)
+    assert case.reference != case.start
+    assert faults(case, case.solve()) == []
 
 
 def test_the_mixtures_hold_everything():

@@ -1,0 +1,347 @@
+"""How a bake grows: processor time, memory and the longest wait for progress against size.
+
+    python3 dev.py bench growth
+    python3 dev.py bench growth -- --case reached far --plot
+    python3 dev.py bench growth -- --profile reached 300
+
+Cases, each of one size that grows:
+    reached   n chains of three bones on one armature, each with a target of its own, 10 frames
+    far       the same, with targets out of reach
+    turned    the same as reached, with a rotation and a pole for each chain
+    spine     a spine of 300 bones that reaches for a target, and n limbs of three bones on it with targets of
+              their own, 10 frames
+    shared    the same, where the chains of the limbs go down to the spine's root: all rows share its bones
+    bones     one chain of n bones, 100 frames
+    frames    one chain of 20 bones, n frames
+    rigs      n armatures of one chain of three bones in one pass (Bake All), 50 frames
+
+Each bake has a process of its own, with its checks and the check of what plays. Processor time is of all
+threads; memory is the largest of the process beyond what it had before the bake; a wait is the processor time
+between two items of progress, before the first and after the last included. Slopes are of straight lines
+fitted to the logarithms; "end" is the slope between the two largest sizes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import cProfile
+import json
+import math
+import os
+import pstats
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import bpy
+import numpy as np
+from mathutils import Vector
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+import _product as product  # noqa: E402
+from _bake_pairs import machine  # noqa: E402
+from _bake_scenes import key_all, set_range  # noqa: E402
+
+APART = 2.0
+SPINE = 300
+STEPS_OF_A_CIRCLE = 40.0  # frames in which a target goes round
+IMAGES = ROOT / "docs" / "images"
+
+
+class Shot(NamedTuple):
+    """What is baked: armature objects, and the number of frames."""
+
+    rigs: tuple[bpy.types.Object, ...]
+    frames: int
+
+
+class Chain(NamedTuple):
+    """Bones in a row that reach for a target of their own.
+
+    Attributes:
+        root: (3,) head of the first bone.
+        bones: how many.
+        parent: name of the bone on which the first one hangs; empty for none.
+        distance: of the middle of the target's path from the root, in lengths of the chain.
+        across: of that middle from the chain's axis, likewise.
+        turned: whether the tip is turned like the target, and the chain bends towards a pole.
+        bone: length of a bone.
+        shares: whether the bones that it hangs on reach with it.
+    """
+
+    root: tuple[float, float, float]
+    bones: int
+    parent: str = ""
+    distance: float = 0.5
+    across: float = 0.45
+    turned: bool = False
+    bone: float = 0.5
+    shares: bool = False
+
+    def name(self, k: int, place: int) -> str:
+        """Of a bone."""
+        return f"chain_{k}_{place}"
+
+
+def armature(name: str, chains: list[Chain], frames: int) -> bpy.types.Object:
+    """An armature object of chains upwards, each with a constraint and its keyed target."""
+    data = bpy.data.armatures.new(name)
+    rig = bpy.data.objects.new(name, data)
+    bpy.context.scene.collection.objects.link(rig)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode="EDIT")
+    for k, chain in enumerate(chains):
+        before = data.edit_bones.get(chain.parent)
+        root = Vector(chain.root)
+        for place in range(chain.bones):
+            bone = data.edit_bones.new(chain.name(k, place))
+            bone.head = root + Vector((0.0, 0.0, chain.bone * place))
+            bone.tail = root + Vector((0.0, 0.0, chain.bone * (place + 1)))
+            bone.parent = before
+            before = bone
+    bpy.ops.object.mode_set(mode="OBJECT")
+    for k, chain in enumerate(chains):
+        row = rig.ccd_rig.constraints.add()
+        row.name, row.tip = f"Reach {k}", chain.name(k, chain.bones - 1)
+        row.chain_length = 0 if chain.shares else chain.bones
+        row.target = target(f"{name} {k}", chain, k, frames)
+        if chain.turned:
+            row.rotation = "ORIENTATION"
+            row.pole_target = bpy.data.objects.new(f"{name} pole {k}", None)
+            row.pole_target.location = Vector(chain.root) + Vector((0.0, -5.0, 1.0))
+            bpy.context.scene.collection.objects.link(row.pole_target)
+    return rig
+
+
+def target(name: str, chain: Chain, k: int, frames: int) -> bpy.types.Object:
+    """An empty that goes round beside a chain."""
+    length = chain.bone * chain.bones
+    angles = k + np.arange(frames) * math.tau / STEPS_OF_A_CIRCLE
+    radius = 0.4 * chain.across
+    across = radius * np.cos(angles), radius * np.sin(angles) + chain.across  # never on the chain's own axis
+    path = np.stack((*across, np.full(frames, chain.distance)), axis=1)
+    empty = bpy.data.objects.new(name, None)
+    bpy.context.scene.collection.objects.link(empty)
+    key_all(empty, {"location": np.array(chain.root) + length * path})
+    return empty
+
+
+def side_by_side(count: int, **chain: Any) -> list[Chain]:
+    """Chains of three bones on a square."""
+    side = math.ceil(math.sqrt(count))
+    return [Chain((APART * (k % side), APART * (k // side), 0.0), 3, **chain) for k in range(count)]
+
+
+def rows(count: int, **chain: Any) -> Shot:
+    return Shot((armature("Rig", side_by_side(count, **chain), 10),), 10)
+
+
+def spine(count: int, shares: bool) -> Shot:
+    """A spine that bends a little, and limbs that are longer than it is carried by that."""
+    back = Chain((0.0, 0.0, 0.0), SPINE, distance=0.95, across=0.1, bone=0.01)
+    limbs = []
+    for k in range(count):
+        place = (SPINE - 1) * (k + 1) // count
+        root = (0.01, 0.0, back.bone * (place + 1))
+        limbs.append(Chain(root, 3, parent=back.name(0, place), shares=shares))
+    return Shot((armature("Rig", [back, *limbs], 10),), 10)
+
+
+def one_chain(bones: int, frames: int) -> Shot:
+    return Shot((armature("Rig", [Chain((0.0, 0.0, 0.0), bones)], frames),), frames)
+
+
+def rigs(count: int) -> Shot:
+    return Shot(tuple(armature(f"Rig {k}", [c], 50) for k, c in enumerate(side_by_side(count))), 50)
+
+
+CASES: dict[str, tuple[Callable[[int], Shot], tuple[int, ...], str]] = {
+    "reached": (rows, (30, 100, 300, 1000), "chains, reached"),
+    "far": (lambda n: rows(n, distance=1.4), (30, 100, 300, 1000), "chains, out of reach"),
+    "turned": (lambda n: rows(n, turned=True), (30, 100, 300, 1000), "chains, rotation and pole"),
+    "spine": (lambda n: spine(n, False), (5, 10, 20, 40), f"limbs on a spine of {SPINE} bones"),
+    "shared": (lambda n: spine(n, True), (1, 2, 3, 5), "the same, the spine in all chains"),
+    "bones": (lambda n: one_chain(n, 100), (30, 75, 150, 300), "bones of a chain"),
+    "frames": (lambda n: one_chain(20, n), (300, 1000, 3000, 10000), "frames"),
+    "rigs": (rigs, (10, 30, 100, 300), "armatures"),
+}
+"""How a shot of a size is made, the sizes, and what is counted."""
+
+
+class Cost(NamedTuple):
+    """What one bake takes.
+
+    Attributes:
+        seconds: of processor time.
+        memory: MB.
+        wait: the longest, seconds of processor time.
+        after: the item of progress that came before it.
+        reached: fraction of constraints and frames that reach their targets.
+    """
+
+    seconds: float
+    memory: float
+    wait: float
+    after: str
+    reached: float
+
+
+def status(field: str) -> int:
+    """Bytes of a line of the process' status; 0 where the system has none."""
+    path = Path("/proc/self/status")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:")), 0)
+
+
+def reset_peak() -> None:
+    """Let the largest size of the process start again from now (proc(5), clear_refs)."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def measured(shot: Shot) -> Cost:
+    """Bake a shot."""
+    bpy.context.scene.frame_set(1)
+    before = status("VmRSS")
+    reset_peak()
+    began = latest = time.process_time()
+    longest, after, words = 0.0, "", "the beginning"
+
+    def take(item: Any) -> None:
+        nonlocal latest, longest, after, words
+        now = time.process_time()
+        if now - latest > longest:
+            longest, after = now - latest, words
+        latest, words = now, f"{item.verb} {item.done} of {item.total}"
+
+    settings = product.BakeSettings(1, shot.frames)
+    if len(shot.rigs) == 1:
+        reports = [product.bake(bpy.context.scene, shot.rigs[0], settings, take)]
+    else:
+        reports = list(product.bake_all(bpy.context.scene, dict.fromkeys(shot.rigs, settings), take))
+    ended = time.process_time()
+    if ended - latest > longest:
+        longest, after = ended - latest, words
+    missed, solved = (
+        sum(counts)
+        for counts in zip(*((each.unsolved_count(), each.solved_count()) for each in reports), strict=True)
+    )
+    memory = (status("VmHWM") - before) / 1e6
+    return Cost(ended - began, memory, longest, after, 1.0 - missed / solved)
+
+
+def prepared(case: str, size: int) -> Shot:
+    """The shot of a case, in an empty file."""
+    product.register()
+    bpy.ops.wm.read_homefile(use_empty=True)
+    make, _, _ = CASES[case]
+    shot = make(size)
+    set_range(shot.frames)
+    return shot
+
+
+def in_a_process(case: str, size: int) -> Cost:
+    """Measure one size in a process of its own."""
+    command = [sys.executable, str(Path(__file__)), "--one", case, str(size)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return Cost(*json.loads(ended.stdout.splitlines()[-1]))
+
+
+def slopes(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
+    """Of a line fitted to the logarithms, and between the two largest sizes."""
+    x, y = np.log(sizes), np.log(values)
+    return float(np.polyfit(x, y, 1)[0]), float((y[-1] - y[-2]) / (x[-1] - x[-2]))
+
+
+def draw(results: dict[str, list[Cost]]) -> None:
+    """Plot time, memory and waits of each case against its size."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+    from _orders_plots import COLOURS, STYLE
+
+    with plt.rc_context(STYLE):
+        figure, plots = plt.subplots(1, 3, figsize=(13.0, 5.2), layout="constrained")
+        for k, (case, costs) in enumerate(results.items()):
+            _, sizes, what = CASES[case]
+            look = {"color": COLOURS[k % len(COLOURS)], "marker": "o", "ms": 4, "lw": 1.6}
+            for plot, values in zip(plots, zip(*(cost[:3] for cost in costs), strict=True), strict=True):
+                slope = slopes(sizes, values)[0]
+                line = "--" if k >= len(COLOURS) else "-"
+                plot.plot(sizes, values, line, label=f"{what}: {slope:.2f}", **look)
+        for plot, title in zip(
+            plots, ("seconds of processor time", "MB", "longest wait, seconds"), strict=True
+        ):
+            plot.set(xscale="log", yscale="log", title=title, xlabel="size")
+        plots[2].axhline(0.5, color="#8a949c", lw=1.0, ls=":")
+        for plot in plots[:2]:
+            below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12), "ncols": 2}
+            plot.legend(fontsize=7.5, title="slope", title_fontsize=7.5, **below)
+        # Without the version of Matplotlib in it the same numbers give the same file.
+        figure.savefig(IMAGES / "growth.png", bbox_inches="tight", metadata={"Software": None})
+    print("docs/images/growth.png")
+
+
+def profile(case: str, size: int) -> None:
+    shot = prepared(case, size)
+    recorder = cProfile.Profile()
+    recorder.enable()
+    cost = measured(shot)
+    recorder.disable()
+    print(cost)
+    pstats.Stats(recorder).sort_stats("tottime").print_stats(25).sort_stats("cumtime").print_stats(60)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", nargs="+", choices=tuple(CASES), default=list(CASES))
+    parser.add_argument("--plot", action="store_true", help="draw docs/images/growth.png")
+    parser.add_argument("--one", nargs=2, metavar=("CASE", "SIZE"), help="measure this one, as JSON")
+    parser.add_argument(
+        "--profile", nargs=2, metavar=("CASE", "SIZE"), help="where the time of this one goes"
+    )
+    chosen = parser.parse_args()
+    if chosen.one:
+        case, size = chosen.one
+        print(json.dumps(measured(prepared(case, int(size)))))
+        return 0
+    if chosen.profile:
+        profile(chosen.profile[0], int(chosen.profile[1]))
+        return 0
+    print(f"Blender {bpy.app.version_string}; {machine()}.\n")
+    print(
+        "| | size | s | MB | longest wait, s | after | reached |\n| --- | --: | --: | --: | --: | --- | --: |"
+    )
+    results: dict[str, list[Cost]] = {}
+    for case in chosen.case:
+        _, sizes, what = CASES[case]
+        for size in sizes:
+            cost = in_a_process(case, size)
+            results.setdefault(case, []).append(cost)
+            numbers = f"{cost.seconds:.2f} | {cost.memory:.0f} | {cost.wait:.2f} | {cost.after}"
+            print(f"| {what} | {size} | {numbers} | {100.0 * cost.reached:.1f} % |", flush=True)
+    print(
+        "\n| | slope of time | end | of memory | end | longest wait, s |"
+        "\n| --- | --: | --: | --: | --: | --: |"
+    )
+    for case, costs in results.items():
+        _, sizes, what = CASES[case]
+        time_slopes = slopes(sizes, [cost.seconds for cost in costs])
+        memory_slopes = slopes(sizes, [cost.memory for cost in costs])
+        numbers = " | ".join(f"{slope:.2f}" for slope in (*time_slopes, *memory_slopes))
+        print(f"| {what} | {numbers} | {max(cost.wait for cost in costs):.2f} |")
+    if chosen.plot:
+        draw(results)
+    return 0
+
+
+if __name__ == "__main__":
+    product.leave(main())

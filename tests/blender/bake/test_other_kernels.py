@@ -1,0 +1,113 @@
+"""A bake keys the same bits whatever kernels BLAS and NumPy choose for a processor."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+    from numpy._core._multiarray_umath import __cpu_features__
+else:
+    from numpy.core._multiarray_umath import __cpu_features__
+
+ROOT = Path(__file__).resolve().parents[3]
+BLAS = {"Nehalem": ("SSE42",), "Haswell": ("AVX2", "FMA3"), "SkylakeX": ("AVX512_SKX",)}
+"""Kernels of OpenBLAS, and what of the processor they need."""
+WITHOUT = ("AVX512_SKX AVX512F", "AVX2 FMA3 AVX512_SKX AVX512F", "AVX2 FMA3 AVX F16C AVX512_SKX AVX512F")
+"""What NumPy is kept from using."""
+BAKE = """
+import os, sys
+import bpy
+import numpy as np
+if "ROUGH" in os.environ:  # sines as those of processors that this one is not
+    noise = np.random.default_rng(7)
+    def rough(function):
+        def other(*values, **more):
+            exact = function(*values, **more)
+            return exact if "out" in more else np.nextafter(exact, exact + noise.integers(-1, 2, exact.shape))
+        return other
+    for name in ("sin", "cos", "arctan2", "arccos", "arcsin"):
+        setattr(np, name, rough(getattr(np, name)))
+sys.path[:0] = [{root!r}, {root!r} + "/tests/blender"]
+import rigs
+from ccd_rig.blender import register
+from ccd_rig.blender.bake.bake import BakeSettings, bake
+from ccd_rig.blender.keys.channels import fcurves_of
+register()
+bpy.ops.wm.read_homefile(use_empty=True)
+bones = []
+for i in range(3):
+    bones.append(rigs.B(f"spine{{i}}", (0, 0, i), (0, 0.05 * i, i + 1), f"spine{{i - 1}}" if i else ""))
+for side, sign in (("L", 1), ("R", -1)):
+    for i in range(3):
+        parent = f"{{side}}{{i - 1}}" if i else "spine2"
+        bones.append(rigs.B(f"{{side}}{{i}}", (sign * i, 0.1, 3), (sign * (i + 1), 0.1 * i, 3), parent))
+rig = rigs.armature(bones)
+for bone in rig.pose.bones:
+    bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", 0.8
+for side in "LR":
+    limit = rig.pose.bones[side + "1"].ccd_rig.limit
+    limit.kind, limit.hinge_axis = "HINGE", "Z"
+for k, (side, sign) in enumerate((("L", 1.0), ("R", -1.0))):
+    path = {{1: (2.1 * sign, 0.4, 3.5), 8: (1.6 * sign, 1.3, 2.6), 20: (sign, 0.9 + k, 4.1)}}
+    rigs.reach(rig, side + "2", rigs.keyed(rigs.empty("Goal" + side), path), "Hand " + side, chain_length=0,
+               rotation="ORIENTATION" if k else "NONE", influence=1.0 if k else 0.9,
+               pole_target=rigs.empty("Pole" + side, (2.0 * sign, -3.0, 2.0)))
+report = bake(bpy.context.scene, rig, BakeSettings(1, 20))
+values = [point.co[1] for curve in fcurves_of(rig) for point in curve.keyframe_points]
+print("KEYS", np.array(values, np.float32).tobytes().hex(), flush=True)
+os._exit(0)
+"""
+
+
+def keys(**chosen: str) -> bytes:
+    """Values of the keys, float32, that a bake in a process with these environment variables writes."""
+    environment = {name: value for name, value in os.environ.items() if name != "NPY_DISABLE_CPU_FEATURES"}
+    command = [sys.executable, "-c", BAKE.format(root=str(ROOT))]
+    done = subprocess.run(
+        command, env=environment | chosen, capture_output=True, text=True, timeout=120, check=False
+    )
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("KEYS")]
+    assert lines, done.stdout + done.stderr
+    return bytes.fromhex(lines[0][1])
+
+
+@pytest.fixture(scope="module")
+def usual() -> bytes:
+    """With what this processor has."""
+    values = keys()
+    assert len(values) == 20 * 9 * 4 * 4  # frames, bones, components, bytes
+    return values
+
+
+@pytest.mark.parametrize("kernels", BLAS)
+def test_keys_have_the_same_bits_with_other_kernels_of_blas(usual: bytes, kernels: str) -> None:
+    """What this processor lacks is tested with its own instead."""
+    able = all(__cpu_features__.get(each) for each in BLAS[kernels])
+    assert keys(**({"OPENBLAS_CORETYPE": kernels} if able else {})) == usual
+
+
+@pytest.mark.parametrize("without", WITHOUT)
+def test_keys_have_the_same_bits_with_other_loops_of_numpy(usual: bytes, without: str) -> None:
+    """Those that a processor without these features runs."""
+    assert keys(NPY_DISABLE_CPU_FEATURES=without) == usual
+
+
+def test_keys_have_the_same_bits_however_numpy_rounds_sines(usual: bytes) -> None:
+    """As with AVX-512, for which NumPy has sines and arc tangents of its own."""
+    assert keys(ROUGH="1") == usual
+
+
+def test_keys_are_as_good_as_the_same_with_another_c_library(usual: bytes) -> None:
+    """The sines of one without fused multiply and add, as on processors from before 2013, end otherwise."""
+    without = ",".join(
+        f"-{each}" for each in ("FMA", "FMA4", "AVX2", "FMA_Usable", "FMA4_Usable", "AVX2_Usable")
+    )
+    others = keys(GLIBC_TUNABLES=f"glibc.cpu.hwcaps={without}")
+    one, other = (np.frombuffer(each, np.float32) for each in (usual, others))
+    assert float(np.abs(one - other).max()) < 1e-5, float(np.abs(one - other).max())

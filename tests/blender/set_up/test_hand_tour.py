@@ -1,0 +1,56 @@
+"""A hand that goes round its body, as Set Up Figure makes it: the arm follows without a flip."""
+
+from itertools import pairwise
+
+import bpy
+import figures_set_up as figures
+import numpy as np
+import rigs
+from mathutils import Vector
+
+STOPS = {1: "side", 21: "front", 41: "chin", 61: "chest", 81: "hip"}
+MOST = 8.0  # degrees that an upper arm turns in a frame
+
+
+def places(rig):
+    """Where a left hand goes, world space, from what a body has."""
+    bones = rig.data.bones
+    shoulder, hip = bones["upper_arm.L"].head_local, bones["thigh.L"].head_local
+    head, chest = bones["spine.006"].head_local, bones["spine.003"].head_local
+    arm = bones["upper_arm.L"].length + bones["forearm.L"].length
+    return {
+        "side": shoulder + Vector((0.8 * arm, 0.0, 0.0)),
+        "front": shoulder + Vector((0.0, -0.8 * arm, 0.0)),
+        "chin": head + Vector((0.0, -0.35 * arm, 0.0)),
+        "chest": chest + Vector((0.0, -0.35 * arm, 0.0)),
+        "hip": hip + Vector((0.2 * arm, -0.2 * arm, 0.1 * arm)),
+    }
+
+
+def turns(rig, bone, frames):
+    """Degrees that a bone turns in model space from each frame to the next."""
+    seen = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        seen.append(evaluated.pose.bones[bone].matrix.to_quaternion())
+    angles = [before.rotation_difference(after).angle for before, after in pairwise(seen)]
+    return np.degrees([min(angle, 2.0 * np.pi - angle) for angle in angles])
+
+
+def test_an_upper_arm_turns_little_while_its_hand_goes_round_the_body(ext):
+    """With poles it turned by up to 176 degrees in a frame, where the hand comes into line with its pole."""
+    rig = rigs.metarig("human")
+    target = figures.set_up(rig)["hand.L"].target
+    for frame, stop in STOPS.items():
+        target.location = rig.matrix_world @ places(rig)[stop]
+        target.keyframe_insert("location", frame=frame)
+    assert bpy.ops.ccd_rig.bake(frame_start=1, frame_end=81) == {"FINISHED"}
+    assert max(turns(rig, "upper_arm.L", range(1, 82))) < MOST
+    for frame in STOPS:
+        bpy.context.scene.frame_set(frame)
+        evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        hand = rig.matrix_world @ evaluated.pose.bones["hand.L"].head
+        assert (
+            hand - target.evaluated_get(bpy.context.evaluated_depsgraph_get()).matrix_world.translation
+        ).length < 1e-3
