@@ -100,7 +100,11 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         description="Roles of bones instead of those that are recognised, as a name and a role each",
         options={"SKIP_SAVE"},
     )
-    active_role: IntProperty(options={"HIDDEN", "SKIP_SAVE"})
+    active_role: IntProperty(
+        name="Selected Role",
+        description="The row of the list of roles that is selected",
+        options={"HIDDEN", "SKIP_SAVE"},
+    )
     recognised: tuple[str, ...] = ()  # groups that the figure has
     listed: Mapping[str, str] = {}  # by bone, the recognised role: what differs from it is a change
     told = ""  # what was made, a line each

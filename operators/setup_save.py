@@ -51,4 +51,7 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
         if driven := influence_curves.driven(owner):
             where = f"The driver of Influence of {named(driven)}"
             tell(self, {"WARNING"}, f"{where} is not in the file: make it anew on the other rig")
+        for setting, names in influence_curves.left_out(owner).items():
+            where = f"What moves '{setting}' of {named(names)}, keys or a driver,"
+            tell(self, {"WARNING"}, f"{where} is not in the file: make it anew on the other rig")
         return {"FINISHED"}

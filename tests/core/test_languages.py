@@ -23,7 +23,7 @@ SAME = {  # texts that a language has in common with English
         *("Rotation", "Max", "Min", "X Max", "X Min", "X max", "X min", "Z Max", "Z Min", "Z max", "Z min"),
         *("{name} Max", "{name} Min"),
     },
-    "es": {"Manual", "pelvis"},
+    "es": {"Manual", "Roles", "pelvis"},
     "fr": {
         *(
             "Action",

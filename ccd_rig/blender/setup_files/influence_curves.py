@@ -15,7 +15,7 @@ import bpy
 
 from ...errors import RigError
 from ...json_text import shown
-from ..keys.channels import fcurves_of
+from ..keys.channels import animated_components, fcurves_of
 from ..properties import influence_keys
 from ..properties.influence_keys import FIELD
 
@@ -44,6 +44,18 @@ def driven(armature_object: bpy.types.Object) -> tuple[str, ...]:
     paths = set() if animation is None else {driver.data_path for driver in animation.drivers}
     rows = armature_object.ccd_rig.constraints
     return tuple(row.name for row in rows if f"{row.path_from_id()}.{FIELD}" in paths)
+
+
+def left_out(armature_object: bpy.types.Object) -> dict[str, tuple[str, ...]]:
+    """By label of a setting that keys or drivers move, Influence apart, the names of the constraints."""
+    animated = {path for path, _ in animated_components(armature_object)}
+    found: dict[str, tuple[str, ...]] = {}
+    for row in armature_object.ccd_rig.constraints:
+        for setting in row.bl_rna.properties:
+            path = f"{row.path_from_id()}.{setting.identifier}"
+            if setting.identifier != FIELD and path in animated:
+                found[setting.name] = (*found.get(setting.name, ()), row.name)
+    return found
 
 
 def checked(value: object) -> dict[str, Curve]:

@@ -298,6 +298,19 @@ def test_keys_of_influence_go_along_and_take_the_place_of_others(ext, tmp_path):
     assert influence_keys(rig, "Hand") == kept
 
 
+def test_keys_of_other_settings_are_told_where_they_stay_behind(ext, tmp_path, capfd):
+    rig = dressed()
+    for name in ("Hand", "Stand"):
+        rig.ccd_rig.constraints[name].keyframe_insert("weight", frame=1)
+    rig.ccd_rig.constraints["Hand"].driver_add("offset", 0)
+    key_influence(rig, "Hand", ((1, 0.0), (9, 1.0)))
+    assert bpy.ops.ccd_rig.setup_save(filepath=str(tmp_path / "setup.json")) == {"FINISHED"}
+    said = capfd.readouterr().out
+    assert "What moves 'Weight' of 'Hand', 'Stand', keys or a driver, is not in the file" in said
+    assert "What moves 'Target Offset' of 'Hand', keys or a driver, is not in the file" in said
+    assert "Influence" not in said
+
+
 def test_keys_that_cannot_be_set_are_named(ext, tmp_path, capfd):
     rig = dressed()
     key_influence(rig, "Hand", ((1, 0.0), (9, 1.0)))
