@@ -237,8 +237,29 @@ def monster():
     )
 
 
+def lizard():
+    """Four legs whose first bones lead aside, close to the ground."""
+
+    def sprawled(name, parent, y):
+        return leg(
+            name, parent, (0.08, y, 0.15), (0.25, y, 0.15), (0.28, y - 0.02, 0.04), (0.3, y - 0.08, 0.01)
+        )
+
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.3, 0.15)),
+        *row("Spine", "Hips", (0, 0.15, 0.15), (0, 0, 0.15), (0, -0.2, 0.15)),
+        ("Neck", "Spine_3", (0, -0.3, 0.17)),
+        ("Head", "Neck", (0, -0.4, 0.18)),
+        *row("Tail", "Hips", *((0, 0.4 + 0.2 * k, 0.12) for k in range(8))),
+        *sprawled("Front_Leg", "Spine_3", -0.2),
+        *sprawled("Back_Leg", "Hips", 0.3),
+    )
+
+
 def gargoyle():
-    """Upright, with arms that are short beside its wings."""
+    """Upright, with wings that are three times as wide as its arms are long."""
+    legs = ((0.1, 0, 0.95), (0.1, -0.03, 0.5), (0.1, 0.02, 0.08), (0.1, -0.1, 0.02))
     return creature(
         ("root", "", (0, 0, 0)),
         ("Pelvis", "root", (0, 0, 1)),
@@ -248,11 +269,162 @@ def gargoyle():
         *row("Wing_L", "Spine_2", (0.1, 0.1, 1.4), (0.5, 0.3, 1.8), (1.2, 0.4, 1.7), (1.8, 0.4, 1.2)),
         *row("Arm_L", "Spine_2", (0.15, 0, 1.45), (0.45, 0, 1.4), (0.7, 0, 1.35)),
         ("Hand_L", "Arm_3_L", (0.72, 0, 1.34)),
-        *leg("Leg", "Pelvis", (0.1, 0, 0.95), (0.1, -0.03, 0.5), (0.1, 0.02, 0.08), (0.1, -0.1, 0.02)),
+        *leg("Leg", "Pelvis", *legs),
     )
 
 
-def lizard():
+def arm(name, parent, y, z):
+    """A human's arm, stretched out to the side, with three fingers."""
+    parts = ("Shoulder", "UpperArm", "ForeArm", "Hand")
+    rows = []
+    for part, x in zip(parts, (0.03, 0.17, 0.45, 0.72), strict=True):
+        rows.append((f"{name}{part}_L", parent, (x, y, z)))
+        parent = rows[-1][0]
+    for finger in range(3):
+        at = y - 0.03 * finger
+        rows += row(f"{name}Finger{finger}_L", parent, (0.8, at, z), (0.85, at, z))
+    return rows
+
+
+def centaur():
+    """Two arms above four legs, each named as a human's."""
+    fore = ((0.15, -0.35, 1.2), (0.15, -0.3, 0.75), (0.15, -0.33, 0.35), (0.15, -0.38, 0.06))
+    hind = ((0.15, 0.55, 1.2), (0.15, 0.45, 0.8), (0.15, 0.65, 0.45), (0.15, 0.6, 0.06))
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Hips", "root", (0, 0.6, 1.3)),
+        *row("Spine", "Hips", (0, 0.3, 1.35), (0, 0, 1.35), (0, -0.3, 1.35)),
+        *row("Torso", "Spine_3", (0, -0.45, 1.5), (0, -0.45, 1.8), (0, -0.45, 2.05)),
+        ("Neck", "Torso_3", (0, -0.45, 2.25)),
+        ("Head", "Neck", (0, -0.47, 2.35)),
+        *row("Tail", "Hips", (0, 0.75, 1.3), (0, 0.9, 1.1), (0, 0.95, 0.8)),
+        *arm("", "Torso_3", -0.45, 2.15),
+        *leg("Front_Leg", "Spine_3", *fore),
+        *leg("Back_Leg", "Hips", *hind),
+    )
+
+
+def four_arms():
+    """A giant with two pairs of arms."""
+    return creature(
+        ("Hips", "", (0, 0, 1)),
+        *row("Spine", "Hips", (0, 0, 1.1), (0, 0, 1.2), (0, 0, 1.3)),
+        ("Neck", "Spine_3", (0, 0, 1.5)),
+        ("Head", "Neck", (0, 0, 1.6)),
+        *arm("Upper_", "Spine_3", 0, 1.45),
+        *arm("Lower_", "Spine_3", 0, 1.25),
+        *leg("Leg", "Hips", (0.1, 0, 0.95), (0.1, -0.02, 0.5), (0.1, 0.02, 0.08), (0.1, -0.1, 0.02)),
+    )
+
+
+def naga():
+    """A human on a snake's tail, which goes on from the root behind it."""
+    return creature(
+        ("Root", "", (0, 0, 0)),
+        *row("Tail", "Root", *((0, 0.2 + 0.2 * k, 0.08) for k in range(8))),
+        *row("Body", "Root", (0, 0, 0.2), (0, -0.05, 0.6), (0, 0, 1.0)),
+        ("Neck", "Body_3", (0, 0, 1.35)),
+        ("Head", "Neck", (0, 0, 1.45)),
+        *row("Arm_L", "Body_3", (0.15, 0, 1.3), (0.4, 0, 1.3), (0.65, 0, 1.3)),
+    )
+
+
+def bat():
+    """Legs nearer to the middle than a fiftieth of the size with wings, and ears as long as they are."""
+    fingers = [
+        part
+        for k in range(3)
+        for part in row(
+            f"Wing_Finger{k}_L",
+            "Wing_Hand_L",
+            (0.6 + 0.1 * k, 0.1 + 0.1 * k, 0.5),
+            (1.0 - 0.1 * k, 0.2 + 0.15 * k, 0.45),
+            (1.2 - 0.2 * k, 0.4 + 0.1 * k, 0.4),
+        )
+    ]
+    return creature(
+        ("Body", "", (0, 0.1, 0.4)),
+        *row("Spine", "Body", (0, 0, 0.45), (0, -0.1, 0.48)),
+        ("Head", "Spine_2", (0, -0.2, 0.52)),
+        *row("Ear_L", "Head", (0.03, -0.2, 0.58), (0.05, -0.2, 0.7)),
+        ("Wing_Upper_L", "Spine_2", (0.06, -0.08, 0.5)),
+        ("Wing_Lower_L", "Wing_Upper_L", (0.3, -0.05, 0.52)),
+        ("Wing_Hand_L", "Wing_Lower_L", (0.55, -0.1, 0.52)),
+        *fingers,
+        *leg("Leg", "Body", (0.04, 0.15, 0.38), (0.05, 0.2, 0.3), (0.05, 0.22, 0.22)),
+    )
+
+
+def scorpion():
+    """Eight legs, pincers on the head, and a tail that rises over the back."""
+    legs = [
+        part
+        for k, y in enumerate((-0.3, -0.1, 0.1, 0.3))
+        for part in row(f"Leg{k}_L", "Body", (0.1, y, 0.2), (0.4, 1.5 * y, 0.3), (0.6, 2 * y, 0.02))
+    ]
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("Body", "root", (0, 0, 0.2)),
+        ("Head", "Body", (0, -0.2, 0.2)),
+        *row("Pincer_L", "Head", (0.1, -0.3, 0.2), (0.35, -0.45, 0.25), (0.3, -0.7, 0.25)),
+        *row("Antenna_L", "Head", (0.03, -0.3, 0.25), (0.1, -0.5, 0.4), (0.2, -0.8, 0.5)),
+        *row("Tail", "Body", (0, 0.3, 0.2), (0, 0.6, 0.4), (0, 0.7, 0.7), (0, 0.5, 0.9)),
+        *legs,
+    )
+
+
+def hexapod():
+    """A machine whose six legs are stretched out to the sides at rest."""
+    return creature(
+        ("base", "", (0, 0, 0.15)),
+        *(
+            part
+            for k, y in enumerate((-0.15, 0, 0.15))
+            for part in row(f"limb{k}_L", "base", (0.1, y, 0.15), (0.15, 1.2 * y, 0.15), (0.25, 1.5 * y, 0.2))
+        ),
+    )
+
+
+def machine():
+    """Four legs, the same in front and behind, that end at their shins; it faces +X."""
+    bones = [B("base", (0, 0, 0.4), (0.1, 0, 0.4))]
+    for end, x in (("F", 0.18), ("R", -0.18)):
+        for side, y in (("L", 1), ("R", -1)):
+            hip, knee = (x, 0.13 * y, 0.4), (x, 0.13 * y, 0.2)
+            bones.append(B(f"{end}{side}_hip", (x, 0.05 * y, 0.4), hip, "base"))
+            bones.append(B(f"{end}{side}_thigh", hip, knee, f"{end}{side}_hip"))
+            bones.append(B(f"{end}{side}_calf", knee, (x, 0.13 * y, 0.0), f"{end}{side}_thigh"))
+    return bones
+
+
+def dog():
+    """Its root is in the chest: loins and hind legs hang behind, neck and skull ahead of it."""
+    fore = ((0.02, -0.22, 0.6), (0.08, -0.35, 0.45), (0.08, -0.25, 0.28), (0.08, -0.27, 0.06))
+    names = ("scapula_L", "upper_arm_L", "lower_arm_L", "hand_L")
+    hind = (
+        ("upper_leg_L", 0.3, 0.5),
+        ("lower_leg_L", 0.22, 0.3),
+        ("foot_L", 0.38, 0.15),
+        ("toe_L", 0.32, 0.02),
+    )
+    above = ("torso", *names)
+    return creature(
+        ("torso", "", (0, -0.1, 0.6)),
+        *row("lumbar", "torso", (0, 0.0, 0.62), (0, 0.1, 0.62)),
+        ("pelvis", "lumbar_2", (0, 0.25, 0.6)),
+        *row("caudal", "pelvis", (0, 0.4, 0.58), (0, 0.5, 0.5), (0, 0.6, 0.45), (0, 0.7, 0.45)),
+        *row("cervical", "torso", (0, -0.3, 0.65), (0, -0.4, 0.7)),
+        ("skull", "cervical_2", (0, -0.5, 0.78)),
+        ("jaw", "skull", (0, -0.52, 0.74)),
+        *((name, above[k], fore[k]) for k, name in enumerate(names)),
+        *(
+            (name, "pelvis" if k == 0 else hind[k - 1][0], (0.08, y, z))
+            for k, (name, y, z) in enumerate(hind)
+        ),
+    )
+
+
+def lizard_with_claws():
     """Its thighs lead level to the sides, with a last bone that marks the end of its toes."""
 
     def sprawling(name, parent, y):
@@ -287,7 +459,7 @@ def frog():
     )
 
 
-def centaur():
+def centaur_without_shoulders():
     """A human's trunk and arms in front of four legs."""
 
     def hoofed(name, parent, y):

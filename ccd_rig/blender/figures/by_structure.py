@@ -15,22 +15,24 @@ from mathutils import Vector
 
 from . import words
 from .chains import chain
-from .limbs import Limb, Skeleton, legs_of, limbs, skeleton, wings_of, without
+from .limbs import Limb, Skeleton, is_arm, legs_of, limbs, skeleton, wings_of, without_wings
 from .role import Kind, Part, Role, Side
 from .skeleton_tree import SkeletonTree
 from .symmetry import halves
-from .trunk import Trunk, named_head, trunk
+from .trunk import Trunk, named_head, trunk, usual_front
 from .words import Clue
 
 UPRIGHT = 1.5
 """Rise over run of the way from hips to head above which a figure with two legs stands as a human does."""
 ANKLE = 0.2
 """Part of the hips' height below which a joint of a human's leg is the ankle."""
-PELVIS = 0.75
-"""Part of the next bone's length below which a bone is a pelvis: a horse's has 0.7, a frog's thigh 1.0."""
 IN_LINE = math.radians(5.0)
 """Bend below which two bones may be pieces of one thigh or shin."""
 AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)))
+SPRAWL = 0.8
+"""Length over height of a leg's first bone from which it is a lizard's thigh; 0.58 is the longest pelvis."""
+MIDDLE = 0.1
+"""Part of its end's distance to the middle up to which a bone that starts there only carries a leg."""
 UP = Vector((0.0, 0.0, 1.0))
 
 
@@ -40,15 +42,26 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     if split is None:
         return chain(tree)
     bones = skeleton(tree, split)
-    wings = wings_of(bones, limbs(bones))
-    bones = without(bones, wings)
+    bones = without_wings(bones, wings_of(bones, limbs(bones)))
     pairs = limbs(bones)
+    wings = wings_of(bones, pairs)
     legs = legs_of(bones, [limb for limb in pairs if limb not in wings])
-    others = [limb for limb in pairs if limb not in legs]
+    head = named_head(bones, ())
+    free = [
+        limb
+        for limb in pairs
+        if limb not in legs
+        and limb not in wings
+        and (not head or not bones.tree.is_below(limb.root, head) or limb.says(Clue.ARM))
+    ]
+    arms = [limb for limb in free if is_arm(bones, limb)]
+    if not legs and len(free) > 2:  # an octopus, a machine with its legs stretched out
+        legs, free, arms = free, [], []
     if len(legs) > 2:
         middle = trunk(bones, legs[0], None)
-        roles = _many_legs(bones, legs, middle) | _wings(bones, wings, middle)
-        return Kind.MANY_LEGS, roles | _arms(bones, others, wings, middle)
+        roles = _many_legs(bones, legs, middle)
+        arms += [limb for limb in free if limb not in arms and limb.root == legs[0].root]
+        return Kind.MANY_LEGS, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
     if len(legs) == 2:
         hind, fore = _hind_and_fore(bones, legs)
         middle = trunk(bones, hind, fore)
@@ -56,26 +69,24 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         left = _left(bones, middle.front)
         roles |= _leg_roles(bones, hind, left, HIND, middle.front)
         roles |= _leg_roles(bones, fore, left, FORE, middle.front)
-        roles |= _arms(bones, others, wings, middle)
-        return Kind.QUADRUPED, roles | _wings(bones, wings, middle)
+        return Kind.QUADRUPED, roles | _arms(bones, arms, middle, 1) | _wings(bones, wings, middle)
     if len(legs) == 1:
-        return _two_legs(bones, legs[0], others, wings)
-    if others:
-        middle = trunk(bones, None, others[0])
-        arms = _arms(bones, others, wings, middle)
-        fins = [limb for limb in others if limb.bones[0] not in arms]
-        return Kind.FISH, _trunk_roles(middle) | arms | _wings(bones, fins, middle)
+        return _two_legs(bones, legs[0], free, wings)
+    if arms:
+        middle = trunk(bones, None, arms[0])
+        flukes = any(bones.halves.partners.keys() & bones.tree.children[name] for name in middle.tail)
+        roles = _trunk_roles(middle) | _arms(bones, arms, middle) | _wings(bones, wings, middle)
+        return Kind.FISH if flukes else Kind.HUMAN, roles
+    if fins := [limb for limb in pairs if limb in free or limb in wings]:
+        middle = trunk(bones, None, fins[0])
+        return Kind.FISH, _trunk_roles(middle) | _wings(bones, fins, middle)
     return chain(tree)
 
 
 def _two_legs(
-    bones: Skeleton, legs: Limb, others: Sequence[Limb], wings: Sequence[Limb]
+    bones: Skeleton, legs: Limb, arms: Sequence[Limb], wings: Sequence[Limb]
 ) -> tuple[Kind, dict[str, Role]]:
-    def reach(limb: Limb) -> float:
-        return bones.reaches[limb.bones[0]]
-
-    arms = [limb for limb in others if limb not in wings]
-    fore = max(arms or others, key=reach, default=None)
+    fore = max(arms or wings, key=lambda limb: bones.reaches[limb.bones[0]], default=None)
     middle = trunk(bones, legs, fore)
     roles = _trunk_roles(middle)
     left = _left(bones, middle.front)
@@ -83,29 +94,23 @@ def _two_legs(
     top = middle.head or (middle.spine[-1] if middle.spine else "")
     way = bones.places[top] - bones.places[middle.hips] if top and middle.hips else UP
     upright = way.z > UPRIGHT * abs(way.dot(middle.front)) and (arms or not wings)
-    if not upright and not (fore and fore in arms and _is_arm(bones, fore)):
-        return Kind.BIRD, roles | _wings(bones, others, middle)
-    if fore:
-        roles |= _arm_roles(bones, fore, left, middle.front)
+    if not upright and not (fore and fore in arms and is_arm(bones, fore)):
+        return Kind.BIRD, roles | _wings(bones, [*arms, *wings], middle)
+    arms = [limb for limb in arms if limb is fore or is_arm(bones, limb)]
+    roles |= _arms(bones, arms, middle) | _wings(bones, wings, middle)
     feet = [bones.places[name].z for name, role in roles.items() if role == Role(Part.FOOT, Side.LEFT)]
     flat = not feet or feet[0] - bones.ground < ANKLE * (legs.base.z - bones.ground)
-    return Kind.HUMAN if upright and flat else Kind.BIPED, roles | _wings(bones, wings, middle)
-
-
-def _is_arm(bones: Skeleton, limb: Limb) -> bool:
-    """Whether a limb is called an arm, or has digits at its end that are short beside it."""
-    if limb.says(Clue.ARM) or limb.digits_say(Clue.ARM):
-        return True
-    digits = [bones.reaches[row[0]] for row in limb.digits]
-    return len(digits) > 1 and len(limb.bones) > 2 and max(digits) < 0.5 * bones.reaches[limb.bones[0]]
+    return Kind.HUMAN if upright and flat else Kind.BIPED, roles
 
 
 def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
-    """Of two pairs of legs the one that is called so or at the hips, then the one nearer to the head."""
+    """Of two pairs of legs the one that is called so, further from a head, or at the hips, then the other."""
     one, other = legs
     behind = [limb.says(Clue.HIND) - limb.says(Clue.FRONT) for limb in legs]
     if behind[0] != behind[1]:
         return (one, other) if behind[0] > behind[1] else (other, one)
+    if head := named_head(bones, (one.root, other.root)):
+        return (one, other) if _apart(bones, head, other) < _apart(bones, head, one) else (other, one)
     if one.root != other.root:
         if bones.tree.is_below(other.root, one.root):
             return one, other
@@ -115,7 +120,8 @@ def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
     for head, (hind, fore) in zip(heads, ((one, other), (other, one)), strict=True):
         if head and _apart(bones, head, fore) < _apart(bones, head, hind):
             return hind, fore
-    return (one, other) if one.base.y > other.base.y else (other, one)
+    ahead = usual_front(bones)
+    return (one, other) if one.base.dot(ahead) < other.base.dot(ahead) else (other, one)
 
 
 def _apart(bones: Skeleton, name: str, limb: Limb) -> float:
@@ -171,7 +177,10 @@ def _leg_roles(
     girdle, thigh, shin, foot, toe = parts
     names = list(limb.bones)
     found: dict[str, Role] = {}
-    while len(names) + bool(limb.digits) > 3 and _is_girdle(bones, names, parts is FORE, front):
+    while len(names) > 2:
+        shoulder = parts is FORE and len(names) + bool(limb.digits) > 3
+        if words.read(names[0]).part is Part.THIGH or not _is_girdle(bones, names, shoulder, front):
+            break
         found |= {names[0]: Role(girdle, index=len(found))}
         names = names[1:]
     knee, ankle = _knee_and_ankle(bones, names, parts is HIND)
@@ -186,22 +195,30 @@ def _leg_roles(
 
 
 def _is_girdle(bones: Skeleton, names: Sequence[str], fore: bool, front: Vector) -> bool:
-    """Whether a leg begins with a pelvis, which leads aside, or with a shoulder, which leads to the front.
-
-    A sprawling thigh leads aside too: names tell it, or that a foot would be missing and that it is long.
-    """
-    called = [words.says(name, Clue.THIGH) for name in names]
-    if any(called):
-        return not called[0]
+    """Whether a leg begins with a pelvis, which leads out of the middle, or a shoulder, which leads ahead."""
     points = [bones.places[name] for name in names[:3]]
     first, second = points[1] - points[0], points[2] - points[1]
-    aside = -first.z < 0.5 * first.length and (len(names) > 4 or first.length < PELVIS * second.length)
+    start, end = (abs(point.dot(bones.halves.across)) for point in points[:2])
+    short = first.length < SPRAWL * (points[1].z - bones.ground)
+    aside = start < MIDDLE * end or (short and -first.z < 0.5 * first.length)
     forward = fore and first.dot(front) > 0.2 * first.length and second.dot(front) < first.dot(front)
     return aside or (forward and second.dot(front) < 0.1 * second.length)
 
 
 def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[int, int]:
-    """Which bones the shin and the foot begin with; a thigh or shin may be in several pieces."""
+    """Which bones the shin and the foot begin with, past the last one for a leg without a foot.
+
+    A thigh or shin may be in several pieces. Names that tell both, or a shin at the end, come first.
+    """
+    told = [words.read(name).part for name in names]
+    shins = [place for place, part in enumerate(told) if place > 0 and part in (Part.SHIN, Part.LOWER_ARM)]
+    if shins:
+        feet = [place for place, part in enumerate(told) if part in (Part.FOOT, Part.HAND)]
+        after = [place for place in feet if place > shins[0]]
+        if after or shins[0] == len(names) - 1:
+            return shins[0], (*after, len(names))[0]
+    if len(names) == 2:
+        return 1, 2
     heights = [bones.places[name].z - bones.ground for name in names]
     if not hind or len(names) < 5:
         return 1, min(2, len(names) - 1)
@@ -235,25 +252,33 @@ def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
     return min(range(1, len(names) - 1), key=lambda place: abs(sum(ways[:place]) - 0.5 * whole))
 
 
-def _arms(bones: Skeleton, others: Sequence[Limb], wings: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
-    """Roles of the longest pair of arms beside legs or fins, as a centaur has it; none without one."""
-    arms = [limb for limb in others if limb not in wings and _is_arm(bones, limb)]
-    return _arm_roles(bones, arms[0], _left(bones, middle.front), middle.front) if arms else {}
+def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) -> dict[str, Role]:
+    """Roles of the bones of arms, the longest pair first; the fingers of all of them are counted on.
 
-
-def _arm_roles(bones: Skeleton, limb: Limb, left: int, front: Vector) -> dict[str, Role]:
-    names = limb.bones
-    shoulder, elbow, wrist = _arm_joints(bones, names, bool(limb.digits))
-    found = _row(Part.SHOULDER, names[:shoulder]) | _row(Part.UPPER_ARM, names[shoulder:elbow])
-    found |= _row(Part.LOWER_ARM, names[elbow:wrist]) | _row(Part.HAND, names[wrist:])
-    rows = sorted(limb.digits, key=lambda row: -bones.places[row[-1]].dot(front))
-    for number, row in enumerate(rows):
-        found |= _row(Part.FINGER, row, number=number)
-    return _both(bones, found, left)
+    Args:
+        bones: a symmetrical skeleton.
+        arms: pairs of arms.
+        middle: its middle.
+        first: number of the first pair; 1 where front legs have shoulders.
+    """
+    roles: dict[str, Role] = {}
+    fingers = 0
+    for number, limb in enumerate(sorted(arms, key=lambda limb: -bones.reaches[limb.bones[0]]), first):
+        names = limb.bones
+        shoulder, elbow, wrist = _arm_joints(bones, names, bool(limb.digits))
+        bounds = (0, shoulder, elbow, wrist, len(names))
+        parts = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
+        for part, (start, end) in zip(parts, pairwise(bounds), strict=True):
+            roles |= _row(part, names[start:end], number=number)
+        rows = sorted(limb.digits, key=lambda row: -bones.places[row[-1]].dot(middle.front))
+        for finger, row in enumerate(rows, fingers):
+            roles |= _row(Part.FINGER, row, number=finger)
+        fingers += len(rows)
+    return _both(bones, roles, _left(bones, middle.front))
 
 
 def _arm_joints(bones: Skeleton, names: Sequence[str], has_fingers: bool) -> tuple[int, int, int]:
-    """Which bones of an arm start at the shoulder joint, the elbow and the wrist: both halves as long."""
+    """Bones of an arm that start at its shoulder joint, elbow and wrist: halves as long, a short shoulder."""
     points = [bones.places[name] for name in names]
     ways = [(b - a).length for a, b in pairwise(points)]
     last = len(names) - 1
@@ -265,7 +290,8 @@ def _arm_joints(bones: Skeleton, names: Sequence[str], has_fingers: bool) -> tup
                 upper, lower = sum(ways[shoulder:elbow]), sum(ways[elbow:wrist])
                 if upper > 0.0 and lower > 0.0:
                     cost = abs(math.log(upper / lower)) + 0.5 * (shoulder == 0 and last > 3)
-                    best = min(best, (cost + 0.2 * (wrist < last), shoulder, elbow, wrist))
+                    cost += sum(ways[:shoulder]) / sum(ways) + 0.2 * (wrist < last)
+                    best = min(best, (cost, shoulder, elbow, wrist))
     return best[1:] if math.isfinite(best[0]) else (0, min(1, last), last)
 
 

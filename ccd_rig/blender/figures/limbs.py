@@ -37,8 +37,8 @@ class Skeleton(NamedTuple):
         places: where each bone starts.
         ends: where each bone ends.
         reaches: by bone, the length of the longest way from its parent's start down to a last bone's end.
-        size: diagonal of the box round all points.
-        ground: height of the lowest point.
+        size: diagonal of the box round all points, or those of no wing.
+        ground: height of the lowest of them.
     """
 
     tree: SkeletonTree
@@ -120,14 +120,22 @@ def wings_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
     ]
     steep = [limb for limb in pairs if limb not in named and _is_steep(bones, limb)]
     spread = [limb for limb in pairs if limb not in named and limb not in steep]
-    if len(spread) == 1 and len(spread[0].digits) > 1:
-        legs = legs_of(without(bones, [*named, *spread]), steep)
+    if len(spread) == 1 and len(spread[0].digits) > 1 and not is_arm(bones, spread[0]):
+        legs = legs_of(without_wings(bones, [*named, *spread]), steep)
         named += spread if len(legs) > 1 else []
     return named
 
 
-def without(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
-    """The skeleton with the ground and size of what is no wing: wings hang below feet, and dwarf arms."""
+def is_arm(bones: Skeleton, limb: Limb) -> bool:
+    """Whether a limb is called an arm, or has digits at its end that are short beside it."""
+    if limb.says(Clue.ARM) or limb.digits_say(Clue.ARM):
+        return True
+    digits = [bones.reaches[row[0]] for row in limb.digits]
+    return len(digits) > 1 and len(limb.bones) > 2 and max(digits) < 0.5 * bones.reaches[limb.bones[0]]
+
+
+def without_wings(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
+    """The skeleton with its ground and its size as they are without wings, which may hang lower than feet."""
     firsts = {name for limb in wings for name in (limb.bones[0], bones.halves.partners[limb.bones[0]])}
     flying = {name for first in firsts for name in bones.tree.below(first)}
     points = [
@@ -136,7 +144,9 @@ def without(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
         if name not in flying
         for point in (bones.places[name], bones.ends[name])
     ]
-    return bones._replace(ground=min(point.z for point in points), size=size_of(points)) if points else bones
+    if not points:
+        return bones
+    return bones._replace(size=size_of(points), ground=min(point.z for point in points))
 
 
 def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
@@ -148,8 +158,9 @@ def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
         down = limb.base.z - limb.end.z >= DOWN * (limb.base - limb.end).length
         if stands or (down and limb.says(Clue.LEG) and not limb.says(Clue.ARM)):
             standing.append(limb)
-    if len(standing) == 1 and not standing[0].says(Clue.LEG) and not _is_steep(bones, standing[0]):
-        return []
+    if len(standing) == 1 and not standing[0].says(Clue.LEG):
+        arms = standing[0].says(Clue.ARM) or not _is_steep(bones, standing[0])
+        return [] if arms else standing
     return standing
 
 
@@ -196,13 +207,10 @@ def _path(bones: Skeleton, first: str) -> list[str]:
 
 
 def _next(bones: Skeleton, name: str) -> str:
-    """The bone by which a limb goes on; empty at its end, and where digits begin. Feathers end no wing."""
+    """The bone by which a limb goes on; empty at its end, and where digits begin. Feathers end a wing."""
     further = bones.tree.children[name]
     bare = [child for child in further if not words.says(child, Clue.FEATHER)]
-    rows = [child for child in bare or further if bones.tree.children[child]]
-    if rows and not bare:
-        return ""
-    rows = rows or bare or further
+    rows = [child for child in bare if bones.tree.children[child]] or bare
     if not rows:
         return ""
     longest = max(rows, key=lambda child: bones.reaches[child])

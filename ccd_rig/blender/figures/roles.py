@@ -17,6 +17,7 @@ from .by_name import by_family, by_words
 from .by_structure import by_structure
 from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side, read_role
 from .skeleton_tree import SkeletonTree
+from .words import Clue
 
 RIGIFY = "Rigify"
 _PAWS = re.compile(r"paw$")
@@ -89,14 +90,15 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
     if not paws:
         family, roles = by_family(tree)
         roles = roles or by_words(tree)
-        if roles and not _on_all_fours(tree, roles):
+        if roles and (family or not _has_more_limbs(tree, roles)) and not _on_all_fours(tree, roles):
             return Figure(Kind.HUMAN, roles, family)
     kind, roles = by_structure(tree)
     if kind in (Kind.UNKNOWN, Kind.FISH, Kind.BIRD):
         # A human's bones from other programs may point up by another axis, and the object may be unturned.
         for up in OTHER_WAYS_UP:
             other_kind, other_roles = by_structure(_turned(tree, up))
-            if other_kind is Kind.HUMAN and Role(Part.HAND, Side.LEFT) in other_roles.values():
+            limbs = {Role(Part.HAND, Side.LEFT), Role(Part.FOOT, Side.LEFT)}
+            if other_kind is Kind.HUMAN and limbs.issubset(other_roles.values()):
                 return Figure(other_kind, _sided_by_names(other_roles))
     return Figure(kind, _sided_by_names(roles))
 
@@ -160,12 +162,23 @@ def _relevant(bones: Sequence[RestBone]) -> Iterable[RestBone]:
 def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
     """Whether bones named as a human's lie as an animal's: the legs at a right angle to the back."""
     place = {role: Vector(tree.bones[name].head) for name, role in roles.items()}
-    hips, neck = place.get(Role(Part.HIPS)), place.get(Role(Part.NECK), place.get(Role(Part.HEAD)))
-    if hips is None or neck is None:
-        return False
-    leg = place[Role(Part.FOOT, Side.LEFT)] - place[Role(Part.THIGH, Side.LEFT)]
-    back = neck - hips
+    thighs, arms = (
+        [place[Role(part, side)] for side in (Side.LEFT, Side.RIGHT)] for part in (Part.THIGH, Part.UPPER_ARM)
+    )
+    leg = place[Role(Part.FOOT, Side.LEFT)] - thighs[0]
+    back = 0.5 * (arms[0] + arms[1] - thighs[0] - thighs[1])
     return abs(leg.dot(back)) < FOURS * leg.length * back.length
+
+
+def _has_more_limbs(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
+    """Whether bones named as a human's have further arms or legs, which names and structure tell."""
+    for name, role in by_structure(tree)[1].items():
+        limb = [each for each in tree.ancestors(name) if words.read(each).side is not Side.MIDDLE]
+        known = any(each in roles for each in limb)
+        called = any(words.says(each, clue) for each in limb for clue in (Clue.ARM, Clue.LEG))
+        if role.part in (Part.HAND, Part.FOOT, Part.FRONT_FOOT) and called and not known:
+            return True
+    return False
 
 
 def _sided_by_names(roles: dict[str, Role]) -> dict[str, Role]:

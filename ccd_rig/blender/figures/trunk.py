@@ -11,7 +11,7 @@ from typing import NamedTuple
 from mathutils import Vector
 
 from . import words
-from .limbs import Limb, Skeleton, main_chain
+from .limbs import Limb, Skeleton, is_arm, main_chain
 from .role import Part
 from .words import Clue
 
@@ -33,7 +33,7 @@ class Trunk(NamedTuple):
 
     Attributes:
         hips: the bone that carries the whole figure.
-        spine: on to the chest, which carries the front limbs.
+        spine: on to the chest, which carries the front limbs, or from there back to the hind ones.
         neck: on to the head.
         head: the one that its name or a face tells, or the last.
         tail: from the hips on.
@@ -57,19 +57,21 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
         fore: the pair at the chest, if there is one.
     """
     chest = fore.root if fore else ""
-    hips = _body_root(bones, hind.root) if hind else _top(bones, chest)
-    finned = fore if fore and not hind else None
-    spine = _between(bones, hips, chest) if chest and chest != hips else ()
+    finned = fore if fore and not hind and not is_arm(bones, fore) else None
+    hips = _body_root(bones, hind.root) if hind else _top(bones, chest, bool(finned))
+    loins = tuple(bones.tree.path(hips, hind.root)[1:]) if hind else ()
+    spine = _between(bones, hips, chest) if chest and chest != hips else loins
     if head := named_head(bones, (chest, hips)):
-        body = {*spine, *bones.tree.ancestors(hips)}
-        above = [name for name in bones.tree.ancestors(head) if name not in body]
+        below = {*spine, *bones.tree.ancestors(hips)}
+        above = [name for name in bones.tree.ancestors(head) if name not in below]
         beyond = tuple(above[::-1])
     else:
         behind = _swept(bones, finned) if finned else ()
         beyond = _beyond(bones, (*spine, hips, *behind), chest or hips)
         head = _head(bones, beyond)
     neck = beyond[: beyond.index(head)] if head else ()
-    tail = _tail(bones, [hips, *spine] if finned else [hips], {*spine, *beyond})
+    body = [hips, *spine] if finned else [hips, *loins]
+    tail = _tail(bones, body, {*spine, *beyond}.difference(loins))
     return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
 
 
@@ -86,12 +88,12 @@ def _body_root(bones: Skeleton, hips: str) -> str:
     return found
 
 
-def _top(bones: Skeleton, name: str) -> str:
-    """The highest middle bone above one that lies in the body: no root, and none below or above it."""
+def _top(bones: Skeleton, name: str, lies: bool) -> str:
+    """The highest middle bone above one that is no root; of a body that lies, none below or above it."""
     path = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)][::-1]
     for above, below in pairwise(path):
         way = bones.places[below] - bones.places[above]
-        beside = way.length <= STEP * bones.size or way.z**2 > 0.5 * way.length_squared
+        beside = lies and (way.length <= STEP * bones.size or way.z**2 > 0.5 * way.length_squared)
         if not words.says(above, Clue.ROOT) and (len(bones.tree.children[above]) > 1 or not beside):
             return above
     return path[-1] if path else ""
@@ -132,6 +134,9 @@ def named_head(bones: Skeleton, body: Collection[str]) -> str:
     names = [name for name in bones.tree.below("") if name and name not in above]
     for name in names:
         if bones.is_middle(name) and words.read(name).part is Part.HEAD:
+            return name
+    for name in names:
+        if bones.is_middle(name) and words.says(name, Clue.SKULL):
             return name
     faces = [name for name in names if words.says(name, Clue.FACE)]
     carriers = [parent for name in faces if (parent := bones.tree.bones[name].parent) not in faces]
@@ -188,7 +193,7 @@ def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, .
         for name in body
         if name
         for child in bones.tree.children[name]
-        if bones.is_middle(child) and child not in taken
+        if bones.is_middle(child) and child not in taken and child not in body
     ]
     called = [name for name in bones.tree.below("") if name and words.read(name).part is Part.TAIL]
     for name in called:
@@ -222,5 +227,10 @@ def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hip
         if len(low) > 1:
             ways.append(low[-1] - low[0])
     long = [way for way in ways if abs(way.dot(along)) > STEP * bones.size]
-    forward = long[0].dot(along) > 0.0 if long else along.y < 0.0 or (along.y == 0.0 and along.x > 0.0)
-    return along * (1.0 if forward else -1.0)
+    return along * (1.0 if long[0].dot(along) > 0.0 else -1.0) if long else usual_front(bones)
+
+
+def usual_front(bones: Skeleton) -> Vector:
+    """Where figures usually face: -Y in Blender, +X where their plane lies along X, as machines do."""
+    along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
+    return along * (1.0 if along.y < 0.0 or (along.y == 0.0 and along.x > 0.0) else -1.0)

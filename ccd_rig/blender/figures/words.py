@@ -46,6 +46,10 @@ _NO_PART = frozenset(
 )
 _PARTS = (
     (Part.TOE, r"toe|ball|つま先"),
+    (Part.HIPS, r"hips?$|pelvis"),
+    (Part.NECK, r"neck"),
+    (Part.HEAD, r"head"),
+    (Part.SPINE, r"spine|chest|abdomen|waist|torso"),
     (Part.FINGER, "|".join(word for each in FINGERS for word in each) + "|finger"),
     (Part.LOWER_ARM, r"forearm|lowerarm|loarm|armlower|elbow"),
     (Part.UPPER_ARM, r"upperarm|uparm|armupper|shldr"),
@@ -56,12 +60,8 @@ _PARTS = (
     (Part.FOOT, r"foot|ankle"),
     (Part.UPPER_ARM, r"arm$"),
     (Part.SHIN, r"leg$"),
-    (Part.HIPS, r"hips?$|pelvis"),
-    (Part.NECK, r"neck"),
-    (Part.HEAD, r"head"),
     (Part.TAIL, r"tail"),
     (Part.WING, r"wing"),
-    (Part.SPINE, r"spine|chest|abdomen|waist|torso"),
 )
 
 
@@ -69,11 +69,11 @@ class Clue(enum.Enum):
     """What a word in a name tells of a bone of any animal, as a pattern of whole words in small letters."""
 
     ROOT = r"root|rootjoint|armature|master|origin|world|reference"
+    SKULL = r"skull|cranium"
     FACE = r"face|jaws?|mouth|chin|snout|muzzle|nose|beak|tongue|teeth|fangs?|eyes?|ears?|whiskers?"
     FEATHER = r".*feathers?|plumes?"
     WING = rf".*wings?|fins?|.*flippers?|{FEATHER}"
-    ARM = r".*arm|.*hands?|fingers?|thumb|wrist|elbow|claws?|pincers?"
-    THIGH = r"upper.*|.*thigh|femur|humerus"
+    ARM = r".*arm|.*hands?|fingers?|thumb|wrist|elbow|claws?|pincers?|pedipalps?"
     LEG = r".*legs?|.*foot|feet|.*paws?|.*hoof|hooves|thigh|toes?|ankle|knee|shin"
     FRONT = r"front|fore|fore(leg|foot|feet|limb|paw|hoof)s?"
     HIND = r"back|rear|hind.*"

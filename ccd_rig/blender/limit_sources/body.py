@@ -62,14 +62,16 @@ class Body:
         """Where a bone starts."""
         return Vector(self.armature_object.data.bones[name].head_local)
 
-    def bone(self, part: Part, side: Side) -> str:
+    def bone(self, part: Part, side: Side, number: int = 0) -> str:
         """The first bone of a part; empty for none."""
-        return next(iter(self.figure.bones(part, side)), "")
+        return next(iter(self.figure.bones(part, side, number)), "")
 
     def along(self, name: str) -> Vector:
         """The direction of the limb that a bone stands for: to the next part, else as the bone points."""
         role = self.figure.roles.get(name)
-        beyond = self.bone(_NEXT[role.part], role.side) if role is not None and role.part in _NEXT else ""
+        beyond = ""
+        if role is not None and role.part in _NEXT:
+            beyond = self.bone(_NEXT[role.part], role.side, role.number)
         way: Any = self.head(beyond) - self.head(name) if beyond else Vector()
         return way.normalized() if way.length > SMALL else self.rest(name) @ _BONE
 
@@ -104,18 +106,17 @@ def body_of(armature_object: bpy.types.Object) -> Body:
             across += heads[name] - heads[other]
     row = [heads[name] for part in _MIDDLE for name in figure.bones(part)]
     feet = [heads[name] for name, role in figure.roles.items() if role.part in (Part.FOOT, Part.FRONT_FOOT)]
-    if across.length < SMALL or len(row) < 2 or not feet:
+    if across.length < SMALL or len(row) < 2 or not (feet or figure.kind is Kind.HUMAN):
         raise RigError(
             f"armature '{armature_object.name}' is no figure that is known: no bones of hips, back, feet and "
             "two sides were found. Choose Spine, Tail or Finger for selected bones"
         )
     back: Any = row[-1] - row[0]
-    standing: Any = row[0] - sum(feet, Vector()) / len(feet)
     left = _snapped(across)
-    up: Any = _snapped(back if figure.kind is Kind.HUMAN else standing)
     if figure.kind is Kind.HUMAN:
-        cranial = up
+        cranial = _snapped(back)
     else:
+        up: Any = _snapped(row[0] - sum(feet, Vector()) / len(feet))
         cranial = (back - left * back.dot(left) - up * back.dot(up)).normalized()
     return Body(armature_object, figure, cranial, left.cross(cranial), left)
 

@@ -75,7 +75,7 @@ def _shoulder(body: Body, name: str, role: Role) -> Found:
     """The arm at rest hangs, is spread, or between: it is raised in the plane of the body."""
     body.require_along(name)
     motion, arm, outward = HUMAN["shoulder"], body.along(name), body.outward(role)
-    clavicle = HUMAN["clavicle"]["elevation"] if body.bone(Part.SHOULDER, role.side) else 0.0
+    clavicle = HUMAN["clavicle"]["elevation"] if body.bone(Part.SHOULDER, role.side, role.number) else 0.0
     raised = turned_toward(arm, -body.cranial, outward)
     forward = turned_toward(arm, (arm - body.ventral * arm.dot(body.ventral)).normalized(), body.ventral)
     part = raised / radians(90.0)
@@ -95,7 +95,8 @@ def _shoulder(body: Body, name: str, role: Role) -> Found:
 
 
 def _elbow(body: Body, name: str, role: Role) -> Found:
-    return bending(body, (name, body.bone(Part.UPPER_ARM, role.side)), body.ventral, HUMAN["elbow"])
+    above = body.bone(Part.UPPER_ARM, role.side, role.number)
+    return bending(body, (name, above), body.ventral, HUMAN["elbow"])
 
 
 def _knee(body: Body, name: str, role: Role) -> Found:

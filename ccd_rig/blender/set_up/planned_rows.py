@@ -96,12 +96,15 @@ def _head(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
 
 
 def _arms(figure: Figure) -> Iterator[PlannedRow]:
-    for side in SIDES:
-        upper, lower = figure.bones(Part.UPPER_ARM, side), figure.bones(Part.LOWER_ARM, side)
-        for hand in figure.bones(Part.HAND, side)[:1]:
-            if upper:
+    numbers = sorted({role.number for role in figure.roles.values() if role.part is Part.HAND})
+    for number in numbers:
+        for side in SIDES:
+            upper, lower, hand = (
+                figure.bones(part, side, number) for part in (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
+            )
+            if upper and hand:
                 bend = lower[0] if lower else ""
-                yield PlannedRow(Group.HANDS, figure.roles[hand], hand, upper[0], bend=bend)
+                yield PlannedRow(Group.HANDS, figure.roles[hand[0]], hand[0], upper[0], bend=bend)
 
 
 def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
@@ -111,19 +114,20 @@ def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
         for side in SIDES:
             thigh, shin, foot, toe = (figure.bones(part, side) for part in parts)
             if thigh and foot:
-                flat = figure.kind is Kind.HUMAN and not _heel_is_up(tree, thigh[0], foot[0], toe)
+                flat = figure.kind is Kind.HUMAN and _is_flat(tree, thigh[0], foot[0], toe)
                 tip = foot[0] if flat else _paw(tree, thigh[0], foot[0], toe)
                 bend = shin[0] if shin else ""
                 yield PlannedRow(Group.FEET, figure.roles[tip], tip, thigh[0], bend=bend)
-
-
-def _heel_is_up(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> bool:
-    """Whether a foot starts far from its toes along the leg, whichever way that leads at rest."""
-    if not toes:
-        return False
-    hip, heel, toe = (Vector(tree.bones[name].head) for name in (thigh, foot, toes[-1]))
-    leg = toe - hip
-    return bool((toe - heel).dot(leg) >= ANKLE * leg.length_squared)
+            elif thigh and shin:
+                yield PlannedRow(
+                    Group.FEET,
+                    figure.roles[shin[-1]],
+                    shin[-1],
+                    thigh[0],
+                    use_tail=True,
+                    copies_rotation=False,
+                    bend=shin[0],
+                )
 
 
 def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
@@ -131,6 +135,15 @@ def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
     low = [toe for toe in toes if _height(tree, toe) <= PAW * _height(tree, thigh)]
     hanging = [toe for toe in (*low[:1], *reversed(toes)) if tree.path(foot, toe)]
     return hanging[0] if hanging else foot
+
+
+def _is_flat(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> bool:
+    """Whether a foot hardly makes its leg longer, however the figure lies: else its heel is up in the air."""
+    leg, whole = (
+        Vector(tree.bones[end].head) - Vector(tree.bones[thigh].head) for end in (foot, (foot, *toes)[-1])
+    )
+    along: float = whole.dot(leg.normalized())
+    return leg.length > (1.0 - ANKLE) * along
 
 
 def _height(tree: SkeletonTree, name: str) -> float:

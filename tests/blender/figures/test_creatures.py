@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import creatures
 import pytest
 import rigs
@@ -86,15 +88,133 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
     assert (len(figure.bones("thigh", "L")), len(figure.bones("shin", "L"))) == (1, 1)
 
 
-def test_a_gargoyle_has_arms_beside_its_wings(ext):
-    figure = figure_of(ext, creatures.gargoyle())
-    assert figure.kind == "human"
-    assert figure.bones("hand", "L") == ("Hand_L",)
-    assert figure.bones("wing", "R") == tuple(f"Wing_{k}_R" for k in range(1, 5))
+@pytest.mark.parametrize(
+    ("make", "kind", "expected"),
+    [
+        (
+            "lizard",
+            "quadruped",
+            {
+                "Front_Leg_Upper_L": "left front thigh",
+                "Front_Leg_Lower_R": "right front shin",
+                "Back_Leg_Upper_L": "left thigh",
+                "Back_Leg_Ankle_L": "left foot",
+            },
+        ),
+        (
+            "gargoyle",
+            "human",
+            {"Hand_L": "left hand", "Wing_4_R": "right wing 4", "Leg_Ankle_L": "left foot", "Head": "head"},
+        ),
+        (
+            "centaur",
+            "quadruped",
+            {
+                "Hand_L": "left hand 2",
+                "UpperArm_R": "right upper arm 2",
+                "Front_Leg_Ankle_L": "left front foot",
+                "Back_Leg_Ankle_R": "right foot",
+                "Finger2_1_L": "left finger",
+            },
+        ),
+        (
+            "four_arms",
+            "human",
+            {
+                "Upper_Hand_L": "left hand",
+                "Lower_Hand_R": "right hand 2",
+                "Lower_ForeArm_L": "left lower arm 2",
+                "Lower_Finger0_1_L": "left finger 6",
+            },
+        ),
+        (
+            "naga",
+            "human",
+            {"Body_1": "hips", "Body_2": "spine", "Arm_3_L": "left hand", "Tail_8": "tail 8", "Head": "head"},
+        ),
+        (
+            "bat",
+            "bird",
+            {"Leg_Upper_L": "left thigh", "Wing_Hand_L": "left wing 3", "Head": "head", "Ear_1_L": None},
+        ),
+        (
+            "scorpion",
+            "many-legged animal",
+            {
+                "Pincer_1_L": "left upper arm",
+                "Antenna_1_L": None,
+                "Leg3_3_L": "left leg 4 3",
+                "Tail_4": "tail 4",
+            },
+        ),
+        ("hexapod", "many-legged animal", {"limb0_1_L": "left leg", "limb2_3_R": "right leg 3 3"}),
+        (
+            "machine",
+            "quadruped",
+            {
+                "FL_hip": "left shoulder",
+                "FL_calf": "left front shin",
+                "RR_hip": "right pelvis",
+                "RR_thigh": "right thigh",
+                "RR_calf": "right shin",
+            },
+        ),
+        (
+            "dog",
+            "quadruped",
+            {
+                "skull": "head",
+                "torso": "hips",
+                "lumbar_1": "spine",
+                "pelvis": "spine 3",
+                "caudal_1": "tail",
+                "scapula_L": "left shoulder",
+                "lower_arm_L": "left front shin",
+                "lower_leg_R": "right shin",
+            },
+        ),
+    ],
+)
+def test_what_bones_of_lizards_monsters_and_machines_are(ext, make, kind, expected):
+    figure = figure_of(ext, getattr(creatures, make)())
+    assert figure.kind == kind
+    told = words_of(figure)
+    assert {name: told.get(name) for name in expected} == expected
+    assert len(set(figure.roles.values())) == len(figure.roles)
 
 
-def test_thighs_of_a_lizard_sprawl(ext):
-    figure = figure_of(ext, creatures.lizard())
+def test_a_wing_ends_before_feathers_of_one_bone(ext):
+    roles = ext.module("ccd_rig.blender.figures.roles").roles_of(rigs.metarig("bird"))
+    assert roles["Wing.002.L"].words() == "left wing 4"
+    assert [name for name in roles if "feather" in name] == []
+
+
+def test_a_word_for_the_middle_is_no_finger(ext):
+    read = ext.module("ccd_rig.blender.figures.words").read
+    assert read("middle_head").part == "head"
+    assert read("middle_01_l").part == "finger"
+
+
+@pytest.mark.parametrize("starts", [("Neck", "Tail", "Mane"), ("",)])
+def test_a_horse_bound_while_it_walks_is_halved_by_its_names(ext, starts):
+    """Each leg is swung another way; neck and tail, or the whole body, wind from side to side."""
+    swing = {"Front_Leg": 0.3, "Back_Leg": -0.35}
+    bones = []
+    for bone in creatures.horse():
+        leg = next((leg for leg in swing if bone.name.startswith(leg)), "")
+        ahead = swing.get(leg, 0.0) * (1.0 if bone.name.endswith("_L") else -1.0)
+        aside = 0.3 if bone.name.startswith(starts) else 0.0
+        ends = [
+            (x + aside * math.sin(2.0 * y), y + ahead * (1.2 - z), z) for x, y, z in (bone.head, bone.tail)
+        ]
+        bones.append(rigs.B(bone.name, *ends, bone.parent))
+    figure = figure_of(ext, bones)
+    assert figure.kind == "quadruped"
+    assert figure.roles == figure_of(ext, creatures.horse()).roles
+
+
+def test_thighs_of_a_lizard_with_claws_sprawl(ext):
+    figure = figure_of(ext, creatures.lizard_with_claws())
     assert figure.kind == "quadruped"
     for end, front in (("Back", ""), ("Front", "front ")):
         assert [figure.bones(f"{front}{part}", "L") for part in ("thigh", "shin", "foot")] == [
@@ -115,9 +235,9 @@ def test_thighs_of_a_frog_are_no_pelvis(ext, named):
 
 
 def test_a_centaur_has_arms_and_four_legs(ext):
-    figure = figure_of(ext, creatures.centaur())
+    figure = figure_of(ext, creatures.centaur_without_shoulders())
     assert figure.kind == "quadruped"
-    assert figure.bones("hand", "R") == ("Hand_R",)
+    assert figure.bones("hand", "R", 1) == ("Hand_R",)
     assert figure.bones("front foot", "L") == ("Front_Leg_Ankle_L",)
 
 

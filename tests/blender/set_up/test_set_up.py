@@ -349,7 +349,24 @@ def test_what_is_no_part_of_it_is_named(ext, capfd):
         ),
         ("shark", {"Body": 1, "Head": 3, "Tail_Fin_Top": 5, "Fin_3_L": 3}),
         ("monster", {"Hips": 1, "Head": 5, "Hand_L": 4, "Leg_Tip_L": 5, "Tail_6": 6}),
+        ("lizard", {"Hips": 1, "Head": 5, "Front_Leg_Foot_L": 4, "Back_Leg_Foot_L": 4, "Tail_8": 8}),
         ("gargoyle", {"Pelvis": 1, "Head": 4, "Hand_L": 4, "Leg_Ankle_L": 3, "Wing_4_L": 4}),
+        (
+            "centaur",
+            {
+                "Hips": 1,
+                "Head": 8,
+                "Hand_L": 3,
+                "Front_Leg_Foot_L": 4,
+                "Back_Leg_Foot_L": 4,
+                "Tail_3": 3,
+            },
+        ),
+        (
+            "four_arms",
+            {"Hips": 1, "Head": 5, "Upper_Hand_L": 3, "Lower_Hand_L": 3, "Leg_Ankle_L": 3},
+        ),
+        ("naga", {"Body_1": 1, "Head": 4, "Arm_3_L": 3, "Tail_8": 8}),
         ("crab", {"Body": 1, "Pincer_L": 4, **{f"Leg{leg}_3_L": 3 for leg in range(4)}}),
     ],
 )
@@ -363,6 +380,21 @@ def test_creatures_get_their_rows_and_a_bake_leaves_their_pose(ext, make, rows):
     bake(rig)
     for name, matrix in matrices(rig).items():
         assert (matrix.translation - before[name].translation).length < SOLVE, name
+
+
+def test_a_machine_without_feet_stands_on_the_ends_of_its_shins(ext):
+    rig = rigs.armature(creatures.machine())
+    made = set_up(rig)
+    assert set(made) == {"base", "FL_calf", "FR_calf", "RL_calf", "RR_calf"}
+    row = made["RL_calf"]
+    assert (row.chain_length, row.use_tail) == (2, True)
+
+
+def test_a_human_stands_on_its_feet_however_it_lies_at_rest(ext):
+    """Motion capture files have rest poses in which legs point along any axis."""
+    rig = rigs.metarig("basic_human")
+    rig.data.transform(Matrix.Rotation(math.pi, 4, "X"))
+    assert {name: row.chain_length for name, row in set_up(rig).items()} == HUMAN_ROWS
 
 
 def test_a_foot_is_set_up_whatever_way_its_leg_leads_at_rest(ext):

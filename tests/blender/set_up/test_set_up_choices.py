@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bpy
+import creatures
 import pytest
 import rigs
 from figures_set_up import FRAMES, bake, matrices, set_up
@@ -141,6 +142,24 @@ def test_an_ankle_that_is_bent_is_no_piece_of_a_shin(ext, capfd):
     assert made["foot.L"].chain_length == 4
     assert {bone.ccd_rig.stiffness for bone in rig.pose.bones} == {0.0}
     assert "Kept in line" not in capfd.readouterr().out
+
+
+def test_each_pair_of_arms_gets_its_ranges(ext):
+    rig = rigs.armature(creatures.four_arms())
+    body = ext.module("ccd_rig.blender.limit_sources.body").body_of(rig)
+    assert (body.along("Lower_UpperArm_L") - Vector((1, 0, 0))).length < 1e-6
+    set_up(rig, ranges="LIMITS")
+    kinds = {name: rig.pose.bones[name].ccd_rig.limit.kind for name in ("Lower_ForeArm_L", "Lower_Hand_R")}
+    assert kinds == {
+        "Lower_ForeArm_L": "HINGE",
+        "Lower_Hand_R": rig.pose.bones["Upper_Hand_R"].ccd_rig.limit.kind,
+    }
+
+
+def test_a_figure_without_legs_gets_ranges_of_its_arms(ext):
+    rig = rigs.armature(creatures.naga())
+    set_up(rig, ranges="LIMITS")
+    assert rig.pose.bones["Arm_2_L"].ccd_rig.limit.kind == "HINGE"
 
 
 def roles_of(**roles):
