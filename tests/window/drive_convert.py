@@ -38,7 +38,7 @@ FROM_RIGHT_EDGE = 40  # [pixels] where these buttons are
 WAIT = 20.0  # [s] for what a click or key does
 SHOWN = 8  # the frame of the photographs
 # A button or field, where it is in the sidebar, and how far below it Limit is; pixels.
-WITH_ROWS = 'bpy.data.objects["RIG-basic_human"].ccd_rig.constraints[0].influence', (500, 560), 246
+WITH_ROWS = 'bpy.data.objects["RIG-basic_human"].ccd_rig.constraints[0].influence', (546, 606), 246
 WITHOUT_ROWS = "bpy.ops.ccd_rig.figure_set_up(", (130, 190), 124
 FILE = Path.home() / "setup.json"  # where the file browser opens
 LIMITED = {"forearm_fk.L": 1.0, "shin_fk.R": 2.0}  # bone -> where its hinge ends, radians

@@ -101,7 +101,7 @@ def find_arrow() -> Iterator[float]:
     """The arrow beside the kind of limit, so far below the constraint's Influence."""
     found: dict[str, tuple[int, int]] = {}
     influence = f'bpy.data.objects["{RIG}"].ccd_rig.constraints[0].influence'
-    yield from buttons(influence, found, (548, 580))
+    yield from buttons(influence, found, (594, 626))
     _, _, region = view()
     _, y = found[influence]
     arrow[:] = region.x + region.width - BESIDE, y + BELOW
