@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 
+import bpy
 import pytest
+import rigs
 from installed import ROOT
 
 TIMEOUT = 120  # [s]
@@ -45,3 +47,23 @@ def test_interrupted_while_blender_is_loaded(tmp_path, name, code):
     if name == "bpy":  # mathutils comes with it
         text = f"import sys, types\n{text}"
     interrupted_in(tmp_path, name, text)
+
+
+def test_it_ends_where_nobody_reads_what_it_says(tmp_path, ext):
+    """Blender's own shutdown, which would follow an exception, hangs or crashes."""
+    rig = rigs.chain(2)
+    rigs.reach(rig, "bone_1", rigs.empty("Target", (1.0, 0.0, 0.5)), "Hand")
+    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "shot.blend"))
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as pipe:
+        done = subprocess.run(
+            [sys.executable, "-m", "ccd_rig", "check", str(tmp_path / "shot.blend")],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            stdout=pipe,
+            stderr=pipe,
+            timeout=TIMEOUT,
+            check=False,
+        )
+    assert done.returncode == 1

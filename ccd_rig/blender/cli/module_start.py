@@ -6,10 +6,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NoReturn
 
 from ...interrupts import end_at_interrupt
+
+FAILED = 1
+"""Exit code of a process that ended by an exception, as Python has it."""
 
 
 def start(register: Callable[[], None], unregister: Callable[[], None]) -> NoReturn:
@@ -19,9 +24,16 @@ def start(register: Callable[[], None], unregister: Callable[[], None]) -> NoRet
         register: puts what files need into Blender.
         unregister: takes it away again.
     """
-    code = _run(register, unregister)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    code = FAILED
+    # Nobody may read any more what is said, as when the process that started this one has ended.
+    with suppress(OSError):
+        try:
+            code = _run(register, unregister)
+        except BaseException:  # whatever it was, it must not lead to the shutdown below
+            traceback.print_exc()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
     # Blender's own shutdown inside a Python process can crash (4.2) or hang (4.5).
     os._exit(code)
 
