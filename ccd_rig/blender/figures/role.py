@@ -67,27 +67,18 @@ class Role:
     number: int = 0
 
     def words(self) -> str:
-        """Such as "left upper arm" or "spine 2", counted from 1."""
+        """Such as "left upper arm", "spine 2" or "left finger 3:2": limb and bone, counted from 1."""
         side = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}[self.side]
-        counts = [str(count + 1) for count in (self.number, self.index) if count]
-        return " ".join([f"{side}{self.part}", *counts])
-
-    def text(self) -> str:
-        """Such as "left upper arm", "spine 2", "left finger 3:2": limb and bone, counted from 1."""
-        side = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}[self.side]
-        bone = f" {self.index + 1}" if self.index else ""
-        return (
-            f"{side}{self.part} {self.number + 1}:{self.index + 1}"
-            if self.number
-            else f"{side}{self.part}{bone}"
-        )
+        limb = f"{self.number + 1}:" if self.number else ""
+        count = f" {limb}{self.index + 1}" if self.number or self.index else ""
+        return f"{side}{self.part}{count}"
 
 
 _COUNTS = re.compile(r"(?:([1-9]\d?):)?([1-9]\d{0,2})")
 
 
 def read_role(text: str) -> Role | None:
-    """The role whose `text` this is, in letters of any case; None where it is of none."""
+    """The role whose `words` these are, in letters of any case; None where they are of none."""
     words = text.casefold().split()
     counts = _COUNTS.fullmatch(words[-1]) if words else None
     sides = {"left": Side.LEFT, "right": Side.RIGHT}

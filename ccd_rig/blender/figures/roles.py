@@ -103,7 +103,7 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
     return Figure(kind, _sided_by_names(roles))
 
 
-def changed(figure: Figure, names: Collection[str], changes: Mapping[str, str]) -> Figure:
+def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str]) -> Figure:
     """A figure some of whose bones have other roles. Bones that had these have none then.
 
     Args:
@@ -132,7 +132,7 @@ def changed(figure: Figure, names: Collection[str], changes: Mapping[str, str]) 
     left = {
         name: role
         for name, role in figure.roles.items()
-        if role not in wanted.values() and name not in wanted and changes.get(name, role.text())
+        if role not in wanted.values() and name not in wanted and changes.get(name, role.words())
     }
     return replace(figure, roles=left | wanted)
 

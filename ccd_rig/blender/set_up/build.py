@@ -36,7 +36,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     """
     bones = roles.rest_bones(armature_object)
     recognised = roles.recognise(bones, rigify.is_generated(armature_object.data))
-    figure = roles.changed(recognised, [bone.name for bone in bones], choices.roles)
+    figure = roles.with_roles(recognised, [bone.name for bone in bones], choices.roles)
     planned = planned_rows(figure, bones)
     if not planned:
         raise RigError(refusal(armature_object, bones))
@@ -44,7 +44,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier)
     controls = {**recognised.roles, **figure.roles}
     listed = controls if figure.family == roles.RIGIFY else armature_object.data.bones.keys()
-    made.roles = {name: (_text(figure, name), _text(recognised, name)) for name in listed}
+    made.roles = {name: (_role_words(figure, name), _role_words(recognised, name)) for name in listed}
     if uneven := setup.uneven_scale(armature_object.matrix_world, armature_object.name):
         made.notes.append(setup.sentence(uneven))
     rows = _left(armature_object, planned, choices, made)
@@ -106,8 +106,8 @@ def _add_rows(
             made.poles += 1
 
 
-def _text(figure: Figure, name: str) -> str:
-    return figure.roles[name].text() if name in figure.roles else ""
+def _role_words(figure: Figure, name: str) -> str:
+    return figure.roles[name].words() if name in figure.roles else ""
 
 
 def _left(

@@ -172,7 +172,7 @@ def test_a_spider_by_its_legs(ext, pairs):
     assert told["body"] == "hips"
     assert told["leg0_0.L"] == "left leg"
     assert told["leg0_3.R"] == "right leg 4"
-    assert told[f"leg{pairs - 1}_0.L"] == f"left leg {pairs}"
+    assert told[f"leg{pairs - 1}_0.L"] == f"left leg {pairs}:1"
     assert sum(" leg" in words for words in told.values()) == pairs * 8
 
 

@@ -19,8 +19,8 @@ def test_a_spider_whose_legs_hang_on_side_anchors(ext):
     told = words_of(figure)
     assert figure.kind == "many-legged animal"
     assert (told["Body"], told["Head"]) == ("hips", "head")
-    assert [told[f"Leg{leg}_1_L"] for leg in "ABCD"] == ["left leg", *(f"left leg {n}" for n in (2, 3, 4))]
-    assert told["LegD_4_R"] == "right leg 4 4"
+    assert [told[f"Leg{leg}_1_L"] for leg in "ABCD"] == ["left leg", *(f"left leg {n}:1" for n in (2, 3, 4))]
+    assert told["LegD_4_R"] == "right leg 4:4"
     assert sum(" leg" in words for words in told.values()) == 32
     assert not {"Anchor_L", "Anchor_R", "root"} & set(told)
 
@@ -110,8 +110,8 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
             "centaur",
             "quadruped",
             {
-                "Hand_L": "left hand 2",
-                "UpperArm_R": "right upper arm 2",
+                "Hand_L": "left hand 2:1",
+                "UpperArm_R": "right upper arm 2:1",
                 "Front_Leg_Ankle_L": "left front foot",
                 "Back_Leg_Ankle_R": "right foot",
                 "Finger2_1_L": "left finger",
@@ -122,9 +122,9 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
             "human",
             {
                 "Upper_Hand_L": "left hand",
-                "Lower_Hand_R": "right hand 2",
-                "Lower_ForeArm_L": "left lower arm 2",
-                "Lower_Finger0_1_L": "left finger 6",
+                "Lower_Hand_R": "right hand 2:1",
+                "Lower_ForeArm_L": "left lower arm 2:1",
+                "Lower_Finger0_1_L": "left finger 6:1",
             },
         ),
         (
@@ -143,11 +143,11 @@ def test_a_beast_on_two_legs_has_hands_and_high_heels(ext):
             {
                 "Pincer_1_L": "left upper arm",
                 "Antenna_1_L": None,
-                "Leg3_3_L": "left leg 4 3",
+                "Leg3_3_L": "left leg 4:3",
                 "Tail_4": "tail 4",
             },
         ),
-        ("hexapod", "many-legged animal", {"limb0_1_L": "left leg", "limb2_3_R": "right leg 3 3"}),
+        ("hexapod", "many-legged animal", {"limb0_1_L": "left leg", "limb2_3_R": "right leg 3:3"}),
         (
             "machine",
             "quadruped",

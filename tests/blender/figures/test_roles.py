@@ -86,5 +86,5 @@ def test_fingers_that_have_numbers_only(ext):
     told = words_of(recognise(ext, bones))
     assert [told[f"finger{number}-1.L"] for number in range(1, 6)] == [
         "left finger",
-        *(f"left finger {number}" for number in range(2, 6)),
+        *(f"left finger {number}:1" for number in range(2, 6)),
     ]

@@ -210,8 +210,8 @@ def test_roles_that_cannot_be_change_nothing(ext, changes, words):
 
 
 @pytest.mark.parametrize("kind", ["human", "cat", "shark"])
-def test_the_text_of_a_role_is_read_back(ext, kind):
+def test_the_words_of_a_role_are_read_back(ext, kind):
     role = ext.module("ccd_rig.blender.figures.role")
-    found = ext.module("ccd_rig.blender.figures.roles").roles_of(rigs.metarig(kind))
-    assert {name: role.read_role(each.text().upper()) for name, each in found.items()} == dict(found)
-    assert len({each.text() for each in found.values()}) == len(found)
+    figure = ext.module("ccd_rig.blender.figures.roles").roles_of(rigs.metarig(kind))
+    assert {name: role.read_role(each.words().upper()) for name, each in figure.items()} == dict(figure)
+    assert len({each.words() for each in figure.values()}) == len(figure)
