@@ -86,13 +86,15 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
     if generated:
         return _generated(bones)
     tree = SkeletonTree(_relevant(bones))
-    paws = any(_PAWS.search(bone.rigify_type) for bone in bones)
-    if not paws:
+    structure: tuple[Kind, dict[str, Role]] | None = None
+    if not any(_PAWS.search(bone.rigify_type) for bone in bones):
         family, roles = by_family(tree)
         roles = roles or by_words(tree)
-        if roles and (family or not _has_more_limbs(tree, roles)) and not _on_all_fours(tree, roles):
-            return Figure(Kind.HUMAN, roles, family)
-    kind, roles = by_structure(tree)
+        if roles and not _on_all_fours(tree, roles):
+            structure = None if family else by_structure(tree)
+            if structure is None or not _has_more_limbs(tree, roles, structure[1]):
+                return Figure(Kind.HUMAN, roles, family)
+    kind, roles = structure or by_structure(tree)
     if kind in (Kind.UNKNOWN, Kind.FISH, Kind.BIRD):
         # A human's bones from other programs may point up by another axis, and the object may be unturned.
         for up in OTHER_WAYS_UP:
@@ -109,10 +111,10 @@ def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str
     Args:
         figure: as it was recognised.
         names: of all its bones.
-        changes: by bone, the text of its role; empty takes its role away.
+        changes: by bone, the words of its role; empty takes its role away.
 
     Raises:
-        RigError: a bone is not there, a text is of no role, or two bones would have the same one.
+        RigError: a bone is not there, words are of no role, or two bones would have the same one.
     """
     wanted: dict[str, Role] = {}
     for name, text in changes.items():
@@ -170,9 +172,15 @@ def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
     return abs(leg.dot(back)) < FOURS * leg.length * back.length
 
 
-def _has_more_limbs(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
-    """Whether bones named as a human's have further arms or legs, which names and structure tell."""
-    for name, role in by_structure(tree)[1].items():
+def _has_more_limbs(tree: SkeletonTree, roles: Mapping[str, Role], by_place: Mapping[str, Role]) -> bool:
+    """Whether bones named as a human's have further arms or legs, which names and structure tell.
+
+    Args:
+        tree: the bones.
+        roles: as their names tell.
+        by_place: as the structure tells.
+    """
+    for name, role in by_place.items():
         limb = [each for each in tree.ancestors(name) if words.read(each).side is not Side.MIDDLE]
         known = any(each in roles for each in limb)
         called = any(words.says(each, clue) for each in limb for clue in (Clue.ARM, Clue.LEG))

@@ -49,7 +49,7 @@ class Choices:
         ranges: whether joints get the preset for such a figure, and as what.
         plant: whether feet are planted where they are, rather than having targets.
         follow_motion: whether targets are keyed along the motion that the figure has.
-        roles: by bone, the text of a role that it has instead of the recognised one; empty for none.
+        roles: by bone, the words of a role that it has instead of the recognised one; empty for none.
     """
 
     groups: Collection[Group]
@@ -74,7 +74,7 @@ class Made:
         poles: how many.
         is_planted: whether planted feet shift the hips.
         notes: what the user should know, in sentences without a full stop.
-        roles: by bone, the texts of the role that it has and of the recognised one; empty for none. Of a
+        roles: by bone, the words of the role that it has and of the recognised one; empty for none. Of a
             generated rig only controls that have one.
     """
 
