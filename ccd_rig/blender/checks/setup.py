@@ -15,9 +15,8 @@ from mathutils import Matrix
 
 from ...errors import CCDRigError, RigError
 from ...solvers.stepping import Work, result_of
-from ..keys import channels
 from ..keys.obstacles import Destination
-from ..properties import body, constraint_values, pose_library, solver_settings
+from ..properties import body, constraint_list, constraint_values, pose_library, solver_settings
 from ..properties.constraint_values import Kind
 from ..rig import armature
 from ..scene import dependence
@@ -154,15 +153,11 @@ def _look(
 
 def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:
     """Keyed or driven settings that a bake takes as they are at the present frame."""
-    animated = {path for path, _ in channels.animated_components(armature_object)}
-    animated = {path for path in animated if path.startswith("ccd_rig.constraints[")}
-    for row in chosen if animated else ():
-        for field in row.bl_rna.properties:
-            is_read = field.identifier == "influence" or field.identifier in SAMPLED
-            if not is_read and f"{row.path_from_id()}.{field.identifier}" in animated:
-                label = field.name
-                message = f"Constraint '{row.name}': a bake takes '{label}' as it is at the present frame"
-                yield Problem("WARNING", row.name, f"{message}: remove its keys, or bake ranges one by one")
+    for row, setting in constraint_list.moved_settings(armature_object, chosen):
+        if setting.identifier != "influence" and setting.identifier not in SAMPLED:
+            label = setting.name
+            message = f"Constraint '{row.name}': a bake takes '{label}' as it is at the present frame"
+            yield Problem("WARNING", row.name, f"{message}: remove its keys, or bake ranges one by one")
 
 
 def _chosen(armature_object: Any, names: Sequence[str]) -> list[Any]:

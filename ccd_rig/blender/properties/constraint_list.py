@@ -6,14 +6,14 @@ its keys in the present action.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import bpy
 
 from ...errors import RigError
-from ..keys.channels import bag_of, fcurves_of
+from ..keys.channels import animated_components, bag_of, fcurves_of
 from . import limbs, overrides
 from .constraint_values import Kind
 
@@ -210,3 +210,22 @@ def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int]) -
         constraint, field = _row_and_field(curve)
         if constraint >= 0 and number(constraint) != constraint:
             curve.data_path = f"ccd_rig.constraints[{number(constraint)}].{field}"
+
+
+def moved_settings(
+    armature_object: bpy.types.Object, constraints: Iterable[Any]
+) -> Iterator[tuple[Any, Any]]:
+    """The settings that keys or drivers move, one after the other: the constraint, and the property's RNA.
+
+    Args:
+        armature_object: carries the constraints.
+        constraints: those of its list, as they are stored.
+    """
+    animated = {path for path, _ in animated_components(armature_object)}
+    if not any(path.startswith("ccd_rig.constraints[") for path in animated):
+        return
+    for constraint in constraints:
+        path = constraint.path_from_id()
+        for setting in constraint.bl_rna.properties:
+            if f"{path}.{setting.identifier}" in animated:
+                yield constraint, setting

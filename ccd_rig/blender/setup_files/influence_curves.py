@@ -15,8 +15,8 @@ import bpy
 
 from ...errors import RigError
 from ...json_text import shown
-from ..keys.channels import animated_components, fcurves_of
-from ..properties import influence_keys
+from ..keys.channels import fcurves_of
+from ..properties import constraint_list, influence_keys
 from ..properties.influence_keys import FIELD
 
 NUMBERS = ("frame", "value")
@@ -48,14 +48,11 @@ def driven(armature_object: bpy.types.Object) -> tuple[str, ...]:
 
 def left_out(armature_object: bpy.types.Object) -> dict[str, tuple[str, ...]]:
     """By label of a setting that keys or drivers move, Influence apart, the names of the constraints."""
-    animated = {path for path, _ in animated_components(armature_object)}
-    found: dict[str, tuple[str, ...]] = {}
-    for row in armature_object.ccd_rig.constraints:
-        for setting in row.bl_rna.properties:
-            path = f"{row.path_from_id()}.{setting.identifier}"
-            if setting.identifier != FIELD and path in animated:
-                found[setting.name] = (*found.get(setting.name, ()), row.name)
-    return found
+    names: dict[str, tuple[str, ...]] = {}
+    for row, setting in constraint_list.moved_settings(armature_object, armature_object.ccd_rig.constraints):
+        if setting.identifier != FIELD:
+            names[setting.name] = (*names.get(setting.name, ()), row.name)
+    return names
 
 
 def checked(value: object) -> dict[str, Curve]:
