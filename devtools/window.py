@@ -31,17 +31,12 @@ ON_WHEELS = (
     "scene",
     "solve",
     "test_peer_cases.py",
-    "test_demo.py",
-    "test_fuzz_judges.py",
     "test_languages.py",
-    "test_openjd.py",
     "test_manual.py",
-    "test_module_start.py",
     "test_tutorials.py",
 )
-"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, the demo,
-`openjd`, campaigns and what starts as a module, which need a Python with it, and what needs folders of the
-project."""
+"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, and what needs
+folders of the project. What needs Blender as a module is in tests/blender/module_alone.py."""
 FIRST_SCREEN = 90  # number of the first virtual screen
 RUN = "suite"  # the folder inside the chroot that belongs to one run
 

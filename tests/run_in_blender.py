@@ -14,10 +14,16 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
+sys.path.append(str(HERE / "blender"))
+
+from module_alone import MODULE_ALONE  # noqa: E402
 
 arguments = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
 files = [argument for argument in arguments if (HERE.parent / argument).is_file()]
-paths = [str(HERE.parent / file) for file in files] or [str(HERE / "blender")]
+# pytest runs what is named, whatever `collect_ignore` says.
+alone = {HERE / "blender" / name for name in MODULE_ALONE}
+paths = [str(HERE.parent / file) for file in files if HERE.parent / file not in alone]
+paths = paths or [str(HERE / "blender")]
 options = [argument for argument in arguments if argument not in files]
 code = pytest.main([*paths, f"--rootdir={HERE.parent}", "-p", "no:cacheprovider", *options])
 Path(os.environ["CCD_RIG_RESULT"]).write_text(json.dumps({"exit": int(code)}))

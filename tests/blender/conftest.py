@@ -19,23 +19,12 @@ if "bpy" not in sys.modules:
 import bpy
 import pytest
 from installed import AS_MODULE, PACKAGE, Extension, leftovers, package_file
+from module_alone import MODULE_ALONE
 from wheels_only import WheelsOnly
 
 _EXIT_STATUS = pytest.StashKey[int]()
 
-# The demo is a program for a Python that has the bpy module, and so is `openjd`, which runs jobs: the Blender
-# program has none to run them.
-collect_ignore = (
-    []
-    if AS_MODULE
-    else [
-        "solve/test_other_kernels.py",
-        "test_demo.py",
-        "test_fuzz_judges.py",
-        "test_module_start.py",
-        "test_openjd.py",
-    ]
-)
+collect_ignore = [] if AS_MODULE else [*MODULE_ALONE]
 
 
 class _OneCopy:
