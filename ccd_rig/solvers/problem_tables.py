@@ -326,9 +326,10 @@ def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
     return max(reach_of(skeleton, goal) for goal in goals) or 1.0
 
 
-def _windowed(goals: Sequence[Goal]) -> list[int]:
-    """The places of goals that have a reach window."""
-    return [k for k, goal in enumerate(goals) if isinstance(goal, PositionGoal) and goal.max_extension < 1.0]
+def _windowed(goals: Sequence[Goal]) -> list[tuple[int, PositionGoal]]:
+    """The goals that have a reach window, each with its place."""
+    placed = enumerate(goals)
+    return [(k, goal) for k, goal in placed if isinstance(goal, PositionGoal) and goal.max_extension < 1.0]
 
 
 def target_rows(
@@ -354,8 +355,8 @@ def target_rows(
     rows = np.zeros((size, len(goals) + len(windows), 4))
     for k, target in enumerate(targets):
         rows[:, k, : target.shape[1]] = target
-    for k, place in enumerate(windows, len(goals)):
-        rows[:, k, 0] = extensions[:, place] * _extents(skeleton, goals[place], shifts, bones)
+    for k, (place, goal) in enumerate(windows, len(goals)):
+        rows[:, k, 0] = extensions[:, place] * _extents(skeleton, goal, shifts, bones)
     return rows.reshape(size, -1)
 
 
@@ -368,7 +369,7 @@ def own_targets(goals: Sequence[Goal]) -> list[Array]:
     ]
 
 
-def _extents(skeleton: Skeleton, goal: Any, shifts: Array, bones: Bones) -> Array:
+def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array, bones: Bones) -> Array:
     """(B,) the length of the links that a reach window is about."""
     total = np.full(len(shifts), goal.effector(skeleton).length)
     inner = list(window_joints(skeleton, goal)[1:])

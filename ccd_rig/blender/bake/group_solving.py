@@ -257,9 +257,9 @@ class _Share:
     def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
         rows, settings, members = model.rows, batch.settings, group.active_in(batch)
         wanted = {c: [model.seen(batch.targets[k][c]) for k in rows.tolist()] for c in members}
-        each = [goals_of_samples(model.skeleton, batch.constraints[c], wanted[c]) for c in members]
-        placed = [(c, goal) for c, (asked, _) in zip(members, each, strict=True) for goal in asked]
-        goal_settings = reduce(GoalSettings.beside, [values for _, values in each])
+        of_members = {c: goals_of_samples(model.skeleton, batch.constraints[c], wanted[c]) for c in members}
+        placed = [(c, goal) for c, (goals, _) in of_members.items() for goal in goals]
+        goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
         tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
         solver = replace(settings.solver, angle_tolerance=batch.sharper * settings.solver.angle_tolerance)
         if settings.error_reduction is not None and solver.solver is Solver.CCD:

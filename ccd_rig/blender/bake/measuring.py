@@ -64,12 +64,12 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
         rows = _otherwise(bake_frames, c, of_joints)
         yield
         if len(rows):
-            asked = [(targets[c],) for targets in bake_frames.targets]
+            targets = [(each[c],) for each in bake_frames.targets]
             for row, goal in zip(rows.tolist(), _blended_goals(motion, c, rows), strict=True):
-                asked[row] = (goal,)
+                targets[row] = (goal,)
             unbent = (replace(constraint, pole_target=""),)
             alone = replace(
-                bake_frames, constraints=unbent, targets=asked, influences=bake_frames.influences[:, [c]]
+                bake_frames, constraints=unbent, targets=targets, influences=bake_frames.influences[:, [c]]
             )
             far, turned = yield from residuals(alone, motion.blended)
             distances[rows, c] = far[rows, 0]
@@ -209,9 +209,9 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         if changed:  # animated scale
             skeleton = skeleton.replace(changed)
         samples = [bake_frames.targets[f][c] for f in rows[alike].tolist()]
-        asked, goal_settings = goals_of_samples(skeleton, constraint, samples)
-        search = PoseSearch(skeleton, asked, SolverSettings(), ())
-        targets = [goal_targets(goal, samples).T for goal in asked]
+        goals, goal_settings = goals_of_samples(skeleton, constraint, samples)
+        search = PoseSearch(skeleton, goals, SolverSettings(), ())
+        targets = [goal_targets(goal, samples).T for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
 

@@ -47,8 +47,8 @@ class Span(NamedTuple):
         """The first frame after it."""
         return self.end + self.falloff
 
-    def parts(self, frames: Array) -> Array:
-        """(F,) which part of the shift frames have, 0 to 1; smoothstep in the falloff."""
+    def weights(self, frames: Array) -> Array:
+        """(F,) how much of the shift frames have, 0 to 1; smoothstep in the falloff."""
         corners = (self.first, self.start, self.end, self.last)
         linear = np.interp(frames, corners, (0.0, 1.0, 1.0, 0.0))
         return np.asarray(linear * linear * (3.0 - 2.0 * linear))
@@ -105,7 +105,7 @@ def shift_over(
     if is_still and low <= span.first and high >= span.last:
         every = np.unique(np.array([span.first, span.start, span.end, span.last], dtype=np.float64))
         interpolation = "BEZIER"
-    values = values_at(every) + span.parts(every)[:, None] * np.array(shift, dtype=np.float64)
+    values = values_at(every) + span.weights(every)[:, None] * np.array(shift, dtype=np.float64)
     writer.write_in_place(rig, constraint.name, every * time, {path: values}, interpolation, undo)
 
 

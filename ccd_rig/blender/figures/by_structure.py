@@ -267,8 +267,8 @@ def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) 
         names = limb.bones
         shoulder, elbow, wrist = _arm_joints(bones, names, bool(limb.digits))
         bounds = (0, shoulder, elbow, wrist, len(names))
-        parts = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
-        for part, (start, end) in zip(parts, pairwise(bounds), strict=True):
+        pieces = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
+        for part, (start, end) in zip(pieces, pairwise(bounds), strict=True):
             roles |= _row(part, names[start:end], number=number)
         rows = sorted(limb.digits, key=lambda row: -bones.places[row[-1]].dot(middle.front))
         for finger, row in enumerate(rows, fingers):

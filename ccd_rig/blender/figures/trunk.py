@@ -106,12 +106,12 @@ def _swept(bones: Skeleton, fins: Limb) -> list[str]:
     sweep = (bones.places[last] - fins.base).dot(along)
     if abs(sweep) <= STEP * bones.size:
         return []
-    found = []
-    for child in bones.tree.children.get(fins.root, ()):
-        way = bones.places[main_chain(bones, child)[-1]] - bones.places[fins.root]
-        if bones.is_middle(child) and way.dot(along) * sweep > 0.0:
-            found.append(child)
-    return found
+    return [
+        child
+        for child in bones.tree.children.get(fins.root, ())
+        if bones.is_middle(child)
+        and (bones.places[main_chain(bones, child)[-1]] - bones.places[fins.root]).dot(along) * sweep > 0.0
+    ]
 
 
 def _between(bones: Skeleton, hips: str, chest: str) -> tuple[str, ...]:

@@ -269,7 +269,7 @@ def test_a_part_of_an_influence_is_judged_at_what_it_asks_to_play(bake, spine_in
 
     most = max(spine_influence, hand_influence)
     played = tails(*[most] * 3, *[hand_influence] * 3)
-    asked = tails(*[spine_influence] * 3, *[hand_influence] * 3)[0], tails(*[hand_influence] * 6)[1]
+    wanted = tails(*[spine_influence] * 3, *[hand_influence] * 3)[0], tails(*[hand_influence] * 6)[1]
     tails(*[0.0] * 6)
     spine.influence, hand.influence = spine_influence, hand_influence
     rigs.update()
@@ -280,7 +280,7 @@ def test_a_part_of_an_influence_is_judged_at_what_it_asks_to_play(bake, spine_in
     assert_report_is_what_plays(rig, report)
     errors = dict(zip((row.name for row in posed.constraints), posed.result.errors, strict=True))
     for k, row in enumerate((spine, hand)):
-        off = (played[k] - asked[k]).length
+        off = (played[k] - wanted[k]).length
         for entry in report.entries:
             if entry.constraint == row.name:
                 assert entry.residual == pytest.approx(off, abs=3e-4)

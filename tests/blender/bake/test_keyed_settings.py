@@ -18,17 +18,17 @@ SAME = 2e-3
 
 def solved(bake, rig, frames):
     """What Solve makes of each frame, without keys: {frame: rotations}."""
-    found = {}
+    seen = {}
     for frame in frames:
         bpy.context.scene.frame_set(frame)
         for bone in rig.pose.bones:
             bone.rotation_quaternion = Quaternion()
         rigs.update()
         bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
-        found[frame] = [bone.rotation_quaternion.copy() for bone in rig.pose.bones]
+        seen[frame] = [bone.rotation_quaternion.copy() for bone in rig.pose.bones]
     for bone in rig.pose.bones:
         bone.rotation_quaternion = Quaternion()
-    return found
+    return seen
 
 
 def assert_bake_is_solve(bake, rig, frames=(1, 5, 10, 17, 20)):
@@ -164,7 +164,7 @@ def test_a_moving_target_offset_counts_in_its_space(bake, by, space):
 
 def test_a_keyed_setting_that_does_not_move_changes_no_bit(bake, channels):
     """Nor does one that a constraint does not ask for, however it moves."""
-    found = []
+    seen = []
     for keyed in (False, True):
         bpy.ops.wm.read_homefile(use_empty=True)
         rig, _ = arm(6, 0.4)
@@ -175,14 +175,14 @@ def test_a_keyed_setting_that_does_not_move_changes_no_bit(bake, channels):
             key(row, "pole_angle", {1: 0.0, 20: 1.0})
             key(row, "soft", {1: 0.0, 20: 0.1})
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60))
-        found.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
-    assert found[0].keys() == found[1].keys()
-    for path, keys in found[0].items():
-        assert np.array_equal(keys, found[1][path]), path
+        seen.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
+    assert seen[0].keys() == seen[1].keys()
+    for path, keys in seen[0].items():
+        assert np.array_equal(keys, seen[1][path]), path
 
 
 def test_a_keyed_pole_that_does_not_move_changes_no_bit(bake, channels):
-    found = []
+    seen = []
     for keyed in (False, True):
         bpy.ops.wm.read_homefile(use_empty=True)
         rig, row = still_limb(max_extension=0.8, pole_angle=0.3, weight=1.5)
@@ -190,10 +190,10 @@ def test_a_keyed_pole_that_does_not_move_changes_no_bit(bake, channels):
         for field in ("pole_angle", "max_extension", "weight") if keyed else ():
             key(row, field, {1: getattr(row, field), 20: getattr(row, field)})
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
-        found.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
-    assert found[0].keys() == found[1].keys()
-    for path, keys in found[0].items():
-        assert np.array_equal(keys, found[1][path]), path
+        seen.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
+    assert seen[0].keys() == seen[1].keys()
+    for path, keys in seen[0].items():
+        assert np.array_equal(keys, seen[1][path]), path
 
 
 def test_a_setting_that_is_no_number_at_a_frame_is_refused(bake, channels):
@@ -278,7 +278,7 @@ def test_a_moving_setting_makes_the_goals_ready_once(bake, ext, monkeypatch, fie
 
 def test_a_target_that_jumps_is_followed_at_once_whatever_is_keyed(bake, channels):
     """A weight that moves does not make a jump that the target explains one to be smoothed."""
-    found = []
+    seen = []
     for last in (1.0, 1.5):
         bpy.ops.wm.read_homefile(use_empty=True)
         rig, _ = arm(6, 0.4)
@@ -289,9 +289,9 @@ def test_a_target_that_jumps_is_followed_at_once_whatever_is_keyed(bake, channel
             row.target.keyframe_insert("location", frame=frame)
         key(row, "weight", {1: 1.0, 20: last})
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 20))
-        found.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
-    for path, keys in found[0].items():
-        assert np.abs(keys[:, 1] - found[1][path][:, 1]).max() < SAME, path
+        seen.append({k: v for k, v in keys_of(channels, rig).items() if k[0].startswith("pose.bones")})
+    for path, keys in seen[0].items():
+        assert np.abs(keys[:, 1] - seen[1][path][:, 1]).max() < SAME, path
 
 
 def test_a_pole_angle_that_jumps_is_followed_at_once(bake, channels):
@@ -323,7 +323,7 @@ def test_whole_turns_of_a_pole_angle_are_a_loop(bake):
 
 def test_a_bake_in_parts_is_the_whole_bake(bake, channels):
     """Of settings that move: ranges one after the other key what one range does."""
-    found = []
+    seen = []
     for ranges in (((1, 20),), ((1, 8), (9, 20))):
         bpy.ops.wm.read_homefile(use_empty=True)
         rig, row = still_limb()
@@ -335,14 +335,14 @@ def test_a_bake_in_parts_is_the_whole_bake(bake, channels):
             settings = bake.BakeSettings(first, last, smoothness=0.0)
             report = bake.bake(bpy.context.scene, rig, settings)
             assert not report.check.mismatches()
-        found.append(
+        seen.append(
             {
                 frame: [bone.rotation_quaternion.copy() for bone in evaluated.pose.bones]
                 for frame, evaluated, _ in play(rig, FRAMES if len(ranges) == 1 else range(9, 21))
             }
         )
-    for frame, rotations in found[1].items():
-        for one, other in zip(found[0][frame], rotations, strict=True):
+    for frame, rotations in seen[1].items():
+        for one, other in zip(seen[0][frame], rotations, strict=True):
             assert 1.0 - abs(one.dot(other)) < SAME**2, frame
 
 

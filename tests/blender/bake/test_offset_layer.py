@@ -33,9 +33,9 @@ def curves(channels, thing, path):
 
 def played(channels, rig, frames=FRAMES):
     """(F, 3) Target Offset as it plays; what has no F-curve as it stands."""
-    row, found = rig.ccd_rig.constraints[0], curves(channels, rig, PATH)
+    row, by_index = rig.ccd_rig.constraints[0], curves(channels, rig, PATH)
     return np.array(
-        [[found[i].evaluate(f) if i in found else row.offset[i] for i in range(3)] for f in frames]
+        [[by_index[i].evaluate(f) if i in by_index else row.offset[i] for i in range(3)] for f in frames]
     )
 
 
@@ -56,8 +56,8 @@ def test_a_hand_is_raised_for_a_while(rig, channels, bake):
     before = [np.array([k.co[:] for k in c.keyframe_points]) for c in channels.fcurves_of(target)]
     raised = bpy.ops.ccd_rig.offset_raise(distance=0.3, direction="POS_Z", start=20, end=44, falloff=6)
     assert raised == {"FINISHED"}
-    found = curves(channels, rig, PATH)
-    assert [k.co[0] for k in found[2].keyframe_points] == [14, 20, 44, 50]
+    by_index = curves(channels, rig, PATH)
+    assert [k.co[0] for k in by_index[2].keyframe_points] == [14, 20, 44, 50]
     wanted = np.zeros((len(FRAMES), 3))
     wanted[:, 2] = 0.3 * shape(20, 44, 6)
     assert np.allclose(played(channels, rig), wanted, atol=1e-5)

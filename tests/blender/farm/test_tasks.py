@@ -70,18 +70,22 @@ def test_chunks_joined_agree_with_the_whole(cli, channels, tmp_path, words):
     assert reports[0]["check"]["words"].startswith("Plays as baked")
 
 
+def chunks_and_whole(cli, folder, file):
+    """A job of three chunks and one of the whole shot, each when it has run."""
+    for name, words in (("chunks", ("--chunk", "150")), ("single", ())):
+        job = Job(cli, folder / name, file, words=words)
+        assert len(job.parts()) == (3 if words else 1)
+        job.run_all()
+        yield job
+
+
 @pytest.mark.parametrize("method", ["TWO_BONE_TIP", "TWO_BONE", "TRIANGLE"])
 def test_chunks_of_other_methods_agree_with_the_whole(cli, channels, tmp_path, method):
     file = wander(tmp_path / "long.blend", LONG)
     bpy.data.objects["Rig"].ccd_rig.constraints[0].method = method
     bpy.ops.wm.save_mainfile()
-    found = []
-    for name, words in (("chunks", ("--chunk", "150")), ("single", ())):
-        job = Job(cli, tmp_path / name, file, words=words)
-        assert len(job.parts()) == (3 if words else 1)
-        job.run_all()
-        found.append(keys_in(job.baked / "long.blend", channels))
-    assert largest_angle(*found) <= AGREE
+    jobs = chunks_and_whole(cli, tmp_path, file)
+    assert largest_angle(*[keys_in(job.baked / "long.blend", channels) for job in jobs]) <= AGREE
 
 
 def test_chunks_of_keyed_settings_agree_with_the_whole(cli, channels, tmp_path):
@@ -94,16 +98,13 @@ def test_chunks_of_keyed_settings_agree_with_the_whole(cli, channels, tmp_path):
         for field in ("weight", "pole_angle", "max_extension", "offset"):
             row.keyframe_insert(field, frame=frame)
     bpy.ops.wm.save_mainfile()
-    found = []
-    for name, words in (("chunks", ("--chunk", "150")), ("single", ())):
-        job = Job(cli, tmp_path / name, file, words=words)
-        assert len(job.parts()) == (3 if words else 1)
-        job.run_all()
+    both = []
+    for job in chunks_and_whole(cli, tmp_path, file):
         keys = keys_in(job.baked / "long.blend", channels)
-        found.append({path: each for path, each in keys.items() if path[0].startswith("pose.bones")})
+        both.append({path: each for path, each in keys.items() if path[0].startswith("pose.bones")})
         report = json.loads((job.baked / "long.json").read_text())
         assert report["check"]["words"].startswith("Plays as baked")
-    assert largest_angle(*found) <= AGREE
+    assert largest_angle(*both) <= AGREE
 
 
 def test_a_loop_of_chunks_closes_as_the_whole_does(cli, tmp_path):
