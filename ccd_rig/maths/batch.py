@@ -173,6 +173,34 @@ def matrices(rotations: Array) -> Array:
     return np.array(rows)
 
 
+def compose(a: Array, b: Array) -> Array:
+    """Products (..., 4, 4) of affine matrices.
+
+    Sums of products one by one: a BLAS adds them in an order that depends on the processor.
+    """
+    found: Array = reduce(np.add, (a[..., :, k, None] * b[..., None, k, :] for k in range(4)))
+    return found
+
+
+def move(frames: Array, points: Array) -> Array:
+    """Points (..., 3) moved by affine matrices (..., 4, 4)."""
+    found: Array = reduce(np.add, (frames[..., :3, k] * points[..., k, None] for k in range(3)))
+    found += frames[..., :3, 3]
+    return found
+
+
+def inverse(frames: Array) -> Array:
+    """Inverses (..., 4, 4) of affine matrices. NumPy's own may wake threads, which costs more than the
+    rest."""
+    a, b, c = (frames[..., :3, k] for k in range(3))
+    across, inverted = cross(b, c, axis=-1), np.zeros_like(frames)
+    volume = dot(a, across, axis=-1)[..., None, None]
+    inverted[..., :3, :3] = np.stack((across, cross(c, a, axis=-1), cross(a, b, axis=-1)), axis=-2) / volume
+    inverted[..., :3, 3] = -move(inverted, frames[..., :3, 3])
+    inverted[..., 3, 3] = 1.0
+    return inverted
+
+
 def quaternions(matrices: Array) -> Array:
     """Unit quaternions (4, ...), w not below 0, of rotation matrices (3, 3, ...).
 

@@ -296,21 +296,6 @@ class Skeleton:
         moved.__dict__.update(_computed={}, _origin=self.original, _places={**self._places, **places})
         return moved
 
-    def moved_since(self, before: Skeleton) -> dict[int, Place] | None:
-        """Where the joints are that may stand elsewhere than in another skeleton, if that is all in which
-        both differ as far as is known; else None."""
-        origins = [each.original for each in (self, before)]
-        if origins[0] is not origins[1]:
-            return None
-        places: dict[int, Place] = {}
-        for j in sorted(self._places.keys() | before._places.keys()):
-            place = self._places.get(j)
-            if place is None:
-                joint = origins[0].joints[j]
-                place = joint.offset, joint.rest_rotation
-            places[j] = place
-        return places
-
     def part(self, joints: Sequence[int]) -> Skeleton:
         """The skeleton of increasing joints, among them the ancestors of each; itself if these are all."""
         if len(joints) == len(self):

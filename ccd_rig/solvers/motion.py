@@ -206,9 +206,16 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
     apart = np.zeros(size)
     if smoothness > 0.0 and size > 1 and frames.follows_reference:
         alone = motion.rotations.copy()
-        yield from _take_best_path(frames, motion, smoothness)
-        yield from _sweep(frames, motion, smoothness)
+        turned = departures(frames, motion.rotations)
         yield 0
+        sudden = _jumps(frames, turned)
+        yield 0
+        if sudden.any():
+            yield from _take_best_path(frames, motion, turned, sudden, smoothness)
+            yield from _sweep(frames, motion, smoothness)
+            yield 0
+        elif not frames.closes:
+            return Motion(motion, apart)
         if frames.closes:
             _close(frames, motion)
         apart = angles_between(alone, motion.rotations, axis=-1).max(axis=1, initial=0.0)
@@ -344,13 +351,20 @@ def _apart(one: Array, other: Array) -> float:
     return float((angles_between(one, other, axis=-1) ** 2).sum())
 
 
-def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, None, None]:
+def _take_best_path(
+    frames: Frames, motion: Solved, turned: Array, sudden: Mask, smoothness: float
+) -> Generator[int, None, None]:
     """Where neighbours went different ways, put the best path through these in place of the frames' poses.
 
     Frames that miss their goals have ways too: poses that miss them by no more.
+
+    Args:
+        frames: what is asked for.
+        motion: the poses, each for itself.
+        turned: their departures.
+        sudden: (F,) where these jump, see `_jumps`.
+        smoothness: see `solve_motion`.
     """
-    turned = departures(frames, motion.rotations)
-    yield 0
     met = motion.statuses == 0
     ways: dict[int, list[_Way]] = {}
 
@@ -359,8 +373,6 @@ def _take_best_path(frames: Frames, motion: Solved, smoothness: float) -> Genera
             ways[row] = [_Way(motion.at(np.array([row])), turned[row])]
         return ways[row]
 
-    sudden = _jumps(frames, turned)
-    yield 0
     follows = np.flatnonzero((frames.before >= 0) & sudden)
     follows = follows[sudden[frames.before[follows]]]
     jumps = angles_between(turned[frames.before[follows]], turned[follows], axis=-1).max(axis=1, initial=0.0)

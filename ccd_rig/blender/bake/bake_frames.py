@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a bake has sampled and solved, as arrays over its frames; `recorder` fills them.
+"""What a bake has sampled and solved, as arrays over its frames.
 
 In the shapes below F counts the keyed frames, S the solved ones, J the joints, K their slides, L the joints
 whose location follows from that or from coupled offsets, and C the constraints. A frame costs a few hundred
@@ -17,17 +17,17 @@ import numpy as np
 from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
+from ...errors import RigError
 from ...limits.shapes import Limit, Slide
 from ...maths import batch
 from ...maths.batch import Array
 from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
-from ...skeleton.pose import Pose
 from ..properties.constraint_values import Constraint
 from ..rig.coupled_offsets import location_offset
 from ..rig.slides import location_slide, locations_of
-from ..scene.evaluation import FrameSample
-from ..scene.targets import TargetSample
+from ..scene.evaluation import Samples
+from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints
 from ..solve.planting import support_chains
 from .tracks import Tracks
@@ -105,11 +105,11 @@ class BakeFrames:
     located: tuple[int, ...]  # (L,) joints that slide or have coupled offsets
     shifts: Array  # (F, L, 3, 3) locations to translations
     solved_slides: Array  # (S, K)
-    targets: list[tuple[TargetSample, ...]] = field(default_factory=list)  # (F, C)
+    targets: TargetRows  # (F, C)
     states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
     smoothed: dict[int, tuple[SmoothedGroup, ...]] = field(default_factory=dict)  # see `Solutions`
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
-    since: list[int] = field(default_factory=list)  # (F,) the first row with the same bones and base pose
+    shifting: list[object] = field(default_factory=list)  # (F,) see `Skeleton.shifting`, likewise
     tracks: Tracks | None = None  # of planted bones
     is_loop: bool = False  # see `loops`
     repeats_after: bool = False  # of a loop: whether its first frame comes again after the last one
@@ -118,23 +118,21 @@ class BakeFrames:
     @classmethod
     def empty(
         cls,
-        sample: FrameSample,
+        samples: Samples,
         constraints: Sequence[Constraint],
         frames: Sequence[float],
         solved: Sequence[float],
     ) -> BakeFrames:
-        """Room for all frames; `sample` is any of them."""
-        skeleton = sample.reading.skeleton
+        """Room for all frames; `samples` are any of them."""
+        skeleton, to_rests = samples.rig.bones.skeleton(0), samples.rig.bones.shifts[0]
         f, s, j, c = len(frames), len(solved), len(skeleton.joints), len(constraints)
         planted = support_chains(skeleton, constraints)
         moved = sorted({j for constraint in constraints for j in chain_joints(skeleton, constraint)})
         slides = [
-            (j, location_slide(slide, sample.reading.shifts[j]))
-            for j in moved
-            for slide in skeleton.joints[j].slides
+            (j, location_slide(slide, to_rests[j])) for j in moved for slide in skeleton.joints[j].slides
         ]
         couplings = tuple(
-            each._replace(offset=location_offset(each.offset, sample.reading.shifts[each.joint]))
+            each._replace(offset=location_offset(each.offset, to_rests[each.joint]))
             for each in skeleton.couplings
         )
         located = tuple(dict.fromkeys([*(j for j, _ in slides), *(each.joint for each in couplings)]))
@@ -158,6 +156,7 @@ class BakeFrames:
             located=located,
             shifts=np.empty((f, len(located), 3, 3)),
             solved_slides=np.empty((s, len(slides))),
+            targets=TargetRows.empty(f, samples.targets),
             tracks=None if planted is None else Tracks(tuple(constraints), skeleton, planted),
         )
 
@@ -166,15 +165,50 @@ class BakeFrames:
         """(F, J, 4) what poses are to stay near to."""
         return self.base if self.reference is None else self.reference
 
-    def note_reference(self, row: int, pose: Pose) -> None:
-        """Note what the pose of a row is to stay near to, where that is not its base pose."""
-        if self.reference is None:
+    def store(self, row: int, samples: Samples, reference: Array | None = None) -> None:
+        """Keep what was evaluated at frames from a row on.
+
+        Args:
+            row: of the first.
+            samples: of R frames.
+            reference: (R, J, 4) what poses are to stay near to; None: the base.
+
+        Raises:
+            RigError: the chains have other bones than at the first frame.
+        """
+        rig, rows = samples.rig, slice(row, row + len(samples))
+        if rig.layout.names != tuple(joint.name for joint in self.skeleton.joints):
+            raise RigError(
+                f"frame {samples.frames[0]:g}: the chains have other bones than at the first frame"
+            )
+        self.base[rows], self.translations[rows] = rig.rotations, rig.translations
+        self.offsets[rows], self.rests[rows], self.lengths[rows] = (
+            rig.bones.offsets,
+            rig.bones.rests,
+            rig.bones.lengths,
+        )
+        self.influences[rows], self.worlds[rows] = samples.influences, samples.worlds[:, :3, :3]
+        self.places[rows] = samples.worlds[:, :3, 3]
+        self.targets.put(rows, samples.targets)
+        if self.located:
+            self.shifts[rows] = rig.bones.shifts[:, list(self.located)]
+        if self.tracks is not None:
+            self.tracks.store(samples)
+        for stored, kinds in (
+            (self.limits, [tuple(j.limit for j in each.skeleton.joints) for each in rig.bones.kinds]),
+            (self.shifting, [each.skeleton.shifting for each in rig.bones.kinds]),
+        ):
+            for k in rig.bones.kind.tolist():
+                stored.append(stored[-1] if stored and stored[-1] == kinds[k] else kinds[k])
+        if self.reference is None and reference is not None and reference is not rig.rotations:
             self.reference = self.base.copy()
-        self.reference[row] = numbers(pose.rotations)
+        if self.reference is not None:
+            self.reference[rows] = rig.rotations if reference is None else reference
 
     def same_bones(self, first: int, last: int) -> bool:
-        """Whether bones and base pose are the same at all rows from the first to the last."""
-        return self.since[last] <= first
+        """Whether bones are the same at all rows from the first to the last."""
+        rows = slice(first, last + 1)
+        return all((each[rows] == each[first]).all() for each in (self.offsets, self.rests))
 
     def store_batch(
         self, rows: Rows, rotations: Array, translations: Array, states: Sequence[Mapping[int, str]]
@@ -209,13 +243,13 @@ class BakeFrames:
         if rows == 0:
             return self
         names = ["frames", "base", "translations", "offsets", "rests", "lengths", "influences", "worlds"]
-        names += ["places", "shifts", "targets", "limits", "solved_frames", "solved", "solved_slides"]
+        names += ["places", "shifts", "limits", "shifting", "solved_frames", "solved", "solved_slides"]
         return replace(
             self,
             **{name: getattr(self, name)[rows:] for name in names},
+            targets=self.targets.at(slice(rows, None)),
             states={row - rows: states for row, states in self.states.items() if row >= rows},
             smoothed={row - rows: groups for row, groups in self.smoothed.items() if row >= rows},
-            since=[max(0, row - rows) for row in self.since[rows:]],
             tracks=None if self.tracks is None else self.tracks.without_first(rows),
         )
 

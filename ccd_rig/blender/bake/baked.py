@@ -60,7 +60,7 @@ class Baked:
 
     def targets(self, c: int) -> Array:
         """(F, 3) armature space: where the target of constraint `c` is."""
-        return np.array([row[c].point[:] for row in self.bake_frames.targets])
+        return self.bake_frames.targets.points[:, c]
 
     def size(self, c: int) -> float:
         """How long a chain is at most, world metres."""

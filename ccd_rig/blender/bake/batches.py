@@ -14,7 +14,7 @@ from ...skeleton.pose import Pose
 from ...solvers.problem_tables import Bones
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import FrameSample
-from ..scene.targets import TargetSample
+from ..scene.targets import TargetRows
 from ..solve.contact_poses import JointPoses
 from ..solve.frame_settings import FrameSolveSettings
 from .bake_frames import BakeFrames, Rows, SmoothedGroup
@@ -29,7 +29,7 @@ class Batch:
         constraints: all of them; what a group asks for.
         active: places of those in force.
         samples: what was evaluated: of each row where CCD solves frames one by one, else of the first alone.
-        targets: of each row and constraint, what is asked for.
+        targets: of each row and constraint, what they ask for.
         worlds: (R, 3, 3) from armature space to the world.
         limits: of each joint.
         bones: where joints are at rest, at each row or all.
@@ -48,7 +48,7 @@ class Batch:
     constraints: Sequence[Constraint]
     active: tuple[int, ...]
     samples: Sequence[FrameSample]
-    targets: Sequence[Sequence[TargetSample]]
+    targets: TargetRows
     worlds: Array
     limits: tuple[Limit | None, ...]
     bones: Bones
@@ -80,7 +80,7 @@ class Batch:
             bake_frames.constraints,
             samples[0].active,
             samples,
-            [bake_frames.targets[row] for row in rows.tolist()],
+            bake_frames.targets.at(rows),
             bake_frames.worlds[rows],
             bake_frames.limits[int(rows[0])],
             bones_of(bake_frames, rows),

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...maths.batch import Array, conjugate, rotate, unit
+from ...maths.batch import Array, conjugate, inverse, rotate, unit
 from ...skeleton.kinematics import forward_kinematics_of_frames
-from ..solve.planting import inverse
 from .bake_frames import BakeFrames, Motion
 from .body_drift import BodyDrift, Peak
 from .report_parts import number

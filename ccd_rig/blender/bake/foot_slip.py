@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import bpy
 import numpy as np
 
+from ...maths.batch import inverse
 from ...maths.rotations import angle_between
 from ..scene.played_frames import playback
-from ..solve.planting import inverse, upright
+from ..solve.planting import upright
 from .bake_frames import BakeFrames
 from .entries import Entries
 from .report_parts import FootSlip
@@ -40,14 +41,14 @@ def foot_slips(
     distances = {c: [(0.0, frames[0])] for c in planting}
     angles = {c: [0.0] for c in planting}
     tips = {c: armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
-    with playback(scene, armature_object, bake_frames.constraints) as play:
+    with playback(scene, armature_object, bake_frames.constraints) as playing:
         for frame in range(frames[0], frames[-1] + 1):
             planted = _planted(bake_frames, planting, frames, frame)
             if not planted:
                 continue
-            shown = play(float(frame), False, False)
+            matrices, now = playing.pose(float(frame))
             for c, f in planted.items():
-                tip, target = shown.world @ shown.matrices[tips[c]], bake_frames.targets[f][c]
+                tip, target = now @ matrices[tips[c]], bake_frames.targets.sample(f, c)
                 assert target.rotation is not None
                 world = bake_frames.tracks.worlds[f]
                 head = world[:3, :3] @ np.array(target.point[:]) + world[:3, 3]

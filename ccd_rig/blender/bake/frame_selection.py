@@ -17,8 +17,7 @@ from ..keys import keyframes
 from ..keys.channels import fcurves_of, plays, strip_key_times
 from ..properties.constraint_values import Constraint
 from ..scene.dependence import movers, movers_by_drivers, pole_object, target_object
-from ..scene.evaluated_rig import indices_of
-from ..scene.targets import sampled_sources
+from ..scene.targets import target_sources
 from .settings import BakeSettings, Keys
 
 Array = NDArray[np.float64]
@@ -88,7 +87,7 @@ def _times_of_targets(
     """When all that moves targets and poles has keys: themselves, parents, what they follow, and keyed and
     driven settings."""
     seen = set()
-    sources = sampled_sources(armature_object, constraints, indices_of(armature_object, constraints))
+    sources = target_sources(armature_object, constraints)
     paths = {f"ccd_rig.constraints[{source.place}].{field}" for source in sources for field in source.keyed}
     yield from _times_of_curves(armature_object, lambda curve: curve.data_path in paths)
     for mover in movers_by_drivers(armature_object, paths):

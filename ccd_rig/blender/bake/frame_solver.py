@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...limits.shapes import Limit
-from ..scene.evaluation import FrameSample
+from ..scene.evaluation import FrameSample, Samples
 from ..solve.frame_settings import FrameSolveSettings
 from ..solve.methods import SINGLE_PASS
 from .bake_frames import BakeFrames
@@ -31,7 +30,7 @@ class _Run(NamedTuple):
         samples: of all of them where those are needed, else of the first.
     """
 
-    shared: tuple[tuple[int, ...], tuple[Limit | None, ...], object]
+    shared: tuple[object, ...]
     rows: list[int]
     samples: list[FrameSample]
 
@@ -56,28 +55,28 @@ class FrameSolver:
     def __post_init__(self) -> None:
         self._planted = PlantedSolver(self.settings)
 
-    def add(self, row: int, sample: FrameSample) -> Parts:
-        """The next frame to solve: solved now, or with others."""
-        bake_frames, reference = self.bake_frames, self.settings.reference(sample)
-        if reference is not None and reference is not sample.reading.pose:
-            bake_frames.note_reference(row, reference)
+    def add(self, row: int, samples: Samples, k: int) -> Parts:
+        """The next frame to solve, frame `k` of samples: solved now, or with others."""
+        bake_frames = self.bake_frames
         if bake_frames.tracks is None:
-            self._let_wait(row, sample)
+            self._let_wait(row, samples, k)
         else:
-            self._waiting.append((row, sample))
+            self._waiting.append((row, samples[k]))
             keeps_body = bake_frames.tracks.support_chains.keeps_body  # its samples are needed again anyway
             if len(self._waiting) >= WAITING_AT_MOST and not keeps_body:
                 yield from self.finish()
 
-    def _let_wait(self, row: int, sample: FrameSample) -> None:
+    def _let_wait(self, row: int, samples: Samples, k: int) -> None:
         bake_frames = self.bake_frames
-        shared = sample.active, bake_frames.limits[row], sample.reading.skeleton.shifting
-        if not self._runs or self._runs[-1].shared != shared:
+        in_force = (bake_frames.influences[row] > 0.0).tobytes()
+        shared = in_force, bake_frames.limits[row], bake_frames.shifting[row]
+        is_new = not self._runs or self._runs[-1].shared != shared
+        if is_new:
             self._runs.append(_Run(shared, [], []))
         run = self._runs[-1]
         run.rows.append(row)
-        if not run.samples or any(each.method in SINGLE_PASS for each in bake_frames.constraints):
-            run.samples.append(sample)
+        if is_new or any(each.method in SINGLE_PASS for each in bake_frames.constraints):
+            run.samples.append(samples[k])
 
     def finish(self) -> Parts:
         """Solve the frames that wait."""

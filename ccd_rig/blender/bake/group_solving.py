@@ -20,9 +20,9 @@ from ...solvers.pose_search import STATUSES, PoseSearch
 from ...solvers.problem_tables import Bones, GoalSettings
 from ..properties.constraint_values import Constraint
 from ..properties.constraint_values import Kind as ConstraintKind
-from ..scene.targets import TargetSample
+from ..scene.targets import TargetRows
 from ..solve.balance import group_level, rotate_skeleton
-from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_samples, has_window
+from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows, has_window
 from ..solve.grouping import are_solved_at_once, groups
 from ..solve.methods import solve_once
 from ..solve.world_scale import scale, scales
@@ -180,9 +180,9 @@ class _Model:
     turn: Quaternion
     bones: Bones
 
-    def seen(self, target: TargetSample) -> TargetSample:
-        """A target in the turned model."""
-        return target if self.turn == Quaternion() else target.rotated(self.turn)
+    def seen(self, targets: TargetRows) -> TargetRows:
+        """Targets in the turned model, armature space as float32 has it."""
+        return targets if self.turn == Quaternion() else targets.rotated(np.array(self.turn[:]))
 
 
 def _models(batch: Batch, group: Group) -> Iterator[_Model]:
@@ -195,10 +195,13 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
+    windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in members])
     alike: dict[tuple[object, ...], list[int]] = {}
+    if not (lengths != lengths[:1]).any() and not (windows != windows[:, :1]).any():
+        lengths, windows = lengths[:1], windows[:, :1]
+    keys = [(lengths[k].tobytes(), windows[:, k].tobytes()) for k in range(len(lengths))]
     for k, turn in enumerate(turns):
-        windows = tuple([has_window(batch.constraints[c], batch.targets[k][c]) for c in members])
-        alike.setdefault((turn[:], lengths[k].tobytes(), windows), []).append(k)
+        alike.setdefault((turn[:], keys[k % len(keys)]), []).append(k)
     for places in alike.values():
         rows, skeleton, turn = np.array(places), whole, turns[places[0]]
         changed = {
@@ -256,8 +259,8 @@ class _Share:
     @classmethod
     def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
         rows, settings, members = model.rows, batch.settings, group.active_in(batch)
-        wanted = {c: [model.seen(batch.targets[k][c]) for k in rows.tolist()] for c in members}
-        of_members = {c: goals_of_samples(model.skeleton, batch.constraints[c], wanted[c]) for c in members}
+        wanted = model.seen(batch.targets.at(rows))
+        of_members = {c: goals_of_rows(model.skeleton, batch.constraints[c], wanted, c) for c in members}
         placed = [(c, goal) for c, (goals, _) in of_members.items() for goal in goals]
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
         tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
@@ -270,7 +273,7 @@ class _Share:
         entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
         kind = Kind(
             search,
-            tuple(goal_targets(goal, wanted[c]).T for c, goal in placed),
+            tuple(goal_targets(goal, wanted, c) for c, goal in placed),
             model.bones,
             batch.sharper * tolerances,
             (lambda: search.templates(entries)) if solver.restarts else None,

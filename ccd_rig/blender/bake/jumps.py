@@ -97,9 +97,9 @@ def _target_jumps(baked: Baked, c: int) -> Mask:
     steps = np.linalg.norm(np.diff(baked.targets(c), axis=0), axis=-1)[:, None] / np.diff(frames)[:, None]
     length = float(bake_frames.lengths[0, list(baked.chains[c])].sum())
     jumping = is_sudden(steps, float(LEAST) * length)[:, 0]
-    turns = [row[c].rotation for row in bake_frames.targets]
-    if all(turn is not None for turn in turns):
-        speeds = _speeds(np.array([[turn[:]] for turn in turns if turn is not None]), frames)
+    turns = bake_frames.targets.rotations[:, c]
+    if not np.isnan(turns).any():
+        speeds = _speeds(turns[:, None], frames)
         jumping |= is_sudden(speeds, LEAST)[:, 0]
     return jumping
 

@@ -204,10 +204,10 @@ def _hold_planted(
     for f, planted in enumerate(held):
         for c in tracks.support_chains.constraints:
             influences[f, c] = 1.0 if c in planted else 0.0
-    targets = [
-        tuple(planted.get(c, target) for c, target in enumerate(row))
-        for planted, row in zip(held, bake_frames.targets, strict=True)
-    ]
+    targets = bake_frames.targets.copy()
+    for f, planted in enumerate(held):
+        for c, target in planted.items():
+            targets.set(f, c, target)
     return replace(bake_frames, targets=targets, influences=influences)
 
 

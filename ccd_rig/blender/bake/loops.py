@@ -8,20 +8,19 @@ poses are those before any bake.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from ...maths import batch
 from ...maths.batch import Array
-from ...skeleton.pose import Pose
 from ..properties.constraint_values import Kind
-from ..scene.evaluation import FrameSample
-from ..scene.targets import TargetSample
+from ..scene.evaluation import Samples
+from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints
-from .bake_frames import BakeFrames, numbers
+from ..solve.frame_settings import Reference
+from .bake_frames import BakeFrames
 from .baked import Baked
 from .keyed_motion import rotated_joints
 from .report_parts import Loop, number
@@ -31,14 +30,14 @@ ALIKE = 1e-3
 
 
 class Ends(NamedTuple):
-    """Samples of the first and of the last frame of a range and, if there is one, of the frame after it."""
+    """The first and the last frame of a range, and the one after it if it is there: samples of one each."""
 
-    first: FrameSample
-    last: FrameSample
-    after: FrameSample | None
+    first: Samples
+    last: Samples
+    after: Samples | None
 
 
-def note_loop(bake_frames: BakeFrames, ends: Ends, reference: Callable[[FrameSample], Pose]) -> None:
+def note_loop(bake_frames: BakeFrames, ends: Ends, reference: Reference) -> None:
     """Note in the frames whether they are a loop.
 
     Targets are compared in armature space: a cycle that travels with its armature is a loop. Where planted
@@ -53,11 +52,13 @@ def note_loop(bake_frames: BakeFrames, ends: Ends, reference: Callable[[FrameSam
     if len(bake_frames.frames) < 3 or not joints or not _moves(bake_frames, joints):
         return
 
-    def comes_back(sample: FrameSample) -> bool:
-        samples = ends.first, sample
-        poses = np.array([numbers(reference(each).rotations) for each in samples])[:, joints]
-        targets = _targets_moved(bake_frames, [s.targets for s in samples], [s.influences for s in samples])
-        return bool(max(_turned(poses)[1], targets[1]) <= ALIKE)
+    def comes_back(end: Samples) -> bool:
+        poses = np.concatenate([reference(each) for each in (ends.first, end)])[:, joints]
+        targets = TargetRows.empty(2, end.targets)
+        for k, each in enumerate((ends.first, end)):
+            targets.put([k], each.targets)
+        influences = np.concatenate([ends.first.influences, end.influences])
+        return bool(max(_turned(poses)[1], _targets_moved(bake_frames, targets, influences)[1]) <= ALIKE)
 
     bake_frames.is_loop = comes_back(ends.last)
     if not bake_frames.is_loop and ends.after is not None and bake_frames.tracks is None:
@@ -93,36 +94,26 @@ def _turned(rotations: Array) -> Array:
     return np.asarray(batch.angles_between(rotations, rotations[:1], axis=-1).max(axis=1))
 
 
-def _targets_moved(
-    bake_frames: BakeFrames, rows: Sequence[Sequence[TargetSample]], influences: ArrayLike
-) -> Array:
+def _targets_moved(bake_frames: BakeFrames, targets: TargetRows, influences: Array) -> Array:
     """(R,) how far the targets, influences and keyed settings of rows are from those of the first row.
 
     Parts of chains' lengths and radians, whichever is most.
     """
-    values = np.asarray(influences)
-    moved = np.abs(values - values[:1]).max(axis=1)
+    moved = np.abs(influences - influences[:1]).max(axis=1)
     for c, constraint in enumerate(bake_frames.constraints):
         joints = list(chain_joints(bake_frames.skeleton, constraint))
         if constraint.kind is Kind.PLANT or not joints:
             continue
-        samples = [row[c] for row in rows]
-        for k, (name, _) in enumerate(samples[0].keyed):
-            column = np.array([sample.keyed[k][1] for sample in samples])
+        for name, column in targets.keyed.get(c, {}).items():
             apart = np.abs(column - column[0])
             if name == "pole_angle":  # whole turns come to nothing
                 apart = np.abs(np.remainder(column - column[0] + np.pi, 2.0 * np.pi) - np.pi)
             moved = np.maximum(moved, apart)
-        points = [np.array([sample.point[:] for sample in samples])]
-        if samples[0].pole is not None:
-            points.append(np.array([sample.pole[:] for sample in samples if sample.pole is not None]))
-        length = float(bake_frames.lengths[0, joints].sum())
-        for each in points:
-            moved = np.maximum(moved, np.linalg.norm(each - each[:1], axis=-1) / length)
-        if samples[0].rotation is not None:
-            turns = np.array([s.rotation[:] for s in samples if s.rotation is not None])
-            moved = np.maximum(moved, _turned(turns[:, None]))
-        if samples[0].direction is not None:
-            ways = np.array([s.direction[:] for s in samples if s.direction is not None])
-            moved = np.maximum(moved, np.linalg.norm(ways - ways[:1], axis=-1))
+        size = float(bake_frames.lengths[0, joints].sum())
+        # What is not asked for is not a number.
+        for each in (targets.points[:, c], targets.poles[:, c]):
+            moved = np.fmax(moved, batch.length(each - each[:1], axis=-1) / size)
+        moved = np.fmax(moved, _turned(targets.rotations[:, c, None]))
+        ways = targets.directions[:, c]
+        moved = np.fmax(moved, batch.length(ways - ways[:1], axis=-1))
     return np.asarray(moved)

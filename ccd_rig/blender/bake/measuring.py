@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from mathutils import Quaternion, Vector
 
 from ...maths import batch
 from ...maths.batch import Array, Mask
@@ -19,8 +18,8 @@ from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
 from ...solvers.stepping import Work
 from ..properties.constraint_values import Constraint, Kind
-from ..scene.targets import TargetSample
-from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_samples
+from ..scene.targets import TargetRows
+from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows
 from .bake_frames import BakeFrames, Motion, Rows
 from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
 from .report_parts import number
@@ -64,9 +63,8 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
         rows = _otherwise(bake_frames, c, of_joints)
         yield
         if len(rows):
-            targets = [(each[c],) for each in bake_frames.targets]
-            for row, goal in zip(rows.tolist(), _blended_goals(motion, c, rows), strict=True):
-                targets[row] = (goal,)
+            targets = bake_frames.targets.at(slice(None), [c]).copy()
+            targets.put(rows, _blended_goals(motion, c, rows))
             unbent = (replace(constraint, pole_target=""),)
             alone = replace(
                 bake_frames, constraints=unbent, targets=targets, influences=bake_frames.influences[:, [c]]
@@ -99,7 +97,7 @@ def _otherwise(bake_frames: BakeFrames, c: int, of_joints: Array) -> Rows:
     return rows[~(same.all(axis=1) & ((others == 0.0) | (others == 1.0)).all(axis=1))]
 
 
-def _blended_goals(motion: KeyedMotion, c: int, rows: Rows) -> list[TargetSample]:
+def _blended_goals(motion: KeyedMotion, c: int, rows: Rows) -> TargetRows:
     """What constraint `c` asks for at rows where it has part of its influence.
 
     Its effector under its own influence, moved on by what the solve misses, and by the share of its influence
@@ -123,11 +121,8 @@ def _blended_goals(motion: KeyedMotion, c: int, rows: Rows) -> list[TargetSample
     still[:, 0] = 1.0
     back = batch.slerp(still, back.T, shares, axis=-1).T
     turned = batch.multiply(batch.multiply(turns[0].T, back), batch.conjugate(turns[1].T)).T
-    samples = []
-    for row, move, turn in zip(rows.tolist(), moved.tolist(), turned.tolist(), strict=True):
-        sample = bake_frames.targets[row][c]
-        samples.append(sample.rotated(Quaternion(turn))._replace(point=sample.point + Vector(move)))
-    return samples
+    targets = bake_frames.targets.at(rows, [c])
+    return targets.rotated(turned[:, None])._replace(points=targets.points + moved[:, None])
 
 
 def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
@@ -148,7 +143,7 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Arr
         yield
         if constraint.kind is Kind.BALANCE or constraint.use_position:
             reached = points(bake_frames, constraint, heads, axes)
-            misses = reached - np.array([targets[c].point[:] for targets in bake_frames.targets])
+            misses = reached - bake_frames.targets.points[:, c]
             # The difference goes to world axes, not each point: far from the origin nothing is lost.
             misses = np.einsum("fij,fj->fi", bake_frames.worlds, misses)
             if constraint.kind is Kind.BALANCE:
@@ -208,10 +203,10 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         }
         if changed:  # animated scale
             skeleton = skeleton.replace(changed)
-        samples = [bake_frames.targets[f][c] for f in rows[alike].tolist()]
-        goals, goal_settings = goals_of_samples(skeleton, constraint, samples)
+        wanted = bake_frames.targets.at(rows[alike])
+        goals, goal_settings = goals_of_rows(skeleton, constraint, wanted, c)
         search = PoseSearch(skeleton, goals, SolverSettings(), ())
-        targets = [goal_targets(goal, samples).T for goal in goals]
+        targets = [goal_targets(goal, wanted, c) for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
 

@@ -15,11 +15,10 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
-from ...skeleton.pose import Pose
 from ..keys import channels
 from ..properties.baked_action import FOLLOWED, POSE, followed, pose_of
-from ..scene.evaluation import FrameSample
-from ..solve.frame_settings import base_pose
+from ..scene.evaluation import Samples
+from ..solve.frame_settings import Reference, base_rotations
 from .noted_motion import Curves, NotedMotion, Values, curves_by_path
 
 REMEMBERED = "ccd_rig_original"
@@ -110,8 +109,8 @@ def baked_action(armature_object: bpy.types.Object) -> Any:
     return action
 
 
-def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], FrameSample]:
-    """A function that puts the base pose of baked bones in a sample back to that before the first bake.
+def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Samples], Samples]:
+    """A function that puts the base poses of baked bones in samples back to those before the first bake.
 
     Args:
         armature_object: its present action is a baked one.
@@ -128,17 +127,17 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Frame
     return NotedMotion(armature_object, time, pose_of(action), curves).based
 
 
-def reference_from(armature_object: bpy.types.Object, time: float) -> Callable[[FrameSample], Pose]:
-    """A function that gives the pose to which a bake's joints go back: the base pose before any bake.
+def reference_from(armature_object: bpy.types.Object, time: float) -> Reference:
+    """A function that gives the poses to which a bake's joints go back: the base poses before any bake.
 
     So a second bake leads to what the first one did. The arguments are those of `base_from`.
     """
     animation = armature_object.animation_data
     action: Any = animation.action if animation is not None else None
     if action is None or POSE not in action:
-        return base_pose
+        return base_rotations
     try:
         based = base_from(armature_object, time)
     except RigError:  # what it was baked from is not for this object any more
-        return base_pose
-    return lambda sample: base_pose(based(sample))
+        return base_rotations
+    return lambda samples: base_rotations(based(samples))

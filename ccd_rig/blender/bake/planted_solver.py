@@ -26,7 +26,7 @@ from ..scene.evaluation import FrameSample
 from ..solve.constraint_goals import chain_joints
 from ..solve.contact_changes import SHARPER, anchor_of, let_go, lifted, released_joints, turned_between
 from ..solve.contact_poses import JointPoses
-from ..solve.frame_settings import FrameSolveSettings, base_pose
+from ..solve.frame_settings import FrameSolveSettings
 from ..solve.planting import ContactState
 from .bake_frames import BakeFrames, Rows
 from .batches import Batch, bones_of
@@ -116,8 +116,7 @@ class _PartSolver:
         self.chains = frames.support_chains
         limits = [frames.bake_frames.limits[row] for row in frames.rows.tolist()]
         self.stretches = stretches(frames.samples, limits, frames.constraints, self.chains, part)
-        # Where the body follows planted bones the poses that joints start in are all they stay near to.
-        self.settings = settings if self.chains.keeps_body else replace(settings, reference=base_pose)
+        self.settings = settings
 
     def solve(self) -> Generator[float, None, None]:
         """Solve all stretches."""
@@ -227,7 +226,7 @@ class _PartSolver:
             constraints,
             tuple(active),
             [sample],
-            [sample.targets],
+            frames.bake_frames.targets.at(place),
             frames.worlds[[row], :3, :3],
             stretch.limits,
             bones_of(frames.bake_frames, place),
@@ -307,12 +306,15 @@ class _PartSolver:
             samples = with_free_root(samples, chains.root_bone, shift)
         if bake_frames.reference is not None and chains.keeps_body:
             base = JointPoses(bake_frames.reference[places], base.translations)
+        targets = bake_frames.targets.at(places).copy()
+        for c in first.planted:
+            targets.points[:, c], targets.rotations[:, c] = frames.held_targets(rows, c)
         return Batch(
             frames.frames[rows],
             held_constraints(skeleton, frames.constraints, chains, first.planted),
             samples[0].active,
             samples,
-            [sample.targets for sample in samples],
+            targets,
             frames.worlds[rows, :3, :3],
             tuple(limits),
             bones_of(bake_frames, places),

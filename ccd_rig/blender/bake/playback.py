@@ -8,22 +8,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import bpy
 import numpy as np
-from numpy.typing import NDArray
 
-from ...maths.batch import Array, angles_between, conjugate, multiply, quaternions, rotate, unit
+from ...maths.batch import (
+    Array,
+    angles_between,
+    conjugate,
+    cross,
+    dot,
+    length,
+    multiply,
+    quaternions,
+    rotate,
+    unit,
+)
 from ...solvers.stepping import Work
 from ..keys.obstacles import Destination, obstacles
 from ..properties import constraint_list
 from ..properties.constraint_values import Kind
 from ..rig import rotation_modes
 from ..scene.isolation import SharedScene
-from ..scene.played_frames import PlayedFrame, playback
-from ..scene.targets import TargetSample
+from ..scene.played_frames import Playback, PlayedFrame, playback
+from ..scene.targets import TargetRows
 from . import measuring
 from .bake_frames import BakeFrames, Motion
 from .progress import Progress, Steps, paced
@@ -60,16 +70,16 @@ def play_steps(
     film = _Film.empty(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
     yield measured
-    with playback(scene, armature_object, bake_frames.constraints, shared) as play:
+    with playback(scene, armature_object, bake_frames.constraints, shared) as playing:
         yield measured
-        asked = [(frame, True, frame not in film.keyed) for frame in frames.tolist()]
+        asked = [(frame, True) for frame in frames.tolist()]
         if shared is not None:
             shared.want(armature_object, asked)
         for f, each in enumerate(asked):
             progress = Progress(each[0], f, len(frames), "checked")
             if shared is not None and shared.waits(armature_object, *each):
                 yield progress._replace(meets=True)  # all keys are written before any frame is looked at
-            film.store(f, play(*each))
+            film.store(f, playing.play(*each), playing)
             if shared is None or f == len(frames) - 1:
                 yield progress._replace(done=f + 1)
     measuring_all = _results(armature_object, bake_frames, motion, film, tolerances)
@@ -186,7 +196,6 @@ class _Film:
         lengths: (J,) of the bones, without scale.
         tolerances: world metres and radians that a target is found where it was.
         strayed: (F, C, 2) how far targets are from where they were solved for, at the keys; the same units.
-        latest: (BLOCK, J, 4, 4) pose matrices of frames that the others do not have yet.
     """
 
     shown: BakeFrames
@@ -197,7 +206,7 @@ class _Film:
     lengths: Array
     tolerances: tuple[float, float]
     strayed: Array
-    latest: NDArray[np.float32]
+    _latest: list[PlayedFrame] = field(default_factory=list)  # what the others do not have yet
 
     @classmethod
     def empty(
@@ -213,46 +222,46 @@ class _Film:
         sizes = ((len(frames), len(slots)), (len(frames), 3, 3), (len(frames), len(bake_frames.constraints)))
         scaled, worlds, influences = (np.zeros(size) for size in sizes)
         # At the keys targets should be where they were solved for; where planted bones are held is known.
-        targets: list[tuple[TargetSample, ...]] = [()] * len(frames)
-        for row, f in enumerate(np.searchsorted(frames, bake_frames.frames)):
-            targets[f], influences[f] = bake_frames.targets[row], bake_frames.influences[row]
+        at = np.searchsorted(frames, bake_frames.frames)
+        targets = TargetRows.empty(len(frames), bake_frames.targets)
+        targets.put(at, bake_frames.targets)
+        influences[at] = bake_frames.influences
         shown = replace(
             bake_frames, frames=frames, lengths=scaled, worlds=worlds, influences=influences, targets=targets
         )
         heads, axes = (np.empty((len(frames), len(slots), width)) for width in (3, 4))
-        latest = np.empty((BLOCK, len(slots), 4, 4), np.float32)
         strayed = np.zeros((len(frames), len(bake_frames.constraints), 2))
         keyed = frozenset(bake_frames.frames.tolist())
-        return cls(shown, keyed, heads, axes, slots, lengths, tolerances, strayed, latest)
+        return cls(shown, keyed, heads, axes, slots, lengths, tolerances, strayed)
 
-    def store(self, f: int, now: PlayedFrame) -> None:
-        """Keep the next frame."""
-        shown = self.shown
-        self.latest[f % BLOCK] = now.matrices[self.slots]
-        shown.worlds[f] = now.world[:3, :3]
-        if float(shown.frames[f]) in self.keyed:
-            self._compare(f, now.targets)
-        else:
-            shown.targets[f], shown.influences[f] = now.targets, now.influences
-            for c, constraint in enumerate(shown.constraints):
-                if constraint.kind is Kind.PLANT and not constraint.target:
-                    shown.influences[f, c] = 0.0
-        if f % BLOCK == BLOCK - 1 or f == len(shown.frames) - 1:
-            self._develop(slice(f - f % BLOCK, f + 1))
+    def store(self, f: int, now: PlayedFrame, playing: Playback) -> None:
+        """Keep the next frame, which `playing` has shown."""
+        self._latest.append(now)
+        if len(self._latest) == BLOCK or f == len(self.shown.frames) - 1:
+            self._develop(slice(f + 1 - len(self._latest), f + 1), playing)
+            self._latest.clear()
 
-    def _compare(self, f: int, now: Sequence[TargetSample]) -> None:
-        """Targets at a key as they are now, if they are not where they were solved for."""
-        shown, targets = self.shown, list(self.shown.targets[f])
-        for c, (before, after) in enumerate(zip(shown.targets[f], now, strict=True)):
-            if before != after and shown.constraints[c].kind is not Kind.PLANT:
-                self.strayed[f, c] = _numbers(np.array(_strayed(before, after, shown.worlds[f])))
-                if (self.strayed[f, c] > self.tolerances).any():
-                    targets[c] = after
-        shown.targets[f] = tuple(targets)
+    def _compare(self, frames: slice, now: TargetRows, influences: Array) -> None:
+        """Take over targets and influences between keys, and at keys those targets that have moved since."""
+        shown, tolerances = self.shown, np.array(self.tolerances)
+        rows = np.arange(frames.start, frames.stop)
+        is_keyed = np.isin(shown.frames[rows], list(self.keyed))
+        placing = [each.kind is Kind.PLANT and not each.target for each in shown.constraints]
+        between = rows[~is_keyed]
+        shown.targets.put(between, now.at(~is_keyed))
+        shown.influences[between] = np.where(placing, 0.0, influences[~is_keyed])
+        planting = [each.kind is Kind.PLANT for each in shown.constraints]
+        strayed = _numbers(_strayed(shown.targets.at(rows), now, shown.worlds[rows]))
+        self.strayed[rows] = np.where(is_keyed[:, None, None] & ~np.array(planting)[:, None], strayed, 0.0)
+        for k, c in np.argwhere((self.strayed[rows] > tolerances).any(axis=-1)).tolist():
+            shown.targets.set(int(rows[k]), c, now.sample(k, c))
 
-    def _develop(self, frames: slice) -> None:
-        """The latest matrices as places, rotations and lengths."""
-        poses = self.latest[: frames.stop - frames.start].astype(np.float64)
+    def _develop(self, frames: slice, playing: Playback) -> None:
+        """The latest frames as targets, places, rotations and lengths."""
+        worlds = playing.worlds(self._latest)
+        self.shown.worlds[frames] = worlds[:, :3, :3]
+        self._compare(frames, *playing.targets(self._latest, worlds))
+        poses = np.array([each.matrices[self.slots] for each in self._latest], np.float64)
         columns = poses[..., :3, :3]
         sizes = np.sqrt(np.square(columns).sum(axis=-2, keepdims=True))
         rotations = np.moveaxis(columns / np.maximum(sizes, 1e-30), (-2, -1), (0, 1))
@@ -264,18 +273,20 @@ class _Film:
         self.shown.lengths[frames] = np.where(np.abs(lengths - first) <= SAME * first, first, lengths)
 
 
-def _strayed(before: TargetSample, after: TargetSample, world: Array) -> tuple[float, float]:
-    """How far a target or its pole has moved, and how far it has turned: world metres, radians."""
-    moved = [after.point - before.point]
-    if before.pole is not None and after.pole is not None:
-        moved.append(after.pole - before.pole)
-    turn = 0.0
-    if before.rotation is not None and after.rotation is not None:
-        angle = before.rotation.rotation_difference(after.rotation).angle
-        turn = min(angle, 2.0 * math.pi - angle)
-    if before.direction is not None and after.direction is not None:
-        turn = before.direction.angle(after.direction)
-    return max(float(np.linalg.norm(world @ np.array(way))) for way in moved), turn
+def _strayed(before: TargetRows, after: TargetRows, worlds: Array) -> Array:
+    """(R, C, 2) how far targets or their poles have moved, and how far they have turned.
+
+    World metres, with (R, 3, 3) from armature space to the world, and radians.
+    """
+    moved, poles = (
+        length(np.einsum("rij,rcj->rci", worlds, each), axis=-1)
+        for each in (after.points - before.points, after.poles - before.poles)
+    )
+    turned = angles_between(before.rotations, after.rotations, axis=-1)
+    across = length(cross(before.directions, after.directions, axis=-1), axis=-1)
+    ways = np.arctan2(across, dot(before.directions, after.directions, axis=-1))
+    # What is not asked for is not a number, and has not strayed.
+    return np.stack((np.fmax(moved, poles), np.fmax(np.fmax(turned, ways), 0.0)), axis=-1)
 
 
 def _deviations(

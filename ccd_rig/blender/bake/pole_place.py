@@ -45,8 +45,8 @@ def pole_place(
         RigError: the chain is straight there.
     """
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
-    with playback(scene, armature_object, [constraint]) as play:
-        matrices = play(frame, False, False).matrices.astype(np.float64)
+    with playback(scene, armature_object, [constraint]) as playing:
+        matrices = playing.pose(frame)[0].astype(np.float64)
     places = [matrices[armature_object.pose.bones.find(bone.name)] for bone in chain]
     heads = np.array([place[:3, 3] for place in places])
     end = heads[0] + (places[0][:3, 1] * chain[0].bone.length if constraint.use_tail else 0.0)

@@ -3,35 +3,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 import bpy
+import numpy as np
 
 from ...errors import RigError
 from ...settings import SolverSettings
-from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
 from ..properties.constraint_values import Constraint
 from ..rig.armature import RigLayout
 from ..scene import evaluation
-from ..scene.evaluation import FrameSample
+from ..scene.evaluation import Frames, FrameSample, Samples, Shown
 from ..scene.isolation import SharedScene
-from ..solve.frame_settings import FrameSolveSettings, base_pose
+from ..solve.frame_settings import FrameSolveSettings, Reference, base_rotations
 from . import body_shift, frame_selection, originals, travel
 from .bake_frames import BakeFrames, Solutions
 from .frame_solver import FrameSolver
 from .loops import Ends, note_loop
 from .progress import Progress, Steps, shown
 from .rebake import keep_baked
-from .recorder import FrameRecorder
 from .settings import BakeSettings, Start
 from .start import StartPoses
 
 MARGINS = 16, 32, 64
 """Frames beyond a range that are solved with it where it takes them: more only where these are not enough."""
+BLOCK = 256
+"""Frames that are kept as they are shown, until all of them are read at once."""
 
 SolvedElsewhere: TypeAlias = Callable[[BakeFrames], Solutions]
 """Gives what all frames to solve were solved to before; it may raise."""
@@ -118,6 +119,7 @@ class _Shot:
         solved: those of them to solve.
         preroll: how many of them come before the first keyed frame.
         samples: row and sample of each solved frame, where they are needed once more.
+        blocks: all frames as evaluated, with their base poses, each with the row of its first.
     """
 
     task: Task
@@ -126,6 +128,29 @@ class _Shot:
     solved: Sequence[float]
     preroll: int
     samples: list[tuple[int, FrameSample]] = field(default_factory=list)
+    blocks: list[tuple[int, Samples]] = field(default_factory=list)
+    _bake_frames: BakeFrames | None = None
+
+    @property
+    def bake_frames(self) -> BakeFrames:
+        """Where frames are kept; there is one from the first of them on."""
+        assert self._bake_frames is not None
+        return self._bake_frames
+
+    def keep(self, samples: Samples) -> None:
+        """Keep the next frames as evaluated, with their base poses."""
+        based = self.task.start.based(samples)
+        if self._bake_frames is None:
+            self._bake_frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
+        row = sum(len(each) for _, each in self.blocks)
+        self._bake_frames.store(row, based, self.settings.reference(based))
+        self.blocks.append((row, based))
+
+    def due_frames(self) -> Iterator[tuple[int, Samples, int]]:
+        """The frames to solve: of each its row, samples, and its place in these."""
+        due = np.isin(self.frames, self.solved)
+        for row, samples in self.blocks:
+            yield from ((row + k, samples, k) for k in np.flatnonzero(due[row : row + len(samples)]).tolist())
 
     @classmethod
     def of(cls, scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task) -> _Shot:
@@ -135,7 +160,7 @@ class _Shot:
         # The body, or a part of a bone that is not held, moves between solved frames: feet would slip there.
         if task.keeps_body or not all(all(constraint.holds) for constraint in task.constraints):
             solved = keyed
-        reference: Callable[[FrameSample], Pose] = base_pose
+        reference: Reference = base_rotations
         if settings.start in (Start.ACTION, Start.ORIGINAL):
             reference = originals.reference_from(armature_object, frame_selection.key_time(scene))
         return cls(
@@ -156,71 +181,85 @@ def _evaluate(
     check: Callable[[BakeFrames], None],
 ) -> Steps[BakeFrames]:
     """Evaluate all frames, and solve them; see `solve`."""
-    task, due, done, solved = shot.task, frozenset(shot.solved), 0, 0.0
-    recorder: FrameRecorder | None = None
-    solver: FrameSolver | None = None
-    first: FrameSample | None = None
-    after: FrameSample | None = None
-    known = task.constraints, task.layout, task.shared
-    with evaluation.frames(scene, armature_object, *known) as sample_at:
-        yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
-        last = shot.frames[-1] + 1.0
-        if task.shared is not None:
-            task.shared.want(armature_object, [(frame,) for frame in (*shot.frames, last)])
-        for row, frame in enumerate(shot.frames):
-            progress = Progress(frame, done, len(shot.solved), "evaluated")
-            if task.shared is not None and task.shared.waits(armature_object, frame):
-                yield progress._replace(meets=True)
-            sample = task.start.based(sample_at(frame))
-            if recorder is None or solver is None:
-                bake_frames = BakeFrames.empty(sample, task.constraints, shot.frames, shot.solved)
-                check(bake_frames)
-                recorder, solver = FrameRecorder(bake_frames), FrameSolver(bake_frames, shot.settings)
-            recorder.store(row, sample)
-            first = sample if row == shot.preroll else first
-            if frame not in due:
-                continue
-            if not task.walks_on and task.solved is None:
-                for part in solver.add(row, sample):
-                    solved += part
-                    yield Progress(frame, int(solved), len(shot.solved))
-            if task.keeps_body:
-                shot.samples.append((row, sample))
-            done += 1
-            if task.shared is None:
-                yield progress._replace(done=done)
-        progress = progress._replace(done=done, meets=True)
-        if task.shared is not None and task.shared.waits(armature_object, last):
-            yield progress
-        with suppress(RigError):  # a target may be nowhere beyond the range
-            after = task.start.based(sample_at(last))
-        assert recorder is not None and solver is not None and first is not None  # a range is never empty
-        bake_frames = recorder.bake_frames
+    task, solved = shot.task, 0.0
+    with evaluation.frames(scene, armature_object, task.constraints, task.layout, task.shared) as frames:
+        first, last, after = yield from _sample(armature_object, shot, frames, check)
+        bake_frames = shot.bake_frames
+        if task.keeps_body:
+            shot.samples[:] = [(row, samples[k]) for row, samples, k in shot.due_frames()]
+        solver = FrameSolver(bake_frames, shot.settings)
         if task.walks_on:  # how far the body has gone is known once all frames are evaluated
             shot.samples[:] = travel.walk_on(bake_frames, shot.samples)
-            for row, sample in shot.samples:
-                for part in solver.add(row, sample):
+        solving = Progress(shot.frames[-1], 0, len(shot.solved))
+        if task.solved is None:
+            for row, samples, k in shot.due_frames():
+                for part in solver.add(row, samples, k):
                     solved += part
-                    yield Progress(sample.frame, int(solved), len(shot.solved))
-        ends, waits = Ends(first, sample, after), bake_frames.tracks is None and not shot.preroll
+                    yield solving._replace(done=int(solved))
+        ends, waits = Ends(first, last, after), bake_frames.tracks is None and not shot.preroll
         if waits:  # a loop is solved round and round
             note_loop(bake_frames, ends, shot.settings.reference)
-        solving = Progress(shot.frames[-1], int(solved), len(shot.solved))
+        solving = solving._replace(done=int(solved))
         yield from shown(solver.finish(), solving)
         if waits and not bake_frames.is_loop:
-            yield from _solve_beyond(shot, solver, lambda frame: task.start.based(sample_at(frame)), solving)
+            yield from _solve_beyond(shot, solver, frames, solving)
         if task.solved is not None:
             bake_frames.restore(task.solved(bake_frames))
         if not waits:
             note_loop(bake_frames, ends, shot.settings.reference)
         if task.shared is not None:  # all come here before any plays what it has solved
-            yield progress
+            yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved), "evaluated", meets=True)
     return bake_frames
 
 
-def _solve_beyond(
-    shot: _Shot, solver: FrameSolver, sample_at: Callable[[float], FrameSample], progress: Progress
-) -> Steps[None]:
+def _sample(
+    armature_object: bpy.types.Object,
+    shot: _Shot,
+    frames: Frames,
+    check: Callable[[BakeFrames], None],
+) -> Steps[tuple[Samples, Samples, Samples | None]]:
+    """Evaluate all frames, into `shot.blocks` and `shot.bake_frames`.
+
+    Returns:
+        The first keyed frame, the last one, and the one after it if it can be evaluated: samples of one each.
+    """
+    task, done, shared = shot.task, 0, shot.task.shared
+    yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
+    beyond, due = shot.frames[-1] + 1.0, frozenset(shot.solved)
+    if shared is not None:
+        shared.want(armature_object, [(frame,) for frame in (*shot.frames, beyond)])
+    waiting: list[Shown] = []
+    for row, frame in enumerate(shot.frames):
+        progress = Progress(frame, done, len(shot.solved), "evaluated")
+        if shared is not None and shared.waits(armature_object, frame):
+            yield progress._replace(meets=True)
+        now = frames.look(frame)
+        if waiting and (len(waiting) == BLOCK or now.layout is not waiting[0].layout):
+            shot.keep(frames.samples(waiting))
+            waiting = []
+        waiting.append(now)
+        if row == shot.preroll:
+            first = now
+        if row == 0:
+            shot.keep(frames.samples(waiting))
+            check(shot.bake_frames)
+            waiting = []
+        if frame in due:
+            done += 1
+            if shared is None:
+                yield progress._replace(done=done)
+    if waiting:
+        shot.keep(frames.samples(waiting))
+    if shared is not None and shared.waits(armature_object, beyond):
+        yield progress._replace(done=done, meets=True)
+    ends = [task.start.based(frames.samples([each])) for each in (first, now)]
+    after: Samples | None = None
+    with suppress(RigError):  # a target may be nowhere beyond the range
+        after = task.start.based(frames.samples([frames.look(beyond)]))
+    return ends[0], ends[1], after
+
+
+def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Progress) -> Steps[None]:
     """Solve the ends of a range together with frames beyond it, where a sudden turn is smoothed up to there.
 
     So frames have the poses that they would have in any longer range.
@@ -233,20 +272,22 @@ def _solve_beyond(
             return
         for way in touched:
             edge = shot.frames[0 if way < 0 else -1]
-            samples = []
+            there: list[Shown] = []
             for k in range(1, count + 1):
                 try:
-                    samples.append(sample_at(edge + way * step * k))
+                    there.append(frames.look(edge + way * step * k))
+                    frames.samples(there[-1:])
                 except RigError:  # a target may be nowhere beyond the range
+                    del there[k - 1 :]
                     break
                 yield progress
-            if samples:
-                samples = samples[::way]
-                frames = [sample.frame for sample in samples]
-                beyond = BakeFrames.empty(samples[0], shot.task.constraints, frames, frames)
-                recorder, sides[way] = FrameRecorder(beyond), FrameSolver(beyond, shot.settings)
-                for row, sample in enumerate(samples):
-                    recorder.store(row, sample)
-                    for _ in sides[way].add(row, sample):
+            if there:
+                samples = shot.task.start.based(frames.samples(there[::way]))
+                times = samples.frames.tolist()
+                beyond = BakeFrames.empty(samples, shot.task.constraints, times, times)
+                beyond.store(0, samples, shot.settings.reference(samples))
+                sides[way] = FrameSolver(beyond, shot.settings)
+                for row in range(len(times)):
+                    for _ in sides[way].add(row, samples, row):
                         pass
         yield from shown(solver.solve_with(sides), progress)

@@ -21,14 +21,13 @@ from ..properties import pose_library, renamed_bones, solver_settings
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
-from ..scene.evaluation import FrameSample
+from ..scene.evaluation import Samples
 from ..solve.frame_settings import FrameSolveSettings
 from . import body_shift, frame_selection, measuring, originals
 from .bake_frames import BakeFrames
 from .frame_solver import FrameSolver
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
-from .recorder import FrameRecorder
 from .settings import BakeSettings
 
 
@@ -71,34 +70,28 @@ def settings_of(
 
 
 def solve_sample(
-    armature_object: Any, ready: Ready, sample: FrameSample, settings: FrameSolveSettings
+    armature_object: Any, ready: Ready, samples: Samples, settings: FrameSolveSettings
 ) -> SolvedFrame:
     """Solve what was evaluated; nothing is written.
 
     Args:
         armature_object: the original object.
         ready: what the sample was taken for.
-        sample: at least one of its constraints has an influence above 0.
+        samples: of one frame, in which a constraint has an influence above 0.
         settings: how the frame is solved.
 
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
-    bake_frames = stored(ready, sample)
+    bake_frames = BakeFrames.empty(samples, ready.constraints, [0], [0])
+    bake_frames.store(0, samples, settings.reference(samples))
     frame_solver = FrameSolver(bake_frames, settings)
-    result_of(frame_solver.add(0, sample))
+    result_of(frame_solver.add(0, samples, 0))
     result_of(frame_solver.finish())
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
-        result_of(body_shift.move_body(bake_frames, [(0, sample)], settings))
+        result_of(body_shift.move_body(bake_frames, [(0, samples[0])], settings))
     return solved_frame(bake_frames, settings.solver, frame_solver.iterations)
-
-
-def stored(ready: Ready, sample: FrameSample) -> BakeFrames:
-    """The frames of a bake of what was evaluated alone; nothing is solved yet."""
-    bake_frames = BakeFrames.empty(sample, ready.constraints, [0], [0])
-    FrameRecorder(bake_frames).store(0, sample)
-    return bake_frames
 
 
 def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: int) -> SolvedFrame:
@@ -172,10 +165,11 @@ def solve_current(
     renamed_bones.follow(armature_object)
     ready = result_of(setup.require(armature_object, depsgraph.scene, names))
     frame_settings = settings_of(armature_object, depsgraph.scene, settings)
-    sample = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)
+    samples = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)
+    sample = samples[0]
     if not sample.active:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
-    solved = solve_sample(armature_object, ready, sample, frame_settings)
+    solved = solve_sample(armature_object, ready, samples, frame_settings)
     armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]

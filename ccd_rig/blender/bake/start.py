@@ -17,7 +17,7 @@ from ..keys import channels
 from ..properties.constraint_values import Constraint, Kind
 from ..rig.armature import RigLayout
 from ..rig.rotation_modes import rotation_channel
-from ..scene.evaluation import FrameSample
+from ..scene.evaluation import Samples
 from ..solve.constraint_goals import chain_joints
 from . import originals
 from .noted_motion import NotedMotion, Values, curves_by_path
@@ -30,8 +30,8 @@ REST: dict[str, tuple[float, ...]] = {
     "location": (0.0, 0.0, 0.0),
 }
 """What channels hold at rest."""
-BaseOf = Callable[[FrameSample], FrameSample]
-"""Puts base poses into a sample."""
+BaseOf = Callable[[Samples], Samples]
+"""Puts base poses into samples."""
 POSED = 1e-4
 """Radians, parts of a quaternion or Blender units off rest from which a bone is posed."""
 
@@ -43,7 +43,7 @@ class StartPoses:
     Attributes:
         values: of the channels that do not start from what plays.
         posed: names of the bones that stand in a pose that nothing plays, and start from rest.
-        based: a function that puts the base poses into a sample.
+        based: a function that puts the base poses into samples.
     """
 
     values: Values
@@ -130,12 +130,12 @@ def start_poses(
     return StartPoses(values, tuple(posed), based)
 
 
-def _as_it_is(sample: FrameSample) -> FrameSample:
-    return sample
+def _as_it_is(samples: Samples) -> Samples:
+    return samples
 
 
 def _then(first: BaseOf, second: BaseOf) -> BaseOf:
-    return lambda sample: second(first(sample))
+    return lambda samples: second(first(samples))
 
 
 def _keyed_channels(

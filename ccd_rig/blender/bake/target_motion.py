@@ -87,7 +87,7 @@ def match(
         RigError: a target does not go where it should. Nothing has changed then.
     """
     placed = _placed(armature_object, constraints)
-    wanted = met_targets(evaluation.current(depsgraph, armature_object, constraints), constraints)
+    wanted = met_targets(evaluation.current(depsgraph, armature_object, constraints)[0], constraints)
     moved: list[tuple[Any, str]] = []
     with ExitStack() as undo:
         undo.callback(depsgraph.update)
@@ -105,7 +105,7 @@ def match(
                     setattr(each.owner, channel, channel_values(mode, [rotation[:]], present)[0].tolist())
                 moved.append((each.owner, channel))
             depsgraph.update()  # those that hang on it come later
-        arrived = evaluation.current(depsgraph, armature_object, constraints)
+        arrived = evaluation.current(depsgraph, armature_object, constraints)[0]
         scale = float(np.abs(np.array(arrived.matrix_world.to_3x3())).max())
         _require_there(constraints, (arrived.targets, wanted), scale, solver, "")
         undo.pop_all()

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from mathutils import Matrix
 
 from ...maths.batch import Array
 from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint
-from ..scene.evaluation import FrameSample
-from ..scene.targets import TargetSample
+from ..scene.evaluation import Samples
+from ..scene.targets import TargetRows, TargetSample
 from ..solve.contact_poses import FigureBones, JointPoses, placed, targets_of
 from ..solve.planting import ContactState, SupportChains
 
@@ -35,14 +34,13 @@ class Tracks:
     contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # rows at which a leg is too short and nothing helps
     travel: float = 0.0  # world metres along the ground by which a body walks on
-    _last: tuple[Matrix, Array] | None = None  # the world of the frame stored last, and the same as an array
 
-    def store(self, sample: FrameSample) -> None:
-        """Keep what was evaluated at the next frame."""
-        self.shifts.append(sample.reading.shifts[self.support_chains.root_bone])
-        if self._last is None or sample.matrix_world is not self._last[0]:  # shared while the object stays
-            self._last = sample.matrix_world, np.array(sample.matrix_world, dtype=np.float64)
-        self.worlds.append(self._last[1])
+    def store(self, samples: Samples) -> None:
+        """Keep what was evaluated at the next frames; they share worlds that stay."""
+        self.shifts += list(samples.rig.bones.shifts[:, self.support_chains.root_bone])
+        for world in samples.worlds:
+            same = bool(self.worlds) and np.array_equal(self.worlds[-1], world)
+            self.worlds.append(self.worlds[-1] if same else world)
 
     def without_first(self, rows: int) -> Tracks:
         """The same without its first rows, all of which are solved."""
@@ -63,9 +61,7 @@ class Tracks:
         """Whether the root bone keeps its animation."""
         return self.support_chains.keeps_body
 
-    def held(
-        self, frames: Array, solved_frames: Array, targets: Sequence[tuple[TargetSample, ...]]
-    ) -> list[dict[int, TargetSample]]:
+    def held(self, frames: Array, solved_frames: Array, targets: TargetRows) -> list[dict[int, TargetSample]]:
         """(F) of each constraint that plants a bone at a frame, where that bone should be, armature space.
 
         Args:
@@ -84,7 +80,7 @@ class Tracks:
                     key = id(anchor), id(self.worlds[f])  # frames share what stays
                     planted[c] = known.get(key) or known.setdefault(key, anchor.seen(self.worlds[f]))
                 elif c in last.anchors:  # it is at its target by now
-                    planted[c] = targets[f][c]
+                    planted[c] = targets.sample(f, c)
             held.append(planted)
         return held
 

@@ -24,12 +24,11 @@ from mathutils import Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...maths.batch import Array, conjugate, rotate, unit
+from ...maths.batch import Array, conjugate, inverse, rotate, unit
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ..properties.constraint_values import Kind
 from ..scene.evaluation import FrameSample
-from ..solve.planting import inverse
 from .bake_frames import BakeFrames
 
 

@@ -33,8 +33,8 @@ def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | Non
         members = [c for fit in known[active] if missed.intersection(fit) for c in fit]
         if not members:
             continue
-        targets, rows = bake_frames.targets[f], bake_frames.constraints
-        each = np.array([targets[c].settings_of(rows[c]).weight for c in members])
+        targets, rows = bake_frames.targets, bake_frames.constraints
+        each = np.array([dict(targets.settings(f, c)).get("weight", rows[c].weight) for c in members])
         error = float((each * distances[f, members] ** 2).sum())
         found.append(FrameFit(number(bake_frames.frames[f]), float(np.sqrt(error / each.sum()))))
         square, weights = square + error, weights + float(each.sum())

@@ -23,7 +23,7 @@ from ..bake.single_frame import SolvedFrame
 from ..checks import setup
 from ..properties.constraint_values import Kind
 from ..rig import clamps
-from ..scene.evaluation import FrameSample, Present
+from ..scene.evaluation import FrameReader, FrameSample, present
 from ..scene.targets import NOTHING_AHEAD, Ahead
 from ..solve.frame_settings import FrameSolveSettings
 from . import edits
@@ -35,13 +35,13 @@ class SetUp(NamedTuple):
     Attributes:
         ready: the constraints and their bones.
         settings: how a frame is solved.
-        present: reads the state of the armature.
+        reader: reads the state of the armature.
         state: see `edits.state_of`.
     """
 
     ready: setup.Ready
     settings: FrameSolveSettings
-    present: Present
+    reader: FrameReader
     state: edits.Values
 
     @classmethod
@@ -49,12 +49,12 @@ class SetUp(NamedTuple):
         """Raises CCDRigError where the armature cannot be solved."""
         ready = result_of(setup.require(armature_object, scene))
         settings = single_frame.settings_of(armature_object, scene)
-        present = Present.of(armature_object, ready.constraints, ready.layout)
-        return cls(ready, settings, present, edits.state_of(armature_object, ready.layout.names))
+        reader = FrameReader.of(armature_object, ready.constraints, ready.layout, with_keyed=False)
+        return cls(ready, settings, reader, edits.state_of(armature_object, ready.layout.names))
 
     def is_current(self) -> bool:
         """Whether nothing was edited since it was read."""
-        return self.state == edits.state_of(self.present.armature_object, self.ready.layout.names)
+        return self.state == edits.state_of(self.reader.armature_object, self.ready.layout.names)
 
     def plants(self) -> bool:
         """Whether bones are planted."""
@@ -173,12 +173,13 @@ def _update(
         preview.shown = _places(armature_object)
     set_up = preview.set_up
     _refuse_hidden(set_up, depsgraph)
-    sample = set_up.present.sample(depsgraph, ahead=ahead)
+    samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
+    sample = samples[0]
     if preview.sample is not None and _is_same(sample, preview.sample):
         return False
     solved, wanted = None, dict[clamps.Place, clamps.Values]()
     if sample.active:
-        solved = single_frame.solve_sample(armature_object, set_up.ready, sample, set_up.settings)
+        solved = single_frame.solve_sample(armature_object, set_up.ready, samples, set_up.settings)
         wanted = _clamps_of(sample, solved)
     changed = clamps.show(armature_object, wanted, preview.shown)
     preview.sample, preview.solved, preview.shown = sample, solved, wanted.keys()
@@ -188,8 +189,8 @@ def _update(
 
 def _refuse_hidden(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
     """Blender does not evaluate hidden objects, and evaluating them apart would be slow."""
-    hidden = {thing for thing, _ in set_up.present.hidden(depsgraph)}
-    for source in set_up.present.sources if hidden else ():
+    hidden = {thing for thing, _ in set_up.reader.hidden(depsgraph)}
+    for source in set_up.reader.targets.sources if hidden else ():
         for thing, _ in source.things():
             if thing in hidden:
                 raise RigError(

@@ -10,12 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 import bpy
+import numpy as np
 from mathutils import Quaternion
 
 from ...errors import RigError
 from ...motion.interpolation import solve_frames
 from ...skeleton.pose_library import PoseEntry
 from ..keys import channels
+from ..rig.pose_values import Watched
 from ..rig.rotation_modes import CHANNELS, read_rotations, rotation_of
 from . import constraint_list
 
@@ -54,8 +56,11 @@ def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str
     """What the bones' channels hold now; raises RigError if that is not a number."""
     pose_bones = armature_object.pose.bones
     modes = [pose_bones[bone].rotation_mode for bone in bones]
-    rotations = read_rotations(pose_bones, [pose_bones.find(bone) for bone in bones], modes)
-    return PoseEntry(name, dict(zip(bones, rotations, strict=True)))
+    watched = Watched(dict(CHANNELS[mode] for mode in modes))
+    seen = watched.values(watched.look(pose_bones)[None])
+    rotations = read_rotations(pose_bones, np.array([pose_bones.find(bone) for bone in bones]), modes, seen)
+    turns = [Quaternion(each).freeze() for each in rotations[0].tolist()]
+    return PoseEntry(name, dict(zip(bones, turns, strict=True)))
 
 
 def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: int) -> tuple[PoseEntry, ...]:

@@ -1,6 +1,6 @@
 """Bones as joints, and joints back into bones.
 
-`layout` finds what stays the same while an armature is animated, `RigLayout.read` what changes from frame to
+`layout` finds what stays the same while an armature is animated, `RigLayout.rows` what changes from frame to
 frame, and `apply` writes rotations and slides into the bones' own channels. All is in armature space; the
 armature object's own transform plays no part.
 """
@@ -8,21 +8,23 @@ armature object's own transform plays no part.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-from mathutils import Matrix, Vector
+from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
+from ...maths.batch import Array, Indices
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import coupled_translations
 from ...skeleton.pose import Pose, check_pose
 from . import coupled_offsets, slides
 from .bone_space import ZERO, BoneRest
-from .placed_bones import PlacedBones
-from .pose_values import Seen, Watch, foreach, watch
+from .placed_bones import BonePlacer, BoneRows
+from .pose_values import Values, Watched, foreach
 from .rotation_modes import (
     CHANNELS,
     EULER_MODES,
@@ -32,8 +34,6 @@ from .rotation_modes import (
     require_finite,
     rotation_channel,
 )
-
-NO_SHIFT = Vector((0.0, 0.0, 0.0)).freeze()
 
 
 @dataclass(frozen=True)
@@ -48,103 +48,128 @@ class RigReading:
             say is left out: `skeleton` has it.
         bones: bone name of each joint.
         shifts: (joints, 3, 3), turn what a location channel holds into the translation of the pose.
-        free_parts: {joint: (3, 3)} of joints with coupled offsets, see `coupled_offsets.free_part`.
-        channels: what the bones' channels hold, as bytes.
     """
 
     skeleton: Skeleton
     pose: Pose
     bones: tuple[str, ...]
-    shifts: NDArray[np.float64] = field(repr=False, compare=False)
-    free_parts: Mapping[int, NDArray[np.float64]] = field(repr=False, compare=False)
-    channels: bytes = field(repr=False, compare=False)
+    shifts: Array = field(repr=False, compare=False)
 
-    def posed(self, pose: Pose) -> RigReading:
-        """The same bones in another pose."""
-        return RigReading(self.skeleton, pose, self.bones, self.shifts, self.free_parts, self.channels)
 
-    def elsewhere(self, skeleton: Skeleton) -> RigReading:
-        """The same bones, whose parents have moved."""
-        return RigReading(skeleton, self.pose, self.bones, self.shifts, self.free_parts, self.channels)
+@dataclass(frozen=True)
+class RigRows:
+    """The chains of an armature at R frames.
 
-    def translation(self, joint: int, location: Sequence[float]) -> Vector:
-        """The translation of a joint in the pose, for what its bone's location channel holds."""
-        values = np.array(location)
-        if joint in self.free_parts:
-            values = self.free_parts[joint] @ values
-        return Vector(slides.translations_of(self.shifts[joint], values)).freeze()
+    Attributes:
+        layout: that they were read with.
+        rotations: (R, J, 4) what channels hold.
+        translations: (R, J, 3); see `RigReading.pose` for both. All is as float32 has it.
+        bones: the bones as joints.
+        first: (R,) the first frame with all of that as it is at each.
+    """
+
+    layout: RigLayout
+    rotations: Array
+    translations: Array
+    bones: BoneRows
+    first: Indices
+
+    def posed(self, rotations: Array, translations: Array) -> RigRows:
+        """The same bones in other poses."""
+        return replace(self, rotations=rotations, translations=translations, first=np.arange(len(rotations)))
+
+    def reading(self, k: int) -> RigReading:
+        """The chains at a frame."""
+        pose = Pose.of_arrays(self.rotations[k], self.translations[k])
+        return RigReading(self.bones.skeleton(k), pose, self.layout.names, self.bones.shifts[k])
+
+    def translations_of(self, joint: int, locations: Array) -> Array:
+        """(R, 3) translations of a joint for what its bone's location channel holds, (R, 3) or (3,)."""
+        free_part = self.layout.free_parts.get(joint)
+        if free_part is not None:
+            locations = slides.translations_of(free_part, locations)
+        shifts = self.bones.shifts[:, joint]
+        moved = slides.translations_of(shifts, np.broadcast_to(locations, (len(shifts), 3)))
+        return moved.astype(np.float32).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class RigLayout:
     """What stays the same from frame to frame, so that reading a frame costs little.
 
-    Make it anew after edits to the armature (bones, rest pose, flags, locks, settings). Changes of scale, of
-    the rotation mode and of what moves the chains' parents are seen by `read` itself.
+    Make it anew after edits to the armature (bones, rest pose, flags, locks, settings), and where `fits` says
+    so. Changes of scale and of what moves the chains' parents are seen by `rows` itself.
     """
 
     chains: tuple[tuple[str, int], ...]
     joint_settings: Mapping[str, Mapping[str, Any]]
     names: tuple[str, ...]
-    slots: NDArray[np.intp]  # index of each bone in pose.bones
+    slots: Indices  # index of each bone in pose.bones
     modes: tuple[str, ...]
     mode_codes: bytes = field(repr=False)  # of all pose bones
-    connected: NDArray[np.intp] = field(repr=False)  # bones whose location Blender ignores
-    placed: PlacedBones = field(repr=False)  # as they were when the layout was made
+    connected: Indices = field(repr=False)  # bones whose location Blender ignores
+    placer: BonePlacer = field(repr=False)
+    skeleton: Skeleton = field(repr=False)  # as it was when the layout was made
     carried: Mapping[str, float]
-    free_parts: Mapping[int, NDArray[np.float64]] = field(repr=False)  # of joints with coupled offsets
+    free_parts: Mapping[int, Array] = field(repr=False)  # of joints with coupled offsets
 
-    @property
-    def skeleton(self) -> Skeleton:
-        """As it was when the layout was made."""
-        return self.placed.skeleton
-
-    def watch(self) -> Watch:
-        """A function that looks at all that `read` needs: where nothing has changed, nothing need be read."""
+    @cached_property
+    def watched(self) -> Watched:
+        """All that `rows` needs of pose bones."""
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
-        if any(bone.parent < 0 <= bone.parent_slot for bone in self.placed.bones):
+        if self.placer.parents:
             names["matrix"] = 16
-        return watch(names, self.slots)
+        return Watched(names)
 
-    def read(
-        self, armature_object: Any, seen: Seen | None = None, before: RigReading | None = None
-    ) -> RigReading:
-        """The present pose of the armature, original or evaluated.
+    def fits(self, seen: NDArray[np.float32]) -> bool:
+        """Whether what was seen of pose bones can be read with this layout: all have their rotation modes."""
+        return seen[: len(self.mode_codes) // 4].tobytes() == self.mode_codes
 
-        As long as neither scale nor the chains' parents change, every reading holds the same skeleton object.
+    def rows(self, armature_object: Any, seen: Sequence[NDArray[np.float32]]) -> RigRows:
+        """The pose of the armature at R frames.
 
         Args:
-            armature_object: the one that is planned for.
-            seen: what the function of `watch` has just seen of it, if anyone has looked.
-            before: an earlier reading, of which is kept what has not changed.
+            armature_object: the one that is planned for, original or evaluated.
+            seen: what `watched` has seen of it at each frame; all `fits`.
 
         Raises:
             RigError: as `layout`; also where a channel holds something that is not a finite number.
         """
-        pose_bones = armature_object.pose.bones
-        seen = self.watch()(pose_bones) if seen is None else seen
-        now = seen.values
-        if now["rotation_mode"].tobytes() != self.mode_codes:  # or bones came or went
-            layout_now = layout(armature_object, self.chains, self.joint_settings, self.carried)
-            return layout_now.read(armature_object)
-        same = before is not None and before.channels == seen.channels
-        if before is not None and same:
-            rotations = list(before.pose.rotations)
-        else:
-            rotations = read_rotations(pose_bones, self.slots, self.modes, now)
-        placed = self.placed.now(pose_bones, now["scale"])
-        if before is not None and same and placed.shifts is before.shifts:
-            return before.elsewhere(placed.skeleton)
-        locations = now["location"][self.slots].astype(np.float64)
-        locations[self.connected] = 0.0
-        require_finite(pose_bones, self.slots, locations, "location")
-        for j, free_part in self.free_parts.items():
-            locations[j] = free_part @ locations[j]
-        shifts = slides.translations_of(placed.shifts, locations).tolist()
-        translations = [Vector(shift).freeze() if any(shift) else NO_SHIFT for shift in shifts]
-        # Finite and unit by now, so the pose need not check each number again.
-        pose = Pose.trusted(tuple(rotations), tuple(translations))
-        return RigReading(placed.skeleton, pose, self.names, placed.shifts, self.free_parts, seen.channels)
+        pose_bones, slots = armature_object.pose.bones, self.slots
+        now = self.watched.values(np.array(seen))
+        rotations = read_rotations(pose_bones, slots, self.modes, now)
+        bones = self.bones(pose_bones, now)
+        locations = now["location"][:, slots].astype(np.float64)
+        locations[:, self.connected] = 0.0
+        require_finite(pose_bones, slots, locations, "location")
+        whole = np.array(seen).view(np.uint32)
+        is_new = np.ones(len(seen), np.bool_)
+        is_new[1:] = (whole[1:] != whole[:-1]).any(axis=1)
+        first = np.maximum.accumulate(np.where(is_new, np.arange(len(seen)), 0))
+        rows = RigRows(self, rotations, np.zeros_like(locations), bones, first)
+        for j in np.flatnonzero(locations.any(axis=(0, 2))).tolist():
+            rows.translations[:, j] = rows.translations_of(j, locations[:, j])
+        return rows
+
+    def bones(self, pose_bones: Any, now: Values) -> BoneRows:
+        """The bones as joints at R frames, of what `watched` has seen there; errors as of `layout`."""
+        parents: NDArray[np.float32] = np.zeros((len(now["scale"]), 0, 4, 4), np.float32)
+        if self.placer.parents:
+            matrices = now["matrix"][:, list(self.placer.parents)]
+            parents = matrices.reshape(*matrices.shape[:2], 4, 4).swapaxes(2, 3)  # column by column
+        eulers = now["rotation_euler"][:, self.slots] if any(self.placer.locked) else None
+        return self.placer.rows(pose_bones, now["scale"][:, self.slots], eulers, parents)
+
+    def read(self, armature_object: Any) -> RigReading:
+        """The present pose of the armature, original or evaluated; errors as of `rows`."""
+        seen = self.watched.look(armature_object.pose.bones)
+        if not self.fits(seen):
+            return self.anew(armature_object).read(armature_object)
+        return self.rows(armature_object, [seen]).reading(0)
+
+    def anew(self, armature_object: Any) -> RigLayout:
+        """The layout of the same chains as the armature is now."""
+        return layout(armature_object, self.chains, self.joint_settings, self.carried)
 
 
 def read(
@@ -200,7 +225,8 @@ def layout(
     for pose_bone in ordered:
         coupled_offsets.refuse(pose_bone, settings, in_chains)
     bones, locked = _rests(ordered, all_slots, settings)
-    return RigLayout(
+    placer = BonePlacer(bones, locked)
+    made = RigLayout(
         chains=tuple((tip, length) for tip, length in chains),
         joint_settings=joint_settings,
         names=tuple(pose_bone.name for pose_bone in ordered),
@@ -208,10 +234,13 @@ def layout(
         modes=tuple(pose_bone.rotation_mode for pose_bone in ordered),
         mode_codes=foreach(pose_bones, "rotation_mode", 1).tobytes(),
         connected=np.flatnonzero([bone.connected for bone in bones]),
-        placed=PlacedBones.of(pose_bones, foreach(pose_bones, "scale", 3), bones, locked),
+        placer=placer,
+        skeleton=Skeleton(()),
         carried=masses,
         free_parts=coupled_offsets.free_parts([bone.keywords for bone in bones]),
     )
+    seen = made.watched.values(made.watched.look(pose_bones)[None])
+    return replace(made, skeleton=made.bones(pose_bones, seen).skeleton(0))
 
 
 def apply(

@@ -23,7 +23,7 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...skeleton.joints import Joint, Place
+from ...skeleton.joints import Joint
 
 EXACT = 1e-5
 """How far a joint's head may be from the bone's, relative to its size and distance; further off is
@@ -180,28 +180,6 @@ def _unposed(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: 
             f"bone '{name}' inherits zero scale from '{bone.parent_name}': give that another scale"
         )
     return unposed, columns
-
-
-def moved_by(bone: BoneRest, placed: PlacedBone, parent: tuple[Any, Any]) -> Place:
-    """Where a bone stands under a rigid pose matrix of its parent, given with its rotation, of the bone
-    `placed` under the identity: its offset and rest rotation."""
-    matrix, rotation = parent
-    offset = (matrix @ placed.joint.offset).freeze()
-    if not math.isfinite(sum(offset)):
-        raise RigError(
-            f"bone '{bone.name}' has a parent '{bone.parent_name}' that is nowhere: clear its transform"
-        )
-    return offset, (rotation @ placed.joint.rest_rotation).normalized().freeze()
-
-
-def rigid_rotation(matrix: Any) -> Any:
-    """The rotation of a matrix that moves without scale, shear or mirroring; None of any other."""
-    rotation = matrix.to_quaternion()
-    difference = matrix.to_3x3() - rotation.to_matrix()
-    if sum([row.length_squared for row in difference]) <= STEADY * STEADY:  # then each value is below too
-        return rotation
-    # Not a number is not below.
-    return rotation if all(abs(value) <= STEADY for row in difference for value in row) else None
 
 
 def nearest_rotation(matrix: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bones as joints under the present scales, parents and locked angles: what did not change stays as it is."""
+"""Bones as joints under scales, parents and locked angles, at many frames: what does not change is shared."""
 
 from __future__ import annotations
 
@@ -10,210 +10,261 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from mathutils import Matrix
+from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
+from ...errors import RigError
 from ...limits.shapes import EulerBox
+from ...maths.batch import Array, Indices, Mask, matrices, move, multiply, quaternions, unit
 from ...skeleton.joints import Skeleton
 from . import coupled_offsets, slides
-from .bone_space import NOISE, BoneRest, PlacedBone, moved_by, place, rigid_rotation
+from .bone_space import NOISE, STEADY, BoneRest, PlacedBone, place
 from .rotation_modes import require_finite
 
-
-class BonesNow(NamedTuple):
-    """Bones as they are at a frame; see `PlacedBones`."""
-
-    skeleton: Skeleton
-    shifts: NDArray[np.float64]
+STILL: Any = Matrix.Identity(4).freeze()
 
 
-class _Cause(NamedTuple):
+class Cause(NamedTuple):
     """What decides the joints.
 
     Attributes:
+        whole: all of it; what is equal has the same joints.
         scales: (bones, 3), what their channels hold.
-        parents: {slot: pose matrix} of the parents of chains' first bones.
-        held: of each bone the present angles of its locked Euler axes, radians.
+        held: of each bone the angles of its locked Euler axes, radians.
+        parents: {slot: pose matrix} of the parents of chains' first bones; `STILL` where a parent only moves
+            and turns what stands on it.
     """
 
+    whole: bytes
     scales: NDArray[np.float32]
-    parents: Mapping[int, Matrix]
     held: tuple[tuple[float, ...], ...]
+    parents: Mapping[int, Any]
 
 
 @dataclass(frozen=True)
 class PlacedBones:
-    """Bones and the joints that they are.
+    """Bones and the joints that they are; those on a parent that only moves as if it was at the origin.
 
     Attributes:
-        bones: what stays of each.
-        locked: of each bone the Euler axes that must stay, if not all must.
+        cause: what decides them.
         skeleton: the joints.
         shifts: (joints, 3, 3), turn what a location channel holds into the translation of a pose.
     """
 
-    bones: Sequence[BoneRest]
-    locked: Sequence[tuple[int, ...]]
+    cause: Cause
     skeleton: Skeleton
-    shifts: NDArray[np.float64]
-    _cause: _Cause = field(repr=False)
-    _placed: tuple[PlacedBone, ...] = field(repr=False)
-    _unmoved: tuple[PlacedBone | None, ...] = field(repr=False)
-    """First bones under a parent at the origin, where known."""
+    shifts: Array
+    placed: tuple[PlacedBone, ...] = field(repr=False)
 
     @classmethod
     def of(
         cls,
         pose_bones: Any,
-        every_scale: NDArray[np.float32],
+        cause: Cause,
         bones: Sequence[BoneRest],
         locked: Sequence[tuple[int, ...]],
+        before: PlacedBones | None = None,
     ) -> PlacedBones:
-        """The joints as they are now.
+        """The joints for a cause; what it leaves as it was `before` is the same.
 
         Args:
             pose_bones: of the armature object.
-            every_scale: (P, 3) of all of them.
-            bones, locked: see the class.
+            cause: what decides them.
+            bones: what stays of each.
+            locked: of each bone the Euler axes that must stay, if not all must.
+            before: the same bones under another cause.
 
         Raises:
-            RigError: as `bone_space.place`; a scale or an angle that is not a finite number.
+            RigError: as `bone_space.place`; a scale that is not a finite number.
         """
-        return _placed_anew(
-            pose_bones, _cause_of(pose_bones, every_scale, bones, locked), bones, locked, None
-        )
-
-    def now(self, pose_bones: Any, every_scale: NDArray[np.float32]) -> BonesNow:
-        """The joints as they are now; the very same ones where nothing has changed. Arguments and errors as
-        of `of`."""
-        before = self._cause
-        parents = {slot: pose_bones[slot].matrix.copy() for slot in before.parents}
-        same_scales = every_scale[self._slots].tobytes() == self._scales
-        if same_scales and self._held_now(pose_bones) == before.held:
-            if parents == before.parents:
-                return BonesNow(self.skeleton, self.shifts)
-            moved = self._moved(parents)
-            if moved is not None:
-                return BonesNow(moved, self.shifts)
-        cause = _cause_of(pose_bones, every_scale, self.bones, self.locked)
-        placed = _placed_anew(pose_bones, cause, self.bones, self.locked, self)
-        return BonesNow(placed.skeleton, placed.shifts)
-
-    def _moved(self, parents: Mapping[int, Matrix]) -> Skeleton | None:
-        """The joints under parents, {slot: pose matrix}, that only moved; None where one did more than
-        that."""
-        before, places = self._cause.parents, {}
-        for slot, matrix in parents.items():
-            if matrix == before[slot]:
+        require_finite(pose_bones, [bone.slot for bone in bones], cause.scales, "scale")
+        placed: list[PlacedBone] = []
+        for i, bone in enumerate(bones):
+            if before is not None and _is_same(bone, i, cause, placed, before):
+                placed.append(before.placed[i])
                 continue
-            rotation = rigid_rotation(matrix)
-            for i in self._carried[slot]:
-                known = self._unmoved[i]
-                if rotation is None or known is None or known.stretch != self._placed[i].stretch:
-                    return None
-                places[i] = moved_by(self.bones[i], known, (matrix, rotation))
-        return self.skeleton.moved(places)
-
-    @cached_property
-    def _slots(self) -> NDArray[np.intp]:
-        """Indices of the bones in pose.bones."""
-        return np.array([bone.slot for bone in self.bones], np.intp)
-
-    @cached_property
-    def _scales(self) -> bytes:
-        """What the scale channels of the bones held."""
-        return self._cause.scales.tobytes()
-
-    @cached_property
-    def _carried(self) -> dict[int, list[int]]:
-        """{slot of a parent: the first bones of chains that it carries}."""
-        carried: dict[int, list[int]] = {slot: [] for slot in self._cause.parents}
-        for i, bone in enumerate(self.bones):
-            if bone.parent < 0 <= bone.parent_slot:
-                carried[bone.parent_slot].append(i)
-        return carried
-
-    def _held_now(self, pose_bones: Any) -> tuple[tuple[float, ...], ...]:
-        """See `_Cause.held`."""
-        return self._cause.held if not any(self.locked) else _held_of(pose_bones, self.bones, self.locked)
-
-
-def _cause_of(
-    pose_bones: Any,
-    every_scale: NDArray[np.float32],
-    bones: Sequence[BoneRest],
-    locked: Sequence[tuple[int, ...]],
-) -> _Cause:
-    slots = [bone.slot for bone in bones]
-    scales = every_scale[slots]
-    require_finite(pose_bones, slots, scales, "scale")
-    parents = {bone.parent_slot for bone in bones if bone.parent < 0 <= bone.parent_slot}
-    return _Cause(
-        scales,
-        {slot: pose_bones[slot].matrix.copy() for slot in parents},
-        _held_of(pose_bones, bones, locked),
-    )
-
-
-def _held_of(
-    pose_bones: Any, bones: Sequence[BoneRest], locked: Sequence[tuple[int, ...]]
-) -> tuple[tuple[float, ...], ...]:
-    """Of each bone the present angles of its locked Euler axes."""
-    return tuple(
-        [_held(pose_bones, bone.slot, axes) if axes else () for bone, axes in zip(bones, locked, strict=True)]
-    )
-
-
-def _placed_anew(
-    pose_bones: Any,
-    cause: _Cause,
-    bones: Sequence[BoneRest],
-    locked: Sequence[tuple[int, ...]],
-    old: PlacedBones | None,
-) -> PlacedBones:
-    """Bones placed one by one; what did not change is that of `old`."""
-    placed: list[PlacedBone] = []
-    unmoved: list[PlacedBone | None] = []
-    before = None if old is None else old._cause
-    for i, bone in enumerate(bones):
-        stretch = placed[bone.parent].stretch if bone.parent >= 0 else None
-        parent = cause.parents.get(bone.parent_slot) if bone.parent < 0 else None
-        scale = tuple(cause.scales[i].tolist())
-        same_bone = before is not None and (tuple(before.scales[i].tolist()), before.held[i]) == (
-            scale,
-            cause.held[i],
-        )
-        known = old._unmoved[i] if old is not None and same_bone else None
-        angles = dict(zip(locked[i], cause.held[i], strict=True))
-        rotation = None
-        if stretch is None and parent is not None and bone.follows_parent:
-            rotation = rigid_rotation(parent)
-        if old is not None and before is not None and same_bone and _same_parent(old, placed, i, parent):
-            placed.append(old._placed[i])
-        elif parent is not None and rotation is not None:
-            # Most first bones move with their parents: what stays the same is found once.
-            known = known or _placed(bone, pose_bones[bone.slot], scale, Matrix.Identity(4), angles)
-            place_now = moved_by(bone, known, (parent, rotation))
-            placed.append(known._replace(joint=known.joint.at(*place_now)))
-        else:
-            matrix = parent if stretch is None else Matrix.Diagonal(stretch).to_4x4()
-            now = _placed(bone, pose_bones[bone.slot], scale, matrix, angles)
-            last = now.stretch if old is None else old._placed[i].stretch
+            parent = cause.parents.get(bone.parent_slot) if bone.parent < 0 else None
+            if bone.parent >= 0:
+                parent = Matrix.Diagonal(placed[bone.parent].stretch).to_4x4()
+            angles = dict(zip(locked[i], cause.held[i], strict=True))
+            now = _placed(bone, pose_bones[bone.slot], cause.scales[i].tolist(), parent, angles)
+            last = now.stretch if before is None else before.placed[i].stretch
             if all(abs(a - b) <= NOISE * abs(b) for a, b in zip(now.stretch, last, strict=True)):
                 now = now._replace(stretch=last)  # then the children need not be placed anew
             placed.append(now)
-        unmoved.append(known)
-    shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
-    skeleton = Skeleton(item.joint for item in placed)
-    return PlacedBones(bones, locked, skeleton, shifts, cause, tuple(placed), tuple(unmoved))
+        shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
+        return cls(cause, Skeleton(item.joint for item in placed), shifts, tuple(placed))
 
 
-def _same_parent(old: PlacedBones, placed: Sequence[PlacedBone], i: int, parent: Matrix | None) -> bool:
-    """Whether what a bone stands on is as it was."""
-    bone = old.bones[i]
+def _is_same(bone: BoneRest, i: int, cause: Cause, placed: Sequence[PlacedBone], before: PlacedBones) -> bool:
+    """Whether nothing that decides a bone is other than before."""
+    old = before.cause
+    if old.held[i] != cause.held[i] or not np.array_equal(old.scales[i], cause.scales[i]):
+        return False
     if bone.parent >= 0:
-        return placed[bone.parent].stretch == old._placed[bone.parent].stretch
-    return old._cause.parents.get(bone.parent_slot) == parent
+        return placed[bone.parent].stretch == before.placed[bone.parent].stretch
+    return bool(cause.parents.get(bone.parent_slot) == old.parents.get(bone.parent_slot))
+
+
+@dataclass(frozen=True)
+class BoneRows:
+    """Bones at R frames as joints.
+
+    Attributes:
+        kinds: bones that differ in more than where their parents are.
+        kind: (R,) which of them.
+        carried: joints that parents carry along.
+        offsets: (R, J, 3) heads in the parent's frame.
+        rests: (R, J, 4) rest rotations; both as float32 has them.
+    """
+
+    kinds: Sequence[PlacedBones]
+    kind: Indices
+    carried: tuple[int, ...]
+    offsets: Array
+    rests: Array
+
+    @cached_property
+    def lengths(self) -> Array:
+        """(R, J)"""
+        return np.array([[joint.length for joint in each.skeleton.joints] for each in self.kinds])[self.kind]
+
+    @cached_property
+    def shifts(self) -> Array:
+        """(R, J, 3, 3) turn what location channels hold into translations of poses."""
+        return np.array([each.shifts for each in self.kinds])[self.kind]
+
+    def skeleton(self, k: int) -> Skeleton:
+        """The joints at a frame."""
+        skeleton = self.kinds[int(self.kind[k])].skeleton
+        if not self.carried:
+            return skeleton
+        offsets, rests = self.offsets[k].tolist(), self.rests[k].tolist()
+        places = {j: (Vector(offsets[j]).freeze(), Quaternion(rests[j]).freeze()) for j in self.carried}
+        return skeleton.moved(places)
+
+
+@dataclass
+class BonePlacer:
+    """Places bones at frames.
+
+    Attributes:
+        bones: what stays of each.
+        locked: of each bone the Euler axes that must stay, if not all must.
+    """
+
+    bones: Sequence[BoneRest]
+    locked: Sequence[tuple[int, ...]]
+    _last: PlacedBones | None = field(default=None, repr=False)
+
+    @cached_property
+    def parents(self) -> dict[int, list[int]]:
+        """{slot of a parent: the first bones of chains that stand on it}."""
+        standing: dict[int, list[int]] = {}
+        for i, bone in enumerate(self.bones):
+            if bone.parent < 0 <= bone.parent_slot:
+                standing.setdefault(bone.parent_slot, []).append(i)
+        return standing
+
+    def rows(
+        self,
+        pose_bones: Any,
+        scales: NDArray[np.float32],
+        eulers: NDArray[np.float32] | None,
+        parents: NDArray[np.float32],
+    ) -> BoneRows:
+        """The bones at R frames.
+
+        Args:
+            pose_bones: of the armature object that is planned for.
+            scales: (R, bones, 3) what scale channels hold.
+            eulers: (R, bones, 3) what Euler channels hold; None where no axis is locked.
+            parents: (R, P, 4, 4) pose matrices, in the order of `parents`.
+
+        Raises:
+            RigError: as `PlacedBones.of`; a parent that is nowhere; a locked angle that is not a number.
+        """
+        turns, moves_only = self._turns(parents.astype(np.float64))
+        held: NDArray[np.float32] = np.zeros((len(scales), 0), np.float32)
+        if eulers is not None:
+            places = [(i, axis) for i, axes in enumerate(self.locked) for axis in axes]
+            held = eulers[:, [i for i, _ in places], [axis for _, axis in places]]
+            members = [i for i, axes in enumerate(self.locked) if axes]
+            slots = [self.bones[i].slot for i in members]
+            require_finite(pose_bones, slots, eulers[:, members], "rotation")
+        deciding = np.where(moves_only[..., None, None], np.float32(0.0), parents)
+        parts = (scales, held, moves_only.astype(np.float32), deciding)
+        causes = np.concatenate([each.reshape(len(scales), -1) for each in parts], axis=1, dtype=np.float32)
+        known: dict[bytes, int] = {}
+        kinds: list[PlacedBones] = []
+        kind = np.zeros(len(scales), np.intp)
+        is_new = np.ones(len(scales), np.bool_)
+        is_new[1:] = (causes[1:].view(np.uint32) != causes[:-1].view(np.uint32)).any(axis=1)
+        for k in np.flatnonzero(is_new).tolist():
+            whole = causes[k].tobytes()
+            if whole not in known:
+                cause = Cause(whole, scales[k], self._held(held[k]), self._under(parents[k], moves_only[k]))
+                if self._last is None or self._last.cause.whole != whole:
+                    self._last = PlacedBones.of(pose_bones, cause, self.bones, self.locked, self._last)
+                known[whole] = len(kinds)
+                kinds.append(self._last)
+            kind[k:] = known[whole]
+        return self._standing(kinds, kind, parents, turns, moves_only)
+
+    def _turns(self, parents: Array) -> tuple[Array, Mask]:
+        """(4, R, P) rotations of parents, and (R, P) which only move and turn what stands on them."""
+        with np.errstate(all="ignore"):
+            axes = parents[..., :3, :3].transpose(2, 3, 0, 1)
+            turns = quaternions(axes)
+            rigid: Mask = np.asarray((np.abs(matrices(turns) - axes) <= STEADY).all(axis=(0, 1)))
+        for p, standing in enumerate(self.parents.values()):
+            if not all(self.bones[i].follows_parent for i in standing):
+                rigid[:, p] = False
+        return turns, rigid
+
+    def _held(self, angles: NDArray[np.float32]) -> tuple[tuple[float, ...], ...]:
+        """Of each bone the angles of its locked Euler axes, from those of all."""
+        rest = iter(angles.tolist())
+        return tuple(tuple(next(rest) for _ in axes) for axes in self.locked)
+
+    def _under(self, parents: NDArray[np.float32], moves_only: Mask) -> dict[int, Any]:
+        """See `Cause.parents`."""
+        return {
+            slot: STILL if moves_only[p] else Matrix(parents[p].tolist()).freeze()
+            for p, slot in enumerate(self.parents)
+        }
+
+    def _standing(
+        self,
+        kinds: Sequence[PlacedBones],
+        kind: Indices,
+        parents: NDArray[np.float32],
+        turns: Array,
+        moves_only: Mask,
+    ) -> BoneRows:
+        """Bones of kinds, moved by their parents where these only move; see `rows`."""
+        joints = [each.skeleton.joints for each in kinds]
+        offsets = np.array([[joint.offset[:] for joint in each] for each in joints])[kind]
+        rests = np.array([[joint.rest_rotation[:] for joint in each] for each in joints])[kind]
+        carried = []
+        for p, standing in enumerate(self.parents.values()):
+            rows = np.flatnonzero(moves_only[:, p])
+            if not len(rows):
+                continue
+            carried += standing
+            places = np.ix_(rows, standing)
+            frames = parents[rows, p, None].astype(np.float64)
+            moved = move(np.repeat(frames, len(standing), axis=1), offsets[places]).astype(np.float32)
+            if not np.isfinite(moved).all():
+                bone = self.bones[standing[0]]
+                raise RigError(
+                    f"bone '{bone.name}' has a parent '{bone.parent_name}' that is nowhere: clear its "
+                    "transform"
+                )
+            turned = np.repeat(turns[:, rows, p, None], len(standing), axis=2)
+            turned = unit(multiply(turned, rests[places].transpose(2, 0, 1)))
+            offsets[places], rests[places] = moved, turned.astype(np.float32).transpose(1, 2, 0)
+        return BoneRows(kinds, kind, tuple(sorted(carried)), offsets, rests)
 
 
 def _placed(
@@ -231,13 +282,6 @@ def _placed(
     if held:
         found = found._replace(joint=replace(found.joint, limit=_box(pose_bone.rotation_mode, held)))
     return found
-
-
-def _held(pose_bones: Any, slot: int, axes: tuple[int, ...]) -> tuple[float, ...]:
-    """Present angles of a bone's locked Euler axes."""
-    euler = pose_bones[slot].rotation_euler
-    require_finite(pose_bones, (slot,), np.array((tuple(euler),)), "rotation")
-    return tuple(euler[axis] for axis in axes)
 
 
 def _box(order: str, held: Mapping[int, float]) -> EulerBox:

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import EulerBox, Limit
-from ...maths.batch import length
+from ...maths.batch import Indices, length
 from .held_angles import with_held
-from .pose_values import Values, foreach
+from .pose_values import Values
 
 Array = NDArray[np.float64]
 Slots = Sequence[int] | NDArray[np.intp]  # indices in pose.bones
@@ -41,48 +41,59 @@ def rotation_channel(pose_bone: Any) -> tuple[str, int]:
 
 
 def require_finite(pose_bones: Any, slots: Slots, values: NDArray[Any], what: str) -> None:
-    """Raises RigError naming the first bone whose row of `values` is not finite; `slots`: each row's bone."""
+    """Raises RigError naming the first bone of which `values` (..., bones, width) are not all finite.
+
+    `slots`: each bone's index.
+    """
     good = np.isfinite(values)
     if not good.all():
-        name = pose_bones[int(slots[int(np.argmin(good.all(axis=1)))])].name
+        bones = good.all(axis=-1).reshape(-1, values.shape[-2]).all(axis=0)
+        name = pose_bones[int(slots[int(np.argmin(bones))])].name
         raise RigError(f"bone '{name}' has a {what} that is not a number: clear its {what}")
 
 
-def read_rotations(
-    pose_bones: Any, slots: Slots, modes: Sequence[str], seen: Values | None = None
-) -> list[Quaternion]:
-    """What rotation channels hold, as Blender understands it: frozen unit quaternions relative to rest.
+def read_rotations(pose_bones: Any, slots: Indices, modes: Sequence[str], seen: Values) -> Array:
+    """(R, bones, 4) what rotation channels hold, as Blender understands it, as float32 has it.
+
+    Unit quaternions relative to rest.
 
     Args:
         pose_bones: of the armature object, original or evaluated.
-        slots: indices of the wanted bones.
+        slots: (bones,) indices of the wanted bones.
         modes: rotation mode of each of them.
-        seen: what the channels hold, if anyone has looked.
+        seen: what the channels hold at R frames.
 
     Raises:
         RigError: names the bone whose channel holds something that is not a finite number.
     """
-    rotations, places = [Quaternion()] * len(slots), np.asarray(slots, np.intp)
-    for channel, width in dict.fromkeys(CHANNELS[mode] for mode in modes):
+    rotations = np.empty((len(next(iter(seen.values()))), len(slots), 4), np.float32)
+    for channel in dict.fromkeys(CHANNELS[mode][0] for mode in modes):
         members = [i for i, mode in enumerate(modes) if CHANNELS[mode][0] == channel]
-        slots_of_channel = places[members]
-        every = foreach(pose_bones, channel, width) if seen is None else seen[channel]
-        values = every[slots_of_channel].astype(np.float64)
-        require_finite(pose_bones, slots_of_channel, values, "rotation")
-        for i, value in zip(members, values.tolist(), strict=True):
-            rotations[i] = rotation_of(modes[i], value)
-    return rotations
+        values = seen[channel][:, slots[members]]
+        require_finite(pose_bones, slots[members], values, "rotation")
+        if channel == "rotation_quaternion":
+            rotations[:, members] = _unit_quaternions(values.astype(np.float64))
+            continue
+        moved = np.ones(values.shape[:2], np.bool_)
+        moved[1:] = (values[1:] != values[:-1]).any(axis=-1)
+        for k, i in enumerate(members):
+            starts = np.flatnonzero(moved[:, k])
+            turns = np.array([rotation_of(modes[i], each)[:] for each in values[starts, k].tolist()])
+            rotations[:, i] = turns[np.cumsum(moved[:, k]) - 1]
+    return rotations.astype(np.float64)
+
+
+def _unit_quaternions(values: Array) -> Array:
+    """(..., 4) what quaternion channels mean to Blender, which turns a zero into half a turn about X."""
+    lengths = length(values, axis=-1)[..., None]
+    return np.where(lengths > 0.0, values / np.where(lengths > 0.0, lengths, 1.0), (0.0, 1.0, 0.0, 0.0))
 
 
 def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
     """What finite values of a rotation channel mean to Blender: a frozen unit quaternion."""
     channel, _ = CHANNELS[mode]
     if channel == "rotation_quaternion":
-        w, x, y, z = values
-        norm = math.hypot(w, x, y, z)
-        # Blender turns a zero quaternion into half a turn about X.
-        unit = (w / norm, x / norm, y / norm, z / norm) if norm > 0.0 else (0.0, 1.0, 0.0, 0.0)
-        rotation = Quaternion(unit)
+        rotation = Quaternion(_unit_quaternions(np.array(values, np.float64)).tolist())
     elif channel == "rotation_euler":
         rotation = Euler(values, mode).to_quaternion()
     else:

@@ -8,43 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import bpy
-from mathutils import Matrix, Vector
+import numpy as np
+from mathutils import Matrix
+from numpy.typing import NDArray
 
 from ...errors import RigError
+from ...maths.batch import Array
 from ...skeleton.pose import Pose
 from ..properties.constraint_values import Constraint
-from ..rig.armature import RigLayout, RigReading
+from ..rig.armature import RigLayout, RigReading, RigRows
 from .dependence import require_evaluable
-from .evaluated_rig import (
-    InfluenceReader,
-    indices_of,
-    influence_reader,
-    is_evaluated,
-    own_bones,
-    place_reader,
-    pose_reader,
-    rig_layout,
-    world_matrix,
-)
+from .evaluated_rig import is_evaluated, own_bones, rig_layout, world_matrices
+from .influences import counted
 from .isolation import SharedScene, isolated_scene, set_frame, shared_scene
 from .targets import (
     NOTHING_AHEAD,
+    NOWHERE,
     Ahead,
-    ObjectRef,
+    TargetReader,
+    TargetRows,
     TargetSample,
-    TargetSource,
     objects_of,
-    sample_target,
     sampled_paths,
-    sampled_sources,
     target_sources,
 )
-
-NOWHERE: Mapping[bpy.types.Object, bpy.types.Depsgraph] = MappingProxyType({})
 
 
 class FrameSample(NamedTuple):
@@ -73,10 +64,163 @@ class FrameSample(NamedTuple):
         """Indices of the constraints with an influence above 0."""
         return tuple(c for c, influence in enumerate(self.influences) if influence > 0.0)
 
-    @property
-    def target_points(self) -> tuple[Vector, ...]:
-        """The points to reach, armature space, one per constraint."""
-        return tuple(target.point for target in self.targets)
+
+class Shown(NamedTuple):
+    """What Blender shows of a frame, as it stands; `FrameReader.samples` makes something of it.
+
+    Attributes:
+        frame: scene frame, may be fractional.
+        layout: what bones are read with.
+        bones: see `Watched.look`.
+        world: from armature space to world space.
+        places: see `TargetReader.look`.
+        numbers: see `TargetReader.numbers`.
+    """
+
+    frame: float
+    layout: RigLayout
+    bones: NDArray[np.float32]
+    world: Matrix
+    places: list[float]
+    numbers: list[float]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The evaluated state of R frames.
+
+    Attributes:
+        frames: (R,) scene frames.
+        rig: the chains and their base poses.
+        targets: of C constraints.
+        influences: (R, C) 0 to 1, as they count (`influences.counted`).
+        unplanted: (R, C) as they would count if nothing was planted; None where nothing ever is.
+        worlds: (R, 4, 4) from armature space to world space.
+        matrices: (R,) the same as Blender has it; frames share what stays.
+    """
+
+    frames: Array
+    rig: RigRows
+    targets: TargetRows
+    influences: Array
+    unplanted: Array | None
+    worlds: Array
+    matrices: Sequence[Matrix]
+    _known: dict[int, RigReading] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __getitem__(self, k: int) -> FrameSample:
+        """One of the frames; those at which nothing about bones changes share what is read of them."""
+        first = int(self.rig.first[k])
+        if first not in self._known:
+            self._known[first] = self.rig.reading(first)
+        return FrameSample(
+            float(self.frames[k]),
+            self._known[first],
+            self.targets.row(k),
+            tuple(self.influences[k].tolist()),
+            self.matrices[k],
+            () if self.unplanted is None else tuple(self.unplanted[k].tolist()),
+        )
+
+    def posed(self, rotations: Array, translations: Array) -> Samples:
+        """The same bones in other poses, (R, J, 4) and (R, J, 3)."""
+        return replace(self, rig=self.rig.posed(rotations, translations), _known={})
+
+
+@dataclass
+class FrameReader:
+    """Reads frames of an armature as they are evaluated.
+
+    Attributes:
+        armature_object: the original object.
+        constraints: those of its list.
+        targets: reads what they ask for.
+        layout: what bones are read with; made anew where their rotation modes change. None at first, if none
+            is known.
+    """
+
+    armature_object: bpy.types.Object
+    constraints: Sequence[Constraint]
+    targets: TargetReader
+    layout: RigLayout | None
+
+    @classmethod
+    def of(
+        cls,
+        armature_object: bpy.types.Object,
+        constraints: Sequence[Constraint],
+        layout: RigLayout | None,
+        with_keyed: bool,
+    ) -> FrameReader:
+        """See `targets.target_sources` for `with_keyed` and for what is raised."""
+        sources = target_sources(armature_object, constraints, with_keyed)
+        return cls(armature_object, constraints, TargetReader(armature_object, sources), layout)
+
+    def hidden(self, depsgraph: bpy.types.Depsgraph) -> list[tuple[bpy.types.Object, str]]:
+        """Targets that a depsgraph does not keep up to date, each with the name of its bone, or none."""
+        pairs = objects_of(self.targets.sources)
+        return [pair for pair in pairs if not is_evaluated(pair[0], depsgraph)]
+
+    def look(
+        self,
+        depsgraph: bpy.types.Depsgraph,
+        frame: float,
+        elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
+        ahead: Ahead = NOTHING_AHEAD,
+        numbers_of: bpy.types.Object | None = None,
+    ) -> Shown:
+        """What is shown now; see `TargetReader.look` for the arguments.
+
+        Numbers are the evaluated object's, or those of `numbers_of`.
+        """
+        evaluated = self.armature_object.evaluated_get(depsgraph)
+        if self.layout is None:
+            self.layout = rig_layout(self.armature_object, evaluated, self.constraints)
+        pose_bones = evaluated.pose.bones
+        bones = self.layout.watched.look(pose_bones)
+        if not self.layout.fits(bones):
+            self.layout = self.layout.anew(evaluated)
+            bones = self.layout.watched.look(pose_bones)
+        places = self.targets.look(evaluated, depsgraph, elsewhere, ahead)
+        numbers = self.targets.numbers(numbers_of or evaluated)
+        return Shown(frame, self.layout, bones, evaluated.matrix_world.copy(), places, numbers)
+
+    def samples(self, shown: Sequence[Shown]) -> Samples:
+        """What was seen at R frames, read with one layout.
+
+        Raises:
+            RigError: a target or the armature is nowhere at one of the frames; a number is none; the chains
+                have other bones than at the first frame.
+        """
+        frames = [each.frame for each in shown]
+        worlds = world_matrices(self.armature_object, frames, [each.world for each in shown])
+        numbers = np.array([each.numbers for each in shown])
+        places = np.array([each.places for each in shown])
+        targets = self.targets.rows(frames, worlds, places, numbers)
+        influences, unplanted = counted(
+            self.armature_object, self.constraints, self.targets.influences(frames, numbers)
+        )
+        rig = self._rig(shown)
+        matrices = [shown[0].world]
+        for each in shown[1:]:
+            matrices.append(matrices[-1] if each.world == matrices[-1] else each.world)
+        return Samples(np.array(frames), rig, targets, influences, unplanted, worlds, matrices)
+
+    def _rig(self, shown: Sequence[Shown]) -> RigRows:
+        """The bones at R frames; see `samples`."""
+        seen = [each.bones for each in shown]
+        try:
+            return shown[0].layout.rows(self.armature_object, seen)
+        except RigError:  # what is wrong with a bone at a frame is said with the frame
+            for each in shown:
+                try:
+                    each.layout.rows(self.armature_object, [each.bones])
+                except RigError as error:
+                    raise RigError(f"frame {each.frame:g}: {error}") from error
+            raise
 
 
 @contextmanager
@@ -86,8 +230,8 @@ def frames(
     constraints: Sequence[Constraint],
     layout: RigLayout | None = None,
     shared: SharedScene | None = None,
-) -> Iterator[Callable[[float], FrameSample]]:
-    """Within the block, the function it gives evaluates any frame, in any order.
+) -> Iterator[Frames]:
+    """Within the block, what it gives evaluates any frame, in any order.
 
     Channels without keys have their present values, as they would when the scene is played; keyed and driven
     ones those of the frame.
@@ -104,39 +248,42 @@ def frames(
             function: a target or the armature is nowhere at that frame, or the file is not the same any more.
     """
     require_evaluable(scene, armature_object, constraints)
-    indices = indices_of(armature_object, constraints)
-    sources = sampled_sources(armature_object, constraints, indices)
-    things = [*own_bones(armature_object, constraints), *objects_of(sources)]
-    read: Callable[[Any, float], RigReading] | None = None
-    place, influences_at = place_reader(), influence_reader(armature_object, constraints, indices)
+    reader = FrameReader.of(armature_object, constraints, layout, with_keyed=True)
+    things = [*own_bones(armature_object, constraints), *objects_of(reader.targets.sources)]
     with ExitStack() as stack:
         aside = shared or stack.enter_context(shared_scene(scene))
-        aside.refer(armature_object, things, sampled_paths(sources))
+        aside.refer(armature_object, things, sampled_paths(reader.targets.sources))
+        yield Frames(reader, stack.enter_context(aside.reading(armature_object, reader.look)))
 
-        def look(depsgraph: bpy.types.Depsgraph, frame: float) -> FrameSample:
-            nonlocal read
-            evaluated = armature_object.evaluated_get(depsgraph)
-            if read is None:
-                read = pose_reader(layout or rig_layout(armature_object, evaluated, constraints))
-            matrix_world, to_armature = place(evaluated, frame)
-            graphs = (depsgraph, depsgraph)
-            targets = tuple(
-                [sample_target(evaluated, to_armature, source, graphs, frame) for source in sources]
-            )
-            influences, unplanted = influences_at(evaluated, frame)
-            return FrameSample(frame, read(evaluated, frame), targets, influences, matrix_world, unplanted)
 
-        evaluate = stack.enter_context(aside.reading(armature_object, look))
+@dataclass(frozen=True)
+class Frames:
+    """Evaluates frames of an armature.
 
-        def sample(frame: float) -> FrameSample:
-            try:
-                return evaluate(frame)
-            except ReferenceError:  # something that we hold is not there any more
-                raise RigError(
-                    "The file was changed by undo, or another one was opened: start again"
-                ) from None
+    Attributes:
+        reader: reads them.
+    """
 
-        yield sample
+    reader: FrameReader
+    _evaluate: Callable[[float], Shown]
+
+    def look(self, frame: float) -> Shown:
+        """What is shown at a frame."""
+        try:
+            return self._evaluate(frame)
+        except ReferenceError:  # something that we hold is not there any more
+            raise RigError("The file was changed by undo, or another one was opened: start again") from None
+
+    def samples(self, shown: Sequence[Shown]) -> Samples:
+        """See `FrameReader.samples`."""
+        try:
+            return self.reader.samples(shown)
+        except ReferenceError:
+            raise RigError("The file was changed by undo, or another one was opened: start again") from None
+
+    def __call__(self, frame: float) -> FrameSample:
+        """The evaluated state of a frame."""
+        return self.samples([self.look(frame)])[0]
 
 
 def current(
@@ -144,8 +291,8 @@ def current(
     armature_object: bpy.types.Object,
     constraints: Sequence[Constraint],
     layout: RigLayout | None = None,
-) -> FrameSample:
-    """The present state, with edits that have no keys yet.
+) -> Samples:
+    """The present state, with edits that have no keys yet: samples of one frame.
 
     What is hidden has no present state, as Blender does not evaluate it: it is taken at the present frame.
 
@@ -154,90 +301,34 @@ def current(
         layout: as for `frames`.
 
     Raises:
-        RigError: as `frames`.
+        RigError: as `frames` and `FrameReader.samples`.
     """
     scene = depsgraph.scene.original
     frame = scene.frame_float
     if not is_evaluated(armature_object, depsgraph):
         with frames(scene, armature_object, constraints, layout) as sample:
-            return sample(frame)
+            return sample.samples([sample.look(frame)])
     require_evaluable(scene, armature_object, constraints)
     evaluated = armature_object.evaluated_get(depsgraph)
     layout = layout or rig_layout(armature_object, evaluated, constraints)
-    present = Present.of(armature_object, constraints, layout)
-    hidden = present.hidden(depsgraph)
+    reader = FrameReader.of(armature_object, constraints, layout, with_keyed=False)
+    hidden = reader.hidden(depsgraph)
     with ExitStack() as stack:
         elsewhere = depsgraph
         if hidden:
             isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
             elsewhere = set_frame(isolated, frame)
-        return present.sample(depsgraph, {thing: elsewhere for thing, _ in hidden})
+        return reader.samples([present(reader, depsgraph, {thing: elsewhere for thing, _ in hidden})])
 
 
-class Present(NamedTuple):
-    """What the present state of an armature is read with, as long as its set-up stays.
-
-    Attributes:
-        armature_object: the original object.
-        sources: what is looked at for each constraint.
-        read: gives the chains and their pose.
-        influences: gives the influences of the constraints.
-    """
-
-    armature_object: bpy.types.Object
-    sources: Sequence[TargetSource]
-    read: Callable[[Any, float], RigReading]
-    influences: InfluenceReader
-
-    @classmethod
-    def of(
-        cls, armature_object: bpy.types.Object, constraints: Sequence[Constraint], layout: RigLayout
-    ) -> Present:
-        indices = indices_of(armature_object, constraints)
-        sources = target_sources(armature_object, constraints)
-        influences = influence_reader(armature_object, constraints, indices)
-        return cls(armature_object, sources, pose_reader(layout), influences)
-
-    def hidden(self, depsgraph: bpy.types.Depsgraph) -> list[tuple[bpy.types.Object, str]]:
-        """Targets that a depsgraph does not keep up to date, each with the name of its bone, or none."""
-        return [pair for pair in objects_of(self.sources) if not is_evaluated(pair[0], depsgraph)]
-
-    def sample(
-        self,
-        depsgraph: bpy.types.Depsgraph,
-        elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
-        ahead: Ahead = NOTHING_AHEAD,
-    ) -> FrameSample:
-        """The present state, with edits that have no keys yet.
-
-        Args:
-            depsgraph: an evaluated one.
-            elsewhere: those that evaluate targets that are hidden.
-            ahead: bones that stand elsewhere than the depsgraphs say.
-
-        Raises:
-            RigError: as the function of `frames`.
-        """
-        frame = depsgraph.scene.original.frame_float
-        evaluated = self.armature_object.evaluated_get(depsgraph)
-        matrix_world = world_matrix(evaluated, frame)
-        to_armature, reading = matrix_world.inverted(), self.read(evaluated, frame)
-
-        def graph_of(ref: ObjectRef | None) -> bpy.types.Depsgraph:
-            return depsgraph if ref is None else elsewhere.get(ref.thing, depsgraph)
-
-        targets = tuple(
-            sample_target(
-                evaluated,
-                to_armature,
-                source,
-                (graph_of(source.target), graph_of(source.pole)),
-                frame,
-                ahead,
-            )
-            for source in self.sources
-        )
-        # Blender writes keyed and driven values back to the original, but does not evaluate the object anew
-        # when a script sets a property of ours.
-        influences, unplanted = self.influences(self.armature_object, frame)
-        return FrameSample(frame, reading, targets, influences, matrix_world, unplanted)
+def present(
+    reader: FrameReader,
+    depsgraph: bpy.types.Depsgraph,
+    elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
+    ahead: Ahead = NOTHING_AHEAD,
+) -> Shown:
+    """The present state, with edits that have no keys yet; see `TargetReader.look` for the arguments."""
+    # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
+    # a script sets a property of ours.
+    frame = depsgraph.scene.original.frame_float
+    return reader.look(depsgraph, frame, elsewhere, ahead, reader.armature_object)

@@ -58,10 +58,10 @@ class FootMotion:
         names += [_root_bone(armature_object, each) for each in constraints]
         places = [bones.find(name) for name in names]
         heads = np.empty((2 * count, len(frames), 3))
-        with playback(scene, armature_object, constraints) as play:
+        with playback(scene, armature_object, constraints) as playing:
             for f, frame in enumerate(frames):
-                shown = play(float(frame), False, False)
-                heads[:, f] = (shown.world @ shown.matrices[places])[:, :3, 3]
+                matrices, world = playing.pose(float(frame))
+                heads[:, f] = (world @ matrices[places])[:, :3, 3]
         leg = float(np.linalg.norm(heads[:count] - heads[count:], axis=2).max(axis=1).min())
         if not leg > 0.0:
             raise RigError(f"'{names[0]}' never leaves '{names[count]}': set Chain Length to end at the hips")

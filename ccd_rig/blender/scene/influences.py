@@ -6,10 +6,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
+from ...maths.batch import Array
 from ..properties.constraint_values import Constraint, Kind
 
 PLANTED = 0.5
 """Influence above which a bone is planted; there is no half of it."""
+
+
+def counted(
+    armature_object: Any, constraints: Sequence[Constraint], influences: Array
+) -> tuple[Array, Array | None]:
+    """(R, C) influences as they count at R frames, and as they would count if nothing was planted.
+
+    The second is None where nothing ever is.
+    """
+    if not any(constraint.kind is Kind.PLANT for constraint in constraints):
+        return influences, None
+    rows = [tuple(row) for row in influences.tolist()]
+    known = {row: in_force(armature_object, constraints, row) for row in set(rows)}
+    never = np.array([constraint.kind is Kind.PLANT for constraint in constraints])
+    return np.array([known[row] for row in rows]), np.where(never, 0.0, influences)
 
 
 def in_force(
@@ -25,8 +43,6 @@ def in_force(
         for constraint, influence in pairs
         if constraint.kind is Kind.PLANT and influence > PLANTED
     }
-    if not planted:
-        return unplanted(constraints, influences)
     bones = [armature_object.pose.bones[name].bone for name in planted]
     above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
     counted = []
@@ -37,9 +53,3 @@ def in_force(
             waits = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
             counted.append(0.0 if constraint.kind is Kind.REACH and waits else influence)
     return tuple(counted)
-
-
-def unplanted(constraints: Sequence[Constraint], influences: Sequence[float]) -> tuple[float, ...]:
-    """Influences as they would count if nothing was planted."""
-    pairs = zip(constraints, influences, strict=True)
-    return tuple(0.0 if constraint.kind is Kind.PLANT else influence for constraint, influence in pairs)

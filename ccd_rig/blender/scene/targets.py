@@ -13,9 +13,23 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import bpy
+import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RigError
+from ...maths.batch import (
+    Array,
+    compose,
+    cross,
+    dot,
+    inverse,
+    length,
+    move,
+    multiply,
+    quaternions,
+    rotate,
+    unit,
+)
 from ..keys.channels import animated_components
 from ..properties.constraint_values import Constraint, Kind
 from .dependence import pole_object, target_object
@@ -55,15 +69,6 @@ class TargetSample(NamedTuple):
     offset: tuple[float, float, float] | None = None
     keyed: tuple[tuple[str, float], ...] = ()
 
-    def rotated(self, turn: Quaternion) -> TargetSample:
-        """The same targets in a model that is turned about its origin."""
-        return self._replace(
-            point=turn @ self.point,
-            rotation=None if self.rotation is None else (turn @ self.rotation).normalized(),
-            direction=None if self.direction is None else turn @ self.direction,
-            pole=None if self.pole is None else turn @ self.pole,
-        )
-
     def settings_of(self, constraint: Constraint) -> Constraint:
         """The constraint as keys and drivers have it at the frame."""
         fields: dict[str, Any] = dict(self.keyed)
@@ -72,28 +77,142 @@ class TargetSample(NamedTuple):
         return replace(constraint, **fields) if fields else constraint
 
 
-def orthonormal(axes: Any) -> Quaternion | None:
-    """The rotation of a frame whose axes are the columns of a 3x3 matrix, of any length, sheared or mirrored.
+class TargetRows(NamedTuple):
+    """Where the targets of C constraints are at R frames, in armature space, as float32 has it.
+
+    What a constraint does not ask for at a frame is not a number.
+
+    Attributes:
+        points: (R, C, 3); this and the following are explained at `TargetSample`.
+        rotations: (R, C, 4)
+        directions: (R, C, 3)
+        poles: (R, C, 3)
+        offsets: (R, C, 3)
+        keyed: {constraint: {field: (R,) its values}}
+    """
+
+    points: Array
+    rotations: Array
+    directions: Array
+    poles: Array
+    offsets: Array
+    keyed: Mapping[int, Mapping[str, Array]]
+
+    @classmethod
+    def of(cls, samples: Sequence[Sequence[TargetSample]]) -> TargetRows:
+        """Of each frame the targets of all constraints."""
+
+        keyed = {
+            c: {name: np.empty(len(samples)) for name, _ in first.keyed}
+            for c, first in enumerate(samples[0])
+            if first.keyed
+        }
+        sizes = [(len(samples), len(samples[0]), width) for width in (3, 4, 3, 3, 3)]
+        targets = cls(*(np.empty(size) for size in sizes), keyed=keyed)
+        for k, row in enumerate(samples):
+            for c, sample in enumerate(row):
+                targets.set(k, c, sample)
+        return targets
+
+    @classmethod
+    def empty(cls, rows: int, like: TargetRows) -> TargetRows:
+        """Room for the targets of as many constraints at other frames."""
+        count = like.points.shape[1]
+        arrays = [np.full((rows, count, each.shape[2]), math.nan) for each in like[:5]]
+        keyed = {c: {name: np.empty(rows) for name in values} for c, values in like.keyed.items()}
+        return cls(*arrays, keyed=keyed)
+
+    def put(self, rows: Any, targets: TargetRows) -> None:
+        """Take over those of some frames, in place."""
+        for array, values in zip(self[:5], targets[:5], strict=True):
+            array[rows] = values
+        for c, fields in self.keyed.items():
+            for name, values in fields.items():
+                values[rows] = targets.keyed[c][name]
+
+    def set(self, row: int, c: int, sample: TargetSample) -> None:
+        """Take over those of one constraint at a frame, in place."""
+        fields = sample.point, sample.rotation, sample.direction, sample.pole, sample.offset
+        for array, value in zip(self[:5], fields, strict=True):
+            array[row, c] = math.nan if value is None else value[:]
+        for name, number in sample.keyed:
+            self.keyed[c][name][row] = number
+
+    def copy(self) -> TargetRows:
+        """The same, to be changed."""
+        keyed = {c: {name: each.copy() for name, each in of_c.items()} for c, of_c in self.keyed.items()}
+        return TargetRows(*(each.copy() for each in self[:5]), keyed=keyed)
+
+    def at(self, rows: Any, columns: Sequence[int] | None = None) -> TargetRows:
+        """Those of some frames, and of some constraints."""
+        wanted = range(self.points.shape[1]) if columns is None else columns
+        arrays = [each[rows] if columns is None else each[rows][:, list(columns)] for each in self[:5]]
+        keyed = {
+            k: {name: values[rows] for name, values in self.keyed[c].items()}
+            for k, c in enumerate(wanted)
+            if c in self.keyed
+        }
+        return TargetRows(*arrays, keyed=keyed)
+
+    def sample(self, k: int, c: int) -> TargetSample:
+        """Those of one constraint at a frame."""
+        point, *others = (each[k, c].tolist() for each in self[:5])
+        rotation, direction, pole, offset = (None if math.isnan(each[0]) else each for each in others)
+        return TargetSample(
+            Vector(point),
+            None if rotation is None else Quaternion(rotation),
+            None if direction is None else Vector(direction),
+            None if pole is None else Vector(pole),
+            None if offset is None else (offset[0], offset[1], offset[2]),
+            self.settings(k, c),
+        )
+
+    def settings(self, k: int, c: int) -> tuple[tuple[str, float], ...]:
+        """See `TargetSample.keyed`."""
+        return tuple([(name, float(values[k])) for name, values in self.keyed.get(c, {}).items()])
+
+    def row(self, k: int) -> tuple[TargetSample, ...]:
+        """Those of all constraints at a frame."""
+        return tuple([self.sample(k, c) for c in range(self.points.shape[1])])
+
+    def rotated(self, turn: Array) -> TargetRows:
+        """The same targets in models that are turned about their origin by (4,) or (R, 1, 4) rotations."""
+        turns = np.broadcast_to(turn, (*self.points.shape[:2], 4))
+        points, directions, poles = (
+            rotate(turns, each, axis=-1) for each in (self.points, self.directions, self.poles)
+        )
+        rotations = unit(multiply(turns, self.rotations, axis=-1), axis=-1)
+        return self._replace(points=points, rotations=rotations, directions=directions, poles=poles)
+
+
+def orthonormals(axes: Array) -> Array:
+    """Rotations (..., 4) of frames whose axes, the columns of (..., 3, 3), have any length, shear and
+    mirroring.
 
     Y points along the second column exactly, Z as near to the third as a right angle allows, and X completes
-    them; where the matrix mirrors, X so is the one that points the other way. None for a flat matrix.
+    them; where a matrix mirrors, X so is the one that points the other way. Not a number for a flat matrix.
     """
-    y, z = axes.col[1].copy(), axes.col[2].copy()
-    if min(y.length, z.length) == 0.0:
-        return None
-    y.normalize()
-    z.normalize()
-    z -= y * z.dot(y)
-    if z.length <= FLAT:
-        return None
-    z.normalize()
-    columns: Any = Matrix((y.cross(z), y, z))
-    return columns.transposed().to_quaternion().normalized()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        y, z = (axes[..., k] / length(axes[..., k], axis=-1)[..., None] for k in (1, 2))
+        z = z - y * dot(y, z, axis=-1)[..., None]
+        sizes = length(z, axis=-1)[..., None]
+        z = np.where(sizes > FLAT, z / sizes, np.nan)
+        straight = np.stack((cross(y, z, axis=-1), y, z), axis=-1)
+        rotations = quaternions(np.moveaxis(straight, (-2, -1), (0, 1)))
+    return np.moveaxis(rotations, 0, -1)
+
+
+def orthonormal(axes: Any) -> Quaternion | None:
+    """`orthonormals` of one 3x3 matrix; None if it is flat."""
+    rotation = orthonormals(np.array([row[:] for row in axes]))
+    return None if np.isnan(rotation).any() else Quaternion(rotation.tolist())
 
 
 Ahead = Mapping[tuple[bpy.types.Object, str], Matrix]
 """World matrices that bones of armature objects are about to have: no evaluation shows them yet."""
 NOTHING_AHEAD: Ahead = MappingProxyType({})
+NOWHERE: Mapping[bpy.types.Object, bpy.types.Depsgraph] = MappingProxyType({})
+STILL: Any = Matrix.Identity(4).freeze()
 
 FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 
@@ -110,11 +229,10 @@ class TargetSource(NamedTuple):
     """What is looked at for one constraint: its target and, if it has one, its pole."""
 
     constraint: Constraint
-    offset: Vector  # that of the constraint
     target: ObjectRef | None
     pole: ObjectRef | None
-    place: int = -1  # of the constraint in the armature's list
-    keyed: tuple[str, ...] = ()  # those of `SAMPLED` that are read at each frame
+    place: int  # of the constraint in the armature's list
+    keyed: tuple[str, ...]  # those of `SAMPLED` that are read at each frame
 
     def things(self) -> tuple[tuple[bpy.types.Object, str], ...]:
         """Objects, each with the name of the bone that is meant, or none."""
@@ -122,38 +240,35 @@ class TargetSource(NamedTuple):
 
 
 def target_sources(
-    armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], with_keyed: bool = True
 ) -> list[TargetSource]:
-    def ref(thing: bpy.types.Object | None, bone: str) -> ObjectRef | None:
-        return None if thing is None else ObjectRef(thing, bone, thing == armature_object)
-
-    return [
-        TargetSource(
-            constraint,
-            Vector(constraint.offset),
-            ref(target_object(constraint), constraint.target_bone),
-            ref(pole_object(constraint), constraint.pole_bone),
-        )
-        for constraint in constraints
-    ]
-
-
-def sampled_sources(
-    armature_object: bpy.types.Object, constraints: Sequence[Constraint], indices: Sequence[int]
-) -> list[TargetSource]:
-    """The same, with the fields that keys or drivers move, as far as they count.
+    """What is looked at for constraints.
 
     Args:
         armature_object: the original object.
         constraints: those of its list.
-        indices: their places there.
+        with_keyed: whether the fields that keys or drivers move are read at each frame, as far as they count.
+
+    Raises:
+        RigError: a constraint or a target is missing.
     """
-    animated = {path for path, _ in animated_components(armature_object)}
+    names = [constraint.name for constraint in armature_object.ccd_rig.constraints]
+    animated = {path for path, _ in animated_components(armature_object)} if with_keyed else set()
+
+    def ref(thing: bpy.types.Object | None, bone: str) -> ObjectRef | None:
+        return None if thing is None else ObjectRef(thing, bone, thing == armature_object)
+
     sources = []
-    for source, place in zip(target_sources(armature_object, constraints), indices, strict=True):
-        fields = _fields_that_count(source.constraint) if animated else ()
-        keyed = tuple(name for name in fields if f"ccd_rig.constraints[{place}].{name}" in animated)
-        sources.append(source._replace(place=place, keyed=keyed))
+    for each in constraints:
+        if each.name not in names:
+            where = f"Armature '{armature_object.name}'"
+            raise RigError(f"{where} has no constraint '{each.name}': choose another one")
+        place = names.index(each.name)
+        path = f"ccd_rig.constraints[{place}]"
+        fields = _fields_that_count(each) if animated else ()
+        keyed = tuple(name for name in fields if f"{path}.{name}" in animated)
+        target, pole = ref(target_object(each), each.target_bone), ref(pole_object(each), each.pole_bone)
+        sources.append(TargetSource(each, target, pole, place, keyed))
     return sources
 
 
@@ -181,110 +296,186 @@ def sampled_paths(sources: Sequence[TargetSource]) -> list[str]:
     return paths
 
 
-def _settings_at(
-    evaluated: bpy.types.Object, source: TargetSource, frame: float
-) -> tuple[tuple[float, float, float] | None, tuple[tuple[str, float], ...]]:
-    """`TargetSample.offset` and `TargetSample.keyed` at a frame."""
-    row = evaluated.ccd_rig.constraints[source.place]
-    keyed = tuple([(name, getattr(row, name)) for name in source.keyed if name != "offset"])
-    for name, value in keyed:
-        if not math.isfinite(value):  # the property's range does not keep NaN out
-            label = row.bl_rna.properties[name].name
-            raise RigError(
-                f"Constraint '{row.name}': '{label}' is not a number at frame {frame:g}: look at its keys "
-                "and drivers"
-            )
-    return tuple(row.offset) if "offset" in source.keyed else None, keyed
-
-
 def objects_of(sources: Sequence[TargetSource]) -> list[tuple[bpy.types.Object, str]]:
     return [thing for source in sources for thing in source.things()]
 
 
-def sample_target(
-    evaluated: bpy.types.Object,
-    to_armature: Matrix,
-    source: TargetSource,
-    graphs: tuple[bpy.types.Depsgraph, bpy.types.Depsgraph],
-    frame: float,
-    ahead: Ahead = NOTHING_AHEAD,
-) -> TargetSample:
-    """Where a constraint's targets are, in armature space.
+class TargetReader:
+    """Looks at targets, poles and numbers of constraints, and makes target rows of what was seen.
 
-    Args:
-        evaluated: the armature object.
-        to_armature: from world space to armature space.
-        source: the constraint with its objects, original.
-        graphs: those that evaluate the target and the pole.
-        frame: for messages.
-        ahead: bones that stand elsewhere than the graphs say.
+    Attributes:
+        armature_object: the original object.
+        sources: what is looked at for each constraint.
     """
-    constraint, offset, target, pole, *_ = source
-    if target is None:  # a bone that is planted where it is
-        return TargetSample(Vector())
-    shift, keyed = _settings_at(evaluated, source, frame) if source.keyed else (None, ())
-    frame_of = _frame(evaluated, to_armature, target, graphs[0], ahead)
-    point = _shifted(
-        frame_of, to_armature, offset if shift is None else Vector(shift), constraint.offset_space
-    )
-    x, y, z = point[:]
-    if not (abs(x) < FAR and abs(y) < FAR and abs(z) < FAR):  # what is not a number in the frame is so here
-        what = "too far away to compute with" if all(map(math.isfinite, point)) else "not a number"
-        bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
-        raise RigError(
-            f"Constraint '{constraint.name}': target {bone}'{target.thing.name}' has a place that is {what} "
-            f"at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
+
+    def __init__(self, armature_object: bpy.types.Object, sources: Sequence[TargetSource]) -> None:
+        self.armature_object, self.sources = armature_object, sources
+        pairs = [(c, ref) for c, each in enumerate(sources) for ref in (each.target, each.pole) if ref]
+        self._refs = [ref for _, ref in pairs]
+        self._targets = [c for c, each in enumerate(sources) if each.target is not None]
+        self._places = {(c, ref is sources[c].pole): t for t, (c, ref) in enumerate(pairs)}
+        self._fields = [
+            (c, name) for c, each in enumerate(sources) for name in each.keyed if each.target is not None
+        ]
+
+    def look(
+        self,
+        evaluated: bpy.types.Object,
+        depsgraph: bpy.types.Depsgraph,
+        elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
+        ahead: Ahead = NOTHING_AHEAD,
+    ) -> list[float]:
+        """Matrices of targets and poles, row by row: of the armature's bones in its space, else in the world.
+
+        Args:
+            evaluated: the armature object.
+            depsgraph: one that evaluates the others.
+            elsewhere: those that evaluate some of them instead.
+            ahead: bones that stand elsewhere than the depsgraphs say.
+        """
+        seen: list[float] = []
+        for thing, bone, is_armature in self._refs:
+            if is_armature:
+                matrix: Any = evaluated.pose.bones[bone].matrix if bone else STILL
+            elif ahead and (thing, bone) in ahead:
+                matrix = ahead[thing, bone]
+            else:
+                other = thing.evaluated_get(elsewhere.get(thing, depsgraph))
+                matrix = other.matrix_world
+                if bone:
+                    matrix = matrix @ other.pose.bones[bone].matrix
+            for row in matrix:
+                seen.extend(row)
+        return seen
+
+    def numbers(self, seen: bpy.types.Object) -> list[float]:
+        """The influences of constraints, and then the values of their fields that are read at each frame.
+
+        `seen`: the armature object, original or evaluated.
+        """
+        listed = seen.ccd_rig.constraints
+        every = np.empty(len(listed), np.float32)
+        listed.foreach_get("influence", every)
+        values = [float(every[source.place]) for source in self.sources]
+        for c, name in self._fields:
+            value = getattr(listed[self.sources[c].place], name)
+            values += value if name == "offset" else (value,)
+        return values
+
+    def influences(self, frames: Sequence[float], numbers: Array) -> Array:
+        """(R, C) influences, from what `numbers` has given at R frames."""
+        influences = numbers[:, : len(self.sources)]
+        if not np.isfinite(influences).all():  # the property's range does not keep NaN out
+            k, c = np.argwhere(~np.isfinite(influences))[0].tolist()
+            raise RigError(
+                f"Constraint '{self.sources[c].constraint.name}': influence is not a number at frame "
+                f"{frames[k]:g}: set it to 0 to 1, and look at its keys"
+            )
+        return influences
+
+    def rows(self, frames: Sequence[float], worlds: Array, places: Array, numbers: Array) -> TargetRows:
+        """The targets at R frames.
+
+        Args:
+            frames: (R,) for messages.
+            worlds: (R, 4, 4) from armature space to the world.
+            places: (R, 16 T) of `look`.
+            numbers: (R, N) of `numbers`.
+
+        Raises:
+            RigError: a target is nowhere at a frame, or has no rotation there; a setting is not a number.
+        """
+        count = len(self.sources)
+        points, directions, poles, offsets = (np.full((len(frames), count, 3), math.nan) for _ in range(4))
+        rotations = np.full((len(frames), count, 4), math.nan)
+        keyed = self._keyed(frames, numbers, offsets)
+        seen = places.reshape(len(frames), -1, 4, 4)
+        to_armature = inverse(worlds)[:, None]
+        in_world = [t for t, ref in enumerate(self._refs) if not ref.is_armature]
+        seen[:, in_world] = compose(to_armature, seen[:, in_world])
+        points[:] = 0.0  # where a bone that is planted where it is has no target
+        for c in self._targets:
+            constraint, frame_of = self.sources[c].constraint, seen[:, self._places[c, False]]
+            offset = offsets[:, c] if "offset" in self.sources[c].keyed else np.array(constraint.offset)
+            if constraint.offset_space == "TARGET":
+                points[:, c] = move(frame_of, offset)
+            else:
+                if constraint.offset_space == "WORLD":
+                    offset = move(to_armature[:, 0], offset) - to_armature[:, 0, :3, 3]
+                points[:, c] = frame_of[:, :3, 3] + offset
+            if constraint.rotation == "ORIENTATION":
+                rotations[:, c] = orthonormals(frame_of[:, :3, :3])
+            elif constraint.rotation != "NONE":
+                # A direction goes through shear and mirroring as it is: in the world it is the target's own.
+                way = move(frame_of, np.array(AXES[constraint.target_axis])) - frame_of[:, :3, 3]
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    directions[:, c] = way / length(way, axis=-1)[:, None]
+            if (c, True) in self._places:
+                poles[:, c] = seen[:, self._places[c, True], :3, 3]
+        with np.errstate(over="ignore"):
+            rounded = [
+                each.astype(np.float32).astype(np.float64) for each in (points, rotations, directions, poles)
+            ]
+        found = TargetRows(*rounded, offsets=offsets, keyed=keyed)
+        self._require_there(frames, found)
+        return found
+
+    def _keyed(self, frames: Sequence[float], numbers: Array, offsets: Array) -> dict[int, dict[str, Array]]:
+        """`TargetRows.keyed`; puts `TargetRows.offsets` in place."""
+        keyed: dict[int, dict[str, Array]] = {}
+        column = len(self.sources)
+        for c, name in self._fields:
+            if name == "offset":
+                offsets[:, c] = numbers[:, column : column + 3]
+                column += 3
+                continue
+            values = keyed.setdefault(c, {})[name] = numbers[:, column]
+            column += 1
+            if not np.isfinite(values).all():  # the property's range does not keep NaN out
+                row = self.armature_object.ccd_rig.constraints[self.sources[c].place]
+                label, k = row.bl_rna.properties[name].name, int(np.argmin(np.isfinite(values)))
+                raise RigError(
+                    f"Constraint '{row.name}': '{label}' is not a number at frame {frames[k]:g}: look at its "
+                    "keys and drivers"
+                )
+        return keyed
+
+    def _require_there(self, frames: Sequence[float], targets: TargetRows) -> None:
+        """Raises RigError at the first frame at which a target is nowhere, or has no rotation."""
+        turned = [c for c in self._targets if self.sources[c].constraint.rotation != "NONE"]
+        poled = [c for c, is_pole in self._places if is_pole]
+        wrong = [
+            ~(np.abs(targets.points) < FAR).all(axis=-1),
+            np.zeros(targets.points.shape[:2], np.bool_),
+            np.zeros(targets.points.shape[:2], np.bool_),
+        ]
+        lacks = np.isnan(targets.rotations[:, turned]).any(-1) & np.isnan(targets.directions[:, turned]).any(
+            -1
         )
-    rotation = direction = bend = None
-    if constraint.rotation != "NONE":
-        axes: Any = frame_of.to_3x3()
-        if constraint.rotation == "ORIENTATION":
-            rotation = orthonormal(axes)
-        else:
-            # A direction goes through shear and mirroring as it is: in the world it is the target's own.
-            direction = axes @ AXES[constraint.target_axis]
-            direction = direction.normalized() if direction.length > 0.0 else None
-        if rotation is None and direction is None:
+        wrong[1][:, turned] = lacks
+        wrong[2][:, poled] = ~np.isfinite(targets.poles[:, poled]).all(axis=-1)
+        every = np.stack(wrong, axis=-1)
+        if not every.any():
+            return
+        k, c, fault = np.argwhere(every)[0].tolist()
+        constraint, target = self.sources[c].constraint, self.sources[c].target
+        pole, frame = self.sources[c].pole, frames[k]
+        assert target is not None
+        if fault == 0:
+            is_number = np.isfinite(targets.points[k, c]).all()
+            what = "too far away to compute with" if is_number else "not a number"
+            bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
+            raise RigError(
+                f"Constraint '{constraint.name}': target {bone}'{target.thing.name}' has a place that is "
+                f"{what} at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
+            )
+        if fault == 1:
             raise RigError(
                 f"Constraint '{constraint.name}': target '{target.thing.name}' has a scale of 0 at frame "
                 f"{frame:g}, so it has no rotation: give it another scale"
             )
-    if pole is not None:
-        bend = _frame(evaluated, to_armature, pole, graphs[1], ahead).to_translation()
-        if not all(map(math.isfinite, bend)):
-            raise RigError(
-                f"Constraint '{constraint.name}': pole target '{pole.thing.name}' has a place that is not a "
-                f"number at frame {frame:g}: look at its transform and keys"
-            )
-    return TargetSample(point, rotation, direction, bend, shift, keyed)
-
-
-def _shifted(frame_of: Any, to_armature: Any, offset: Vector, space: str) -> Vector:
-    """The point of a target, armature space.
-
-    Args:
-        frame_of: the target's frame, armature space.
-        to_armature: from world space to armature space.
-        offset: in the axes and the unit of `space`.
-        space: `Constraint.offset_space`.
-    """
-    if space == "TARGET":
-        point: Vector = frame_of @ offset
-        return point
-    return frame_of.to_translation() + (to_armature.to_3x3() @ offset if space == "WORLD" else offset)
-
-
-def _frame(
-    evaluated: bpy.types.Object,
-    to_armature: Matrix,
-    ref: ObjectRef,
-    depsgraph: bpy.types.Depsgraph,
-    ahead: Ahead,
-) -> Any:
-    """Of an object or one of its bones, in armature space."""
-    if (matrix_ahead := ahead.get((ref.thing, ref.bone))) is not None:
-        return to_armature @ matrix_ahead
-    # The armature's own bones are where they should be already, which saves the way through the world.
-    seen = evaluated if ref.is_armature else ref.thing.evaluated_get(depsgraph)
-    matrix: Any = Matrix.Identity(4) if ref.is_armature else to_armature @ seen.matrix_world
-    return matrix @ seen.pose.bones[ref.bone].matrix if ref.bone else matrix
+        assert pole is not None
+        raise RigError(
+            f"Constraint '{constraint.name}': pole target '{pole.thing.name}' has a place that is not a "
+            f"number at frame {frame:g}: look at its transform and keys"
+        )

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 from mathutils import Vector
-from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
-from ...maths.batch import unit
+from ...maths.batch import Array, Mask, unit
 from ...skeleton.joints import Skeleton
 from ...solvers.problem_tables import GoalSettings
 from ..properties.constraint_values import Constraint, Kind
-from ..scene.targets import AXES, TargetSample
+from ..scene.targets import AXES, TargetRows, TargetSample
 
 
 def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
@@ -27,22 +26,21 @@ def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
 
 GOAL_TARGETS: Mapping[type, str] = MappingProxyType(
     {
-        PositionGoal: "point",
-        BalanceGoal: "point",
-        OrientationGoal: "rotation",
-        DirectionGoal: "direction",
-        PoleGoal: "pole",
+        PositionGoal: "points",
+        BalanceGoal: "points",
+        OrientationGoal: "rotations",
+        DirectionGoal: "directions",
+        PoleGoal: "poles",
     }
 )
-"""Which part of a target sample is the target of a goal."""
+"""Which part of target rows is the target of a goal."""
 
 
-def goal_targets(goal: Goal, samples: Sequence[TargetSample]) -> NDArray[np.float64]:
-    """(3, F), or (4, F) of an orientation: what a goal asks for at each frame, armature space."""
-    targets = np.array([getattr(sample, GOAL_TARGETS[type(goal)])[:] for sample in samples]).T
-    if goal.target_kind.has_length_one:
-        targets = unit(targets)
-    return np.ascontiguousarray(targets, dtype=np.float64)
+def goal_targets(goal: Goal, targets: TargetRows, c: int) -> Array:
+    """(R, 3), or (R, 4) of an orientation: what a goal of constraint `c` asks for at R frames, armature
+    space."""
+    values: Array = getattr(targets, GOAL_TARGETS[type(goal)])[:, c]
+    return unit(values, axis=-1) if goal.target_kind.has_length_one else values
 
 
 def goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
@@ -56,27 +54,34 @@ def goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> l
     return GOALS[constraint.kind](skeleton, target.settings_of(constraint), target)
 
 
-def goals_of_samples(
-    skeleton: Skeleton, constraint: Constraint, samples: Sequence[TargetSample]
+def goals_of_rows(
+    skeleton: Skeleton, constraint: Constraint, targets: TargetRows, c: int
 ) -> tuple[list[Goal], GoalSettings]:
-    """The goals of a constraint at the first of F samples, and their settings at each of them.
+    """The goals of a constraint at the first of R frames, and their settings at each of them.
 
-    All samples have a reach window or none (`has_window`). Settings are one row where none is keyed.
+    It has a reach window at all of them or none (`has_window`). Settings are one row where none is keyed.
+
+    Args:
+        skeleton: the joints.
+        constraint: whose goals they are.
+        targets: at the frames.
+        c: its place in these.
 
     Raises:
         RigError: see `goals`.
     """
-    first = goals(skeleton, constraint, samples[0])
-    if not any(sample.keyed for sample in samples):
+    first = goals(skeleton, constraint, targets.sample(0, c))
+    if c not in targets.keyed:
         return first, GoalSettings.of([first])
-    by_keyed = {sample.keyed: sample for sample in samples}
-    known = {keyed: goals(skeleton, constraint, sample) for keyed, sample in by_keyed.items()}
-    return first, GoalSettings.of([known[sample.keyed] for sample in samples])
+    keyed = [targets.settings(k, c) for k in range(len(targets.points))]
+    known = {each: goals(skeleton, constraint, targets.sample(k, c)) for k, each in enumerate(keyed)}
+    return first, GoalSettings.of([known[each] for each in keyed])
 
 
-def has_window(constraint: Constraint, target: TargetSample) -> bool:
-    """Whether a constraint holds its chain in a reach window at a frame."""
-    return bool(dict(target.keyed).get("max_extension", constraint.max_extension) < 1.0)
+def has_window(constraint: Constraint, targets: TargetRows, c: int) -> Mask:
+    """(R,) whether a constraint, the one at place `c`, holds its chain in a reach window at R frames."""
+    most = targets.keyed.get(c, {}).get("max_extension", constraint.max_extension)
+    return np.broadcast_to(np.asarray(most) < 1.0, len(targets.points))
 
 
 def _balance_goals(_skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:

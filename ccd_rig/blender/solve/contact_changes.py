@@ -8,13 +8,13 @@ from collections.abc import Mapping
 import numpy as np
 from mathutils import Quaternion
 
-from ...maths.batch import Array
+from ...maths.batch import Array, inverse
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
 from ..scene.evaluation import FrameSample
 from .contact_poses import RETURN, JointPoses, blended
-from .planting import ContactState, PlantAnchor, homogeneous, inverse
+from .planting import ContactState, PlantAnchor, homogeneous
 
 SHARPER = 0.1
 """Part of the tolerances to which a planted figure is solved: of planted bones beside the base what is left

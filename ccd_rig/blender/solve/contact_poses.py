@@ -15,12 +15,11 @@ from mathutils import Quaternion, Vector
 
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
-from ...maths.batch import Array, conjugate, matrices, multiply, quaternions, rotate, slerp, unit
+from ...maths.batch import Array, conjugate, inverse, matrices, multiply, quaternions, rotate, slerp, unit
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ..scene.targets import TargetSample
-from .planting import inverse
 
 RETURN = 8.0
 """Frames in which a leg that was let go goes back to its animation, where the body keeps its own."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from ...maths.batch import Array
 from ...settings import SolverSettings
-from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
-from ..scene.evaluation import FrameSample
+from ..scene.evaluation import Samples
+
+Reference: TypeAlias = Callable[[Samples], Array]
+"""Gives what the poses of R frames are to stay near to: (R, J, 4) rotations."""
 
 
-def base_pose(sample: FrameSample) -> Pose:
-    """The evaluated pose of the chains."""
-    return sample.reading.pose
+def base_rotations(samples: Samples) -> Array:
+    """(R, J, 4) of the evaluated poses."""
+    return samples.rig.rotations
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,12 @@ class FrameSolveSettings:
         solver: position tolerance in world metres.
         error_reduction: `SolverSettings.error_reduction` of each solve; None: the solver's own step.
         poses: the pose library; entries for other bones are left out.
-        reference: the reference pose of a frame; None: it has none.
+        reference: what poses are to stay near to.
         smoothness: what changes from frame to frame count, see `solvers.motion`.
     """
 
     solver: SolverSettings
     error_reduction: float | None
     poses: Sequence[PoseEntry] = ()
-    reference: Callable[[FrameSample], Pose | None] = base_pose
+    reference: Reference = base_rotations
     smoothness: float = 0.0

@@ -16,7 +16,7 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...maths.batch import cross
+from ...maths.batch import inverse
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform
 from ...skeleton.pose import Pose
@@ -171,17 +171,6 @@ def upright(axes: Array) -> Quaternion:
     if rotation is None:
         raise RigError("the armature object has a scale of 0: give it another scale")
     return rotation
-
-
-def inverse(matrix: Array) -> Array:
-    """(..., 4, 4) of affine matrices. NumPy's own may wake threads for it, which costs more than the rest."""
-    a, b, c = (matrix[..., :3, k] for k in range(3))
-    across, inverted = cross(b, c, axis=-1), np.zeros_like(matrix)
-    volume = (a * across).sum(-1)[..., None, None]
-    inverted[..., :3, :3] = np.stack((across, cross(c, a, axis=-1), cross(a, b, axis=-1)), axis=-2) / volume
-    inverted[..., :3, 3] = -(inverted[..., :3, :3] @ matrix[..., :3, 3:])[..., 0]
-    inverted[..., 3, 3] = 1.0
-    return inverted
 
 
 def homogeneous(transform: Transform) -> Array:

@@ -110,7 +110,7 @@ def in_main_scene(rig, row, frame, scene=None):
 
 def assert_same(sample, expected, skeletons, tolerance=FLOAT32_FAR):
     point, influence, matrix_world, heads = expected
-    assert list(sample.target_points[0]) == pytest.approx(list(point), abs=tolerance)
+    assert list(sample.targets[0].point) == pytest.approx(list(point), abs=tolerance)
     assert sample.influences[0] == influence
     assert sample.matrix_world == matrix_world
     placed = skeletons.forward_kinematics(sample.reading.skeleton, sample.reading.pose)

@@ -32,7 +32,7 @@ def test_same_as_main_scene(evaluation, constraints_of, skeletons, set_up):
     assert file_state() == before
     assert again == samples[0]
     assert [item.frame for item in samples] == list(FRAMES)
-    assert len({tuple(item.target_points[0]) for item in samples}) == len(FRAMES)  # everything moves
+    assert len({tuple(item.targets[0].point) for item in samples}) == len(FRAMES)  # everything moves
     for item in samples:
         assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
 
@@ -81,7 +81,7 @@ def test_linked_target(evaluation, constraints_of, skeletons, tmp_path):
     row = add_row(rig, target)
     with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample:
         samples = [sample(frame) for frame in FRAMES]
-    assert len({tuple(item.target_points[0]) for item in samples}) == len(FRAMES)
+    assert len({tuple(item.targets[0].point) for item in samples}) == len(FRAMES)
     for item in samples:
         assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
 
@@ -126,7 +126,7 @@ def test_several_constraints_in_the_order_asked_for(evaluation, constraints_of):
     with evaluation.frames(bpy.context.scene, rig, (c, a, b)) as sample:
         item = sample(3)
     assert item.influences == (0.5, 0.0, 0.25)
-    for target, name in zip(item.target_points, "CAB", strict=True):
+    for target, name in zip((each.point for each in item.targets), "CAB", strict=True):
         assert list(item.matrix_world @ target) == pytest.approx(places[name], abs=FLOAT32_FAR)
 
 
@@ -152,7 +152,7 @@ def test_unkeyed_edits_are_seen(evaluation, constraints_of, skeletons):
         rotations = dict(zip(item.reading.bones, item.reading.pose.rotations, strict=True))
         assert tuple(rotations["bone_0"]) == pytest.approx((0.8, 0.6, 0, 0), abs=FLOAT32)
         assert tuple(rotations["bone_2"]) == pytest.approx((0.6, 0, 0, 0.8), abs=FLOAT32)
-        assert tuple(item.target_points[0]) == pytest.approx((2, 3, 4), abs=FLOAT32)
+        assert tuple(item.targets[0].point) == pytest.approx((2, 3, 4), abs=FLOAT32)
         assert_same(item, in_main_scene(rig, row, item.frame), skeletons)
 
 

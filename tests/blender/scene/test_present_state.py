@@ -15,7 +15,7 @@ def test_current(evaluation, constraints_of, skeletons, set_up):
     row = add_row(rig, *set_up(rig), offset=(0.1, -0.2, 0.3))
     expected = in_main_scene(rig, row, 2.5)
     before = file_state()
-    item = evaluation.current(bpy.context.evaluated_depsgraph_get(), rig, constraints_of(rig))
+    item = evaluation.current(bpy.context.evaluated_depsgraph_get(), rig, constraints_of(rig))[0]
     assert file_state() == before
     assert item.frame == 2.5
     assert_same(item, expected, skeletons)
@@ -29,8 +29,8 @@ def test_current_sees_edits_without_keys(evaluation, constraints_of):
     rig.location, rig.rotation_euler = (0, 0, 0), (0, 0, 0)
     rig.pose.bones["upper"].rotation_quaternion = (0, 1, 0, 0)
     target.location = (7, 8, 9)
-    item = evaluation.current(bpy.context.evaluated_depsgraph_get(), rig, constraints_of(rig))
-    assert tuple(item.target_points[0]) == pytest.approx((7, 8, 9), abs=FLOAT32_FAR)
+    item = evaluation.current(bpy.context.evaluated_depsgraph_get(), rig, constraints_of(rig))[0]
+    assert tuple(item.targets[0].point) == pytest.approx((7, 8, 9), abs=FLOAT32_FAR)
     rotations = dict(zip(item.reading.bones, item.reading.pose.rotations, strict=True))
     assert tuple(rotations["upper"]) == (0, 1, 0, 0)
 
@@ -46,12 +46,12 @@ def test_current_with_hidden_objects(evaluation, constraints_of, skeletons, hide
     bpy.context.scene.frame_set(1)
     show = hide(target if what == "target" else rig)
     bpy.context.scene.frame_set(10)
-    item = evaluation.current(bpy.context.evaluated_depsgraph_get(), rig, constraints_of(rig))
+    item = evaluation.current(bpy.context.evaluated_depsgraph_get(), rig, constraints_of(rig))[0]
     assert len(bpy.data.scenes) == (2 if hide is other_scene else 1)
     show()
     expected = in_main_scene(rig, row, 10)
     assert_same(item, expected, skeletons)
-    assert list(item.matrix_world @ item.target_points[1]) == pytest.approx((3, 2, 1), abs=FLOAT32_FAR)
+    assert list(item.matrix_world @ item.targets[1].point) == pytest.approx((3, 2, 1), abs=FLOAT32_FAR)
 
 
 def test_current_refuses(evaluation, constraints_of, errors):
@@ -60,4 +60,4 @@ def test_current_refuses(evaluation, constraints_of, errors):
     nan_target(rig, row)
     bpy.context.scene.frame_set(3)
     with pytest.raises(errors.RigError, match="'Target' has a place that is not a number at frame 3"):
-        evaluation.current(bpy.context.evaluated_depsgraph_get(), rig, constraints_of(rig))
+        evaluation.current(bpy.context.evaluated_depsgraph_get(), rig, constraints_of(rig))[0]

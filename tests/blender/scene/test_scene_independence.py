@@ -41,10 +41,10 @@ def test_targets_and_base_are_those_of_the_main_scene(ext, evaluation, constrain
     bpy.context.scene.frame_set(7)
     with evaluation.frames(bpy.context.scene, rig, constraints_of(rig)) as sample_at:
         samples = {frame: sample_at(frame) for frame in FRAMES}
-    places = {tuple(sample.target_points[0]) for sample in samples.values()}
+    places = {tuple(sample.targets[0].point) for sample in samples.values()}
     assert len(places) > len(samples) // 2  # it moves at all
     for frame, sample in samples.items():
-        assert (sample.target_points[0] - in_main_scene(rig, row, frame)).length < PLAYED, frame
+        assert (sample.targets[0].point - in_main_scene(rig, row, frame)).length < PLAYED, frame
         heads = heads_in_main_scene(rig, frame)
         placed = skeletons.forward_kinematics(sample.reading.skeleton, sample.reading.pose)
         for bone, transform in zip(sample.reading.bones, placed, strict=True):
