@@ -55,18 +55,17 @@ class FrameSolver:
     def __post_init__(self) -> None:
         self._planted = PlantedSolver(self.settings)
 
-    def add(self, row: int, samples: Samples, k: int) -> Parts:
-        """The next frame to solve, frame `k` of samples: solved now, or with others."""
-        bake_frames = self.bake_frames
-        if bake_frames.tracks is None:
-            self._let_wait(row, samples, k)
-        else:
-            self._waiting.append((row, samples[k]))
-            keeps_body = bake_frames.tracks.support_chains.keeps_body  # its samples are needed again anyway
-            if len(self._waiting) >= WAITING_AT_MOST and not keeps_body:
-                yield from self.finish()
+    def add_planted(self, row: int, sample: FrameSample) -> Parts:
+        """The next frame to solve of those with planted bones: solved now, or with others."""
+        tracks = self.bake_frames.tracks
+        assert tracks is not None
+        self._waiting.append((row, sample))
+        keeps_body = tracks.support_chains.keeps_body  # its samples are needed again anyway
+        if len(self._waiting) >= WAITING_AT_MOST and not keeps_body:
+            yield from self.finish()
 
-    def _let_wait(self, row: int, samples: Samples, k: int) -> None:
+    def add(self, row: int, samples: Samples, k: int) -> None:
+        """The next frame to solve, frame `k` of samples: solved with others in the end."""
         bake_frames = self.bake_frames
         in_force = (bake_frames.influences[row] > 0.0).tobytes()
         shared = in_force, bake_frames.limits[row], bake_frames.shifting[row]

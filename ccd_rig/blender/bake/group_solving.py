@@ -197,11 +197,10 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in members])
     alike: dict[tuple[object, ...], list[int]] = {}
-    if not (lengths != lengths[:1]).any() and not (windows != windows[:, :1]).any():
-        lengths, windows = lengths[:1], windows[:, :1]
-    keys = [(lengths[k].tobytes(), windows[:, k].tobytes()) for k in range(len(lengths))]
+    same = (lengths == lengths[:1]).all() and (windows == windows[:, :1]).all()
     for k, turn in enumerate(turns):
-        alike.setdefault((turn[:], keys[k % len(keys)]), []).append(k)
+        key = () if same else (lengths[k].tobytes(), windows[:, k].tobytes())
+        alike.setdefault((turn[:], *key), []).append(k)
     for places in alike.values():
         rows, skeleton, turn = np.array(places), whole, turns[places[0]]
         changed = {

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
@@ -119,7 +119,7 @@ class _Shot:
         solved: those of them to solve.
         preroll: how many of them come before the first keyed frame.
         samples: row and sample of each solved frame, where they are needed once more.
-        blocks: all frames as evaluated, with their base poses, each with the row of its first.
+        blocks: frames with planted bones as evaluated, with their base poses, each with the row of its first.
     """
 
     task: Task
@@ -129,28 +129,37 @@ class _Shot:
     preroll: int
     samples: list[tuple[int, FrameSample]] = field(default_factory=list)
     blocks: list[tuple[int, Samples]] = field(default_factory=list)
-    _bake_frames: BakeFrames | None = None
+    _solver: FrameSolver | None = None
+    _filled: int = 0  # rows that are kept
 
     @property
-    def bake_frames(self) -> BakeFrames:
-        """Where frames are kept; there is one from the first of them on."""
-        assert self._bake_frames is not None
-        return self._bake_frames
+    def solver(self) -> FrameSolver:
+        """Solves the frames and keeps them; it is there from the first of them on."""
+        assert self._solver is not None
+        return self._solver
 
     def keep(self, samples: Samples) -> None:
         """Keep the next frames as evaluated, with their base poses."""
         based = self.task.start.based(samples)
-        if self._bake_frames is None:
-            self._bake_frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
-        row = sum(len(each) for _, each in self.blocks)
-        self._bake_frames.store(row, based, self.settings.reference(based))
-        self.blocks.append((row, based))
+        if self._solver is None:
+            frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
+            self._solver = FrameSolver(frames, self.settings)
+        row, self._filled = self._filled, self._filled + len(based)
+        self._solver.bake_frames.store(row, based, self.settings.reference(based))
+        if self._solver.bake_frames.tracks is not None:
+            self.blocks.append((row, based))
+        elif self.task.solved is None:
+            for place, k in self._due(row, based):
+                self._solver.add(place, based, k)
 
-    def due_frames(self) -> Iterator[tuple[int, Samples, int]]:
-        """The frames to solve: of each its row, samples, and its place in these."""
-        due = np.isin(self.frames, self.solved)
+    def planted_frames(self) -> Iterator[tuple[int, FrameSample]]:
+        """Row and sample of the frames with planted bones that are solved."""
         for row, samples in self.blocks:
-            yield from ((row + k, samples, k) for k in np.flatnonzero(due[row : row + len(samples)]).tolist())
+            yield from ((place, samples[k]) for place, k in self._due(row, samples))
+
+    def _due(self, row: int, samples: Samples) -> list[tuple[int, int]]:
+        """Rows to solve among those of samples from a row on, and their places in these."""
+        return [(row + k, k) for k in np.flatnonzero(np.isin(samples.frames, self.solved)).tolist()]
 
     @classmethod
     def of(cls, scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task) -> _Shot:
@@ -184,18 +193,18 @@ def _evaluate(
     task, solved = shot.task, 0.0
     with evaluation.frames(scene, armature_object, task.constraints, task.layout, task.shared) as frames:
         first, last, after = yield from _sample(armature_object, shot, frames, check)
-        bake_frames = shot.bake_frames
+        solver = shot.solver
+        bake_frames = solver.bake_frames
+        planted: Iterable[tuple[int, FrameSample]] = shot.planted_frames()
         if task.keeps_body:
-            shot.samples[:] = [(row, samples[k]) for row, samples, k in shot.due_frames()]
-        solver = FrameSolver(bake_frames, shot.settings)
+            planted = shot.samples = list(planted)
         if task.walks_on:  # how far the body has gone is known once all frames are evaluated
-            shot.samples[:] = travel.walk_on(bake_frames, shot.samples)
+            planted = shot.samples = travel.walk_on(bake_frames, shot.samples)
         solving = Progress(shot.frames[-1], 0, len(shot.solved))
-        if task.solved is None:
-            for row, samples, k in shot.due_frames():
-                for part in solver.add(row, samples, k):
-                    solved += part
-                    yield solving._replace(done=int(solved))
+        for row, sample in planted:
+            for part in solver.add_planted(row, sample):
+                solved += part
+                yield solving._replace(done=int(solved))
         ends, waits = Ends(first, last, after), bake_frames.tracks is None and not shot.preroll
         if waits:  # a loop is solved round and round
             note_loop(bake_frames, ends, shot.settings.reference)
@@ -218,7 +227,7 @@ def _sample(
     frames: Frames,
     check: Callable[[BakeFrames], None],
 ) -> Steps[tuple[Samples, Samples, Samples | None]]:
-    """Evaluate all frames, into `shot.blocks` and `shot.bake_frames`.
+    """Evaluate all frames into `shot`.
 
     Returns:
         The first keyed frame, the last one, and the one after it if it can be evaluated: samples of one each.
@@ -242,7 +251,7 @@ def _sample(
             first = now
         if row == 0:
             shot.keep(frames.samples(waiting))
-            check(shot.bake_frames)
+            check(shot.solver.bake_frames)
             waiting = []
         if frame in due:
             done += 1
@@ -288,6 +297,5 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
                 beyond.store(0, samples, shot.settings.reference(samples))
                 sides[way] = FrameSolver(beyond, shot.settings)
                 for row in range(len(times)):
-                    for _ in sides[way].add(row, samples, row):
-                        pass
+                    sides[way].add(row, samples, row)
         yield from shown(solver.solve_with(sides), progress)

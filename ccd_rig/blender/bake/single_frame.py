@@ -86,7 +86,10 @@ def solve_sample(
     bake_frames = BakeFrames.empty(samples, ready.constraints, [0], [0])
     bake_frames.store(0, samples, settings.reference(samples))
     frame_solver = FrameSolver(bake_frames, settings)
-    result_of(frame_solver.add(0, samples, 0))
+    if bake_frames.tracks is None:
+        frame_solver.add(0, samples, 0)
+    else:
+        result_of(frame_solver.add_planted(0, samples[0]))
     result_of(frame_solver.finish())
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):

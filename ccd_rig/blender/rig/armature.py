@@ -73,13 +73,20 @@ class RigRows:
     translations: Array
     bones: BoneRows
     first: Indices
+    _known: dict[int, RigReading] = field(default_factory=dict, repr=False)
 
     def posed(self, rotations: Array, translations: Array) -> RigRows:
         """The same bones in other poses."""
-        return replace(self, rotations=rotations, translations=translations, first=np.arange(len(rotations)))
+        return RigRows(self.layout, rotations, translations, self.bones, np.arange(len(rotations)))
 
     def reading(self, k: int) -> RigReading:
-        """The chains at a frame."""
+        """The chains at a frame; frames at which nothing about bones changes share it."""
+        k = int(self.first[k])
+        if k not in self._known:
+            self._known[k] = self._reading(k)
+        return self._known[k]
+
+    def _reading(self, k: int) -> RigReading:
         pose = Pose.of_arrays(self.rotations[k], self.translations[k])
         return RigReading(self.bones.skeleton(k), pose, self.layout.names, self.bones.shifts[k])
 

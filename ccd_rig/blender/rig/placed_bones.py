@@ -56,6 +56,21 @@ class PlacedBones:
     shifts: Array
     placed: tuple[PlacedBone, ...] = field(repr=False)
 
+    @cached_property
+    def offsets(self) -> Array:
+        """(J, 3) heads in the parent's frame."""
+        return np.array([joint.offset[:] for joint in self.skeleton.joints])
+
+    @cached_property
+    def rests(self) -> Array:
+        """(J, 4) rest rotations."""
+        return np.array([joint.rest_rotation[:] for joint in self.skeleton.joints])
+
+    @cached_property
+    def lengths(self) -> Array:
+        """(J,) of the bones."""
+        return np.array([joint.length for joint in self.skeleton.joints])
+
     @classmethod
     def of(
         cls,
@@ -127,7 +142,7 @@ class BoneRows:
     @cached_property
     def lengths(self) -> Array:
         """(R, J)"""
-        return np.array([[joint.length for joint in each.skeleton.joints] for each in self.kinds])[self.kind]
+        return np.array([each.lengths for each in self.kinds])[self.kind]
 
     @cached_property
     def shifts(self) -> Array:
@@ -243,28 +258,29 @@ class BonePlacer:
         moves_only: Mask,
     ) -> BoneRows:
         """Bones of kinds, moved by their parents where these only move; see `rows`."""
-        joints = [each.skeleton.joints for each in kinds]
-        offsets = np.array([[joint.offset[:] for joint in each] for each in joints])[kind]
-        rests = np.array([[joint.rest_rotation[:] for joint in each] for each in joints])[kind]
-        carried = []
-        for p, standing in enumerate(self.parents.values()):
-            rows = np.flatnonzero(moves_only[:, p])
-            if not len(rows):
-                continue
-            carried += standing
-            places = np.ix_(rows, standing)
-            frames = parents[rows, p, None].astype(np.float64)
-            moved = move(np.repeat(frames, len(standing), axis=1), offsets[places]).astype(np.float32)
-            if not np.isfinite(moved).all():
-                bone = self.bones[standing[0]]
+        offsets, rests = (
+            getattr(kinds[0], name)[None].repeat(len(kind), axis=0)
+            if len(kinds) == 1
+            else np.array([getattr(each, name) for each in kinds])[kind]
+            for name in ("offsets", "rests")
+        )
+        standing = [(i, p) for p, joints in enumerate(self.parents.values()) for i in joints]
+        carried, under = [i for i, _ in standing], [p for _, p in standing]
+        if carried and moves_only.any():
+            moving = moves_only[:, under, None]
+            moved = move(parents[:, under].astype(np.float64), offsets[:, carried]).astype(np.float32)
+            nowhere = moving[..., 0] & ~np.isfinite(moved).all(axis=-1)
+            if nowhere.any():
+                bone = self.bones[carried[int(np.argmax(nowhere.any(axis=0)))]]
                 raise RigError(
                     f"bone '{bone.name}' has a parent '{bone.parent_name}' that is nowhere: clear its "
                     "transform"
                 )
-            turned = np.repeat(turns[:, rows, p, None], len(standing), axis=2)
-            turned = unit(multiply(turned, rests[places].transpose(2, 0, 1)))
-            offsets[places], rests[places] = moved, turned.astype(np.float32).transpose(1, 2, 0)
-        return BoneRows(kinds, kind, tuple(sorted(carried)), offsets, rests)
+            turned = unit(multiply(turns[:, :, under], rests[:, carried].transpose(2, 0, 1)))
+            offsets[:, carried] = np.where(moving, moved, offsets[:, carried])
+            rounded = turned.astype(np.float32).transpose(1, 2, 0)
+            rests[:, carried] = np.where(moving, rounded, rests[:, carried])
+        return BoneRows(kinds, kind, tuple(carried), offsets, rests)
 
 
 def _placed(

@@ -84,6 +84,10 @@ class Shown(NamedTuple):
     places: list[float]
     numbers: list[float]
 
+    def shows_bones_of(self, other: Shown) -> bool:
+        """Whether all bones are as at another frame, to the bit."""
+        return self.layout is other.layout and self.bones.tobytes() == other.bones.tobytes()
+
 
 @dataclass(frozen=True)
 class Samples:
@@ -106,19 +110,15 @@ class Samples:
     unplanted: Array | None
     worlds: Array
     matrices: Sequence[Matrix]
-    _known: dict[int, RigReading] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.frames)
 
     def __getitem__(self, k: int) -> FrameSample:
-        """One of the frames; those at which nothing about bones changes share what is read of them."""
-        first = int(self.rig.first[k])
-        if first not in self._known:
-            self._known[first] = self.rig.reading(first)
+        """One of the frames."""
         return FrameSample(
             float(self.frames[k]),
-            self._known[first],
+            self.rig.reading(k),
             self.targets.row(k),
             tuple(self.influences[k].tolist()),
             self.matrices[k],
@@ -127,7 +127,7 @@ class Samples:
 
     def posed(self, rotations: Array, translations: Array) -> Samples:
         """The same bones in other poses, (R, J, 4) and (R, J, 3)."""
-        return replace(self, rig=self.rig.posed(rotations, translations), _known={})
+        return replace(self, rig=self.rig.posed(rotations, translations))
 
 
 @dataclass
@@ -146,6 +146,7 @@ class FrameReader:
     constraints: Sequence[Constraint]
     targets: TargetReader
     layout: RigLayout | None
+    _last: tuple[Shown, RigRows] | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -211,9 +212,15 @@ class FrameReader:
 
     def _rig(self, shown: Sequence[Shown]) -> RigRows:
         """The bones at R frames; see `samples`."""
+        last = self._last
+        if len(shown) == 1 and last is not None and last[0].shows_bones_of(shown[0]):
+            return last[1]
         seen = [each.bones for each in shown]
         try:
-            return shown[0].layout.rows(self.armature_object, seen)
+            rig = shown[0].layout.rows(self.armature_object, seen)
+            if len(shown) == 1:  # what is shown again and again is read once
+                self._last = shown[0], rig
+            return rig
         except RigError:  # what is wrong with a bone at a frame is said with the frame
             for each in shown:
                 try:

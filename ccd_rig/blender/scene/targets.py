@@ -310,10 +310,31 @@ class TargetReader:
 
     def __init__(self, armature_object: bpy.types.Object, sources: Sequence[TargetSource]) -> None:
         self.armature_object, self.sources = armature_object, sources
-        pairs = [(c, ref) for c, each in enumerate(sources) for ref in (each.target, each.pole) if ref]
-        self._refs = [ref for _, ref in pairs]
-        self._targets = [c for c, each in enumerate(sources) if each.target is not None]
-        self._places = {(c, ref is sources[c].pole): t for t, (c, ref) in enumerate(pairs)}
+        self._refs = [ref for each in sources for ref in (each.target, each.pole) if ref is not None]
+        self._targets: list[int] = []
+        self._target_places: list[int] = []
+        self._poled: list[int] = []
+        self._pole_places: list[int] = []
+        place = 0
+        for c, each in enumerate(sources):
+            for ref, rows, places in (
+                (each.target, self._targets, self._target_places),
+                (each.pole, self._poled, self._pole_places),
+            ):
+                if ref is not None:
+                    rows.append(c)
+                    places.append(place)
+                    place += 1
+        with_target = [sources[c].constraint for c in self._targets]
+        self._offsets = np.array([each.offset for each in with_target])
+        self._spaces = [each.offset_space for each in with_target]
+        self._keyed_offset = np.array(["offset" in sources[c].keyed for c in self._targets])
+        turned = list(zip(self._targets, self._target_places, with_target, strict=True))
+        oriented = [(c, t) for c, t, each in turned if each.rotation == "ORIENTATION"]
+        directed = [(c, t) for c, t, each in turned if each.rotation not in ("ORIENTATION", "NONE")]
+        self._oriented, self._oriented_places = [c for c, _ in oriented], [t for _, t in oriented]
+        self._directed, self._directed_places = [c for c, _ in directed], [t for _, t in directed]
+        self._axes = np.array([AXES[sources[c].constraint.target_axis][:] for c in self._directed])
         self._fields = [
             (c, name) for c, each in enumerate(sources) for name in each.keyed if each.target is not None
         ]
@@ -359,7 +380,7 @@ class TargetReader:
         values = [float(every[source.place]) for source in self.sources]
         for c, name in self._fields:
             value = getattr(listed[self.sources[c].place], name)
-            values += value if name == "offset" else (value,)
+            values.extend(value if name == "offset" else (value,))
         return values
 
     def influences(self, frames: Sequence[float], numbers: Array) -> Array:
@@ -385,33 +406,36 @@ class TargetReader:
         Raises:
             RigError: a target is nowhere at a frame, or has no rotation there; a setting is not a number.
         """
-        count = len(self.sources)
-        points, directions, poles, offsets = (np.full((len(frames), count, 3), math.nan) for _ in range(4))
-        rotations = np.full((len(frames), count, 4), math.nan)
+        shape = len(frames), len(self.sources)
+        points, directions, poles, offsets = (np.full((*shape, 3), math.nan) for _ in range(4))
+        rotations = np.full((*shape, 4), math.nan)
         keyed = self._keyed(frames, numbers, offsets)
         seen = places.reshape(len(frames), -1, 4, 4)
         to_armature = inverse(worlds)[:, None]
-        in_world = [t for t, ref in enumerate(self._refs) if not ref.is_armature]
-        seen[:, in_world] = compose(to_armature, seen[:, in_world])
+        if not all(ref.is_armature for ref in self._refs):
+            is_there = np.array([ref.is_armature for ref in self._refs])[:, None, None]
+            seen = np.asarray(np.where(is_there, seen, compose(to_armature, seen)))
         points[:] = 0.0  # where a bone that is planted where it is has no target
-        for c in self._targets:
-            constraint, frame_of = self.sources[c].constraint, seen[:, self._places[c, False]]
-            offset = offsets[:, c] if "offset" in self.sources[c].keyed else np.array(constraint.offset)
-            if constraint.offset_space == "TARGET":
-                points[:, c] = move(frame_of, offset)
-            else:
-                if constraint.offset_space == "WORLD":
-                    offset = move(to_armature[:, 0], offset) - to_armature[:, 0, :3, 3]
-                points[:, c] = frame_of[:, :3, 3] + offset
-            if constraint.rotation == "ORIENTATION":
-                rotations[:, c] = orthonormals(frame_of[:, :3, :3])
-            elif constraint.rotation != "NONE":
-                # A direction goes through shear and mirroring as it is: in the world it is the target's own.
-                way = move(frame_of, np.array(AXES[constraint.target_axis])) - frame_of[:, :3, 3]
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    directions[:, c] = way / length(way, axis=-1)[:, None]
-            if (c, True) in self._places:
-                poles[:, c] = seen[:, self._places[c, True], :3, 3]
+        if targets := self._targets:
+            frame_of = seen[:, self._target_places]
+            shifts = np.where(self._keyed_offset[:, None], offsets[:, targets], self._offsets)
+            there = move(frame_of, shifts)
+            if any(space != "TARGET" for space in self._spaces):
+                turned = move(to_armature, shifts) - to_armature[..., :3, 3]
+                spaces = np.array(self._spaces)[:, None]
+                shifts = np.where(spaces == "WORLD", turned, shifts)
+                there = np.where(spaces == "TARGET", there, frame_of[..., :3, 3] + shifts)
+            points[:, targets] = there
+        if self._oriented:
+            rotations[:, self._oriented] = orthonormals(seen[:, self._oriented_places][..., :3, :3])
+        if self._directed:
+            # A direction goes through shear and mirroring as it is: in the world it is the target's own.
+            frame_of = seen[:, self._directed_places]
+            ways = move(frame_of, self._axes) - frame_of[..., :3, 3]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                directions[:, self._directed] = ways / length(ways, axis=-1)[..., None]
+        if self._poled:
+            poles[:, self._poled] = seen[:, self._pole_places][..., :3, 3]
         with np.errstate(over="ignore"):
             rounded = [
                 each.astype(np.float32).astype(np.float64) for each in (points, rotations, directions, poles)
@@ -442,22 +466,14 @@ class TargetReader:
 
     def _require_there(self, frames: Sequence[float], targets: TargetRows) -> None:
         """Raises RigError at the first frame at which a target is nowhere, or has no rotation."""
-        turned = [c for c in self._targets if self.sources[c].constraint.rotation != "NONE"]
-        poled = [c for c, is_pole in self._places if is_pole]
-        wrong = [
-            ~(np.abs(targets.points) < FAR).all(axis=-1),
-            np.zeros(targets.points.shape[:2], np.bool_),
-            np.zeros(targets.points.shape[:2], np.bool_),
-        ]
-        lacks = np.isnan(targets.rotations[:, turned]).any(-1) & np.isnan(targets.directions[:, turned]).any(
-            -1
-        )
-        wrong[1][:, turned] = lacks
-        wrong[2][:, poled] = ~np.isfinite(targets.poles[:, poled]).all(axis=-1)
-        every = np.stack(wrong, axis=-1)
-        if not every.any():
+        wrong = np.zeros((*targets.points.shape[:2], 3), np.bool_)
+        wrong[..., 0] = ~(np.abs(targets.points) < FAR).all(axis=-1)
+        wrong[:, self._oriented, 1] = np.isnan(targets.rotations[:, self._oriented, 0])
+        wrong[:, self._directed, 1] = np.isnan(targets.directions[:, self._directed, 0])
+        wrong[:, self._poled, 2] = ~np.isfinite(targets.poles[:, self._poled]).all(axis=-1)
+        if not wrong.any():
             return
-        k, c, fault = np.argwhere(every)[0].tolist()
+        k, c, fault = np.argwhere(wrong)[0].tolist()
         constraint, target = self.sources[c].constraint, self.sources[c].target
         pole, frame = self.sources[c].pole, frames[k]
         assert target is not None
