@@ -187,22 +187,23 @@ class _Model:
 
 def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     """The rows of a batch by model: most batches are one."""
-    turns = [Quaternion()] * len(batch.frames)
     members = group.active_in(batch)
     active = [batch.constraints[c] for c in members]
+    turns = [Quaternion()]
     if any(constraint.kind is ConstraintKind.BALANCE for constraint in active):
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in members])
-    alike: dict[tuple[object, ...], list[int]] = {}
-    same = (lengths == lengths[:1]).all() and (windows == windows[:, :1]).all()
-    for k, turn in enumerate(turns):
-        key = () if same else (lengths[k].tobytes(), windows[:, k].tobytes())
-        alike.setdefault((turn[:], *key), []).append(k)
+    alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
+    if len(turns) > 1 or (lengths != lengths[:1]).any() or (windows != windows[:, :1]).any():
+        alike.clear()
+        for k in range(len(batch.frames)):
+            turn = turns[k % len(turns)]
+            alike.setdefault((turn[:], lengths[k].tobytes(), windows[:, k].tobytes()), []).append(k)
     for places in alike.values():
-        rows, skeleton, turn = np.array(places), whole, turns[places[0]]
+        rows, skeleton, turn = np.array(places), whole, turns[places[0] % len(turns)]
         changed = {
             joint.name: {"length": float(length)}
             for joint, length in zip(skeleton.joints, lengths[places[0]], strict=True)
@@ -310,13 +311,17 @@ class _Share:
         off = (solved.distances[rows, :goals] > self.tolerances[:, None]) | (
             solved.angles[rows, :goals] > batch.settings.solver.angle_tolerance
         )
-        for k, row, is_off in zip(self.model.rows.tolist(), rows.tolist(), off, strict=True):
-            ended = STATUSES[solved.statuses[row]]
-            missed = {c for c, each in zip(self.placed, is_off, strict=True) if each}
-            for c in self.members:
-                batch.states[k][c] = (ended if c in missed else SolveStatus.CONVERGED).name
-            if motion.apart[row] > UNCHANGED and not missed:
-                batch.smoothed[k].append(SmoothedGroup(self.members, float(motion.apart[row])))
+        met = dict.fromkeys(self.members, SolveStatus.CONVERGED.name)
+        for k in self.model.rows.tolist():
+            batch.states[k].update(met)
+        for place in np.flatnonzero(off.any(axis=1)).tolist():
+            ended = STATUSES[solved.statuses[rows[place]]].name
+            missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]
+            batch.states[int(self.model.rows[place])].update(dict.fromkeys(missed, ended))
+        moved = motion.apart[rows]
+        for place in np.flatnonzero((moved > UNCHANGED) & ~off.any(axis=1)).tolist():
+            smoothed = SmoothedGroup(self.members, float(moved[place]))
+            batch.smoothed[int(self.model.rows[place])].append(smoothed)
 
     def _shifts(self, translations: Array, back: bool) -> Array:
         """Translations in the turned model, or `back` from it; those that inherit rotation stay."""

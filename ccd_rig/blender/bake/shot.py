@@ -119,6 +119,7 @@ class _Shot:
         solved: those of them to solve.
         preroll: how many of them come before the first keyed frame.
         samples: row and sample of each solved frame, where they are needed once more.
+        first, last: the first keyed frame and the last one so far, as evaluated, with their base poses.
         blocks: frames with planted bones as evaluated, with their base poses, each with the row of its first.
     """
 
@@ -131,6 +132,8 @@ class _Shot:
     blocks: list[tuple[int, Samples]] = field(default_factory=list)
     _solver: FrameSolver | None = None
     _filled: int = 0  # rows that are kept
+    first: Samples | None = None
+    last: Samples | None = None
 
     @property
     def solver(self) -> FrameSolver:
@@ -145,6 +148,9 @@ class _Shot:
             frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
             self._solver = FrameSolver(frames, self.settings)
         row, self._filled = self._filled, self._filled + len(based)
+        if row <= self.preroll < self._filled:
+            self.first = based.at(self.preroll - row)
+        self.last = based.at(len(based) - 1)
         self._solver.bake_frames.store(row, based, self.settings.reference(based))
         if self._solver.bake_frames.tracks is not None:
             self.blocks.append((row, based))
@@ -192,7 +198,7 @@ def _evaluate(
     """Evaluate all frames, and solve them; see `solve`."""
     task, solved = shot.task, 0.0
     with evaluation.frames(scene, armature_object, task.constraints, task.layout, task.shared) as frames:
-        first, last, after = yield from _sample(armature_object, shot, frames, check)
+        ends = yield from _sample(armature_object, shot, frames, check)
         solver = shot.solver
         bake_frames = solver.bake_frames
         planted: Iterable[tuple[int, FrameSample]] = shot.planted_frames()
@@ -205,7 +211,7 @@ def _evaluate(
             for part in solver.add_planted(row, sample):
                 solved += part
                 yield solving._replace(done=int(solved))
-        ends, waits = Ends(first, last, after), bake_frames.tracks is None and not shot.preroll
+        waits = bake_frames.tracks is None and not shot.preroll
         if waits:  # a loop is solved round and round
             note_loop(bake_frames, ends, shot.settings.reference)
         solving = solving._replace(done=int(solved))
@@ -226,12 +232,8 @@ def _sample(
     shot: _Shot,
     frames: Frames,
     check: Callable[[BakeFrames], None],
-) -> Steps[tuple[Samples, Samples, Samples | None]]:
-    """Evaluate all frames into `shot`.
-
-    Returns:
-        The first keyed frame, the last one, and the one after it if it can be evaluated: samples of one each.
-    """
+) -> Steps[Ends]:
+    """Evaluate all frames into `shot`."""
     task, done, shared = shot.task, 0, shot.task.shared
     yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
     beyond, due = shot.frames[-1] + 1.0, frozenset(shot.solved)
@@ -247,8 +249,6 @@ def _sample(
             shot.keep(frames.samples(waiting))
             waiting = []
         waiting.append(now)
-        if row == shot.preroll:
-            first = now
         if row == 0:
             shot.keep(frames.samples(waiting))
             check(shot.solver.bake_frames)
@@ -261,11 +261,11 @@ def _sample(
         shot.keep(frames.samples(waiting))
     if shared is not None and shared.waits(armature_object, beyond):
         yield progress._replace(done=done, meets=True)
-    ends = [task.start.based(frames.samples([each])) for each in (first, now)]
     after: Samples | None = None
     with suppress(RigError):  # a target may be nowhere beyond the range
         after = task.start.based(frames.samples([frames.look(beyond)]))
-    return ends[0], ends[1], after
+    assert shot.first is not None and shot.last is not None  # a range is never empty
+    return Ends(shot.first, shot.last, after)
 
 
 def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Progress) -> Steps[None]:

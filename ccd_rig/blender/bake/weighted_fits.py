@@ -23,6 +23,8 @@ def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | Non
 
     A frame counts with those of its fits of which a constraint is missed. None where there is no such frame.
     """
+    if not _fits(bake_frames, tuple(range(len(bake_frames.constraints)))):
+        return None
     found, square, weights = [], 0.0, 0.0
     known: dict[tuple[int, ...], list[list[int]]] = {}
     for f, states in sorted(bake_frames.states.items()):

@@ -75,6 +75,12 @@ class RigRows:
     first: Indices
     _known: dict[int, RigReading] = field(default_factory=dict, repr=False)
 
+    def at(self, k: int) -> RigRows:
+        """One of the frames."""
+        row, bones = slice(k, k + 1), self.bones
+        bones = replace(bones, kind=bones.kind[row], offsets=bones.offsets[row], rests=bones.rests[row])
+        return RigRows(self.layout, self.rotations[row], self.translations[row], bones, np.zeros(1, np.intp))
+
     def posed(self, rotations: Array, translations: Array) -> RigRows:
         """The same bones in other poses."""
         return RigRows(self.layout, rotations, translations, self.bones, np.arange(len(rotations)))

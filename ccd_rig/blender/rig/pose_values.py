@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,16 +34,29 @@ class Watched:
     """
 
     widths: Mapping[str, int]
+    _rooms: dict[int, tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]]]] = field(
+        default_factory=dict, repr=False
+    )
 
     def look(self, pose_bones: Any) -> NDArray[np.float32]:
         """(N,) all values, property by property."""
-        count, start = len(pose_bones), 0
-        whole = np.empty(count * sum(self.widths.values()), np.float32)
-        for name, width in self.widths.items():
-            end = start + count * width
-            pose_bones.foreach_get(name, whole[start:end].view(KINDS.get(name, np.float32)))
-            start = end
-        return whole
+        whole, parts = self._room(len(pose_bones))
+        for name, part in parts:
+            pose_bones.foreach_get(name, part)
+        return whole.copy()
+
+    def _room(self, count: int) -> tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]]]:
+        """Room for the values of so many bones, and its part for each property."""
+        if count not in self._rooms:
+            whole = np.empty(count * sum(self.widths.values()), np.float32)
+            parts = np.split(whole, count * np.cumsum(list(self.widths.values()))[:-1])
+            views = [
+                (name, part.view(KINDS.get(name, np.float32)))
+                for name, part in zip(self.widths, parts, strict=True)
+            ]
+            self._rooms.clear()
+            self._rooms[count] = whole, views
+        return self._rooms[count]
 
     def values(self, seen: NDArray[np.float32]) -> Values:
         """Of (R, N) rows of `look` the values of each property, (R, bones, width)."""

@@ -125,6 +125,14 @@ class Samples:
             () if self.unplanted is None else tuple(self.unplanted[k].tolist()),
         )
 
+    def at(self, k: int) -> Samples:
+        """One of the frames, as samples of one."""
+        row = slice(k, k + 1)
+        unplanted = None if self.unplanted is None else self.unplanted[row]
+        targets, matrices = self.targets.at(row), self.matrices[row]
+        frames, influences, worlds = self.frames[row], self.influences[row], self.worlds[row]
+        return Samples(frames, self.rig.at(k), targets, influences, unplanted, worlds, matrices)
+
     def posed(self, rotations: Array, translations: Array) -> Samples:
         """The same bones in other poses, (R, J, 4) and (R, J, 3)."""
         return replace(self, rig=self.rig.posed(rotations, translations))

@@ -346,7 +346,8 @@ class TargetReader:
         elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
         ahead: Ahead = NOTHING_AHEAD,
     ) -> list[float]:
-        """Matrices of targets and poles, row by row: of the armature's bones in its space, else in the world.
+        """Matrices of targets and poles, three rows each: of the armature's bones in its space, else in the
+        world.
 
         Args:
             evaluated: the armature object.
@@ -365,8 +366,10 @@ class TargetReader:
                 matrix = other.matrix_world
                 if bone:
                     matrix = matrix @ other.pose.bones[bone].matrix
-            for row in matrix:
-                seen.extend(row)
+            x, y, z, _ = matrix
+            seen.extend(x)
+            seen.extend(y)
+            seen.extend(z)
         return seen
 
     def numbers(self, seen: bpy.types.Object) -> list[float]:
@@ -400,7 +403,7 @@ class TargetReader:
         Args:
             frames: (R,) for messages.
             worlds: (R, 4, 4) from armature space to the world.
-            places: (R, 16 T) of `look`.
+            places: (R, 12 T) of `look`.
             numbers: (R, N) of `numbers`.
 
         Raises:
@@ -410,7 +413,9 @@ class TargetReader:
         points, directions, poles, offsets = (np.full((*shape, 3), math.nan) for _ in range(4))
         rotations = np.full((*shape, 4), math.nan)
         keyed = self._keyed(frames, numbers, offsets)
-        seen = places.reshape(len(frames), -1, 4, 4)
+        seen = np.zeros((len(frames), len(self._refs), 4, 4))
+        seen[..., :3, :] = places.reshape(len(frames), -1, 3, 4)
+        seen[..., 3, 3] = 1.0
         to_armature = inverse(worlds)[:, None]
         if not all(ref.is_armature for ref in self._refs):
             is_there = np.array([ref.is_armature for ref in self._refs])[:, None, None]
