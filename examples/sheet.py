@@ -15,8 +15,7 @@ import walk
 from mathutils import Matrix, Vector
 from picture import INK, Drawing, Picture
 
-from ccd_rig.blender.bake.report import BakeReport
-from ccd_rig.blender.bake.report_parts import Entry
+from ccd_rig.blender.bake.report import BakeReport, Entry
 from ccd_rig.maths.rotations import exp
 
 WIDTH, HEIGHT = 1920, 1360

@@ -8,9 +8,8 @@ from bpy.props import BoolProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.bake import options
 from ..ccd_rig.blender.bake.bake_all import rigs
-from ..ccd_rig.blender.farm import bundle, planning, records
-from ..ccd_rig.blender.farm.job import Shot
-from ..ccd_rig.blender.farm.shots import bundle_job
+from ..ccd_rig.blender.farm import bundle, job, records
+from ..ccd_rig.blender.farm.job import Shot, bundle_job
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .modal_steps import shown_range
@@ -65,9 +64,9 @@ class CCD_RIG_OT_farm(bpy.types.Operator):
             settings = {
                 each: options.bake_settings(each.ccd_rig.bake, each, frames) for each in rigs(context.scene)
             }
-            shot, whole_because = planning.plan(context.scene, settings, self.chunk)
-            job = bundle_job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
-            bundle.write(job, folder)
+            shot, whole_because = job.plan(context.scene, settings, self.chunk)
+            made = bundle_job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
+            bundle.write(made, folder)
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}

@@ -6,7 +6,7 @@ import math
 import bpy
 from bpy.props import IntProperty
 
-from ..ccd_rig.blender.bake import finding
+from ..ccd_rig.blender.bake import report
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from . import poll_reasons
 from .telling import tell
@@ -38,7 +38,7 @@ class CCD_RIG_OT_go_to_frame(bpy.types.Operator):
         group = active_rig(context).ccd_rig
         frame, constraint = group.report.worst_frame, group.report.worst_constraint
         if self.finding >= 0:
-            found = finding.from_json(group.report.findings)
+            found = report.from_json(group.report.findings)
             if self.finding >= len(found):
                 tell(self, {"ERROR"}, "The report has no such line: bake again")
                 return {"CANCELLED"}

@@ -3,7 +3,7 @@
 
 import bpy
 
-from ..ccd_rig.blender.bake import finding
+from ..ccd_rig.blender.bake import report
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
@@ -95,7 +95,7 @@ def no_findings(context: bpy.types.Context) -> str:
         return "Select an armature"
     if not active.ccd_rig.report.words:
         return f"'{active.name}' has not been baked yet"
-    return "" if finding.from_json(active.ccd_rig.report.findings) else "The report has found nothing"
+    return "" if report.from_json(active.ccd_rig.report.findings) else "The report has found nothing"
 
 
 def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[str]:

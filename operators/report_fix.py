@@ -6,9 +6,9 @@ from typing import Any
 import bpy
 from bpy.props import IntProperty
 
-from ..ccd_rig.blender.bake import finding, jumps
-from ..ccd_rig.blender.bake.finding import Finding, Fix
+from ..ccd_rig.blender.bake import findings, report
 from ..ccd_rig.blender.bake.pole_place import pole_place
+from ..ccd_rig.blender.bake.report import Finding, Fix
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import value_of
@@ -35,7 +35,7 @@ class CCD_RIG_OT_report_fix(bpy.types.Operator):
     @classmethod
     def description(cls, context: bpy.types.Context, properties: Any) -> str:
         rig = active_rig(context)
-        found = () if rig is None else finding.from_json(rig.ccd_rig.report.findings)
+        found = () if rig is None else report.from_json(rig.ccd_rig.report.findings)
         known = properties.finding < len(found)
         words = WORDS[found[properties.finding].fix] if known else cls.bl_description
         return translated(words, TOOLTIPS)
@@ -46,7 +46,7 @@ class CCD_RIG_OT_report_fix(bpy.types.Operator):
 
     def execute(self, context: bpy.types.Context) -> set[str]:
         rig = active_rig(context)
-        found = finding.from_json(rig.ccd_rig.report.findings)
+        found = report.from_json(rig.ccd_rig.report.findings)
         if self.finding >= len(found) or not found[self.finding].fix:
             tell(self, {"ERROR"}, "There is nothing to set for this line of the report")
             return {"CANCELLED"}
@@ -66,7 +66,7 @@ class CCD_RIG_OT_report_fix(bpy.types.Operator):
 
 WORDS = {
     Fix.NONE: "Nothing to set",
-    Fix.EXTENSION: f"Set Max Extension of the constraint to {jumps.REACH:g}: the limb is never quite "
+    Fix.EXTENSION: f"Set Max Extension of the constraint to {findings.REACH:g}: the limb is never quite "
     "straight, where it would snap",
     Fix.SOFT: f"Set Softness of the constraint to {SOFT:g}: the limb eases into straight",
     Fix.POLE: "Add an empty as the constraint's pole, on the side to which the chain is bent before it jumps",
@@ -80,8 +80,8 @@ def _set(context: bpy.types.Context, row: Any, found: Finding) -> str:
     """Change the setting; what was done, in words."""
     group = row.id_data.ccd_rig
     if found.fix is Fix.EXTENSION:
-        row.max_extension = jumps.REACH
-        return f"Max Extension of '{row.name}' is {jumps.REACH:g}"
+        row.max_extension = findings.REACH
+        return f"Max Extension of '{row.name}' is {findings.REACH:g}"
     if found.fix is Fix.SOFT:
         row.soft = SOFT
         return f"Softness of '{row.name}' is {SOFT:g}"

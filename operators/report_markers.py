@@ -4,7 +4,7 @@
 import bpy
 from bpy.props import BoolProperty
 
-from ..ccd_rig.blender.bake import finding
+from ..ccd_rig.blender.bake import report
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from . import poll_reasons
@@ -34,7 +34,7 @@ class CCD_RIG_OT_report_markers(bpy.types.Operator):
             markers.remove(marker)
         if self.clear:
             return {"FINISHED"}
-        found = finding.from_json(active_rig(context).ccd_rig.report.findings)
+        found = report.from_json(active_rig(context).ccd_rig.report.findings)
         for each in found:
             upto = "" if each.frame_start == each.frame_end else f" to {each.frame_end:g}"
             words = translated(f"{PREFIX}{each.label()}{upto}")  # each language begins with the same prefix

@@ -93,7 +93,7 @@ def test_advanced_settings_are_folded_away(ext):
 )
 def test_only_a_bake_without_faults_gets_a_check_mark(ext, trouble, icon):
     """All frames may be reached, and a bone flips in one of them."""
-    report, finding = ext.module("panels.report"), ext.module("ccd_rig.blender.bake.finding")
+    report, finding = ext.module("panels.report"), ext.module("ccd_rig.blender.bake.report")
     rig = rigs.chain(2)
     stored = rig.ccd_rig.report
     stored.unsolved = stored.mismatches = 0
@@ -107,7 +107,7 @@ def test_only_a_bake_without_faults_gets_a_check_mark(ext, trouble, icon):
 def test_a_long_report_is_folded(ext):
     """To seven lines, a button counted as two, but never to less than the head and the first thing found."""
     report = ext.module("panels.report")
-    fix = ext.module("ccd_rig.blender.bake.finding").Fix.POLE
+    fix = ext.module("ccd_rig.blender.bake.report").Fix.POLE
     head, two, four, button = (
         report.Part(["word"] * count, "NONE", index, found)
         for count, index, found in ((1, -1, ""), (2, 0, ""), (4, 1, ""), (3, 2, fix))

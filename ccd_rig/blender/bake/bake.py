@@ -20,19 +20,17 @@ from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps, rotation_modes
 from ..scene.isolation import SharedScene
 from ..solve.constraint_goals import chain_joints
-from . import body_shift, frame_selection, originals, shot, switches
+from . import body_shift, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
 from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, write_keys
 from .outcome import Outcome
 from .playback import play_steps
 from .progress import Clock, Progress, Steps, paced, run
-from .report import BakeReport
-from .report_parts import Check
+from .report import BakeReport, Check, store_report
 from .settings import BakeSettings, Keys, Start
 from .single_frame import solve_current
 from .start import start_poses
-from .stored_report import store_report
 from .thinning import reduce_steps
 
 __all__ = [
@@ -194,9 +192,9 @@ def _written(
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
     writing = write_keys(scene, armature_object, keys, to_fk, task, undo)
     action = yield from clock.run(paced(writing, keyed))
-    originals.note_settings(action, fingerprint, undo)
+    start.note_settings(action, fingerprint, undo)
     if ready.body is not None and not ready.body.keeps:
-        originals.note_followed(action, ready.body.bone, undo)
+        start.note_followed(action, ready.body.bone, undo)
     measuring = Outcome.of(scene, armature_object, motion, task, ready.body)
     outcome = yield from clock.run(paced(measuring, measured))
     shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
@@ -283,7 +281,7 @@ def _prepared(
     fingerprint = _fingerprint(ready, settings, solver)
     yield prepared
     task = _task(scene, armature_object, ready, settings, solver)
-    if originals.was_baked_so(armature_object, fingerprint) and settings.start is Start.ACTION:
+    if start.was_baked_so(armature_object, fingerprint) and settings.start is Start.ACTION:
         task = task._replace(is_rebake=True)
     return ready, task, fingerprint
 
@@ -330,7 +328,7 @@ def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -
         body="",
     )
     constraints = [replace(constraint, influence=1.0) for constraint in ready.constraints]
-    return originals.fingerprint(made_with, solver, constraints, sorted(ready.layout.joint_settings.items()))
+    return start.fingerprint(made_with, solver, constraints, sorted(ready.layout.joint_settings.items()))
 
 
 def _check(

@@ -7,25 +7,241 @@ the shapes S counts the solved frames.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import bpy
 import numpy as np
 from mathutils import Vector
+from numpy.typing import NDArray
 
+from ...goals import PositionGoal
 from ...maths.batch import Array, rotate, unit
+from ...settings import SolverSettings
+from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
+from ...solvers.solve import solve
 from ..keys.obstacles import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..scene.evaluation import FrameSample
 from ..solve.frame_settings import FrameSolveSettings
 from .bake_frames import BakeFrames
 from .body_drift import BodyDrift
-from .least_shifts import least_shifts
-from .leg_reaches import leg_reaches
 from .planted_solver import PlantedSolver
-from .report_parts import BodyReport, number
+from .report import BodyReport, number
+
+REACHES = 0.9998
+"""Part of a leg's largest extension to which it is stretched: a straight knee could bend either way."""
+BENT = 0.999
+"""A leg whose limits leave it this part of its bones' length counts as straight."""
+FAR = 10.0
+"""Lengths of a leg at which a target is out of reach in any pose."""
+
+
+def leg_reaches(
+    bake_frames: BakeFrames,
+    samples: Sequence[tuple[int, FrameSample]],
+    shifts: Array,
+    extensions: dict[tuple[object, ...], float],
+) -> Reaches:
+    """What legs ask of the body, as the frames are solved now.
+
+    Args:
+        bake_frames: as solved with the shifts.
+        samples: of the solved frames.
+        shifts: (S, 3) of the body, in the solved poses.
+        extensions: of each constraint and shape of its leg; what is missing is added.
+    """
+    tracks = bake_frames.tracks
+    assert tracks is not None
+    planted = tracks.support_chains.constraints
+    shape = (len(samples), len(planted))
+    centres, radii, origins = np.zeros((*shape, 3)), np.full(shape, np.inf), np.full(shape, -1, np.intp)
+    for s, ((_, sample), contact_state) in enumerate(zip(samples, tracks.contact_states, strict=True)):
+        skeleton = sample.reading.skeleton
+        heads = forward_kinematics(skeleton, contact_state.pose) if contact_state.anchors else ()
+        for k, c in enumerate(planted):
+            if c not in contact_state.anchors:
+                continue
+            row = bake_frames.constraints[c]
+            leg = _leg(skeleton, skeleton.chain(row.tip, row.chain_length))
+            known = (c, *(tuple(skeleton.joints[j].offset) for j in leg[1:]))
+            if known not in extensions:
+                extensions[known] = _largest_extension(skeleton, contact_state.pose, leg)
+            head = np.array(heads[leg[0]].translation[:]) - shifts[s]
+            if s > 0:
+                origins[s, k] = _origin(bake_frames, sample, s, c, int(origins[s - 1, k]))
+            origin = int(origins[s, k])
+            place = np.array(contact_state.anchors[c].seen(contact_state.world).point[:])
+            centres[s, k] = place - (shifts[origin] if origin >= 0 else 0.0) - head
+            radii[s, k] = extensions[known]
+    return Reaches(centres, radii, origins)
+
+
+def _origin(bake_frames: BakeFrames, sample: FrameSample, s: int, c: int, before: int) -> int:
+    """`Reaches.origins` of constraint `c` in a solved frame after the first; `before` is its last one."""
+    assert bake_frames.tracks is not None
+    row, last = bake_frames.constraints[c], bake_frames.tracks.contact_states[s - 1]
+    if row.target:
+        return -1
+    if c in last.anchors:
+        return before
+    leg = sample.reading.skeleton.chain(row.tip, row.chain_length)[1:]
+    return s - 1 if last.moved.isdisjoint(leg) else -1
+
+
+def _leg(skeleton: Skeleton, chain: Sequence[int]) -> list[int]:
+    """Joints of a leg from the first that turns to the planted one: those that turn, and the last."""
+    *between, tip = chain[1:]
+    return [*(j for j in between if not skeleton.joints[j].locked), tip]
+
+
+def _largest_extension(skeleton: Skeleton, pose: Pose, leg: Sequence[int]) -> float:
+    """How far the head of the last joint gets from that of the first, other than at the very end."""
+    heads = [joint.translation for joint in (forward_kinematics(skeleton, pose)[j] for j in leg)]
+    length = math.fsum((after - before).length for before, after in pairwise(heads))
+    if all(skeleton.joints[j].limit is None for j in leg[1:-1]):
+        return REACHES * length
+    free = skeleton.replace({skeleton.joints[leg[0]].name: {"limit": None, "comfort": None}})
+    name, count = (
+        skeleton.joints[leg[-1]].name,
+        len(skeleton.chain(leg[-1])) - len(skeleton.chain(leg[0])) + 1,
+    )
+    way = heads[-1] - heads[0]
+    way = way.normalized() if way.length > 0.0 else Vector((0.0, 0.0, -1.0))
+    far = heads[0] + FAR * length * way
+    goal = PositionGoal(name, far, Vector((0.0, 0.0, 0.0)), chain_length=count)
+    settings = SolverSettings(position_tolerance=1e-6 * length, comfort=False)
+    stretched = forward_kinematics(free, solve(free, pose, [goal], settings).pose)
+    most = (stretched[leg[-1]].translation - stretched[leg[0]].translation).length
+    return REACHES * (length if most > BENT * length else most)
+
+
+SMOOTH = 3000.0
+"""Weight of squared second differences beside lengths: a shift of a twentieth of a leg sets in within 8
+frames."""
+COUPLING = 200.0
+"""Weight by which copies of the shift are held together (ADMM); any value leads to the same shift."""
+STEPS = 600
+"""Most steps of that."""
+CLOSE = 1e-7
+"""Part of a leg's length by which copies may differ at the end."""
+MARGIN = 60
+"""Frames before and after a need in which the body may be moved."""
+BLOCK, OVERLAP = 400, 100
+"""Frames that are looked at together, and those in which two such blocks go over into each other."""
+
+
+@dataclass(frozen=True)
+class Reaches:
+    """Which shifts of the body let legs reach planted bones; infinite radii where a bone is not planted.
+
+    Attributes:
+        centres: (S, K, 3) of the balls in which the shift must be, armature space.
+        radii: (S, K)
+        origins: (S, K) the frame whose shift takes the ball along, as the leg hung on the body alone when it
+            came down; -1 where none does.
+    """
+
+    centres: Array
+    radii: Array
+    origins: NDArray[np.intp]
+
+    def needs(self) -> NDArray[np.intp]:
+        """(N,) the frames at which the body cannot stay."""
+        return np.flatnonzero((np.linalg.norm(self.centres, axis=2) > self.radii).any(axis=1))
+
+    def part(self, first: int, last: int, shifts: Array) -> Reaches:
+        """Those of some frames, where the shifts (S, 3) of all frames before are known."""
+        origins = self.origins[first:last]
+        before = ((origins >= 0) & (origins < first))[..., None]
+        centres = self.centres[first:last] + np.where(before, shifts[origins], 0.0)
+        return Reaches(centres, self.radii[first:last], np.maximum(origins - first, -1))
+
+
+def least_shifts(frames: Array, reaches: Reaches, length: float) -> Array:
+    """(S, 3): the smooth shifts of the body that let all legs reach, 0 wherever they can be.
+
+    Args:
+        frames: (S,) increasing.
+        reaches: of these frames.
+        length: of a leg.
+    """
+    shifts, needs = np.zeros((len(frames), 3)), reaches.needs()
+    if not len(needs):
+        return shifts
+    scaled = replace(reaches, centres=reaches.centres / length, radii=reaches.radii / length)
+    for group in np.split(needs, np.flatnonzero(np.diff(needs) > 2 * MARGIN) + 1):
+        first, last = max(0, int(group[0]) - MARGIN), min(len(frames), int(group[-1]) + MARGIN + 1)
+        for start in range(first, max(first + 1, last - OVERLAP), BLOCK - OVERLAP):
+            end = min(start + BLOCK, last)
+            block = _smooth_shifts(frames[start:end], scaled.part(start, end, shifts))
+            # What two blocks allow, all between them is allowed too: balls are convex.
+            ramp = np.clip((np.arange(end - start) + 0.5) / OVERLAP, 0.0, 1.0)[:, None]
+            part = ramp if start > first else np.ones_like(ramp)
+            shifts[start:end] = (1.0 - part) * shifts[start:end] + part * block
+    shifts *= length
+    return shifts
+
+
+def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
+    """The shifts of one block, lengths in those of a leg; alternating direction method of multipliers."""
+    count, legs = reaches.radii.shape
+    bends = _second_differences(frames)
+    held = [np.flatnonzero(reaches.origins[:, k] >= 0) for k in range(legs)]
+    origins = [reaches.origins[held[k], k] for k in range(legs)]
+    system = SMOOTH * bends.T @ bends + COUPLING * np.eye(count)
+    for k in range(legs):  # a leg looks at how far the shift is from that of the origin
+        view = np.eye(count)
+        view[held[k], origins[k]] -= 1.0
+        system += COUPLING * view.T @ view
+    solve_smooth = np.linalg.inv(system)
+    # Copy 0 is as short as can be, copy k is inside the balls of leg k.
+    copies = np.zeros((1 + legs, count, 3))
+    prices = np.zeros_like(copies)
+    for _ in range(STEPS):
+        pull = copies - prices
+        right = pull.sum(axis=0)
+        for k in range(legs):
+            np.subtract.at(right, origins[k], pull[1 + k, held[k]])
+        smooth = COUPLING * (solve_smooth @ right)
+        seen = np.repeat(smooth[None], 1 + legs, axis=0)
+        for k in range(legs):
+            seen[1 + k, held[k]] -= smooth[origins[k]]
+        priced = seen + prices
+        size = np.linalg.norm(priced[0], axis=1, keepdims=True)
+        copies[0] = priced[0] * np.maximum(0.0, 1.0 - 1.0 / (COUPLING * np.maximum(size, 1e-30)))
+        for k in range(legs):
+            copies[1 + k] = _into_ball(priced[1 + k], reaches.centres[:, k], reaches.radii[:, k])
+        prices += seen - copies
+        if np.abs(seen - copies).max() < CLOSE:
+            break
+    return np.where(np.any(copies[0] != 0.0, axis=1)[:, None], smooth, 0.0)
+
+
+def _into_ball(points: Array, centres: Array, radii: Array) -> Array:
+    """(S, 3) the nearest points inside balls (S, 3), (S,)."""
+    ways = points - centres
+    far = np.linalg.norm(ways, axis=1)
+    outside = far > radii
+    part = np.where(outside, radii / np.where(outside, far, 1.0), 1.0)
+    return np.where(outside[:, None], centres + ways * part[:, None], points)
+
+
+def _second_differences(frames: Array) -> Array:
+    """(S - 2, S): makes of values at frames their second derivatives."""
+    count = len(frames)
+    differences = np.zeros((max(0, count - 2), count))
+    for i in range(count - 2):
+        before, after = frames[i + 1] - frames[i], frames[i + 2] - frames[i + 1]
+        differences[i, i : i + 3] = 2.0 * np.array(
+            (1.0 / (before * (before + after)), -1.0 / (before * after), 1.0 / (after * (before + after)))
+        )
+    return differences
+
 
 PASSES = 3
 """Most times that a shot is solved: a shift of the body moves feet that come down later."""

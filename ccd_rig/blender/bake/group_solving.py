@@ -3,31 +3,230 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, reduce
+from typing import Any
 
 import numpy as np
-from mathutils import Matrix, Quaternion
+from mathutils import Matrix, Quaternion, Vector
+from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...limits.batch import BatchLimits
+from ...limits.shapes import Limit
 from ...maths.batch import Array, conjugate, multiply, rotate, unit
+from ...maths.rotations import between
 from ...settings import Solver, SolveStatus
-from ...skeleton.joints import Skeleton
-from ...solvers.motion import Frames, Kind, Motion, solve_motion
+from ...skeleton.joints import Joint, Skeleton
+from ...skeleton.pose import Pose
+from ...solvers.motion import Frames, Motion, solve_motion
+from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch
 from ...solvers.problem_tables import Bones, GoalSettings
-from ..properties.constraint_values import Constraint
-from ..properties.constraint_values import Kind as ConstraintKind
-from ..scene.targets import TargetRows
-from ..solve.balance import group_level, rotate_skeleton
+from ..properties.constraint_values import Constraint, Kind
+from ..scene.evaluation import FrameSample
+from ..scene.targets import AXES, TargetRows
 from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows, has_window
+from ..solve.frame_settings import FrameSolveSettings
 from ..solve.grouping import are_solved_at_once, groups
 from ..solve.methods import solve_once
-from ..solve.world_scale import scale, scales
-from .bake_frames import Rows, SmoothedGroup
-from .batches import Batch
+from ..solve.planting import JointPoses
+from .bake_frames import BakeFrames, Rows, SmoothedGroup
+
+
+def scale(sample: FrameSample) -> float:
+    """World metres per unit of armature space, along the axis that is stretched most.
+
+    A tolerance divided by it is never looser than the one in world metres, whatever the scale and shear.
+    """
+    return _scale(sample.frame, tuple(map(tuple, sample.matrix_world.to_3x3())))
+
+
+def scales(frames: Iterable[float], worlds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(R,) the same at R frames, or (1,) for all, with (R, 3, 3) from armature space to the world."""
+    if (worlds == worlds[:1]).all():
+        worlds = worlds[:1]
+    return np.array(
+        [
+            _scale(frame, tuple(map(tuple, world)))
+            for frame, world in zip(frames, worlds.tolist(), strict=False)
+        ]
+    )
+
+
+def _scale(frame: float, rows: tuple[tuple[float, ...], ...]) -> float:
+    largest = _largest_stretch(rows)
+    if not (np.isfinite(largest) and largest > 0.0):
+        raise RigError(f"frame {frame:g}: the armature object has a scale of 0: give it another scale")
+    return largest
+
+
+@lru_cache(maxsize=16)
+def _largest_stretch(rows: tuple[tuple[float, ...], ...]) -> float:
+    """The spectral norm of a 3x3 matrix; most armature objects keep theirs."""
+    return float(np.linalg.norm(np.array(rows), ord=2))
+
+
+STRAIGHT = 1e-7
+"""Radians: model and world agree, but for float32."""
+
+
+def level(matrix_world: Any, axes: Sequence[bool]) -> Quaternion:
+    """The turn of the model after which the world's `axes` of a centre of mass are right if the model's are.
+
+    With one axis that counts, the points that are right make a plane, with two a line; `matrix_world` (from
+    armature space to the world; it may scale, shear and mirror) takes it from there to here. A plane or a
+    line is turned to where `BalanceGoal` has it. With all three there is one point, and nothing to turn.
+    """
+    if all(axes):
+        return Quaternion()
+    linear = matrix_world.to_3x3()
+    if sum(axes) == 1:
+        k = axes.index(True)
+        world_axis = linear.transposed() @ AXES[f"POS_{'XYZ'[k]}"]  # the plane's normal
+    else:
+        k = axes.index(False)
+        world_axis = linear.inverted() @ AXES[f"POS_{'XYZ'[k]}"]  # along the line
+    model_axis = AXES[f"POS_{'XYZ'[k]}"]
+    side = world_axis if world_axis.dot(model_axis) >= 0.0 else -world_axis
+    turn = between(side.normalized(), model_axis)
+    return turn if Vector(turn[1:]).length > STRAIGHT else Quaternion()
+
+
+def group_level(matrix_world: Matrix, constraints: Iterable[Constraint]) -> Quaternion:
+    """The rotation of the model after which all balances of a group count along its axes (`level`)."""
+    balances = [constraint for constraint in constraints if constraint.kind is Kind.BALANCE]
+    if not balances:
+        return Quaternion()
+    rotation = level(matrix_world, balances[0].balance_axes)
+    for other in balances[1:]:
+        if level(matrix_world, other.balance_axes) != rotation:
+            raise RigError(
+                f"Constraint '{other.name}' balances along other axes than '{balances[0].name}', while "
+                "the armature object is turned: give both the same axes, or clear the object's rotation"
+            )
+    return rotation
+
+
+def rotate_skeleton(skeleton: Skeleton, turn: Quaternion) -> Skeleton:
+    """The same skeleton in a model that is turned about its origin."""
+    joints = []
+    for joint in skeleton.joints:
+        if joint.parent == -1:
+            rest = (turn @ joint.rest_rotation).normalized()
+            joint = replace(joint, offset=turn @ joint.offset, rest_rotation=rest)
+        elif not joint.inherit_rotation:
+            undo = _undo_rotation(joint, turn)
+            slides = tuple(replace(each, axis=tuple(undo @ Vector(each.axis))) for each in joint.slides)
+            offsets = tuple(
+                replace(each, axis=tuple(undo @ Vector(each.axis))) for each in joint.coupled_offsets
+            )
+            rest = (turn @ joint.rest_rotation).normalized()
+            joint = replace(joint, rest_rotation=rest, slides=slides, coupled_offsets=offsets)
+        joints.append(joint)
+    return Skeleton(joints)
+
+
+def _undo_rotation(joint: Joint, turn: Quaternion) -> Quaternion:
+    """What undoes the turn in the rest axes of a joint whose rest, but not whose shift, is the model's.
+
+    With R_p' = T R_p and rest' = T rest, T R_p rest t = R_p' rest' t' for t' = rest^-1 T^-1 rest t.
+    """
+    rest = joint.rest_rotation
+    return rest.inverted() @ turn.inverted() @ rest
+
+
+@dataclass
+class Batch:
+    """R frames with the same constraints in force and the same limits.
+
+    Attributes:
+        frames: (R,) frame numbers.
+        constraints: all of them; what a group asks for.
+        active: places of those in force.
+        samples: what was evaluated: of each row where CCD solves frames one by one, else of the first alone.
+        targets: of each row and constraint, what they ask for.
+        worlds: (R, 3, 3) from armature space to the world.
+        limits: of each joint.
+        bones: where joints are at rest, at each row or all.
+        lengths: (R, J) of the joints' bones.
+        base: the poses that joints are to stay near to.
+        settings: how frames are solved.
+        rotations: (R, J, 4), solved as far as groups are.
+        translations: (R, J, 3) likewise.
+        sharper: part of the tolerances to which rows are solved.
+        iterations: most steps of a row.
+        states: of each row how its constraints ended.
+        smoothed: of each row the groups that rows beside it have moved.
+    """
+
+    frames: Array
+    constraints: Sequence[Constraint]
+    active: tuple[int, ...]
+    samples: Sequence[FrameSample]
+    targets: TargetRows
+    worlds: Array
+    limits: tuple[Limit | None, ...]
+    bones: Bones
+    lengths: Array
+    base: JointPoses
+    settings: FrameSolveSettings
+    rotations: Array = field(init=False)
+    translations: Array = field(init=False)
+    sharper: float = 1.0
+    iterations: int = 0
+    states: list[dict[int, str]] = field(init=False)
+    smoothed: list[list[SmoothedGroup]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rotations, self.translations = self.base.at(slice(None))
+        self.states, self.smoothed = [{} for _ in self.frames], [[] for _ in self.frames]
+
+    @classmethod
+    def of(
+        cls,
+        bake_frames: BakeFrames,
+        rows: Rows,
+        samples: Sequence[FrameSample],
+        settings: FrameSolveSettings,
+    ) -> Batch:
+        """Rows of a bake's frames, in order of time, that stand at their reference poses."""
+        return cls(
+            bake_frames.frames[rows],
+            bake_frames.constraints,
+            samples[0].active,
+            samples,
+            bake_frames.targets.at(rows),
+            bake_frames.worlds[rows],
+            bake_frames.limits[int(rows[0])],
+            bones_of(bake_frames, rows),
+            bake_frames.lengths[rows],
+            JointPoses(bake_frames.reference_poses, bake_frames.translations).at(rows),
+            settings,
+        )
+
+    @property
+    def skeleton(self) -> Skeleton:
+        """Of the first row."""
+        return self.samples[0].reading.skeleton
+
+    @cached_property
+    def in_force(self) -> frozenset[int]:
+        """The constraints of `active`."""
+        return frozenset(self.active)
+
+    def pose(self, k: int) -> Pose:
+        """Row `k` of the batch as it stands now."""
+        return Pose.of_arrays(self.rotations[k], self.translations[k])
+
+
+def bones_of(bake_frames: BakeFrames, rows: Rows) -> Bones:
+    """The bones at rows of a bake's frames, in order of time; one row where all are the same."""
+    if bake_frames.same_bones(int(rows[0]), int(rows[-1])):
+        rows = rows[:1]
+    return Bones(bake_frames.offsets[rows], unit(bake_frames.rests[rows], axis=-1))
+
 
 UNCHANGED = 1e-4
 """Radians up to which a pose is the one that its frame alone leads to."""
@@ -190,7 +389,7 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     members = group.active_in(batch)
     active = [batch.constraints[c] for c in members]
     turns = [Quaternion()]
-    if any(constraint.kind is ConstraintKind.BALANCE for constraint in active):
+    if any(constraint.kind is Kind.BALANCE for constraint in active):
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
@@ -219,7 +418,7 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
 
 def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
     """The joints that constraints have to do with, in order, and a skeleton of these alone."""
-    if any(constraint.kind is ConstraintKind.BALANCE for constraint in constraints):
+    if any(constraint.kind is Kind.BALANCE for constraint in constraints):
         return np.arange(len(skeleton)), skeleton
     joints = sorted({j for constraint in constraints for j in skeleton.chain(constraint.tip)})
     return np.array(joints), skeleton.part(joints)
@@ -253,7 +452,7 @@ class _Share:
     members: tuple[int, ...]
     placed: tuple[int, ...]
     tolerances: Array
-    kind: Kind
+    kind: FrameKind
     unmoved: list[int]
 
     @classmethod
@@ -271,7 +470,7 @@ class _Share:
         search = PoseSearch(model.skeleton, [goal for _, goal in placed], solver, moved)
         names = {batch.skeleton.joints[j].name for j in group.joints}
         entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
-        kind = Kind(
+        kind = FrameKind(
             search,
             tuple(goal_targets(goal, wanted, c) for c, goal in placed),
             model.bones,
@@ -281,10 +480,7 @@ class _Share:
         )
         active = (batch.constraints[c] for c in members)
         chains = {
-            j
-            for each in active
-            if each.kind is not ConstraintKind.PLANT
-            for j in chain_joints(batch.skeleton, each)
+            j for each in active if each.kind is not Kind.PLANT for j in chain_joints(batch.skeleton, each)
         }
         unmoved = sorted(chains.difference(model.joints[list(search.movable)].tolist()))
         return cls(batch, model, members, tuple(c for c, _ in placed), tolerances, kind, unmoved)

@@ -12,13 +12,13 @@ from ..keys import channels
 from ..keys.obstacles import Destination
 from ..keys.writer import BoneKeys, PropertyKeys, write
 from ..rig import rotation_modes
-from . import originals
+from . import start
 from .bake_frames import BakeFrames, Motion
 from .frame_selection import key_time
 from .keyed_motion import keyed_joints, keyed_locations, rotated_joints
-from .noted_motion import Values
 from .settings import BakeSettings
 from .shot import Task
+from .start import Values
 
 
 def keys_of(
@@ -81,9 +81,9 @@ def write_keys(
     action = yield from write(armature_object, [*keys, *switches], settings.destination, span, name, undo)
     # Others are not copies: nothing remains of before, but in an action that has noted it.
     if settings.destination is Destination.NEW_ACTION or (
-        action == original and originals.is_baked(armature_object)
+        action == original and start.is_baked(armature_object)
     ):
-        originals.remember(action, original, pose, undo)
+        start.remember(action, original, pose, undo)
     return action
 
 

@@ -21,9 +21,9 @@ from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints
 from ..solve.frame_settings import Reference
 from .bake_frames import BakeFrames
-from .baked import Baked
+from .findings import Baked
 from .keyed_motion import rotated_joints
-from .report_parts import Loop, number
+from .report import Loop, number
 
 ALIKE = 1e-3
 """Radians, and parts of a chain's length, that both ends of a loop may differ by."""

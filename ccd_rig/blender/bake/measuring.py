@@ -22,7 +22,7 @@ from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows
 from .bake_frames import BakeFrames, Motion, Rows
 from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
-from .report_parts import number
+from .report import number
 
 
 def residuals(bake_frames: BakeFrames, motion: Motion) -> Work[tuple[Array, Array]]:

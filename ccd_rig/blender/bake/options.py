@@ -27,7 +27,7 @@ from ..languages.translation import CONTEXT
 from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.solver_settings import OVERRIDE, field_help
-from . import originals
+from . import start
 from .settings import MOST_SMOOTHNESS, BakeSettings, Keys, Start
 
 DEFAULTS = {field.name: field.default for field in fields(BakeSettings)}
@@ -287,7 +287,7 @@ def _destination(name: str, armature_object: bpy.types.Object) -> Destination:
     if name != AUTO:
         return Destination[name]
     shared = channels.shared_users(armature_object)
-    overwrites = originals.is_baked(armature_object) and not shared
+    overwrites = start.is_baked(armature_object) and not shared
     return Destination.CURRENT_ACTION if overwrites else Destination.NEW_ACTION
 
 

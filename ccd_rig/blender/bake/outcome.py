@@ -3,38 +3,154 @@
 
 from __future__ import annotations
 
+import bisect
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import bpy
 import numpy as np
 
-from ...maths.batch import Array
+from ...maths.batch import Array, inverse
+from ...maths.rotations import angle_between
 from ...settings import SolveStatus
 from ...solvers.stepping import Work
 from ..properties.body import Body
+from ..properties.constraint_values import Constraint, Kind
+from ..scene.played_frames import playback
+from ..solve.grouping import groups
+from ..solve.planting import upright
 from . import body_shift, measuring
 from .bake_frames import BakeFrames
-from .baked import Baked
-from .drifting import body_drift
-from .entries import STATUSES, Entries
-from .finding import Finding, Trouble
-from .findings import findings
-from .foot_slip import foot_slips
+from .body_drift import body_drift
+from .findings import Baked, findings
 from .keyed_motion import KeyedMotion, rotated_joints
 from .loops import loop
-from .report_parts import (
+from .report import (
     SLERPED,
+    STATUSES,
     BodyReport,
+    Entries,
+    Finding,
     FootSlip,
+    FrameFit,
     LargestRotation,
     Loop,
     Smoothed,
+    Trouble,
     WeightedFit,
     number,
 )
 from .shot import Task
-from .weighted_fits import weighted_fit
+
+
+def foot_slips(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    bake_frames: BakeFrames,
+    entries: Entries,
+) -> tuple[FootSlip, ...]:
+    """One per constraint that plants a bone at some frame; the keys are written by now.
+
+    Args:
+        scene: in which the armature plays.
+        armature_object: plays the keys.
+        bake_frames: of `keyed_motion`, so that the targets of planted bones are where they are held.
+        entries: how each constraint stands at each frame, by the keys.
+    """
+    if bake_frames.tracks is None:
+        return ()
+    planting = [
+        c for c in bake_frames.tracks.support_chains.constraints if (bake_frames.influences[:, c] > 0.0).any()
+    ]
+    frames = bake_frames.frames.astype(int).tolist()
+    distances = {c: [(0.0, frames[0])] for c in planting}
+    angles = {c: [0.0] for c in planting}
+    tips = {c: armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
+    with playback(scene, armature_object, bake_frames.constraints) as playing:
+        for frame in range(frames[0], frames[-1] + 1):
+            planted = _planted(bake_frames, planting, frames, frame)
+            if not planted:
+                continue
+            matrices, now = playing.pose(float(frame))
+            for c, f in planted.items():
+                tip, target = now @ matrices[tips[c]], bake_frames.targets.sample(f, c)
+                assert target.rotation is not None
+                world = bake_frames.tracks.worlds[f]
+                head = world[:3, :3] @ np.array(target.point[:]) + world[:3, 3]
+                distances[c].append((float(np.linalg.norm(tip[:3, 3] - head)), frame))
+                rotation = upright(inverse(world)[:3, :3] @ tip[:3, :3])
+                angles[c].append(angle_between(rotation, target.rotation))
+    return tuple(
+        FootSlip(
+            bake_frames.constraints[c].name,
+            float(entries.keyed_residual[entries.constraint == c].max()),
+            float(entries.keyed_angle[entries.constraint == c].max()),
+            max(distances[c])[0],
+            max(angles[c]),
+            max(distances[c])[1],
+        )
+        for c in planting
+    )
+
+
+def _planted(
+    bake_frames: BakeFrames, planting: Sequence[int], frames: Sequence[int], frame: int
+) -> dict[int, int]:
+    """Constraints whose bone is planted at a frame, each with the row of `bake_frames` that says where.
+
+    Between two keys that is where both hold it, if it is held without a target and as a whole.
+    """
+    after = bisect.bisect_left(frames, frame)
+    if frames[after] == frame:
+        return {c: after for c in planting if bake_frames.influences[after, c] > 0.0}
+    return {
+        c: after
+        for c in planting
+        if min(bake_frames.influences[after - 1 : after + 1, c]) > 0.0
+        and not bake_frames.constraints[c].target
+        and all(bake_frames.constraints[c].holds)
+    }
+
+
+def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | None:
+    """The fits of all solved frames that miss their targets, from (F, C) distances in world metres.
+
+    A frame counts with those of its fits of which a constraint is missed. None where there is no such frame.
+    """
+    if not _fits(bake_frames, tuple(range(len(bake_frames.constraints)))):
+        return None
+    found, square, weights = [], 0.0, 0.0
+    known: dict[tuple[int, ...], list[list[int]]] = {}
+    for f, states in sorted(bake_frames.states.items()):
+        active = tuple(c for c in states if bake_frames.influences[f, c] > 0.0)
+        if active not in known:
+            known[active] = _fits(bake_frames, active)
+        missed = {c for c in active if states[c] != SolveStatus.CONVERGED.name}
+        members = [c for fit in known[active] if missed.intersection(fit) for c in fit]
+        if not members:
+            continue
+        targets, rows = bake_frames.targets, bake_frames.constraints
+        each = np.array([dict(targets.settings(f, c)).get("weight", rows[c].weight) for c in members])
+        error = float((each * distances[f, members] ** 2).sum())
+        found.append(FrameFit(number(bake_frames.frames[f]), float(np.sqrt(error / each.sum()))))
+        square, weights = square + error, weights + float(each.sum())
+    return WeightedFit(float(np.sqrt(square / weights)), tuple(found)) if found else None
+
+
+def _fits(bake_frames: BakeFrames, active: tuple[int, ...]) -> list[list[int]]:
+    """Constraints that share joints and a priority, and ask for a place; two at least."""
+    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for n, (_, members) in enumerate(groups(bake_frames.skeleton, bake_frames.constraints, active)):
+        for c in members:
+            if _has_place(bake_frames.constraints[c]):
+                found[n, bake_frames.constraints[c].priority].append(c)
+    return [members for members in found.values() if len(members) > 1]
+
+
+def _has_place(constraint: Constraint) -> bool:
+    return constraint.kind is Kind.BALANCE or (constraint.kind is Kind.REACH and constraint.use_position)
 
 
 class Outcome(NamedTuple):

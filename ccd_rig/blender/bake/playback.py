@@ -37,7 +37,7 @@ from ..scene.targets import TargetRows
 from . import measuring
 from .bake_frames import BakeFrames, Motion
 from .progress import Progress, Steps, paced
-from .report_parts import Check, PlaybackResult
+from .report import Check, PlaybackResult
 
 BLOCK = 256
 """Frames whose matrices are kept until they are worked on, all at once."""

@@ -1,32 +1,613 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """What a bake reached: one row per frame and constraint, in words and as JSON. Knows nothing of Blender."""
 
 from __future__ import annotations
 
+import contextlib
+import enum
 import json
 import math
 import os
 import stat
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from pathlib import Path
+from typing import Any, NamedTuple, overload
 
-from ...settings import Solver, SolverSettings
+import bpy
+import numpy as np
+from numpy.typing import NDArray
+
+from ... import json_text
+from ...settings import Solver, SolverSettings, SolveStatus
+from ...solvers.stepping import Work
 from ..whole_files import WriteError, replacing
-from .entries import Entries
-from .finding import Finding, Trouble
-from .report_parts import (
-    SLERPED,
-    BodyReport,
-    Check,
-    Entry,
-    FootSlip,
-    LargestRotation,
-    Loop,
-    Smoothed,
-    WeightedFit,
-    metres,
-    off,
-)
+from . import staleness
+from .body_drift import BodyDrift
+
+SLERPED = "SLERPED"
+"""Status of a frame that was not solved: it stands between two frames that were."""
+
+SEEN = math.radians(5.0)
+"""Smoothing by less is told in JSON only."""
+
+SEAM = math.radians(0.5)
+"""A turn that nobody sees where a loop starts again."""
+
+
+class Entry(NamedTuple):
+    """How one constraint stands at one frame.
+
+    Attributes:
+        frame: the frame.
+        constraint: name of the constraint.
+        status: the name of a `SolveStatus` at solved frames (CONVERGED: all that this constraint asks for is
+            within the tolerances; OPTIMAL: no small motion comes nearer), SLERPED between them.
+        residual: distance of the tip (or of the centre of mass), world metres, from the target, or from the
+            blended goal where the influence is below 1; 0 for a constraint that asks for no place.
+        keyed_residual: distance from the target itself, in the pose that is keyed.
+        influence: of the constraint at this frame, above 0 to 1.
+        angle: in radians, how far the bone is from the rotation that is asked for, or the chain's bend from
+            its pole, whichever is more; below influence 1 as `residual`. 0 where neither is asked for.
+        keyed_angle: from the target itself, in the pose that is keyed.
+    """
+
+    frame: float
+    constraint: str
+    status: str
+    residual: float
+    keyed_residual: float
+    influence: float
+    angle: float
+    keyed_angle: float
+
+
+@dataclass(frozen=True, slots=True)
+class LargestRotation:
+    """The bone that turns most from one frame to the next.
+
+    Attributes:
+        angle: radians per frame.
+        frame: at which it arrives.
+        bone: its name.
+    """
+
+    angle: float
+    frame: float
+    bone: str
+
+
+@dataclass(frozen=True, slots=True)
+class FootSlip:
+    """How far a planted bone strays from where it is held, over all frames in which it is planted.
+
+    Attributes:
+        constraint: name of the constraint.
+        distance: the largest of its head, world metres, by the keys.
+        angle: the largest of its rotation, radians, by the keys.
+        played_distance: as `distance`, of the bone as Blender evaluates the action.
+        played_angle: as `angle`, of the bone as Blender evaluates the action.
+        frame: of the largest `played_distance`.
+    """
+
+    constraint: str
+    distance: float
+    angle: float
+    played_distance: float
+    played_angle: float
+    frame: int
+
+
+@dataclass(frozen=True, slots=True)
+class BodyReport:
+    """What became of the bone that carries a figure with planted bones.
+
+    Attributes:
+        bone: its name.
+        mode: "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET".
+        keys_replaced: whether it follows planted bones although it had keys of its own.
+        moved_frames: at how many keyed frames it is moved off its animation, as a leg is too short.
+        distance: the largest such shift, world metres.
+        frame: where that is; None where it is never moved.
+        short_frames: at how many keyed frames a leg is too short and the body cannot be moved.
+        obstacle: what keeps it from being moved there, in words; empty if nothing does.
+        travel: world metres along the ground by which it walks on.
+        drift: how far the figure leaves its animation.
+    """
+
+    bone: str
+    mode: str
+    keys_replaced: bool = False
+    moved_frames: int = 0
+    distance: float = 0.0
+    frame: float | None = None
+    short_frames: int = 0
+    obstacle: str = ""
+    travel: float = 0.0
+    drift: BodyDrift | None = None
+
+    def words(self) -> str:
+        """What a user should know, such as "'hips' moved at 12 frames so that legs reach"; or nothing."""
+        travel = f"'{self.bone}' walks on by {metres(self.travel)}" if self.mode == "WALK_ON" else ""
+        drift = "" if self.drift is None else self.drift.words()
+        return "; ".join(filter(None, (travel, self._moves(), drift)))
+
+    def _moves(self) -> str:
+        if self.keys_replaced:
+            return f"'{self.bone}' follows planted bones, its own keys are replaced"
+        if self.short_frames:
+            at = frame_count(self.short_frames)
+            return f"a leg is too short at {at}, but '{self.bone}' cannot be moved: {self.obstacle}"
+        if self.frame is None:
+            return ""
+        at = frame_count(self.moved_frames)
+        far = f"at most {metres(self.distance)}, frame {self.frame:g}"
+        return f"'{self.bone}' moved at {at} so that legs reach ({far})"
+
+
+class FrameFit(NamedTuple):
+    """How near goals that pull against each other came together at one frame.
+
+    Attributes:
+        frame: the frame.
+        rms: weighted root mean square of their distances, world metres: sqrt(sum w d^2 / sum w).
+    """
+
+    frame: float
+    rms: float
+
+
+@dataclass(frozen=True, slots=True)
+class WeightedFit:
+    """How near goals that pull against each other came together, at the solved frames that miss some of them.
+
+    Attributes:
+        rms: weighted root mean square of the distances of all these frames, world metres.
+        frames: each of them.
+    """
+
+    rms: float
+    frames: tuple[FrameFit, ...]
+
+    def mean(self) -> float:
+        """The mean of the frames' own, world metres."""
+        return math.fsum(each.rms for each in self.frames) / len(self.frames)
+
+    def worst(self) -> FrameFit:
+        """The frame whose own is largest; the earliest of equals."""
+        return max(self.frames, key=lambda each: each.rms)
+
+    def words(self) -> str:
+        """Such as "weighted fit of 250 frames: RMS 0.0294 m, at most 0.0410 m at frame 57"."""
+        worst = self.worst()
+        words = f"weighted fit of {frame_count(len(self.frames))}: RMS {metres(self.rms)}"
+        return f"{words}, at most {metres(worst.rms)} at frame {worst.frame:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Smoothed:
+    """Frames in a row whose poses frames beside them have moved, where the nearest pose turns suddenly.
+
+    Attributes:
+        constraints: names of those that are solved together there.
+        frame_start: the first of the frames.
+        frame_end: the last of them.
+        angle: radians, the largest rotation of a bone from the pose to which a frame alone leads.
+    """
+
+    constraints: tuple[str, ...]
+    frame_start: float
+    frame_end: float
+    angle: float
+
+    def words(self) -> str:
+        """Such as "Tail: smoothed at frames 40 to 58, up to 12 degrees off the pose of each frame"."""
+        who = ", ".join(self.constraints)
+        return (
+            f"{who}: smoothed at {self.span()}, up to {math.degrees(self.angle):.2g} degrees off the pose of "
+            "each frame alone, which Solve has there"
+        )
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether an animator would see it."""
+        return self.angle >= SEEN
+
+    def span(self) -> str:
+        """Such as "frame 40" or "frames 40 to 58"."""
+        if self.frame_start == self.frame_end:
+            return f"frame {self.frame_start:g}"
+        return f"frames {self.frame_start:g} to {self.frame_end:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """A range whose base poses and targets come back to where they began.
+
+    Attributes:
+        frame_start: first frame.
+        frame_end: last frame.
+        bone: name of the bone that ends farthest from where it began.
+        angle: how far, radians.
+        repeats_after: whether they come back at the frame after the last one, which is then solved too.
+    """
+
+    frame_start: float
+    frame_end: float
+    bone: str
+    angle: float
+    repeats_after: bool = False
+
+    @property
+    def closes(self) -> bool:
+        """Whether nobody sees where it starts again."""
+        return self.angle <= SEAM
+
+    def words(self) -> str:
+        """Such as "loop of frames 1 to 120 closes"."""
+        again = f" ({self.frame_end + 1:g} is {self.frame_start:g} again)" if self.repeats_after else ""
+        words = f"loop of frames {self.frame_start:g} to {self.frame_end:g}{again}"
+        if self.closes:
+            return f"{words} closes"
+        return f"{words} does not close: '{self.bone}' ends {degrees(self.angle)} off"
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybackResult:
+    """How one constraint plays in Blender after the bake.
+
+    Attributes:
+        constraint: its name.
+        residual: the largest distance from the target, world metres, at the frames with influence 1 (or,
+            where there is none, above 0); 0 for a constraint that asks for no place. Here as in the others
+            infinite where Blender shows bones at places that are no numbers.
+        frame: where that is.
+        angle: the largest angle, radians, as `Entry.angle`.
+        angle_frame: where that is.
+        deviation: how far a bone of its chain is from where its keys put it, world metres, at
+            `deviation_frame`.
+        deviation_angle: the same in radians.
+        deviation_frame: the keyed frame at which the chain is farthest off.
+        causes: what keeps the keys from playing; empty where they play as baked.
+    """
+
+    constraint: str
+    residual: float
+    frame: float
+    angle: float
+    angle_frame: float
+    deviation: float
+    deviation_angle: float
+    deviation_frame: float
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What Blender shows after a bake, measured by evaluating it once more.
+
+    Attributes:
+        frames: how many were evaluated.
+        results: one per constraint that is in force at some frame.
+        seconds: how long that took.
+    """
+
+    frames: int
+    results: tuple[PlaybackResult, ...]
+    seconds: float = field(default=0.0, compare=False)
+
+    def content(self) -> dict[str, Any]:
+        """All fields and `words` as JSON can hold them: null for what is infinite."""
+        content = {**asdict(self), "words": self.words()}
+        for result in content["results"]:
+            result |= {
+                name: None for name, value in result.items() if isinstance(value, float) and math.isinf(value)
+            }
+        return content
+
+    def mismatches(self) -> tuple[str, ...]:
+        """A sentence for each constraint whose keys do not play as baked."""
+        return tuple(
+            f"Constraint '{entry.constraint}' does not play as baked "
+            f"({_away(entry)} at frame {entry.deviation_frame:g}): "
+            f"{'; '.join(entry.causes)}"
+            for entry in self.results
+            if entry.causes
+        )
+
+    def words(self) -> str:
+        """One sentence, such as "Plays as baked: at most 0.0040 m off target, at frame 57 (Hand)"."""
+        wrong = [entry.constraint for entry in self.results if entry.causes]
+        if wrong:
+            return f"Does not play as baked: {', '.join(wrong)}"
+        far = max(self.results, key=lambda entry: entry.residual, default=None)
+        turned = max(self.results, key=lambda entry: entry.angle, default=None)
+        if far is None or turned is None:
+            return "Nothing to check"
+        parts = [f"{metres(far.residual)} at frame {far.frame:g} ({far.constraint})"]
+        if turned.angle > 0.0:
+            parts.append(f"{degrees(turned.angle)} at frame {turned.angle_frame:g} ({turned.constraint})")
+            if far.residual == 0.0:
+                del parts[0]
+        return f"Plays as baked: at most {' and '.join(parts)}"
+
+
+def number(frame: float) -> float:
+    """A frame as people write it: whole ones as whole numbers."""
+    return int(frame) if frame == int(frame) else float(frame)
+
+
+def off(distance: float, angle: float) -> str:
+    """How far off something is: "0.0040 m", "2.1 degrees", or both."""
+    parts = [] if distance == 0.0 and angle > 0.0 else [metres(distance)]
+    if angle > 0.0:
+        parts.append(degrees(angle))
+    return " / ".join(parts)
+
+
+def _away(played: PlaybackResult) -> str:
+    if math.isinf(played.deviation) or math.isinf(played.deviation_angle):
+        return "its bones are nowhere"
+    return f"{off(played.deviation, played.deviation_angle)} off"
+
+
+def frame_count(count: int) -> str:
+    return f"{count} frame{'' if count == 1 else 's'}"
+
+
+def degrees(angle: float) -> str:
+    wide = math.degrees(angle)
+    return f"{wide:.1f} degrees" if wide >= 0.05 else "below 0.1 degrees"
+
+
+def metres(length: float) -> str:
+    return f"{length:.4f} m" if length >= 5e-5 else "below 0.0001 m"
+
+
+Floats = NDArray[np.float64]
+STATUSES = (*(status.name for status in SolveStatus), SLERPED)
+"""What `Entry.status` may be."""
+_NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLERPED)]
+
+
+@dataclass(frozen=True, eq=False)
+class Entries(Sequence[Entry]):
+    """Entries, made as they are asked for. E counts them.
+
+    Attributes:
+        names: of the constraints.
+        frame: (E,) as in `Entry`, as are those below.
+        constraint: (E,) indices in `names`.
+        status: (E,) indices in `STATUSES`.
+        residual, keyed_residual, influence, angle, keyed_angle: (E,).
+    """
+
+    names: tuple[str, ...]
+    frame: Floats
+    constraint: NDArray[np.int16]
+    status: NDArray[np.uint8]
+    residual: Floats
+    keyed_residual: Floats
+    influence: Floats
+    angle: Floats
+    keyed_angle: Floats
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+    @overload
+    def __getitem__(self, place: int) -> Entry: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Entry, ...]: ...
+    def __getitem__(self, place: int | slice) -> Entry | tuple[Entry, ...]:
+        if isinstance(place, slice):
+            return tuple(self._made(place))
+        return next(self._made([range(len(self))[place]]))
+
+    def __iter__(self) -> Iterator[Entry]:
+        return self._made(slice(None))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Entries) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # as of all that holds arrays
+
+    def worst(self, tolerance: float, angle_tolerance: float) -> Entry:
+        """The one that is farthest off, in tolerances; the earliest of equals."""
+        off = np.maximum(self.residual / tolerance, self.angle / angle_tolerance)
+        return self[int(np.argmax(off))]
+
+    def missed(self) -> tuple[Entry, ...]:
+        """Those of solved frames that are not within the tolerances."""
+        return tuple(self._made(np.flatnonzero(self._is_missed())))
+
+    def missed_frames(self) -> int:
+        """How many frames miss at least one constraint."""
+        return len(np.unique(self.frame[self._is_missed()]))
+
+    def solved_frames(self) -> int:
+        """How many frames were solved."""
+        return len(np.unique(self.frame[self.status != STATUSES.index(SLERPED)]))
+
+    def _is_missed(self) -> NDArray[np.bool_]:
+        return ~np.isin(self.status, _NOT_MISSED)
+
+    def _made(self, places: Any) -> Iterator[Entry]:
+        columns = [getattr(self, each.name)[places].tolist() for each in fields(self)[1:]]
+        for frame, constraint, status, *numbers in zip(*columns, strict=True):
+            yield Entry(number(frame), self.names[constraint], STATUSES[status], *numbers)
+
+
+LAST_FRAME = 1_048_574
+"""The largest frame of a scene."""
+
+
+class Trouble(enum.StrEnum):
+    """What is wrong."""
+
+    SHORT = "SHORT"
+    """The target is out of reach."""
+    OFF = "OFF"
+    """The target is missed for another reason: limits, or other constraints."""
+    JUMP = "JUMP"
+    """A bone turns far more from one frame to the next than in the frames around."""
+    SLIDE = "SLIDE"
+    """What should be held in the world moves."""
+    GROUND = "GROUND"
+    """A bone is below the ground."""
+    LIMIT = "LIMIT"
+    """A limit holds a bone for long."""
+    LOOP = "LOOP"
+    """Base poses and targets end as they begin, the bake does not."""
+    CLIMB = "CLIMB"
+    """A body over planted bones climbs beside its animation."""
+    SINK = "SINK"
+    """It sinks beside its animation."""
+    TIP = "TIP"
+    """It leans beside its animation."""
+    FLOAT = "FLOAT"
+    """A planted bone is held above where it is animated."""
+    IK = "IK"
+    """A switch of the rig is at IK, so that what is baked moves nothing."""
+
+
+class Fix(enum.StrEnum):
+    """A setting that helps."""
+
+    NONE = ""
+    EXTENSION = "EXTENSION"
+    """Max Extension: the chain is never quite straight."""
+    SOFT = "SOFT"
+    """Softness, which is the same for the method Two Bones."""
+    POLE = "POLE"
+    """A pole, so that the chain does not swing about the line to its target."""
+    LEAST_SQUARES = "LEAST_SQUARES"
+    """The solver that spreads sudden changes over the frames around."""
+    FK = "FK"
+    """The rig's switch to FK."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Fix:
+        """None for what another version names: reports are stored in files."""
+        return cls.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing at frames in a row.
+
+    Attributes:
+        trouble: what is wrong.
+        constraint: name of the constraint that it is about; empty for a loop, and for a body.
+        bone: name of the bone that shows it most.
+        frame_start: the first of the frames.
+        frame_end: the last of them.
+        frame: where it is worst.
+        distance: how far, world metres, at that frame; 0 where it is no distance.
+        angle: how far, radians, at that frame; 0 where it is no angle.
+        more: how many other bones of the constraint show it.
+        follows: of a jump, whether the target jumps too.
+        fix: the setting that helps.
+    """
+
+    trouble: Trouble
+    constraint: str
+    bone: str
+    frame_start: float
+    frame_end: float
+    frame: float
+    distance: float = 0.0
+    angle: float = 0.0
+    more: int = 0
+    follows: bool = False
+    fix: Fix = Fix.NONE
+
+    def words(self) -> str:
+        """Such as "112-120 tail.tip 0.48 m out of reach"."""
+        return f"{self.span()} {self.label()}"
+
+    def span(self) -> str:
+        """Such as "57" or "112-120"."""
+        first, last = f"{self.frame_start:g}", f"{self.frame_end:g}"
+        return first if first == last else f"{first}-{last}"
+
+    def label(self) -> str:
+        """The words without the frames."""
+        more = f" (and {self.more} more)" if self.more else ""
+        far, wide = _length(self.distance), f"{_figure(math.degrees(self.angle))}°"
+        match self.trouble:
+            case Trouble.SHORT | Trouble.OFF:
+                what = "out of reach" if self.trouble is Trouble.SHORT else "off"
+                if self.distance and self.angle:
+                    return f"{self.constraint} {far} {what}, turned {wide} off"
+                if self.angle:
+                    return f"{self.constraint} turned {wide} off"
+                return f"{self.constraint} {far} {what}"
+            case Trouble.JUMP:
+                return f"{self.bone} jumps {wide}{more}" + (", as its target does" if self.follows else "")
+            case Trouble.SLIDE:
+                return f"{self.constraint} slides {far}"
+            case Trouble.GROUND:
+                return f"{self.bone} {far} below the ground{more}"
+            case Trouble.LIMIT:
+                return f"{self.bone} held by its limit{more}"
+            case Trouble.LOOP:
+                return f"loop does not close: {self.bone} {wide} off"
+            case Trouble.CLIMB:
+                return f"{self.bone} climbs {far}"
+            case Trouble.SINK:
+                return f"{self.bone} sinks {far}"
+            case Trouble.TIP:
+                return f"{self.bone} tips {wide}"
+            case Trouble.FLOAT:
+                return f"{self.bone} floats {far} above its animation"
+            case Trouble.IK:
+                return f"{self.constraint} moves nothing: {self.bone} is at IK"
+
+
+def to_json(findings: Iterable[Finding]) -> str:
+    """Findings as one line of JSON."""
+    return json.dumps([asdict(each) for each in findings], allow_nan=False)
+
+
+@lru_cache(maxsize=8)
+def from_json(text: str) -> tuple[Finding, ...]:
+    """Findings that `to_json` has written; without what it has not, of a damaged file or another version."""
+    try:
+        rows = json_text.parse(text) if text else []
+    except json_text.NotJson:
+        return ()
+    readable = map(_from_row, rows if isinstance(rows, list) else ())
+    return tuple(each for each in readable if each is not None)
+
+
+def _from_row(row: Any) -> Finding | None:
+    """A stored finding; None where it is none."""
+    try:
+        read = Finding(**{**row, "trouble": Trouble(row["trouble"]), "fix": Fix(row.get("fix", ""))})
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    names, numbers = (read.constraint, read.bone), (read.distance, read.angle, read.more)
+    frames = (read.frame_start, read.frame_end, read.frame)
+    is_sound = (
+        all(isinstance(each, str) for each in names)
+        and all(isinstance(each, int | float) and math.isfinite(each) for each in (*frames, *numbers))
+        and all(abs(each) <= LAST_FRAME for each in frames)
+    )
+    return read if is_sound else None
+
+
+def _length(metres: float) -> str:
+    """Such as "0.48 m" or "2.1 mm"."""
+    if metres >= 0.01:
+        return f"{_figure(metres)} m"
+    return f"{_figure(1000.0 * metres)} mm" if metres >= 5e-5 else "below 0.1 mm"
+
+
+def _figure(value: float) -> str:
+    """To two digits, all of them if it has more before its point: "0.48", "2.1", "148"."""
+    return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"
 
 
 @dataclass(frozen=True)
@@ -283,3 +864,37 @@ def _fit_content(fit: WeightedFit) -> dict[str, object]:
         "worst_frame": worst.frame,
         "frames": [each._asdict() for each in fit.frames],
     }
+
+
+def store_report(
+    armature_object: bpy.types.Object, report: BakeReport, undo: contextlib.ExitStack
+) -> Work[None]:
+    """Keep what a bake came to, in words, for the panel; `undo` gets what takes that back."""
+    group, worst = armature_object.ccd_rig.report, report.worst()
+    stored = {
+        "words": report.summary(),
+        "worst_frame": worst.frame,
+        "worst_constraint": worst.constraint,
+        "unsolved": report.unsolved_count(),
+        "check": "" if report.check is None else report.check.words(),
+        "mismatches": 0 if report.check is None else len(report.check.mismatches()),
+        "findings": to_json(report.findings),
+    }
+    undo.callback(_restore_fields, group, {name: _stored(group, name) for name in (*stored, "state")})
+    for name, value in stored.items():
+        setattr(group, name, value)
+    staleness.forget()
+    yield
+    group.state = yield from staleness.state_of(armature_object)
+
+
+def _stored(group: bpy.types.PropertyGroup, name: str) -> object:
+    return getattr(group, name) if group.is_property_set(name) else None
+
+
+def _restore_fields(group: bpy.types.PropertyGroup, fields: dict[str, object]) -> None:
+    for name, value in fields.items():
+        if value is None:
+            group.property_unset(name)
+        else:
+            setattr(group, name, value)

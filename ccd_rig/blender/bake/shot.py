@@ -3,31 +3,204 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 import bpy
 import numpy as np
+from mathutils import Quaternion
 
 from ...errors import RigError
-from ...settings import SolverSettings
+from ...limits.shapes import contains
+from ...maths.batch import Array, unit
+from ...settings import SolverSettings, SolveStatus
 from ...skeleton.pose_library import PoseEntry
+from ...solvers.stepping import result_of
 from ..properties.constraint_values import Constraint
 from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import Frames, FrameSample, Samples, Shown
 from ..scene.isolation import SharedScene
 from ..solve.frame_settings import FrameSolveSettings, Reference, base_rotations
-from . import body_shift, frame_selection, originals, travel
-from .bake_frames import BakeFrames, Solutions
-from .frame_solver import FrameSolver
+from ..solve.methods import SINGLE_PASS
+from . import body_shift, frame_selection, measuring, start, travel
+from .bake_frames import BakeFrames, Motion, Solutions
+from .group_solving import Batch, solve_batches
+from .keyed_motion import base_motion, keyed_motion, rotated_joints
 from .loops import Ends, note_loop
+from .planted_solver import WAITING_AT_MOST, PlantedSolver
 from .progress import Progress, Steps, shown
-from .rebake import keep_baked
 from .settings import BakeSettings, Start
 from .start import StartPoses
+
+NEAR = 0.1
+"""Part of the tolerances by which a motion that stays may be farther off: keys are rounded."""
+FAR = 0.05
+"""Part of its distance by which one that misses its target may be farther off, and a tolerance more."""
+INSIDE = 1e-5
+"""Radians outside a limit that are rounding of keys."""
+
+
+def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
+    """Put the base poses in place of what was solved, if they are as near everywhere.
+
+    From a baked motion a solve starts elsewhere than from the one before it, so it would lead to another
+    motion that is no better.
+
+    Args:
+        bake_frames: all of it is solved; nothing is planted.
+        solver: position tolerance in world metres.
+    """
+    if _leaves_limits(bake_frames):
+        return
+    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
+    tolerances = (solver.position_tolerance, solver.angle_tolerance)
+    old, new = (
+        _misses(bake_frames, motion, tolerances)[rows]
+        for motion in (base_motion(bake_frames), keyed_motion(bake_frames).full)
+    )
+    good = old <= 1.0 + NEAR
+    # Where nothing is reached, what counts is the farthest: constraints that pull against each other trade.
+    if np.any(~good & (new <= 1.0)) or np.any(old.max(axis=1) > (1.0 + FAR) * new.max(axis=1) + 1.0):
+        return
+    reached = SolveStatus.CONVERGED.name
+    states = {
+        row: {c: reached if old[k, c] <= 1.0 else state for c, state in bake_frames.states[row].items()}
+        for k, row in enumerate(rows.tolist())
+    }
+    slides = bake_frames.slid(rows, bake_frames.translations[rows])
+    bake_frames.restore(
+        Solutions(unit(bake_frames.base[rows], axis=-1), slides, states, bake_frames.smoothed)
+    )
+
+
+def _misses(bake_frames: BakeFrames, motion: Motion, tolerances: tuple[float, float]) -> Array:
+    """(F, C) how far off constraints are, in tolerances; 0 where they are not in force."""
+    distances, angles = result_of(measuring.residuals(bake_frames, motion))
+    misses = np.maximum(distances / tolerances[0], angles / tolerances[1])
+    return np.asarray(np.where(bake_frames.influences > 0.0, misses, 0.0))
+
+
+def _leaves_limits(bake_frames: BakeFrames) -> bool:
+    """Whether a base pose of the joints that are keyed breaks a limit."""
+    keyed, rows = rotated_joints(bake_frames), np.arange(len(bake_frames.frames))
+    slid = bake_frames.slid(rows, bake_frames.translations)
+    return any(
+        limits[j] is not None and not contains(limits[j], Quaternion(rotations[j]), INSIDE)
+        for limits, rotations in zip(bake_frames.limits, bake_frames.base, strict=True)
+        for j in keyed
+    ) or any(
+        np.any((along < slide.lower - INSIDE) | (along > slide.upper + INSIDE))
+        for slide, along in zip(bake_frames.slides, slid.T, strict=True)
+    )
+
+
+Parts = Generator[float, None, None]
+"""Work that gives the number of frames that are solved now and then."""
+
+
+class _Run(NamedTuple):
+    """Frames in a row with the same constraints in force, the same limits, slides and coupled offsets.
+
+    Attributes:
+        shared: what they share.
+        rows: of the bake's frames.
+        samples: of all of them where those are needed, else of the first.
+    """
+
+    shared: tuple[object, ...]
+    rows: list[int]
+    samples: list[FrameSample]
+
+
+@dataclass
+class FrameSolver:
+    """Solves the frames of a bake, and keeps the solutions there.
+
+    Attributes:
+        bake_frames: its rows are stored before they come here.
+        settings: how they are solved.
+        iterations: most steps of a frame.
+    """
+
+    bake_frames: BakeFrames
+    settings: FrameSolveSettings
+    iterations: int = 0
+    _runs: list[_Run] = field(default_factory=list)
+    _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)  # with planted bones
+    _planted: PlantedSolver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._planted = PlantedSolver(self.settings)
+
+    def add_planted(self, row: int, sample: FrameSample) -> Parts:
+        """The next frame to solve of those with planted bones: solved now, or with others."""
+        tracks = self.bake_frames.tracks
+        assert tracks is not None
+        self._waiting.append((row, sample))
+        keeps_body = tracks.support_chains.keeps_body  # its samples are needed again anyway
+        if len(self._waiting) >= WAITING_AT_MOST and not keeps_body:
+            yield from self.finish()
+
+    def add(self, row: int, samples: Samples, k: int) -> None:
+        """The next frame to solve, frame `k` of samples: solved with others in the end."""
+        bake_frames = self.bake_frames
+        in_force = (bake_frames.influences[row] > 0.0).tobytes()
+        shared = in_force, bake_frames.limits[row], bake_frames.shifting[row]
+        is_new = not self._runs or self._runs[-1].shared != shared
+        if is_new:
+            self._runs.append(_Run(shared, [], []))
+        run = self._runs[-1]
+        run.rows.append(row)
+        if is_new or any(each.method in SINGLE_PASS for each in bake_frames.constraints):
+            run.samples.append(samples[k])
+
+    def finish(self) -> Parts:
+        """Solve the frames that wait."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            yield from self._planted.solve(self.bake_frames, waiting)
+            self.iterations = max(self.iterations, self._planted.iterations)
+        if self._runs:
+            yield from self.solve_with({})
+
+    def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
+        """Whether neighbours have moved the first and the last frame.
+
+        With frames beyond these on a side (-1 before, 1 after; see `solve_with`) it is the outermost of them.
+        """
+        if not self._runs:
+            return False, False
+        rows = {-1: self._runs[0].rows[0], 1: self._runs[-1].rows[-1]}
+        moved = []
+        for way, row in rows.items():
+            frames = beyond[way].bake_frames if way in beyond else self.bake_frames
+            outermost = row if way not in beyond else (0 if way < 0 else len(frames.frames) - 1)
+            moved.append(bool(frames.smoothed.get(outermost)))
+        return moved[0], moved[1]
+
+    def solve_with(self, beyond: Mapping[int, FrameSolver]) -> Parts:
+        """Solve all runs as one motion, together with frames before (-1) and after (1) them."""
+        solvers = [each for each in (beyond.get(-1), self, beyond.get(1)) if each is not None]
+        runs = [(solver, run) for solver in solvers for run in solver._runs]
+        batches = [solver._batch(run) for solver, run in runs]
+        bake_frames, period = self.bake_frames, 0
+        if bake_frames.is_loop:
+            period = len(bake_frames.solved_frames) - (not bake_frames.repeats_after)
+        yield from solve_batches(batches, period)
+        for (solver, run), batch in zip(runs, batches, strict=True):
+            if solver is self:
+                rows = np.array(run.rows, dtype=np.intp)
+                bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
+                self.iterations = max(self.iterations, batch.iterations)
+            solver.bake_frames.smoothed.update(zip(run.rows, map(tuple, batch.smoothed), strict=True))
+
+    def _batch(self, run: _Run) -> Batch:
+        """The rows of a run as they are before they are solved."""
+        return Batch.of(self.bake_frames, np.array(run.rows, dtype=np.intp), run.samples, self.settings)
+
 
 MARGINS = 16, 32, 64
 """Frames beyond a range that are solved with it where it takes them: more only where these are not enough."""
@@ -177,7 +350,7 @@ class _Shot:
             solved = keyed
         reference: Reference = base_rotations
         if settings.start in (Start.ACTION, Start.ORIGINAL):
-            reference = originals.reference_from(armature_object, frame_selection.key_time(scene))
+            reference = start.reference_from(armature_object, frame_selection.key_time(scene))
         return cls(
             task,
             FrameSolveSettings(

@@ -23,12 +23,12 @@ from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..scene.evaluation import Samples
 from ..solve.frame_settings import FrameSolveSettings
-from . import body_shift, frame_selection, measuring, originals
+from . import body_shift, frame_selection, measuring, start
 from .bake_frames import BakeFrames
-from .frame_solver import FrameSolver
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
 from .settings import BakeSettings
+from .shot import FrameSolver
 
 
 class SolvedFrame(NamedTuple):
@@ -64,7 +64,7 @@ def settings_of(
     """
     chosen = solver or solver_settings.solver_settings(armature_object)
     poses = pose_library.entries(armature_object) if chosen.restarts else ()
-    reference = originals.reference_from(armature_object, frame_selection.key_time(scene))
+    reference = start.reference_from(armature_object, frame_selection.key_time(scene))
     # The error reduction of a bake, so that both pose the bones alike.
     return FrameSolveSettings(chosen, BakeSettings.error_reduction, poses, reference)
 

@@ -7,21 +7,207 @@ pose by keys. Unless the user asks for it, it has no say: the same action and ta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import bpy
+import numpy as np
 
+from ...errors import RigError
+from ...maths.batch import Array
 from ..keys import channels
+from ..properties.baked_action import FOLLOWED, POSE, followed, pose_of
 from ..properties.constraint_values import Constraint, Kind
 from ..rig.armature import RigLayout
-from ..rig.rotation_modes import rotation_channel
+from ..rig.rotation_modes import rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.constraint_goals import chain_joints
-from . import originals
-from .noted_motion import NotedMotion, Values, curves_by_path
+from ..solve.frame_settings import Reference, base_rotations
 from .settings import Start
+
+Values = dict[str, dict[str, list[float]]]
+"""Bone -> channel -> its values."""
+Curves = Mapping[tuple[str, int], bpy.types.FCurve]
+"""Data path and component -> the F-curve that moves it."""
+
+
+def curves_by_path(curves: Iterable[bpy.types.FCurve]) -> Curves:
+    """F-curves that play, by what they move."""
+    return {(curve.data_path, curve.array_index): curve for curve in curves if channels.plays(curve)}
+
+
+@dataclass
+class NotedMotion:
+    """Channels of some bones; others are what they are evaluated to.
+
+    Attributes:
+        armature_object: the original object.
+        time: what a frame is multiplied by to give the time of keys.
+        values: of the channels, where no curve says otherwise; of a bone in another rotation mode than noted
+            the location alone counts.
+        curves: of their components.
+    """
+
+    armature_object: bpy.types.Object
+    time: float
+    values: Values
+    curves: Curves
+
+    def based(self, samples: Samples) -> Samples:
+        """The samples with their base poses replaced."""
+        rotations, translations = samples.rig.rotations.copy(), samples.rig.translations.copy()
+        for j, bone in enumerate(samples.rig.layout.names):
+            noted = self.values.get(bone, {})
+            if not noted:
+                continue
+            pose_bone = self.armature_object.pose.bones[bone]
+            channel, _ = rotation_channel(pose_bone)
+            if channel in noted:
+                mode = pose_bone.rotation_mode
+                turns = self._channel(bone, channel, samples.frames)
+                rotations[:, j] = [rotation_of(mode, values)[:] for values in turns.tolist()]
+            if "location" in noted and not pose_bone.bone.use_connect:  # Blender ignores it there
+                locations = self._channel(bone, "location", samples.frames)
+                translations[:, j] = samples.rig.translations_of(j, locations)
+        return samples.posed(rotations, translations)
+
+    def _channel(self, bone: str, name: str, frames: Array) -> Array:
+        """(R, K) what a channel holds at R frames; (1, K) where no curve moves it."""
+        noted, path = self.values[bone][name], channels.data_path(self.armature_object, bone, name)
+        curves = [self.curves.get((path, i)) for i in range(len(noted))]
+        if not any(curves):
+            return np.array([noted], np.float64)
+        values = np.tile(np.array(noted, np.float64), (len(frames), 1))
+        for i, curve in enumerate(curves):
+            if curve is not None:
+                values[:, i] = [curve.evaluate(frame * self.time) for frame in frames.tolist()]
+        return values
+
+
+REMEMBERED = "ccd_rig_original"
+"""Custom property of a baked action: the action that it is a copy of, if there was one."""
+SETTINGS = "ccd_rig_bake_settings"
+"""Another one: the `fingerprint` of the last bake into the action."""
+
+
+def fingerprint(*made_with: Any) -> str:
+    """A short text for what a bake is made with, of values with a `repr` that says all."""
+    return hashlib.sha256("\n".join(map(repr, made_with)).encode()).hexdigest()[:16]
+
+
+def note_settings(action: bpy.types.Action, fingerprint: str, undo: ExitStack) -> None:
+    """Note how an action was baked; `undo` gets what takes that back."""
+    properties: Any = action
+    before = properties.get(SETTINGS)
+    if before is None:
+        undo.callback(properties.pop, SETTINGS, None)
+    else:
+        undo.callback(properties.__setitem__, SETTINGS, before)
+    properties[SETTINGS] = fingerprint
+
+
+def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
+    """Note that the keys of a bone in an action come from planted bones; `undo` gets what takes that back."""
+    properties: Any = action
+    before = followed(action)
+    if bone in before:
+        return
+    properties[FOLLOWED] = [*before, bone]
+    if before:
+        undo.callback(properties.__setitem__, FOLLOWED, before)
+    else:
+        undo.callback(properties.pop, FOLLOWED, None)
+
+
+def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
+    """Whether what plays last, the present action or else the strip above all others, was baked like this."""
+    animation = armature_object.animation_data
+    action: Any = None if animation is None else animation.action
+    if animation is not None and action is None and animation.use_nla and len(animation.nla_tracks):
+        strips = animation.nla_tracks[-1].strips
+        action = strips[0].action if len(strips) else None
+    return action is not None and action.get(SETTINGS) == fingerprint
+
+
+def remember(
+    action: bpy.types.Action, original: bpy.types.Action | None, pose: Values, undo: ExitStack
+) -> None:
+    """Note what an action was made from. A copy of a baked action has that noted already.
+
+    Args:
+        pose: what channels of keyed bones hold where no key moves them; only bones that are not noted yet
+            are taken over.
+        undo: gets what takes that back.
+    """
+    properties: Any = action  # the stubs do not know that data-blocks hold custom properties
+    if POSE not in properties and original is not None and original != action:
+        properties[REMEMBERED] = original
+    noted = {}
+    if POSE in properties:
+        noted = pose_of(action)
+        undo.callback(properties.__setitem__, POSE, noted)
+    properties[POSE] = {**pose, **noted}
+
+
+def is_baked(armature_object: bpy.types.Object) -> bool:
+    """Whether the present action is one that a bake has made, and can be written to."""
+    animation = armature_object.animation_data
+    action: Any = animation.action if animation is not None else None
+    return action is not None and POSE in action and action.is_editable and action.override_library is None
+
+
+def baked_action(armature_object: bpy.types.Object) -> Any:
+    """The present action, which knows what it was baked from.
+
+    Raises:
+        RigError: it does not.
+    """
+    animation = armature_object.animation_data
+    action: Any = animation.action if animation is not None else None
+    if action is None or POSE not in action:
+        raise RigError(
+            f"Armature '{armature_object.name}': its action does not know what it was baked from: choose "
+            "another way to start, or assign the original action by hand"
+        )
+    return action
+
+
+def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Samples], Samples]:
+    """A function that puts the base poses of baked bones in samples back to those before the first bake.
+
+    Args:
+        armature_object: its present action is a baked one.
+        time: what a frame is multiplied by to give the time of keys.
+
+    Raises:
+        RigError: the action was not baked, or what it was baked from is not for this object.
+    """
+    action = baked_action(armature_object)
+    original = action.get(REMEMBERED)
+    curves: Curves = {}
+    if isinstance(original, bpy.types.Action):
+        curves = curves_by_path(channels.fcurves_for(original, armature_object))
+    return NotedMotion(armature_object, time, pose_of(action), curves).based
+
+
+def reference_from(armature_object: bpy.types.Object, time: float) -> Reference:
+    """A function that gives the poses to which a bake's joints go back: the base poses before any bake.
+
+    So a second bake leads to what the first one did. The arguments are those of `base_from`.
+    """
+    animation = armature_object.animation_data
+    action: Any = animation.action if animation is not None else None
+    if action is None or POSE not in action:
+        return base_rotations
+    try:
+        based = base_from(armature_object, time)
+    except RigError:  # what it was baked from is not for this object any more
+        return base_rotations
+    return lambda samples: base_rotations(based(samples))
+
 
 REST: dict[str, tuple[float, ...]] = {
     "rotation_quaternion": (1.0, 0.0, 0.0, 0.0),
@@ -126,7 +312,7 @@ def start_poses(
             posed[channel.bone] = None
     based: BaseOf = NotedMotion(armature_object, time, values, played).based if values else _as_it_is
     if start is Start.ORIGINAL:
-        based = _then(based, originals.base_from(armature_object, time))
+        based = _then(based, base_from(armature_object, time))
     return StartPoses(values, tuple(posed), based)
 
 

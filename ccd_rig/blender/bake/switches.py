@@ -18,9 +18,9 @@ from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from ..scene import isolation
 from ..scene.fk_switches import FkSwitch, fk_switches
-from .baked import runs
-from .finding import Finding, Fix, Trouble
+from .findings import runs
 from .frame_selection import key_time
+from .report import Finding, Fix, Trouble
 from .settings import BakeSettings
 
 

@@ -18,8 +18,7 @@ from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows, TargetSample
-from ..solve.contact_poses import FigureBones, JointPoses, placed, targets_of
-from ..solve.planting import ContactState, SupportChains
+from ..solve.planting import ContactState, FigureBones, JointPoses, SupportChains, placed, targets_of
 
 
 @dataclass

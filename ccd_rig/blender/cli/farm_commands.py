@@ -15,12 +15,10 @@ from .. import whole_files
 from ..bake import bake_all, report
 from ..bake.bake import bake, bake_solved_steps, solve_steps
 from ..bake.progress import Progress, run
-from ..farm import bundle, chunks, clips, job, messages, planning, records, table
-from ..farm import shots as shot_jobs
+from ..farm import bundle, chunks, clips, job, records, table
 from ..farm.chunks import Chunk, Seam
-from ..farm.job import Shot
+from ..farm.job import Shot, Span
 from ..farm.records import Record
-from ..farm.spans import Span
 from . import arguments, farm_arguments, farm_clips, farm_files, local_jobs, retarget_command
 from .arguments import COMMAND
 from .exits import Exit, UsageError
@@ -46,7 +44,7 @@ def run_command(options: argparse.Namespace, check: Check) -> Exit:
         return tasks.get(options.command, _farm)(options, check)
     except (UsageError, CCDRigError) as error:
         if options.command in tasks:
-            messages.fail(str(error))
+            job.fail(str(error))
         raise
     finally:
         filepaths.use_scripts_auto_execute = trusted
@@ -85,7 +83,7 @@ def _shots_job(options: argparse.Namespace, check: Check, how: tuple[str, bool])
         settings = arguments.bake_settings(options, scene)
         things = bake_all.rigs(scene) if options.armature is None else [_armature(scene, options.armature)]
         try:
-            shot, reason = planning.plan(scene, dict.fromkeys(things, settings), options.chunk)
+            shot, reason = job.plan(scene, dict.fromkeys(things, settings), options.chunk)
         except CCDRigError as error:
             raise RigError(f"{file}: {error}") from error
         if reason and not options.quiet:
@@ -93,7 +91,7 @@ def _shots_job(options: argparse.Namespace, check: Check, how: tuple[str, bool])
         shots.append(shot)
         paths.append(file.resolve())
         assets += records.linked_files()
-    return shot_jobs.bundle_job(shots, paths, assets, *how)
+    return job.bundle_job(shots, paths, assets, *how)
 
 
 # --- its tasks ----------------------------------------------------------------------------------------------
@@ -230,7 +228,7 @@ def _armature(scene: bpy.types.Scene, name: str) -> bpy.types.Object:
 
 
 def _progress(check: Check) -> Callable[[Progress], None]:
-    say = messages.ProgressMessages()
+    say = job.ProgressMessages()
 
     def show(step: Progress) -> None:
         check()

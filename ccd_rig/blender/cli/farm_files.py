@@ -11,7 +11,7 @@ from typing import Any
 import bpy
 
 from .. import whole_files
-from ..farm import messages, records, results
+from ..farm import bundle, job, records
 from ..farm.records import Record
 from ..keys import file_version
 from ..whole_files import WriteError
@@ -56,9 +56,9 @@ def open_for(name: str, folder: Path, path: Path, others: Sequence[Path] = ()) -
         UsageError: one of them, or a library of the file, would be overwritten; or as `open_blend`.
         WriteError: the folder cannot be made, or nothing can be written there.
     """
-    result = folder / results.names(name).blend
+    result = folder / bundle.names(name).blend
     _require_free(result, (path, *others))
-    messages.status(f"{name}: opening")
+    job.status(f"{name}: opening")
     scene = open_blend(path)
     make_folder(folder)
     _require_free(whole_files.require_writable(result), records.linked_files())
@@ -82,7 +82,7 @@ def make_folder(folder: Path) -> None:
 
 def is_done(folder: Path, path: Path, made_with: str) -> bool:
     """Whether the result of a file is there already, from the same and with the same; says so."""
-    record = records.load(folder / results.names(path.stem).record)
+    record = records.load(folder / bundle.names(path.stem).record)
     if record is None or not record.is_whole(folder) or not record.is_current(path, made_with):
         return False
     say_done(f"{path.stem}: done before, and nothing has changed")
@@ -100,7 +100,7 @@ def save_result(folder: Path, name: str, write_report: Callable[[Path], None], r
         write_report: writes it to a path.
         record: without outputs.
     """
-    blend, report, record_path = (folder / each for each in results.names(name))
+    blend, report, record_path = (folder / each for each in bundle.names(name))
     blend_files.save_as(blend)
     write_report(report)
     while True:
@@ -112,5 +112,5 @@ def save_result(folder: Path, name: str, write_report: Callable[[Path], None], r
 
 def say_done(words: str) -> None:
     """Say that a task is through."""
-    messages.progress(100.0)
-    messages.status(words)
+    job.progress(100.0)
+    job.status(words)

@@ -12,11 +12,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import RigError
 from ..whole_files import WriteError, replacing
-from . import results
+
+
+class Names(NamedTuple):
+    """Names of the files, all in the folder of the results.
+
+    Attributes:
+        blend: the baked file.
+        report: of the bake or the retargeting.
+        record: what both were made from, see `Record`.
+    """
+
+    blend: str
+    report: str
+    record: str
+
+
+def names(name: str) -> Names:
+    """The files of a shot or clip of this name."""
+    return Names(f"{name}.blend", f"{name}.json", f"{name}.record.json")
+
 
 SETTINGS, TEMPLATE = "settings.json", "template.json"
 BAKED = "baked"
@@ -151,7 +170,7 @@ def _require_apart(paths: Sequence[Path]) -> None:
     """Raise RigError if results of two files would be one file, where letters' case says nothing too."""
     written: dict[str, int] = {}
     for k, path in enumerate(paths):
-        for name in results.names(path.stem):
+        for name in names(path.stem):
             folded = unicodedata.normalize("NFC", name).casefold()
             other = written.setdefault(folded, k)
             if other != k:

@@ -21,10 +21,10 @@ from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
 from ..bake.bake_frames import BakeFrames, SmoothedGroup, Solutions
-from ..bake.report_parts import SEAM
+from ..bake.report import SEAM
 from ..whole_files import replacing
+from .job import Span
 from .records import Record
-from .spans import Span
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 SAME = math.radians(0.01)

@@ -3,18 +3,132 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import json
-from collections.abc import Mapping, Sequence
+import math
+import time
+import types
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ...errors import RigError
-from ...json_text import shown
+import bpy
+
+from ... import json_text
+from ...errors import InvalidInput, RigError
+from ...json_text import printable, shown
+from ...solvers.stepping import result_of
+from ..bake.progress import PERCENT, Pace, Progress
 from ..bake.settings import BakeSettings
-from .settings_file import LONGEST, decoded, read_settings
-from .spans import Span, spans
+from ..checks import setup
+from ..properties.constraint_values import Constraint, Kind
+from ..whole_files import read_text
+from .bundle import Job, Step, parameter
+
+ROLL = 64
+"""Frames before and after a chunk that are solved too: as far as sudden turns reach that `solvers.motion`
+smooths."""
+
+
+class Span(NamedTuple):
+    """A chunk of a shot, in frames.
+
+    Attributes:
+        first, last: that are taken from it.
+        solve_first, solve_last: that are solved for it.
+    """
+
+    first: int
+    last: int
+    solve_first: int
+    solve_last: int
+
+    def words(self) -> str:
+        """Such as "frames 501 to 1000"."""
+        return f"frames {self.first} to {self.last}"
+
+
+def spans(first: int, last: int, chunk: int) -> list[Span]:
+    """Chunks of about the same size that make up a range.
+
+    Args:
+        first, last: frames of the range.
+        chunk: most frames of a chunk; 0 for a single one.
+    """
+    count = last - first + 1
+    if chunk <= 0 or count <= chunk:
+        return [Span(first, last, first, last)]
+    size = math.ceil(count / math.ceil(count / chunk))
+    starts = [*range(first, last + 1, size), last + 1]
+    return [
+        Span(start, end - 1, max(first, start - ROLL), min(last, end + ROLL - 1))
+        for start, end in pairwise(starts)
+    ]
+
+
+T = TypeVar("T")
+LONGEST = 200
+"""Letters of a reason that a message shows."""
+
+
+def read_settings(path: Path, kind: tuple[str, int], made_of: Callable[[dict[str, Any]], T]) -> T:
+    """What a settings file says.
+
+    Args:
+        path: of the file.
+        kind: format and version that it must have.
+        made_of: what its content comes to; may raise what a wrong content leads to.
+
+    Raises:
+        RigError: the file cannot be read, or is none of this version's.
+    """
+    wrong = f"{path} is no settings file of this version of CCD Rig: write the bundle anew"
+    try:
+        content = json_text.parse(read_text(path))
+        if (content["format"], content["version"]) != kind:
+            raise RigError(wrong)
+        return made_of(content)
+    except (ValueError, KeyError, TypeError, AttributeError, InvalidInput) as error:
+        raise RigError(f"{wrong} ({json_text.shown(str(error), LONGEST)})") from error
+
+
+def decoded(kind: Any, value: Any, name: str = "content") -> Any:
+    """A value of a type, from what JSON has for it: dataclasses are objects, tuples lists, enums names.
+
+    Args:
+        kind: a type, as annotations name it.
+        value: of the JSON.
+        name: of the field.
+
+    Raises:
+        TypeError, KeyError: it is none of this type; names the field.
+    """
+    origin, kinds = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        for each in kinds:
+            try:
+                return decoded(each, value, name)
+            except (TypeError, KeyError):
+                continue
+    elif dataclasses.is_dataclass(kind) and isinstance(value, dict):
+        known = get_type_hints(kind)
+        return kind(**{key: decoded(known.get(key), each, key) for key, each in value.items()})  # type: ignore[operator]
+    elif origin is Mapping and isinstance(value, dict):
+        return {decoded(kinds[0], key, name): decoded(kinds[1], each, key) for key, each in value.items()}
+    elif origin is tuple and isinstance(value, list):
+        each_of = kinds[:1] * len(value) if kinds[-1] is Ellipsis else kinds
+        if len(each_of) == len(value):
+            return tuple(decoded(each, part, name) for each, part in zip(each_of, value, strict=True))
+    elif isinstance(kind, type):
+        if issubclass(kind, enum.Enum) and isinstance(value, str):
+            return kind[value]
+        if type(value) is kind or (kind is float and type(value) is int):
+            return value
+    raise TypeError(f"{name} must not be {json_text.shown(json.dumps(value))}")
+
 
 FORMAT, VERSION = "ccd_rig.farm_settings", 1
 
@@ -98,3 +212,110 @@ def shot_of(shots: Sequence[Shot], path: Path) -> Shot:
 def _settings_content(settings: BakeSettings) -> dict[str, Any]:
     plain = asdict(settings)
     return {name: value.name if isinstance(value, enum.Enum) else value for name, value in plain.items()}
+
+
+def bundle_job(
+    shots: Sequence[Shot], paths: Sequence[Path], assets: Sequence[Path], program: str, is_module: bool
+) -> Job:
+    """The job of a bundle.
+
+    Args:
+        shots: what is baked.
+        paths: of the shots' files, absolute.
+        assets: of what they link, absolute.
+        program, is_module: as in `Job`.
+    """
+    pairs = list(zip(paths, shots, strict=True))
+    parts = [(path, k) for path, shot in pairs for k, _ in enumerate(shot.spans(), 1)]
+    word = parameter("Shot")
+    files, places = ([part[k] for part in parts] for k in range(2))
+    steps = [Step("Bake", (f"--part={parameter('Part')}", word), {"Shot": files, "Part": places})]
+    joins = [path for path, shot in pairs if shot.is_split]
+    if joins:
+        steps.append(Step("Join", (word,), {"Shot": joins}))
+    description = f"Bakes CCD constraints to keys: {', '.join(shot.name for shot in shots)}"
+    return Job("CCD Rig bake", description, to_json(shots), paths, assets, steps, program, is_module)
+
+
+class Plan(NamedTuple):
+    """A shot, and why it is baked whole although it is longer than a chunk; empty if it is not."""
+
+    shot: Shot
+    whole_because: str
+
+
+def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSettings], chunk: int) -> Plan:
+    """What is baked of the open file.
+
+    Args:
+        scene: that is baked.
+        settings: of each armature object.
+        chunk: most frames of a chunk; 0 for whole shots.
+
+    Raises:
+        CCDRigError: there is nothing to bake, or the set-up cannot be baked.
+    """
+    if not settings:
+        raise RigError("no armature in the file's active scene has enabled CCD constraints")
+    reason = "" if len(settings) == 1 else "several rigs are baked together"
+    for thing, own in settings.items():
+        ready = result_of(setup.require(thing, scene, own.constraints, own.destination, own.body))
+        reason = reason or _one_after_the_other(own, ready.constraints)
+    armatures = {thing.name: own for thing, own in settings.items()}
+    shot = Shot(Path(bpy.data.filepath).name, armatures, chunk)
+    if reason and shot.is_split:
+        return Plan(Shot(shot.file, armatures), reason)
+    return Plan(shot, "")
+
+
+def _one_after_the_other(settings: BakeSettings, constraints: tuple[Constraint, ...]) -> str:
+    """Why frames hang on those before them, so that no chunk can be solved apart; empty if none do."""
+    if any(each.kind is Kind.PLANT for each in constraints):
+        return "where planted bones are held depends on all frames before"
+    if settings.preroll:
+        return "it has a preroll"
+    if settings.step > 1:
+        return "its solved frames are not next to each other"
+    if settings.keys.name not in ("EVERY_FRAME", "SOLVED_FRAMES"):
+        return "its frames are those of other keys"
+    return ""
+
+
+PAUSE = 1.0
+"""Seconds from one message to the next."""
+
+
+def status(words: str) -> None:
+    """What a task does."""
+    print(f"openjd_status: {_line(words)}", flush=True)
+
+
+def fail(words: str) -> None:
+    """Why a task has failed."""
+    print(f"openjd_fail: {_line(words)}", flush=True)
+
+
+def progress(percent: float) -> None:
+    """How far a task is."""
+    print(f"openjd_progress: {percent:.1f}", flush=True)
+
+
+class ProgressMessages:
+    """Takes the progress of a bake, and says it now and then."""
+
+    def __init__(self) -> None:
+        self._next, self._pace = 0.0, Pace()
+
+    def __call__(self, step: Progress) -> None:
+        """Take the next item."""
+        self._pace.take(step)
+        now = time.monotonic()
+        if now < self._next or step.verb not in PERCENT:
+            return
+        progress(self._pace.percent)
+        status(self._pace.words(step))
+        self._next = now + PAUSE
+
+
+def _line(words: str) -> str:
+    return printable(" ".join(words.split()))

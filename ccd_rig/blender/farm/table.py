@@ -15,8 +15,7 @@ from ...json_text import printable
 from ..bake.report import BakeReport, write
 from ..retarget.report import warnings
 from ..retarget.retarget import Retargeted
-from . import records
-from . import results as result_files
+from . import bundle, records
 from .chunks import Seam
 from .job import Shot
 
@@ -115,7 +114,7 @@ def write_table(results: Mapping[str, str], columns: Sequence[str], folder: Path
     rows: list[Mapping[str, Any]] = []
     missing = []
     for name, made_with in results.items():
-        record = records.load(folder / result_files.names(name).record)
+        record = records.load(folder / bundle.names(name).record)
         if record is None or record.made_with != made_with or not record.is_whole(folder):
             missing.append(name)
         else:

@@ -16,7 +16,7 @@ from typing import Any
 import bpy
 import numpy as np
 
-from ..bake.contents import fields
+from ..bake.staleness import fields
 from ..properties import body
 from ..rig.pose_values import foreach
 

@@ -103,7 +103,7 @@ def test_no_frame_is_solved_twice_where_parts_of_a_bake_meet(ext, bake, monkeypa
         own(self, rows, *solved)
 
     monkeypatch.setattr(frames, "store_batch", counted)
-    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.frame_solver"), "WAITING_AT_MOST", 8)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.shot"), "WAITING_AT_MOST", 8)
     report = bake.bake(bpy.context.scene, arm(), bake.BakeSettings(1, FRAMES))
     assert not report.unsolved()
     assert sorted(stored) == list(range(FRAMES))

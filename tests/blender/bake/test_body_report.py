@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def parts(ext):
-    return ext.module("ccd_rig.blender.bake.report_parts")
+    return ext.module("ccd_rig.blender.bake.report")
 
 
 def test_a_body_that_follows_or_stays_as_it_may_is_not_told(parts):

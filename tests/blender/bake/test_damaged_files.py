@@ -51,14 +51,14 @@ def rig(ext):
 def test_a_damaged_report_shows_its_words_alone(ext, rig, text):
     report = rig.ccd_rig.report
     report.words, report.findings = "Baked 6 frames", text
-    assert ext.module("ccd_rig.blender.bake.finding").from_json(text) == ()
+    assert ext.module("ccd_rig.blender.bake.report").from_json(text) == ()
     assert not bpy.ops.ccd_rig.report_markers.poll()
     assert not bpy.ops.ccd_rig.report_fix.poll()
     assert ext.module("operators.poll_reasons").no_findings(bpy.context) == "The report has found nothing"
 
 
 def test_what_is_sound_in_a_damaged_report_is_shown(ext, rig):
-    finding = ext.module("ccd_rig.blender.bake.finding")
+    finding = ext.module("ccd_rig.blender.bake.report")
     kept = finding.from_json(json.dumps([5, ROW, {**ROW, "trouble": "WORSE"}, {**ROW, "fix": "NEW"}]))
     assert [each.trouble for each in kept] == [finding.Trouble.JUMP] * 2
     assert finding.from_json(finding.to_json(kept)) == kept

@@ -17,7 +17,7 @@ ROWS = [
 
 @pytest.fixture
 def entries(ext):
-    module = ext.module("ccd_rig.blender.bake.entries")
+    module = ext.module("ccd_rig.blender.bake.report")
     names = ("Hand", "Foot")
     columns = list(zip(*ROWS, strict=True))
     return module.Entries(

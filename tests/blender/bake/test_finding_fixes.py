@@ -13,7 +13,7 @@ from mathutils import Quaternion
 
 @pytest.fixture
 def finding(ext):
-    return ext.module("ccd_rig.blender.bake.finding")
+    return ext.module("ccd_rig.blender.bake.report")
 
 
 def snapping(bake):

@@ -16,7 +16,7 @@ from mathutils import Quaternion
 
 @pytest.fixture
 def finding(ext):
-    return ext.module("ccd_rig.blender.bake.finding")
+    return ext.module("ccd_rig.blender.bake.report")
 
 
 def test_frames_out_of_reach_are_one_range(bake):
@@ -129,7 +129,7 @@ def test_a_jump_is_relative_to_the_motions_own_speed(bake):
 
 
 def test_a_speed_is_sudden_by_the_frames_around(ext):
-    jumps = ext.module("ccd_rig.blender.bake.jumps")
+    jumps = ext.module("ccd_rig.blender.bake.findings")
     speeds = np.full((40, 3), 0.05)
     speeds[20, 0] = 0.6  # a spike
     speeds[20:, 1] = 0.6  # a motion that starts and goes on
@@ -281,7 +281,7 @@ def test_no_loop_is_kept_open_by_its_history(bake, last):
 
 
 def test_words_of_a_loop_that_does_not_close(ext):
-    parts = ext.module("ccd_rig.blender.bake.report_parts")
+    parts = ext.module("ccd_rig.blender.bake.report")
     open_loop = parts.Loop(1, 48, "tail", math.radians(4.2))
     assert not open_loop.closes
     assert open_loop.words() == "loop of frames 1 to 48 does not close: 'tail' ends 4.2 degrees off"

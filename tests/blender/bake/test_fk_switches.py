@@ -162,7 +162,7 @@ def test_a_strip_switches_too(ext, rig):
 
 def test_a_bake_that_moves_nothing_says_so(ext, rig):
     """The report names the frames at which IK shows, and its button helps."""
-    finding = ext.module("ccd_rig.blender.bake.finding")
+    finding = ext.module("ccd_rig.blender.bake.report")
     row = reach(rig)
     key_switch(ext, rig, {1: 1.0, 6: 0.0}, "CONSTANT")
     rig.ccd_rig.bake.switch_to_fk = False

@@ -209,7 +209,7 @@ def test_a_foot_is_held_against_the_nearest_other_one(ext):
 
     Heel and ball of the left one are one foot, and the hind feet are too far away to count.
     """
-    module = ext.module("ccd_rig.blender.scene.foot_motion")
+    module = ext.module("ccd_rig.blender.scene.contact_search")
     thresholds = ext.module("ccd_rig.motion.contacts").ContactThresholds()
     times = np.arange(120) / 24.0
     places = {"ball": (0.1, 0.0), "heel": (0.1, 0.1), "right": (-0.1, 0.0), "hind": (0.1, 1.5)}

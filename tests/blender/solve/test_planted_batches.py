@@ -84,7 +84,7 @@ def baked(bake, make, last, **settings):
 def test_frames_that_are_solved_in_parts(ext, bake, monkeypatch, make, last):
     """What is known at the end of a part is what the next one goes on from."""
     whole = baked(bake, make, last)
-    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.frame_solver"), "WAITING_AT_MOST", 7)
+    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.shot"), "WAITING_AT_MOST", 7)
     parts = baked(bake, make, last)
     assert np.abs(parts[..., :3, 3] - whole[..., :3, 3]).max() < LIKE
 
@@ -259,7 +259,7 @@ def test_drift_is_counted_in_the_world(ext, scale):
 
 
 def test_a_released_joint_returns_smoothly(ext):
-    poses = ext.module("ccd_rig.blender.solve.contact_poses")
+    poses = ext.module("ccd_rig.blender.solve.planting")
     frames = np.arange(1.0, 13.0)
     rotations = np.zeros((12, 1, 4))
     rotations[..., 0] = 1.0
@@ -273,7 +273,7 @@ def test_a_released_joint_returns_smoothly(ext):
 
 
 def test_the_root_bone_is_placed_where_a_foot_is_held(ext):
-    poses = ext.module("ccd_rig.blender.solve.contact_poses")
+    poses = ext.module("ccd_rig.blender.solve.planting")
     joints = ext.module("ccd_rig.skeleton.joints")
     skeleton = joints.Skeleton(
         [

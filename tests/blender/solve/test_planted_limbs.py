@@ -76,7 +76,7 @@ def test_what_is_said_of_a_body_is_what_is_found(ext, rise, lean, hover, expecte
     body = drift.BodyDrift(1.0, *peaks)
     assert [each.trouble.name for each in body.findings()] == expected
     assert len([words for words in body.words().split("; ") if words]) == len(expected)
-    finding = ext.module("ccd_rig.blender.bake.finding")
+    finding = ext.module("ccd_rig.blender.bake.report")
     assert finding.from_json(finding.to_json(body.findings())) == body.findings()
     icons = ext.module("panels.report").ICONS
     assert set(icons) == set(finding.Trouble)
