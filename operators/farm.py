@@ -74,5 +74,5 @@ class CCD_RIG_OT_farm(bpy.types.Operator):
             tell(self, {"INFO"}, f"One task for the whole shot: {whole_because}")
         if bpy.data.is_dirty:
             tell(self, {"WARNING"}, f"{path.name} has changes: save it before the job runs")
-        tell(self, {"INFO"}, f"Wrote {folder / bundle.TEMPLATE}: {len(job.steps[0].tasks())} tasks")
+        tell(self, {"INFO"}, f"Wrote {folder / bundle.TEMPLATE}: {len(made.steps[0].tasks())} tasks")
         return {"FINISHED"}

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import bpy
 
-from ..ccd_rig.blender.bake import report, staleness
-from ..ccd_rig.blender.bake.report import Fix, Trouble
+from ..ccd_rig.blender.bake import staleness
+from ..ccd_rig.blender.bake.report import Finding, Fix, Trouble, from_json
 from ..ccd_rig.blender.languages.translation import translated
 from .sidebar import LINE, draw_words, wrapped
 
@@ -93,7 +93,7 @@ def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, armature
 
 def report_parts(context: bpy.types.Context, report: Any) -> list[Part]:
     """All parts of a report: the head, what was found, and what the bake says of itself."""
-    found = report.from_json(report.findings)
+    found = from_json(report.findings)
     head, _, rest = report.words.partition("; ")
     parts = [Part(wrapped(context, head), _icon_of_head(report, found))]
     check = [Part(wrapped(context, report.check), "ERROR" if report.mismatches else "CHECKMARK")]
@@ -110,7 +110,7 @@ def report_parts(context: bpy.types.Context, report: Any) -> list[Part]:
     return parts if report.mismatches or not report.check else [*parts, *check]
 
 
-def _icon_of_head(report: Any, found: Sequence[report.Finding]) -> str:
+def _icon_of_head(report: Any, found: Sequence[Finding]) -> str:
     """A check mark only for a bake without faults, however many frames are reached."""
     # That a limit holds a bone is no fault, nor that a bone leaps as its target does.
     faults = {each.trouble for each in found if not each.follows} - {Trouble.LIMIT}
