@@ -9,7 +9,8 @@ from bpy.props import BoolProperty, IntProperty, StringProperty
 from ..ccd_rig.blender.bake import options
 from ..ccd_rig.blender.bake.bake_all import rigs
 from ..ccd_rig.blender.farm import bundle, job, records
-from ..ccd_rig.blender.farm.job import Shot, bundle_job
+from ..ccd_rig.blender.farm.bundle import bundle_job
+from ..ccd_rig.blender.farm.job import Shot
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .modal_steps import shown_range

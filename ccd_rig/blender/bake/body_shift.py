@@ -29,9 +29,8 @@ from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..scene.evaluation import FrameSample
 from ..solve.frame_settings import FrameSolveSettings
 from .bake_frames import BakeFrames
-from .body_drift import BodyDrift
 from .planted_solver import PlantedSolver
-from .report import BodyReport, number
+from .report import BodyDrift, BodyReport, number
 
 REACHES = 0.9998
 """Part of a leg's largest extension to which it is stretched: a straight knee could bend either way."""

@@ -13,7 +13,7 @@ import bpy
 
 from ...errors import CCDRigError, RigError
 from ..bake.report import write
-from ..farm import bundle, records, table
+from ..farm import bundle, messages, records, table
 from ..farm import clips as clip_jobs
 from ..farm.clips import Clips
 from ..farm.records import Record
@@ -71,8 +71,8 @@ def carry_over(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
             check()
             read = (clip, options.target, *clips.parts(clip), *records.linked_files())
             inputs = records.inputs(read)
-            job.progress(10.0)
-            job.status(f"{name}: carrying over")
+            messages.progress(10.0)
+            messages.status(f"{name}: carrying over")
             done = clips.carry_over(clip, objects, job.source_armature, target, job.choice)
     except CCDRigError as error:
         raise RigError(f"{clip.name}: {error}") from error

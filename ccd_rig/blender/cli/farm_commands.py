@@ -15,7 +15,7 @@ from .. import whole_files
 from ..bake import bake_all, report
 from ..bake.bake import bake, bake_solved_steps, solve_steps
 from ..bake.progress import Progress, run
-from ..farm import bundle, chunks, clips, job, records, table
+from ..farm import bundle, chunks, clips, job, messages, records, table
 from ..farm.chunks import Chunk, Seam
 from ..farm.job import Shot, Span
 from ..farm.records import Record
@@ -44,7 +44,7 @@ def run_command(options: argparse.Namespace, check: Check) -> Exit:
         return tasks.get(options.command, _farm)(options, check)
     except (UsageError, CCDRigError) as error:
         if options.command in tasks:
-            job.fail(str(error))
+            messages.fail(str(error))
         raise
     finally:
         filepaths.use_scripts_auto_execute = trusted
@@ -91,7 +91,7 @@ def _shots_job(options: argparse.Namespace, check: Check, how: tuple[str, bool])
         shots.append(shot)
         paths.append(file.resolve())
         assets += records.linked_files()
-    return job.bundle_job(shots, paths, assets, *how)
+    return bundle.bundle_job(shots, paths, assets, *how)
 
 
 # --- its tasks ----------------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ def _armature(scene: bpy.types.Scene, name: str) -> bpy.types.Object:
 
 
 def _progress(check: Check) -> Callable[[Progress], None]:
-    say = job.ProgressMessages()
+    say = messages.ProgressMessages()
 
     def show(step: Progress) -> None:
         check()

@@ -11,7 +11,7 @@ from typing import Any
 import bpy
 
 from .. import whole_files
-from ..farm import bundle, job, records
+from ..farm import bundle, messages, records
 from ..farm.records import Record
 from ..keys import file_version
 from ..whole_files import WriteError
@@ -58,7 +58,7 @@ def open_for(name: str, folder: Path, path: Path, others: Sequence[Path] = ()) -
     """
     result = folder / bundle.names(name).blend
     _require_free(result, (path, *others))
-    job.status(f"{name}: opening")
+    messages.status(f"{name}: opening")
     scene = open_blend(path)
     make_folder(folder)
     _require_free(whole_files.require_writable(result), records.linked_files())
@@ -112,5 +112,5 @@ def save_result(folder: Path, name: str, write_report: Callable[[Path], None], r
 
 def say_done(words: str) -> None:
     """Say that a task is through."""
-    job.progress(100.0)
-    job.status(words)
+    messages.progress(100.0)
+    messages.status(words)

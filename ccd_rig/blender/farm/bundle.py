@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ...errors import RigError
 from ..whole_files import WriteError, replacing
+from .job import Shot, to_json
 
 
 class Names(NamedTuple):
@@ -253,3 +254,26 @@ def _assets(job: Job, folder: Path) -> dict[str, Any]:
 
 def _text(content: Any) -> str:
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def bundle_job(
+    shots: Sequence[Shot], paths: Sequence[Path], assets: Sequence[Path], program: str, is_module: bool
+) -> Job:
+    """The job of a bundle.
+
+    Args:
+        shots: what is baked.
+        paths: of the shots' files, absolute.
+        assets: of what they link, absolute.
+        program, is_module: as in `Job`.
+    """
+    pairs = list(zip(paths, shots, strict=True))
+    parts = [(path, k) for path, shot in pairs for k, _ in enumerate(shot.spans(), 1)]
+    word = parameter("Shot")
+    files, places = ([part[k] for part in parts] for k in range(2))
+    steps = [Step("Bake", (f"--part={parameter('Part')}", word), {"Shot": files, "Part": places})]
+    joins = [path for path, shot in pairs if shot.is_split]
+    if joins:
+        steps.append(Step("Join", (word,), {"Shot": joins}))
+    description = f"Bakes CCD constraints to keys: {', '.join(shot.name for shot in shots)}"
+    return Job("CCD Rig bake", description, to_json(shots), paths, assets, steps, program, is_module)

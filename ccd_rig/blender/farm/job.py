@@ -7,7 +7,6 @@ import dataclasses
 import enum
 import json
 import math
-import time
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -19,14 +18,12 @@ import bpy
 
 from ... import json_text
 from ...errors import InvalidInput, RigError
-from ...json_text import printable, shown
+from ...json_text import shown
 from ...solvers.stepping import result_of
-from ..bake.progress import PERCENT, Pace, Progress
 from ..bake.settings import BakeSettings
 from ..checks import setup
 from ..properties.constraint_values import Constraint, Kind
 from ..whole_files import read_text
-from .bundle import Job, Step, parameter
 
 ROLL = 64
 """Frames before and after a chunk that are solved too: as far as sudden turns reach that `solvers.motion`
@@ -214,29 +211,6 @@ def _settings_content(settings: BakeSettings) -> dict[str, Any]:
     return {name: value.name if isinstance(value, enum.Enum) else value for name, value in plain.items()}
 
 
-def bundle_job(
-    shots: Sequence[Shot], paths: Sequence[Path], assets: Sequence[Path], program: str, is_module: bool
-) -> Job:
-    """The job of a bundle.
-
-    Args:
-        shots: what is baked.
-        paths: of the shots' files, absolute.
-        assets: of what they link, absolute.
-        program, is_module: as in `Job`.
-    """
-    pairs = list(zip(paths, shots, strict=True))
-    parts = [(path, k) for path, shot in pairs for k, _ in enumerate(shot.spans(), 1)]
-    word = parameter("Shot")
-    files, places = ([part[k] for part in parts] for k in range(2))
-    steps = [Step("Bake", (f"--part={parameter('Part')}", word), {"Shot": files, "Part": places})]
-    joins = [path for path, shot in pairs if shot.is_split]
-    if joins:
-        steps.append(Step("Join", (word,), {"Shot": joins}))
-    description = f"Bakes CCD constraints to keys: {', '.join(shot.name for shot in shots)}"
-    return Job("CCD Rig bake", description, to_json(shots), paths, assets, steps, program, is_module)
-
-
 class Plan(NamedTuple):
     """A shot, and why it is baked whole although it is longer than a chunk; empty if it is not."""
 
@@ -279,43 +253,3 @@ def _one_after_the_other(settings: BakeSettings, constraints: tuple[Constraint, 
     if settings.keys.name not in ("EVERY_FRAME", "SOLVED_FRAMES"):
         return "its frames are those of other keys"
     return ""
-
-
-PAUSE = 1.0
-"""Seconds from one message to the next."""
-
-
-def status(words: str) -> None:
-    """What a task does."""
-    print(f"openjd_status: {_line(words)}", flush=True)
-
-
-def fail(words: str) -> None:
-    """Why a task has failed."""
-    print(f"openjd_fail: {_line(words)}", flush=True)
-
-
-def progress(percent: float) -> None:
-    """How far a task is."""
-    print(f"openjd_progress: {percent:.1f}", flush=True)
-
-
-class ProgressMessages:
-    """Takes the progress of a bake, and says it now and then."""
-
-    def __init__(self) -> None:
-        self._next, self._pace = 0.0, Pace()
-
-    def __call__(self, step: Progress) -> None:
-        """Take the next item."""
-        self._pace.take(step)
-        now = time.monotonic()
-        if now < self._next or step.verb not in PERCENT:
-            return
-        progress(self._pace.percent)
-        status(self._pace.words(step))
-        self._next = now + PAUSE
-
-
-def _line(words: str) -> str:
-    return printable(" ".join(words.split()))

@@ -75,15 +75,14 @@ def world_matrices(
 ) -> Array:
     """(R, 4, 4) places of the armature object at R frames, in the world; each must lead back as well."""
     matrices = np.array([[*row] for matrix in worlds for row in matrix]).reshape(-1, 4, 4)
-    sizes, where = length(matrices[:, :3, :3], axis=1), f"Armature '{armature_object.name}'"
-    volumes = dot(matrices[:, :3, 0], cross(matrices[:, :3, 1], matrices[:, :3, 2], axis=-1), axis=-1)
+    where = f"Armature '{armature_object.name}'"
     good = np.isfinite(matrices).all(axis=(1, 2))
     if not good.all():
         frame = frames[int(np.argmin(good))]
         raise RigError(f"{where} has a place that is not a number at frame {frame:g}: look at its transform")
-    flat = (sizes < FLAT).any(axis=1) | (volumes == 0.0)
+    sizes, (x, y, z) = length(matrices[:, :3, :3], axis=1), (matrices[:, :3, k] for k in range(3))
+    flat = (sizes < FLAT).any(axis=1) | (dot(x, cross(y, z, axis=-1), axis=-1) == 0.0)
     if flat.any():
-        raise RigError(
-            f"{where} has a scale of 0 at frame {frames[int(np.argmax(flat))]:g}: give it another scale"
-        )
+        frame = frames[int(np.argmax(flat))]
+        raise RigError(f"{where} has a scale of 0 at frame {frame:g}: give it another scale")
     return matrices

@@ -234,7 +234,7 @@ def test_a_method_that_poses_a_chain_by_itself(bake, motions):
 
 @pytest.mark.parametrize("scale", [(1, 1, 1), (2, 2, 2), (-1, 1, 1)])
 def test_drift_is_counted_in_the_world(ext, scale):
-    poses, planting = (ext.module(f"ccd_rig.blender.solve.{name}") for name in ("contact_poses", "planting"))
+    poses, planting = (ext.module(f"ccd_rig.blender.solve.{name}") for name in ("planting", "planting"))
     joints = ext.module("ccd_rig.skeleton.joints")
     rest = Euler((0.3, 0.2, 0.1)).to_quaternion()
     skeleton = joints.Skeleton([joints.Joint("hips", offset=(0.1, 0.2, 1.0), rest_rotation=rest)])
