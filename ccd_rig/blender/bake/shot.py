@@ -457,11 +457,13 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
             there: list[Shown] = []
             for k in range(1, count + 1):
                 try:
-                    there.append(frames.look(edge + way * step * k))
-                    frames.samples(there[-1:])
+                    now = frames.look(edge + way * step * k)
+                    frames.samples([now])
                 except RigError:  # a target may be nowhere beyond the range
-                    del there[k - 1 :]
                     break
+                if there and now.layout is not there[0].layout:
+                    break
+                there.append(now)
                 yield progress
             if there:
                 samples = shot.task.start.based(frames.samples(there[::way]))

@@ -11,7 +11,7 @@ LAST = 14
 
 
 def moving_rig():
-    """Two chains on bones that move, stay and are scaled at different frames; one bone between turns."""
+    """Two chains on bones that move, stay and are scaled at different frames; one between changes its mode."""
     rig = rigs.chain(4)
     with rigs.edit_bones(rig) as bones:
         for name, parent in (("arm", "bone_0"), ("hand", "arm")):
@@ -28,6 +28,12 @@ def moving_rig():
     for frame, turn in ((1, 0.0), (4, 0.3), (9, 0.3), (11, -0.4)):
         pose["bone_1"].rotation_quaternion = (np.cos(turn), np.sin(turn), 0.0, 0.0)
         pose["bone_1"].keyframe_insert("rotation_quaternion", frame=frame)
+    for frame, mode in ((1, "QUATERNION"), (7, "XYZ")):
+        pose["bone_2"].rotation_mode = mode
+        pose["bone_2"].keyframe_insert("rotation_mode", frame=frame)
+    for frame, turn in ((1, 0.2), (LAST, -0.5)):
+        pose["bone_2"].rotation_euler.x = turn
+        pose["bone_2"].keyframe_insert("rotation_euler", frame=frame)
     for frame, size in ((9, 1.0), (10, 1.5), (12, 1.5), (13, 1.0)):
         pose["hand"].scale = (size,) * 3
         pose["hand"].keyframe_insert("scale", frame=frame)
@@ -41,6 +47,9 @@ def test_each_row_holds_its_own_frame(ext):
     rows = ext.module("ccd_rig.blender.properties.constraint_values").constraints(rig)
     with evaluation.frames(scene, rig, rows) as sample_at:
         shown = [sample_at.look(frame) for frame in frames]
+        layouts = [each.layout for each in shown]
+        assert layouts[:6] == layouts[:1] * 6 and layouts[6:] == layouts[6:7] * 8
+        assert layouts[5] is not layouts[6]  # a bone has another rotation mode from there on
         samples = [sample_at.samples(shown[:1]), sample_at.samples(shown[1:6]), sample_at.samples(shown[6:])]
         made, row, moved = bake_frames.empty(samples[0], rows, frames, frames), 0, 0
         for each in samples:
