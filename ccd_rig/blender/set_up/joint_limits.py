@@ -12,7 +12,7 @@ from ...errors import RigError
 from ...limits.shapes import Hinge, Limit
 from ...limits.widening import loosened
 from ..figures.role import Figure, Kind, Part
-from ..limit_sources import holding, motion, presets
+from ..limit_sources import motion, presets
 from ..properties import constraint_list
 from ..properties.limit_groups import store_limits
 from .made import Ranges
@@ -62,8 +62,8 @@ def _apply(
     except RigError as error:
         return [f"No ranges of joints: {error}"]
     limits = {bone: _loose(limit) if bone.name in turned else limit for bone, limit in limits.items()}
-    limits, for_pose = holding.held(limits, holding.present_rotations(bones), "the present pose")
-    limits, for_motion = holding.held(limits, motion.played_rotations(bones), "the motion")
+    limits, for_pose = presets.held(limits, presets.present_rotations(bones), "the present pose")
+    limits, for_motion = presets.held(limits, motion.played_rotations(bones), "the motion")
     if ranges is Ranges.COMFORT:
         store_limits({}, limits)
     else:

@@ -11,7 +11,7 @@ LAST = 14
 
 
 def moving_rig():
-    """Two chains on bones that move, stay and are scaled at different frames; one between changes its mode."""
+    """Two chains on bones that move, stay, are scaled and change their rotation mode at different frames."""
     rig = rigs.chain(4)
     with rigs.edit_bones(rig) as bones:
         for name, parent in (("arm", "bone_0"), ("hand", "arm")):

@@ -146,7 +146,7 @@ def test_an_ankle_that_is_bent_is_no_piece_of_a_shin(ext, capfd):
 
 def test_each_pair_of_arms_gets_its_ranges(ext):
     rig = rigs.armature(creatures.four_arms())
-    body = ext.module("ccd_rig.blender.limit_sources.body").body_of(rig)
+    body = ext.module("ccd_rig.blender.limit_sources.presets").body_of(rig)
     assert (body.along("Lower_UpperArm_L") - Vector((1, 0, 0))).length < 1e-6
     set_up(rig, ranges="LIMITS")
     kinds = {name: rig.pose.bones[name].ccd_rig.limit.kind for name in ("Lower_ForeArm_L", "Lower_Hand_R")}
