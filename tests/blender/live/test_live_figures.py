@@ -1,0 +1,54 @@
+"""Figures of Set Up Figure, live: what is shown depends on where targets are, not on how they came there."""
+
+from __future__ import annotations
+
+import bpy
+import creatures
+import pytest
+import rigs
+from mathutils import Vector
+from shown import SOLVED, apart, matrices
+from test_live_is_solve import solved
+
+WAYS = [Vector(way) for way in ((1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0), (0, 1, 0), (0, 0, -1))]
+STEPS = 6
+FAR = 0.35  # of a chain's length that a target is dragged
+
+FIGURES = {
+    **{kind: lambda kind=kind: rigs.metarig(kind) for kind in ("human", "cat")},
+    **{
+        make.__name__: lambda make=make: rigs.armature(make())
+        for make in (creatures.anchored_spider, creatures.dragon, creatures.snake, creatures.crab)
+    },
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_shows_the_same_on_the_way_back(ext, name):
+    """Each target is dragged away and back; where it is farthest, Solve poses the figure so too."""
+    rig = FIGURES[name]()
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    rigs.update()
+    rows = [row for row in rig.ccd_rig.constraints if row.target is not None]
+    assert rows
+    for k, row in enumerate(rows):
+        target, base, length = row.target, row.target.location.copy(), 0.0
+        bone = rig.pose.bones[row.tip]
+        for _ in range(row.chain_length):
+            if bone is not None:
+                length, bone = length + bone.length, bone.parent
+        way = WAYS[k % len(WAYS)] * FAR * length
+        bpy.ops.ccd_rig.live()
+        shown = []
+        for step in (*range(STEPS + 1), *reversed(range(STEPS + 1))):
+            target.location = base + way * step / STEPS
+            shown.append(matrices(rig))
+        bpy.ops.ccd_rig.live()
+        assert max(apart(a, b) for a, b in zip(shown, reversed(shown), strict=True)) < SOLVED, row.name
+        if k < 2:
+            target.location = base + way
+            rigs.update()
+            assert apart(shown[STEPS], solved(rig)) < SOLVED, row.name
+        target.location = base
+        rigs.update()
