@@ -57,14 +57,16 @@ class Grab:
         joint: name of the joint.
         point: what is pulled, in the joint's frame; None means the bone's tail.
         chain_length: how many joints, counted from `joint`, may move for it; 0 means all up to the root.
+        rotation: whether the bone keeps its rotation, as one that slides should.
 
     Raises:
-        InvalidInput: the point is not three finite numbers, or the length is no whole number from 0 on.
+        InvalidInput: the point is not three finite numbers.
     """
 
     joint: str
     point: Vector | None = None
     chain_length: int = 0
+    rotation: bool = False
 
     def __post_init__(self) -> None:
         _freeze(self, f"grab of joint '{self.joint}'")
@@ -113,6 +115,9 @@ class Drag:
             local = _point(skeleton, index, grab.point)
             start = transforms[index].point(local)
             pulls.append(PositionGoal(grab.joint, start, local, 1.0, PULLED, grab.chain_length))
+            if grab.rotation:
+                turned = transforms[index].rotation
+                holds.append(OrientationGoal(grab.joint, turned, 1.0, PULLED, grab.chain_length))
         for pin in pins:
             index = skeleton.index(pin.joint)
             local = _point(skeleton, index, pin.point)
@@ -147,7 +152,7 @@ class Drag:
             points: one per grab, in model space.
 
         Returns:
-            Its errors are those of the grabs, then those of the pins.
+            Its errors are those of the grabbed points, then those of what is held.
 
         Raises:
             InvalidInput: there are more or fewer points than grabs, or one is no point.

@@ -237,7 +237,7 @@ def apply(
     check_pose(reading.skeleton, pose)
     rotated = range(len(reading.bones)) if joints is None else joints
     if located is None:
-        located = _locations(reading, pose, rotated)
+        located = locations(reading, pose, rotated)
     pose_bones = {j: _pose_bone(armature_object, reading.bones[j]) for j in (*rotated, *located)}
     for joint in rotated:
         pose_bone = pose_bones[joint]
@@ -251,7 +251,7 @@ def apply(
         pose_bones[joint].location = list(location)
 
 
-def _locations(reading: RigReading, pose: Pose, joints: Iterable[int]) -> dict[int, list[float]]:
+def locations(reading: RigReading, pose: Pose, joints: Iterable[int]) -> dict[int, list[float]]:
     """What location channels hold in a pose, of those joints that slide or have coupled offsets."""
     skeleton = reading.skeleton
     translations = coupled_translations(skeleton, pose.rotations, pose.translations)
