@@ -1,7 +1,7 @@
 """Drag: bones are pulled to points, and their joints follow as little as that takes.
 
-Each pose is solved from the pose at the press and stays nearest to it. It depends on where the pointer is, not
-on how it came there. Pins are served first: a pull never moves a pinned bone further than limits force it to.
+Each pose is solved from the pose at the press and stays nearest to it. It depends on where the pointer is,
+not on how it came there. Pins are served first: a pull moves a pinned bone only where limits force it to.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Drag:
         """Indices of the joints that may move."""
         return self._search.movable
 
-    def to(self, points: Sequence[Vector]) -> SolveResult:
+    def to(self, points: Sequence[Vector | Sequence[float]]) -> SolveResult:
         """The pose nearest to that at the press with the grabbed points at these, or as near as they get.
 
         Where every point is where it was at the press, that is the pose at the press itself.

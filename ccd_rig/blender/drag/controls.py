@@ -41,7 +41,9 @@ class Controls:
                 if constraint.type in IKS and _acts(constraint):
                     turned = (bone, *bone.parent_recursive)[: constraint.chain_count or None]
                     self._iks.update({each.name: (bone.name, constraint) for each in turned})
-                    self._ik_ends.update(name for thing, name in _ends(constraint) if thing == armature_object)
+                    self._ik_ends.update(
+                        name for thing, name in _ends(constraint) if thing == armature_object
+                    )
         self._drivers = dependence.drivers_by_bone(armature_object)
 
     @cached_property
@@ -55,7 +57,9 @@ class Controls:
             return f"Live poses bone '{bone.name}': switch Live off to drag it"
         if bone.name in self._iks:
             owner, constraint = self._iks[bone.name]
-            return f"Bone '{bone.name}' is turned by Blender's constraint '{constraint.name}' on bone '{owner}'"
+            return (
+                f"Bone '{bone.name}' is turned by Blender's constraint '{constraint.name}' on bone '{owner}'"
+            )
         for constraint in _placing(bone):
             return f"Bone '{bone.name}' is placed by Blender's constraint '{constraint.name}'"
         return ""
@@ -144,7 +148,9 @@ class Controls:
             carrying = (each for each in self.line(bone) if self.turns(each) or self.moves(each))
             control = next(carrying, None)
             if control is None:
-                raise RigError(f"Bone '{bone.name}' is locked, and so is what carries it: unlock its rotation")
+                raise RigError(
+                    f"Bone '{bone.name}' is locked, and so is what carries it: unlock its rotation"
+                )
             return control
         if words.startswith("Live"):
             raise RigError(words)

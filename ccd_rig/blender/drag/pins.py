@@ -32,7 +32,7 @@ def standing_feet(armature_object: bpy.types.Object, figure: Figure) -> dict[str
     """
     world, bones = armature_object.matrix_world, armature_object.pose.bones
     feet = {name: True for name, role in figure.roles.items() if role.part in FEET}
-    feet |= {name: False for name in _last_of_legs(figure)}
+    feet |= dict.fromkeys(_last_of_legs(figure), False)
     feet = {name: held for name, held in feet.items() if name in bones}
     if not feet:
         return {}

@@ -17,7 +17,6 @@ from mathutils import Matrix, Vector
 from ...errors import CCDRigError, RigError
 from ...limits.shapes import Slide
 from ...settings import SolveResult, SolveStatus
-from ...skeleton.kinematics import forward_kinematics
 from ...solvers import drag
 from ..figures import roles
 from ..limit_sources import limit_rotation
@@ -202,9 +201,9 @@ class Session:
                 other = roles.partner_in(self._controls.figure, names, grab.control)
                 if not other or any(self._are_in_line(other, each.control) for each in grabs):
                     continue
-                bone = self._bone(other)
-                if self._controls.control_of(bone) == bone:
-                    grabs.append(_Grab(other, self._across(grab, bone), True))
+                across = self._bone(other)
+                if self._controls.control_of(across) == across:
+                    grabs.append(_Grab(other, self._across(grab, across), True))
         return grabs
 
     def _across(self, grab: _Grab, bone: bpy.types.PoseBone) -> Vector:
@@ -269,7 +268,9 @@ class Session:
             matrix = self._evaluated.pose.bones[grab.control].matrix
             point = matrix.to_quaternion().inverted() @ (grab.place - matrix.translation)
             grabs.append(drag.Grab(grab.control, point, lengths[grab.control], grab.control in moving))
-        made = drag.Drag(reading.skeleton, reading.pose, grabs, [drag.Pin(*each) for each in self.pins.items()])
+        made = drag.Drag(
+            reading.skeleton, reading.pose, grabs, [drag.Pin(*each) for each in self.pins.items()]
+        )
         if not made.movable:
             raise RigError(f"Bone '{self.name}' cannot turn: unlock its rotation, or lower its stiffness")
         self._reading, self._drag = reading, made
@@ -317,7 +318,9 @@ class Session:
 def _refuse(armature_object: bpy.types.Object, pulled: Sequence[Pulled]) -> None:
     """Raises RigError unless these bones of an armature may be posed."""
     if not armature_object.is_editable:
-        raise RigError(f"'{armature_object.name}' is linked from a library: make a library override of it first")
+        raise RigError(
+            f"'{armature_object.name}' is linked from a library: make a library override of it first"
+        )
     if not pulled:
         raise RigError("There is no bone to drag: select one, or press on one")
     for bone, _ in pulled:
