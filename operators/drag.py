@@ -5,11 +5,10 @@ import bpy
 from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty, IntProperty
 from bpy_extras.view3d_utils import location_3d_to_region_2d, region_2d_to_origin_3d, region_2d_to_vector_3d
 from mathutils import Matrix, Vector
-from mathutils.geometry import intersect_point_line
 
 from ..ccd_rig.blender.drag import pins, pointer
 from ..ccd_rig.blender.drag.session import Pulled, Session
-from ..ccd_rig.blender.keys import auto_keys
+from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
@@ -76,14 +75,9 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
             tell(self, {"ERROR"}, "Drag bones in a 3D viewport: put the pointer over one")
             return {"CANCELLED"}
         self._mouse = self._at = Vector((event.mouse_region_x, event.mouse_region_y))
-        if self.pick and not _select_at(self._at):
+        if self.pick and not _select_at(context, self._at):
             return {"PASS_THROUGH"}
-        bones = _selected(context)
-        if not bones:
-            tell(self, {"ERROR"}, "There is no bone to drag: select one, or press on one")
-            return {"CANCELLED"}
         if self.pick:
-            _make_active(min(bones, key=lambda bone: _distance(context, bone, self._at)))
             self.along = pointer.place_on(*_ends(context.active_pose_bone), _ray(context, self._at))
         try:
             self._drag = self._session(context)
@@ -141,11 +135,9 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
 
     def _session(self, context: bpy.types.Context) -> Session:
         """A drag of the active bone and of others that are selected; the active one is pulled by `along`."""
-        bones = _selected(context)
         active = context.active_pose_bone
-        if active in bones:
-            bones.remove(active)
-            bones.insert(0, active)
+        bones = _selected(context)
+        bones.sort(key=lambda bone: bone != active)  # the active one first
         pulled = [
             Pulled(bone.name, _place(bone, self.along if k == 0 else 1.0)) for k, bone in enumerate(bones)
         ]
@@ -220,16 +212,21 @@ def _selected(context: bpy.types.Context) -> list[bpy.types.PoseBone]:
     return [rig.pose.bones[name] for name in names]
 
 
-def _select_at(at: Vector) -> bool:
-    """Select the bone under the pointer, unless it is selected; whether there is one."""
-    place = (round(at.x), round(at.y))
-    done = bpy.ops.view3d.select(location=place, select_passthrough=True)
-    return not {"CANCELLED"} & set(done)
+def _select_at(context: bpy.types.Context, at: Vector) -> bool:
+    """Make the bone under the pointer the active one, and the only selected one unless it was selected.
 
-
-def _make_active(bone: bpy.types.PoseBone) -> None:
-    data = bone.id_data.data
-    data.bones.active = data.bones[bone.name]
+    Returns:
+        Whether there is a bone of the active armature.
+    """
+    rig, before = context.object, _selected(context)
+    if {"CANCELLED"} & set(bpy.ops.view3d.select(location=(round(at.x), round(at.y)))):
+        return False
+    if context.active_pose_bone is None or context.active_pose_bone.id_data != rig:
+        return False
+    if context.active_pose_bone in before:
+        for bone in before:
+            channels.select_bone(bone, True)
+    return True
 
 
 def _ends(bone: bpy.types.PoseBone) -> tuple[Vector, Vector]:
@@ -241,17 +238,6 @@ def _ends(bone: bpy.types.PoseBone) -> tuple[Vector, Vector]:
 def _place(bone: bpy.types.PoseBone, along: float) -> Vector:
     head, tail = _ends(bone)
     return head.lerp(tail, along)
-
-
-def _distance(context: bpy.types.Context, bone: bpy.types.PoseBone, at: Vector) -> float:
-    """How far a bone is from a place of the region, pixels."""
-    ends = [location_3d_to_region_2d(context.region, context.region_data, end) for end in _ends(bone)]
-    if None in ends:
-        return float("inf")
-    nearest, part = intersect_point_line(at, *ends)
-    if not 0.0 <= part <= 1.0:
-        nearest = ends[0 if part < 0.0 else 1]
-    return float((nearest - at).length)
 
 
 def _ray(context: bpy.types.Context, at: Vector) -> pointer.Ray:

@@ -4,6 +4,8 @@
 import bpy
 
 AFTER = "builtin.transform"
+KEYMAP = "3D View Tool: Pose, Drag"
+"""As Blender names the tool's keymap, by its mode and label."""
 
 
 class CCD_RIG_WT_drag(bpy.types.WorkSpaceTool):
@@ -49,3 +51,8 @@ def unregister() -> None:
     """Take it away again."""
     while _made:
         bpy.utils.unregister_tool(_made.pop())
+        configurations = bpy.context.window_manager.keyconfigs
+        for configuration in (configurations.addon, configurations.default):  # Blender leaves them there
+            keymap = configuration.keymaps.get(KEYMAP)
+            if keymap is not None:
+                configuration.keymaps.remove(keymap)

@@ -26,6 +26,8 @@ ON_TOP = {"COPY_SCALE", "LIMIT_SCALE", "MAINTAIN_VOLUME", "LIMIT_ROTATION", "LIM
 """Constraints that leave it to the channels where a bone is."""
 BOUNDS_OF_PLACE = {"LIMIT_LOCATION"}
 """Those of them that keep a bone from being shifted."""
+TURNING = {*ON_TOP, "COPY_ROTATION", "DAMPED_TRACK", "LOCKED_TRACK", "TRACK_TO", "STRETCH_TO"}
+"""Constraints that leave a bone's head where its parent carries it."""
 IKS = {"IK", "SPLINE_IK"}
 
 
@@ -88,8 +90,7 @@ class Controls:
         role = self.figure.roles.get(bone.name)
         if role is not None and role.part is Part.HIPS:
             return True
-        below = {bone.name, *(each.name for each in bone.children_recursive)}
-        if self._leads_ik(bone, below):
+        if self._leads_ik(bone):
             return True
         return not any(self.turns(each) and not self.placing(each) for each in bone.parent_recursive)
 
@@ -128,10 +129,10 @@ class Controls:
                 return count
         return len(line)
 
-    def _leads_ik(self, bone: bpy.types.PoseBone, below: set[str]) -> bool:
-        """Whether a bone carries the target of a chain that it is not above of."""
-        ends = self._ik_ends & below
-        return bool(ends) and bone.name not in self._iks and not (below & set(self._iks))
+    def _leads_ik(self, bone: bpy.types.PoseBone) -> bool:
+        """Whether a bone is or carries a target or pole of IK, and no bone that IK turns."""
+        below = {bone.name, *(each.name for each in bone.children_recursive)}
+        return not self._ik_ends.isdisjoint(below) and below.isdisjoint(self._iks)
 
     def _is_driven(self, bone: bpy.types.PoseBone, channel: str) -> bool:
         path = bone.path_from_id()
@@ -145,13 +146,7 @@ class Controls:
         seen.add(bone.name)
         words = self.placing(bone)
         if not words:
-            carrying = (each for each in self.line(bone) if self.turns(each) or self.moves(each))
-            control = next(carrying, None)
-            if control is None:
-                raise RigError(
-                    f"Bone '{bone.name}' is locked, and so is what carries it: unlock its rotation"
-                )
-            return control
+            return self._carrier_of(bone)
         if words.startswith("Live"):
             raise RigError(words)
         controls = {}
@@ -166,6 +161,29 @@ class Controls:
         if not controls:
             raise RigError(f"{words}, which follows nothing that could be dragged: mute it")
         return next(iter(controls.values()))
+
+    def _carrier_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
+        """A bone itself if its channels move it; else the nearest above that carries it, or an IK control.
+
+        Mechanisms between an IK control and its target may be turned by constraints, as in a foot that rolls.
+        """
+        carrying = []
+        for each in (bone, *bone.parent_recursive):
+            if each.name in self._iks or any(c.type not in TURNING for c in _placing(each)):
+                break
+            if not any(_placing(each)) and (self.turns(each) or self.moves(each)):
+                carrying.append(each)
+        if not carrying:
+            message = f"Bone '{bone.name}' is locked, and so is what carries it"
+            raise RigError(f"{message}: unlock its rotation")
+        control = carrying[0]
+        if control == bone:
+            return control
+        for each in carrying[1:]:
+            if not self._leads_ik(each):
+                break
+            control = each
+        return control
 
     def _followed(self, bone: bpy.types.PoseBone) -> list[tuple[bpy.types.Object, str]]:
         """What a bone follows by constraints: objects, each with the name of a bone or none."""

@@ -92,6 +92,7 @@ class Session:
         _refuse(armature_object, pulled)
         self.armature_object = armature_object
         self.result: SolveResult | None = None
+        self._depsgraph = depsgraph
         self._evaluated = armature_object.evaluated_get(depsgraph)
         self._world = self._evaluated.matrix_world.copy()
         if abs(self._world.determinant()) < 1e-18:
@@ -110,6 +111,11 @@ class Session:
     def name(self) -> str:
         """The bone that is moved for the one under the pointer."""
         return self._grabs[0].control
+
+    @property
+    def starts(self) -> tuple[Vector, ...]:
+        """Where the pulled points were at the press, in the world; that under the pointer first."""
+        return tuple(self._world @ start for start in self._drag.starts)
 
     @property
     def chain(self) -> tuple[str, ...]:
@@ -134,13 +140,16 @@ class Session:
         if turning == self.turning:
             return False
         before = self.turning
-        self.turning = turning
+        self.cancel()
+        self._depsgraph.update()  # the chain's bones stand on parents that may have moved
         try:
+            self.turning = turning
             self._prepare()
         except CCDRigError:
             self.turning = before
             raise
-        self.move(delta)
+        finally:
+            self.move(delta)
         return True
 
     def move(self, delta: Sequence[float]) -> SolveResult:
