@@ -10,6 +10,7 @@ from ..ccd_rig.blender.drag import pins, pointer
 from ..ccd_rig.blender.drag.session import Pulled, Session
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.properties.names_in_words import named
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .telling import tell
@@ -22,7 +23,7 @@ OWN_AXES = {"LOCAL", "NORMAL", "GIMBAL"}  # orientations of Blender's that begin
 
 class CCD_RIG_OT_drag(bpy.types.Operator):
     bl_idname = "ccd_rig.drag"
-    bl_label = "Drag"
+    bl_label = "Drag Bones"
     bl_description = (
         "Pull the selected bones: their chains follow inside limits and comfort. Pinned bones stay, and "
         "nothing but the pose changes"
@@ -43,7 +44,7 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         options={"SKIP_SAVE"},
     )
     along: FloatProperty(
-        name="Place",
+        name="Along Bone",
         description="The place on the active bone that is pulled: 0 is its head, 1 its tail",
         default=1.0,
         min=0.0,
@@ -178,8 +179,10 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         drag = self._drag
         parts = [f"D{axis.lower()}: {part:.4g}" for axis, part in zip("XYZ", self._delta, strict=True)]
         if self._names:
-            parts.append(f"{'local' if self._is_own else 'global'} {self._names}")
-        chain = f"'{drag.name}': {drag.turning} of {drag.most} bones"
+            axes = self._names
+            parts.append(f"local {axes}" if self._is_own else f"global {axes}")
+        bone, turning, most = drag.name, drag.turning, drag.most
+        chain = f"'{bone}': {turning} of {most} bones"
         if drag.pins:
             chain += f", {pins.in_words(drag.pins)}"
         words = f"{', '.join(parts)}. {chain}"
@@ -201,8 +204,8 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
 
 
 def _far(session: Session) -> str:
-    names = ", ".join(f"'{name}'" for name in session.far_pins[:3])
-    return f"Pins out of reach, since nothing carries them together with '{session.name}': {names}"
+    bone, names = session.name, named(session.far_pins)
+    return f"Pins out of reach, since nothing carries them together with '{bone}': {names}"
 
 
 def _selected(context: bpy.types.Context) -> list[bpy.types.PoseBone]:

@@ -5,22 +5,14 @@ import bpy
 from bpy.props import BoolProperty
 
 from ..ccd_rig.blender.drag.pins import NEXT
-from ..ccd_rig.blender.properties.joints import PINS
 from ..ccd_rig.blender.properties.names_in_words import named
 from . import poll_reasons
 from .telling import tell
 
-TOLD = {
-    "NONE": "Freed: {bones}",
-    "PLACE": "Place pinned: {bones}",
-    "ROTATION": "Place and rotation pinned: {bones}",
-}
-assert TOLD.keys() == {name for name, *_ in PINS}
-
 
 class CCD_RIG_OT_pin(bpy.types.Operator):
     bl_idname = "ccd_rig.pin"
-    bl_label = "Pin"
+    bl_label = "Pin Bones"
     bl_description = (
         "Pin the place of the selected bones, again their rotation too, again free them: while others are "
         "dragged, pinned bones stay"
@@ -55,7 +47,13 @@ class CCD_RIG_OT_pin(bpy.types.Operator):
         kind = NEXT[context.object.pose.bones[leading].ccd_rig.pin]
         for name in bones:
             context.object.pose.bones[name].ccd_rig.pin = kind
-        tell(self, {"INFO"}, TOLD[kind].format(bones=named(bones)))
+        names = named(bones)
+        told = {
+            "NONE": f"Freed: {names}",
+            "PLACE": f"Place pinned: {names}",
+            "ROTATION": f"Place and rotation pinned: {names}",
+        }
+        tell(self, {"INFO"}, told[kind])
         return {"FINISHED"}
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tool Drag of Pose Mode's toolbar: press on a bone and pull, P over a bone pins it."""
+"""The tool Drag Bones of Pose Mode's toolbar: press on a bone and pull, P over a bone pins it."""
 
 import bpy
 
 AFTER = "builtin.transform"
-KEYMAP = "3D View Tool: Pose, Drag"
+KEYMAP = "3D View Tool: Pose, Drag Bones"
 """As Blender names the tool's keymap, by its mode and label."""
 
 
@@ -12,7 +12,7 @@ class CCD_RIG_WT_drag(bpy.types.WorkSpaceTool):
     bl_space_type = "VIEW_3D"
     bl_context_mode = "POSE"
     bl_idname = "ccd_rig.drag_tool"
-    bl_label = "Drag"
+    bl_label = "Drag Bones"
     bl_description = (
         "Press on a bone and pull: its chain follows inside limits. P over a bone pins it: its place, again "
         "its rotation too, again frees it"

@@ -75,7 +75,7 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
             colours.prop(self, f"{name}_colour")
         self.layout.label(text="Key of CCD Live")
         shortcut.draw(self.layout.column(), context, "ccd_rig.live")
-        self.layout.label(text="Key of Drag")
+        self.layout.label(text="Key of Drag Bones")
         shortcut.draw(self.layout.column(), context, "ccd_rig.drag")
         self.layout.label(text="New Rigs and Constraints")
         chosen = self.layout.column()

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 from drive import PACKAGE, REDRAW, install, make_rig, note, photograph, rig, sh, start, view
 from drive_viewport import look, screen
 
-TOOL, KEYMAP = "ccd_rig.drag_tool", "3D View Tool: Pose, Drag"
+TOOL, KEYMAP = "ccd_rig.drag_tool", "3D View Tool: Pose, Drag Bones"
 FRONT = Quaternion((0.70710678, 0.70710678, 0.0, 0.0))
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
 BENT = 0.15  # [rad] of each bone, so that the chain can give

@@ -334,4 +334,4 @@ def _refuse(armature_object: bpy.types.Object, pulled: Sequence[Pulled]) -> None
         raise RigError("There is no bone to drag: select one, or press on one")
     for bone, _ in pulled:
         if bone not in armature_object.pose.bones:
-            raise RigError(f"Armature '{armature_object.name}' has no bone '{bone}'")
+            raise RigError(f"armature '{armature_object.name}' has no bone '{bone}'")

@@ -168,6 +168,7 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         description="What stays of the bone while others are dragged",
         items=PINS,
         override=OVERRIDE,
+        translation_context=CONTEXT,
     )
     limit: PointerProperty(
         name="Limit",
