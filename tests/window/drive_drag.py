@@ -15,7 +15,9 @@ from mathutils import Quaternion, Vector
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from drive import PACKAGE, REDRAW, install, make_rig, note, photograph, rig, sh, start, view
-from drive_viewport import look, screen
+from drive_limit_figure import RIG as FIGURE
+from drive_limit_figure import make_figure
+from drive_viewport import OBLIQUE, look, screen
 
 TOOL, KEYMAP = "ccd_rig.drag_tool", "3D View Tool: Pose, Drag Bones"
 FRONT = Quaternion((0.70710678, 0.70710678, 0.0, 0.0))
@@ -36,17 +38,19 @@ def turned(start_at: list[list[float]]) -> list[str]:
     return sorted({name for name, (a, b) in zip(names, pairs, strict=True) if a != b})
 
 
-def evaluated(name: str) -> bpy.types.PoseBone:
-    return rig().evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones[name]
+def evaluated(name: str, owner: str = "Rig") -> bpy.types.PoseBone:
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    return bpy.data.objects[owner].evaluated_get(depsgraph).pose.bones[name]
 
 
-def tail(name: str = "Bone7") -> Vector:
-    return (rig().matrix_world @ evaluated(name).tail).copy()
+def tail(name: str = "Bone7", owner: str = "Rig") -> Vector:
+    bone = evaluated(name, owner)
+    return (bone.id_data.matrix_world @ bone.tail).copy()
 
 
-def middle(name: str = "Bone7") -> Vector:
-    bone = evaluated(name)
-    return rig().matrix_world @ bone.head.lerp(bone.tail, 0.5)
+def middle(name: str = "Bone7", owner: str = "Rig") -> Vector:
+    bone = evaluated(name, owner)
+    return bone.id_data.matrix_world @ bone.head.lerp(bone.tail, 0.5)
 
 
 def point_at(place: Vector) -> Iterator[float]:
@@ -222,6 +226,36 @@ def refused() -> Iterator[float]:
         bone.lock_rotation, bone.lock_location = (False,) * 3, (False,) * 3
 
 
+def figure() -> Iterator[float]:
+    """A hand of a human is pulled; feet that stand are pinned by themselves, and the hips follow."""
+    make_figure()
+    made = bpy.data.objects[FIGURE]
+    made.ccd_rig.pin_feet = True
+    for side in "LR":
+        made.pose.bones[f"thigh.{side}"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), -0.3)
+        made.pose.bones[f"shin.{side}"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.6)
+    look(OBLIQUE, (0.1, 0.0, 0.9), 3.5)
+    yield 2 * REDRAW
+    yield from choose_tool()
+    at = {name: tail(name, FIGURE) for name in ("hand.L", "foot.L", "foot.R")}
+    hips = made.pose.bones["spine"].matrix.translation.copy()
+    photograph("figure_at_rest")
+    yield from press(middle("hand.L", FIGURE))
+    for part in (0.4, 0.7, 1.0):
+        yield from point_at(at["hand.L"] + part * Vector((-0.1, -0.5, -0.7)))
+    yield 2 * REDRAW
+    photograph("figure")
+    made = bpy.data.objects[FIGURE]
+    note(
+        "figure",
+        hand=(tail("hand.L", FIGURE) - at["hand.L"]).length,
+        feet=[(tail(name, FIGURE) - at[name]).length for name in ("foot.L", "foot.R")],
+        hips=(evaluated("spine", FIGURE).matrix.translation - hips).length,
+    )
+    yield from keys("Escape")
+    yield from let_go()
+
+
 def come_and_go() -> Iterator[float]:
     bpy.ops.preferences.addon_disable(module=PACKAGE)
     yield REDRAW
@@ -250,6 +284,7 @@ def run() -> Iterator[float]:
     yield from wheel_and_axis()
     yield from pin()
     yield from refused()
+    yield from figure()
     yield from come_and_go()
 
 

@@ -75,6 +75,13 @@ def test_a_locked_chain_is_refused_and_stays(visit):
     assert saw(visit, "refused")["same"]
 
 
+def test_a_figure_follows_a_hand_and_its_feet_stay(visit):
+    step = saw(visit, "figure")
+    assert step["hand"] > 0.5
+    assert max(step["feet"]) < 2e-3
+    assert step["hips"] > 0.05
+
+
 def test_disabled_no_tool_and_no_keymap_is_left(visit):
     assert saw(visit, "disabled") == {"offered": False, "keymaps": []}
     step = saw(visit, "enabled")
@@ -82,7 +89,7 @@ def test_disabled_no_tool_and_no_keymap_is_left(visit):
     assert step["keymaps"]
 
 
-@pytest.mark.parametrize("name", ["tool", "pulled", "shortened", "along_z", "pin_1", "refused"])
+@pytest.mark.parametrize("name", ["tool", "pulled", "shortened", "along_z", "pin_1", "refused", "figure"])
 def test_pictures_show_something(visit, name):
     saw(visit, "enabled")
     assert colours(photographs(SCRIPT) / f"{name}.png") > 500

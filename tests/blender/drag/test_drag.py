@@ -457,6 +457,38 @@ def test_auto_keying_keys_what_was_moved(ext, channels):
     assert keyed == {f'pose.bones["bone_{i}"].rotation_quaternion' for i in (1, 2)}
 
 
+def test_auto_keying_follows_the_active_keying_set(ext, channels):
+    """Also for bones that are not selected, and for no others."""
+    rig = bent(3)
+    select(ext, rig, "bone_2")
+    scene = bpy.context.scene
+    scene.keying_sets_all.active = next(
+        each for each in scene.keying_sets_all if each.bl_idname == "BUILTIN_KSI_LocRot"
+    )
+    tools = scene.tool_settings
+    bpy.context.preferences.edit.use_keyframe_insert_available = False
+    tools.use_keyframe_insert_auto = tools.use_keyframe_insert_keyingset = True
+    try:
+        assert bpy.ops.ccd_rig.drag(value=(0.2, 0.3, -0.4), turning=2) == {"FINISHED"}
+    finally:
+        tools.use_keyframe_insert_auto = tools.use_keyframe_insert_keyingset = False
+    keyed = {curve.data_path for curve in channels.fcurves_of(rig)}
+    names = ("location", "rotation_quaternion")
+    assert keyed == {f'pose.bones["bone_{i}"].{name}' for i in (1, 2) for name in names}
+
+
+def test_a_pull_to_nowhere_keys_nothing(ext):
+    rig = bent(3)
+    select(ext, rig, "bone_2")
+    tools = bpy.context.scene.tool_settings
+    tools.use_keyframe_insert_auto = True
+    try:
+        assert bpy.ops.ccd_rig.drag(value=(0.0, 0.0, 0.0)) == {"FINISHED"}
+    finally:
+        tools.use_keyframe_insert_auto = False
+    assert rig.animation_data is None
+
+
 def test_without_a_selected_bone_the_command_says_so(ext):
     rig = bent(3)
     select(ext, rig)
