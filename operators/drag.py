@@ -2,7 +2,7 @@
 """Pull bones by the pointer: their chains follow inside limits; nothing but their pose changes."""
 
 import bpy
-from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty, IntProperty
+from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty, IntProperty, StringProperty
 from bpy_extras.view3d_utils import location_3d_to_region_2d, region_2d_to_origin_3d, region_2d_to_vector_3d
 from mathutils import Matrix, Vector
 
@@ -11,7 +11,7 @@ from ..ccd_rig.blender.drag.session import Pulled, Session
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.names_in_words import named
-from ..ccd_rig.errors import CCDRigError
+from ..ccd_rig.errors import CCDRigError, RigError
 from . import poll_reasons
 from .telling import tell
 
@@ -51,6 +51,12 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         max=1.0,
         options={"SKIP_SAVE"},
     )
+    names: StringProperty(
+        name="Bones",
+        description="Names of the bones that are pulled, one a line, the one under the pointer first; empty: "
+        "the selected ones",
+        options={"SKIP_SAVE", "HIDDEN"},
+    )
     pick: BoolProperty(
         name="Bone under Pointer",
         description="Select the bone under the pointer first, unless it is selected",
@@ -62,6 +68,8 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         return poll_reasons.poll(cls, poll_reasons.not_posing(context))
 
     def execute(self, context: bpy.types.Context) -> set[str]:
+        if not self.names:
+            self._take_selected(context)
         try:
             session = self._session(context)
             session.move(self.value)
@@ -80,17 +88,18 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
             return {"PASS_THROUGH"}
         if self.pick:
             self.along = pointer.place_on(*_ends(context.active_pose_bone), _ray(context, self._at))
+        self._take_selected(context)
         try:
             self._drag = self._session(context)
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
-        self._place = _place(context.active_pose_bone, self.along)
+        bone = context.object.pose.bones[self.names.split("\n")[0]]
+        self._place = _place(bone, self.along)
         if not self.pick:  # the place moves as far as the pointer does, wherever that is
             self._at = location_3d_to_region_2d(region, context.region_data, self._place) or self._at
         self._press, self._button = _ray(context, self._at), event.type if self.pick else ""
         self._names, self._is_own, self._refusal = "", False, ""
-        bone = context.active_pose_bone
         self._own = (bone.id_data.matrix_world @ bone.matrix).to_quaternion().to_matrix()
         self._delta = Vector()
         self._show(context)
@@ -135,14 +144,20 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         self._leave(context)
 
     def _session(self, context: bpy.types.Context) -> Session:
-        """A drag of the active bone and of others that are selected; the active one is pulled by `along`."""
-        active = context.active_pose_bone
-        bones = _selected(context)
-        bones.sort(key=lambda bone: bone != active)  # the active one first
-        pulled = [
-            Pulled(bone.name, _place(bone, self.along if k == 0 else 1.0)) for k, bone in enumerate(bones)
-        ]
+        """A drag of bones by name; the first is pulled by `along`, others by their tails."""
+        bones = context.object.pose.bones
+        pulled: list[Pulled] = []
+        for name in filter(None, self.names.split("\n")):
+            if name not in bones:
+                raise RigError(f"armature '{context.object.name}' has no bone '{name}'")
+            pulled.append(Pulled(name, _place(bones[name], 1.0 if pulled else self.along)))
         return Session(context.object, context.evaluated_depsgraph_get(), pulled, self.turning)
+
+    def _take_selected(self, context: bpy.types.Context) -> None:
+        """Name the selected bones, the active one first: Redo begins with another selection."""
+        active = context.active_pose_bone
+        selected = sorted(_selected(context), key=lambda bone: bone != active)
+        self.names = "\n".join(bone.name for bone in selected)
 
     def _finish(self, context: bpy.types.Context, session: Session) -> set[str]:
         if refusal := auto_keys.insert(context, session.written()):

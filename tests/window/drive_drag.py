@@ -219,6 +219,7 @@ def refused() -> Iterator[float]:
         bone.lock_rotation, bone.lock_location = (True,) * 3, (True,) * 3
     yield from press(place)
     photograph("refused")
+    yield from keys("Escape")
     yield from point_at(place + Vector((-0.3, 0.0, 0.5)))
     yield from let_go()
     note("refused", same=held() == before)
@@ -230,6 +231,7 @@ def figure() -> Iterator[float]:
     """A hand of a human is pulled; feet that stand are pinned by themselves, and the hips follow."""
     make_figure()
     made = bpy.data.objects[FIGURE]
+    bpy.ops.pose.select_all(action="DESELECT")
     made.ccd_rig.pin_feet = True
     for side in "LR":
         made.pose.bones[f"thigh.{side}"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), -0.3)

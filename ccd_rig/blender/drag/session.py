@@ -93,7 +93,6 @@ class Session:
         self.armature_object = armature_object
         self.result: SolveResult | None = None
         self._depsgraph = depsgraph
-        self._evaluated = armature_object.evaluated_get(depsgraph)
         self._world = self._evaluated.matrix_world.copy()
         if abs(self._world.determinant()) < 1e-18:
             raise RigError(f"'{armature_object.name}' has zero scale: give it a scale other than 0")
@@ -190,6 +189,10 @@ class Session:
     def is_reached(self) -> bool:
         """Whether the pulled points are where the pointer is."""
         return self.result is None or self.result.status is SolveStatus.CONVERGED
+
+    @property
+    def _evaluated(self) -> bpy.types.Object:
+        return self.armature_object.evaluated_get(self._depsgraph)
 
     # What is moved ----------------------------------------------------------------------------------
 
@@ -307,13 +310,14 @@ class Session:
         """Write what differs from the pose at the press."""
         reading, before = self._reading, self._reading.pose
         rotated, located = [], []
+        bones = self.armature_object.pose.bones
         for j in self._drag.movable:
             pairs = zip(result.pose.rotations[j], before.rotations[j], strict=True)
-            if max(abs(a - b) for a, b in pairs) > TURNED:
+            turns = self._controls.turns(bones[reading.bones[j]])
+            if turns and max(abs(a - b) for a, b in pairs) > TURNED:
                 rotated.append(j)
             if result.pose.translations[j] != before.translations[j]:
                 located.append(j)
-        bones = self.armature_object.pose.bones
         for j in rotated:
             name = reading.bones[j]
             self._written.setdefault(name, set()).add(rotation_channel(bones[name])[0])

@@ -170,9 +170,10 @@ def layout(
     so animation and constraints outside the chains are honoured. Bones of a chain are read from their
     channels; constraints on them are not seen.
 
-    A bone whose rotation is locked on all axes gets stiffness 1 and no limit: it stays as it is. One that is
-    locked on some axes in an Euler mode and has no limit gets an EulerBox that holds these axes at their
-    present angles.
+    A bone whose rotation is locked on all axes gets stiffness 1 and no limit: it stays as it is. If it
+    slides, it gets an EulerBox instead that holds its present rotation, in any mode. One that is locked on
+    some axes in an Euler mode and has no limit gets an EulerBox that holds these axes at their present
+    angles.
 
     Args:
         armature_object: original or evaluated.
@@ -378,7 +379,7 @@ def _locks(pose_bone: Any, settings: Mapping[str, Any]) -> tuple[Mapping[str, An
         return {**settings, "stiffness": 1.0, "limit": None, "comfort": None}, ()
     where = " and ".join(axis for axis, lock in zip("XYZW", (*locks, w_locked), strict=True) if lock)
     name = pose_bone.name
-    if not euler:
+    if not (euler or all(locks)):
         raise RigError(
             f"bone '{name}' has rotation locked on {where} in a mode without Euler angles: unlock it, or "
             "give it an Euler rotation mode"

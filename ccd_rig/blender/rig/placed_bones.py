@@ -17,7 +17,10 @@ from ...limits.shapes import EulerBox
 from ...skeleton.joints import Skeleton
 from . import coupled_offsets, slides
 from .bone_space import NOISE, BoneRest, PlacedBone, moved_by, place, rigid_rotation
-from .rotation_modes import require_finite
+from .rotation_modes import EULER_MODES, read_rotations, require_finite
+
+ORDER = "XYZ"
+"""Of the angles of bones that are locked as a whole in a mode without angles."""
 
 
 class BonesNow(NamedTuple):
@@ -229,12 +232,21 @@ def _placed(
         offsets = coupled_offsets.model_offsets(bone.keywords["coupled_offsets"], found.shift)
         found = found._replace(joint=replace(found.joint, coupled_offsets=offsets))
     if held:
-        found = found._replace(joint=replace(found.joint, limit=_box(pose_bone.rotation_mode, held)))
+        found = found._replace(joint=replace(found.joint, limit=_box(_order(pose_bone), held)))
     return found
+
+
+def _order(pose_bone: Any) -> str:
+    return pose_bone.rotation_mode if pose_bone.rotation_mode in EULER_MODES else ORDER
 
 
 def _held(pose_bones: Any, slot: int, axes: tuple[int, ...]) -> tuple[float, ...]:
     """Present angles of a bone's locked Euler axes."""
+    mode = pose_bones[slot].rotation_mode
+    if mode not in EULER_MODES:  # locked as a whole
+        (rotation,) = read_rotations(pose_bones, (slot,), (mode,))
+        euler = rotation.to_euler(ORDER)
+        return tuple(euler[axis] for axis in axes)
     euler = pose_bones[slot].rotation_euler
     require_finite(pose_bones, (slot,), np.array((tuple(euler),)), "rotation")
     return tuple(euler[axis] for axis in axes)

@@ -252,6 +252,21 @@ def test_eight_pinned_legs_of_a_spider(begin):
         assert (tail(rig, name) - place).length < PINNED
 
 
+@pytest.mark.parametrize("mode", ["QUATERNION", "ZXY"])
+def test_a_control_with_locked_rotation_is_shifted(begin, mode):
+    """As poles and targets are locked in many rigs."""
+    rig = rigs.armature([B("pole", (0, 0, 1), (0, 0, 1.3)), B("lamp", (1, 0, 0), (1, 0, 1))])
+    bone = rig.pose.bones["pole"]
+    bone.rotation_mode = mode
+    rigs.set_rotation(bone, Quaternion((0.3, 0.5, -0.4), 1.1))
+    bone.lock_rotation = (True,) * 3
+    goal = tail(rig, "pole") + Vector((0.3, -0.2, 0.5))
+    drag = begin(rig, "pole")
+    drag.move((0.3, -0.2, 0.5))
+    assert (tail(rig, "pole") - goal).length < 1e-5
+    assert drag.written() == [(bone, "location")]
+
+
 def test_several_bones_are_pulled_together(begin):
     rig = biped()
     goals = {name: tail(rig, name) + Vector((0.02, -0.1, 0.1)) for name in ("foot.L", "foot.R")}
@@ -487,6 +502,15 @@ def test_a_pull_to_nowhere_keys_nothing(ext):
     finally:
         tools.use_keyframe_insert_auto = False
     assert rig.animation_data is None
+
+
+def test_redo_pulls_the_bones_of_the_call_whatever_is_selected(ext):
+    rig = bent(3)
+    select(ext, rig, "bone_2")
+    goal = tail(rig, "bone_1") + Vector((0.1, 0.2, -0.1))
+    assert bpy.ops.ccd_rig.drag(value=(0.1, 0.2, -0.1), names="bone_1") == {"FINISHED"}
+    assert (tail(rig, "bone_1") - goal).length < NEAR
+    fails(bpy.ops.ccd_rig.drag, "has no bone 'gone'", value=(0.1, 0.0, 0.0), names="bone_1\ngone")
 
 
 def test_without_a_selected_bone_the_command_says_so(ext):
