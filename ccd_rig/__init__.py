@@ -40,6 +40,7 @@ from .skeleton.pose_library import PoseEntry
 from .skeleton.rerooting import reroot, restore_root
 from .solvers.analytic.target_triangle import target_triangle
 from .solvers.analytic.two_bone import TwoBoneOptions, two_bone
+from .solvers.drag import Drag, Grab, Pin, drag
 from .solvers.many import ManyResult, solve_many
 from .solvers.solve import iterate, solve
 
@@ -51,16 +52,19 @@ __all__ = [
     "Cone",
     "CoupledOffset",
     "DirectionGoal",
+    "Drag",
     "Ellipse",
     "EulerBox",
     "Goal",
     "GoalError",
+    "Grab",
     "Hinge",
     "InvalidInput",
     "Joint",
     "Limit",
     "ManyResult",
     "OrientationGoal",
+    "Pin",
     "PoleGoal",
     "Pose",
     "PoseEntry",
@@ -78,6 +82,7 @@ __all__ = [
     "TwoBoneOptions",
     "clamp",
     "contains",
+    "drag",
     "forward_kinematics",
     "iterate",
     "measure",

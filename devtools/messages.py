@@ -67,7 +67,7 @@ FOR_PROGRAMS = (
 NAMES = (
     r"CCD Rig (Live|Evaluation).*|Targets? (of )?\{\*?\w+\}|Pole \{tip\}|\{\*?\w+\} (CCD|Rest)|Look \{.*",
     r"[A-Z]{2}[A-Z_]*|[\w.\[\]{}*'\"]*[._\[][\w.\[\]{}*'\"]+|Legacy Slot|Object Transforms|CCD:",
-    r"\W*\{\*?\w+\}\W*|\{\*head\},[^}]*\{\*entries\}[^}]*\}\}|\(\{.*\} is .*|slide \(.*",
+    r"3D View Tool: .*|\W*\{\*?\w+\}\W*|\{\*head\},[^}]*\{\*entries\}[^}]*\}\}|\(\{.*\} is .*|slide \(.*",
     r"(un)?lock a joint .*|joints that can turn|make chain_length .*|(joint|bone) '|use solve",
     r"worst|turns|witched to FK|follows planted bones|so that legs reach|walks on by",
     r"Unique name used in the code and scripting",

@@ -21,6 +21,17 @@ def no_armature(context: bpy.types.Context) -> str:
     return ""
 
 
+def not_posing(context: bpy.types.Context) -> str:
+    """No armature is in Pose Mode, or its pose is not shown."""
+    if reason := no_armature(context):
+        return reason
+    if context.mode != "POSE" or context.object.mode != "POSE":
+        return "Go to Pose Mode"
+    if context.object.data.pose_position == "REST":
+        return f"'{context.object.name}' is shown in Rest Position: switch it to Pose Position"
+    return ""
+
+
 def no_pose_bone(context: bpy.types.Context) -> str:
     """There is no armature in Pose Mode with an active bone."""
     if reason := no_armature(context):

@@ -28,6 +28,7 @@ class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
         line.menu("CCD_RIG_MT_limits", text="", icon="DOWNARROW_HLT")
         _draw_bounds(layout, bone.ccd_rig.limit)
         lines = layout.column()
+        lines.prop(bone.ccd_rig, "pin")
         lines.prop(bone.ccd_rig, "stiffness")
         lines.prop(bone.ccd_rig, "max_step")
 

@@ -21,6 +21,9 @@ class CCD_RIG_MT_pose(bpy.types.Menu):
         if next(restore.candidates(rig), None) is not None:
             layout.operator("ccd_rig.ik_restore", icon="LOOP_BACK")
         layout.menu("CCD_RIG_MT_limits")
+        layout.separator()
+        layout.operator("ccd_rig.drag")
+        layout.operator("ccd_rig.pin", icon="PINNED")
         if not len(rig.ccd_rig.constraints):
             return
         layout.separator()

@@ -4,7 +4,16 @@
 
 def register() -> None:
     """Make the preferences known to Blender, then what asks for them."""
-    from . import active_row, limit_handles, new_rigs, online_manual, overlay, preferences, shortcut
+    from . import (
+        active_row,
+        drag_tool,
+        limit_handles,
+        new_rigs,
+        online_manual,
+        overlay,
+        preferences,
+        shortcut,
+    )
 
     new_rigs.register()
     preferences.register()
@@ -13,12 +22,23 @@ def register() -> None:
     active_row.register()
     online_manual.register()
     shortcut.register()
+    drag_tool.register()
 
 
 def unregister() -> None:
     """Take everything away again."""
-    from . import active_row, limit_handles, new_rigs, online_manual, overlay, preferences, shortcut
+    from . import (
+        active_row,
+        drag_tool,
+        limit_handles,
+        new_rigs,
+        online_manual,
+        overlay,
+        preferences,
+        shortcut,
+    )
 
+    drag_tool.unregister()
     shortcut.unregister()
     online_manual.unregister()
     active_row.unregister()

@@ -14,6 +14,7 @@ from ..ccd_rig.blender.live.handlers import preview_of
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.viewport.limit_sketch import sketch_limits
+from ..ccd_rig.blender.viewport.pin_sketch import sketch_pins
 from ..ccd_rig.blender.viewport.row_sketch import sketch_rows
 from ..ccd_rig.blender.viewport.sketch import Label, Sketch
 from .preferences import palette, preferences
@@ -54,6 +55,7 @@ def sketch(context: bpy.types.Context) -> Sketch:
     preview = preview_of(rig)
     missed = preview.missed if preview is not None else ()
     sketch_rows(made, rig, shown, lambda metres: _in_words(context.scene, metres), missed)
+    sketch_pins(made, rig, shown)
     for bone in _limited_bones(context, rig):
         if bone.name in shown:
             sketch_limits(made, bone)

@@ -74,7 +74,9 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
         for name in Palette._fields:
             colours.prop(self, f"{name}_colour")
         self.layout.label(text="Key of CCD Live")
-        shortcut.draw(self.layout.column(), context)
+        shortcut.draw(self.layout.column(), context, "ccd_rig.live")
+        self.layout.label(text="Key of Drag Bones")
+        shortcut.draw(self.layout.column(), context, "ccd_rig.drag")
         self.layout.label(text="New Rigs and Constraints")
         chosen = self.layout.column()
         chosen.use_property_split = True

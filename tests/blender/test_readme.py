@@ -26,6 +26,7 @@ WORDS = (  # a part of each example that no other has
     "DirectionGoal(",
     "in iterate(",
     "= solve_many(",
+    "= drag(",
     "CoupledOffset(",
     "coupled_offsets.add()",
 )
@@ -119,6 +120,13 @@ def test_many_poses_at_once(ext, capsys):
     assert set(many.statuses) == {ext.core.SolveStatus.CONVERGED}
     assert many.distances.max() < 1e-4
     assert "CONVERGED" in capsys.readouterr().out
+
+
+def test_bones_are_dragged(ext, capsys):
+    space = run("= drag(")
+    assert space["result"].status.name == "CONVERGED"
+    assert max(error.distance for error in space["result"].errors) < 1e-4
+    assert capsys.readouterr().out.startswith("SolveStatus.CONVERGED")
 
 
 def test_a_knee_that_rolls(ext, capsys):

@@ -28,7 +28,7 @@ CORE = (
     ("solvers.stepping", "solvers.problem_tables"),
     ("solvers.analytic", "solvers.restarts"),
     ("solvers.pose_search",),
-    ("solvers.many_input", "solvers.motion", "solvers.solve"),
+    ("solvers.drag", "solvers.many_input", "solvers.motion", "solvers.solve"),
     ("solvers.many",),
     ("solvers.retarget_goals",),
     ("solvers.retarget",),
@@ -48,7 +48,7 @@ BLENDER = (
     ("bake",),
     ("retarget",),
     ("farm",),
-    ("cli", "live", "set_up"),
+    ("cli", "drag", "live", "set_up"),
 )
 PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands below the core
 SHELLS = ("operators", "panels", "viewport")

@@ -44,7 +44,7 @@ def prepare() -> None:
     lost.name, lost.tip = "Lost", "Bone3"
     bone = armature.pose.bones["Bone7"]
     bone.ccd_rig.limit.kind = "ELLIPSE"
-    sort = importlib.import_module(f"{PACKAGE}.ccd_rig.blender.bake.finding")
+    sort = importlib.import_module(f"{PACKAGE}.ccd_rig.blender.bake.report")
     trouble, report = sort.Trouble, armature.ccd_rig.report
     found = [
         sort.Finding(trouble.SHORT, "Bone7", "Bone7", 12, 14, 13, distance=0.1),

@@ -130,7 +130,7 @@ def below(found: dict[str, tuple[int, int]], command: str, pixels: int) -> Itera
 
 def fix_from_report(found: dict[str, tuple[int, int]]) -> Iterator[float]:
     """A report with one finding more than it shows: unfold it, and press the button of the last one."""
-    sort = importlib.import_module(f"{PACKAGE}.ccd_rig.blender.bake.finding")
+    sort = importlib.import_module(f"{PACKAGE}.ccd_rig.blender.bake.report")
     row = rig().ccd_rig.constraints[0]
     jump = sort.Finding(sort.Trouble.JUMP, row.name, row.tip, 9, 9, 9, angle=0.6, fix=sort.Fix.EXTENSION)
     miss = sort.Finding(sort.Trouble.SHORT, row.name, row.tip, 12, 14, 13, distance=0.1)

@@ -14,7 +14,8 @@ from . import channels
 def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
     """Key channels at the present frame if Auto Keying is on.
 
-    The preferences and the mode of Auto Keying hold; a keying set does not limit what is keyed.
+    The preferences and the mode of Auto Keying hold. With *Only Active Keying Set* that set is applied to the
+    bones and objects that were moved, as Blender's own transforms do.
 
     Args:
         context: its scene says whether Auto Keying is on.
@@ -31,12 +32,29 @@ def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
         action = None if animation is None else animation.action
         if action is not None and not action.is_editable:
             return f"Auto Keying: action '{action.name}' cannot be edited, so no keys were set"
+    keying_set = context.scene.keying_sets_all.active if settings.use_keyframe_insert_keyingset else None
+    if moved and keying_set is not None:
+        return _apply(context, keying_set.bl_label, [owner for owner, _ in moved])
     options = _options(context)
     for owner, channel in moved:
         bone = owner.name if isinstance(owner, bpy.types.PoseBone) else "Object Transforms"
         if options & {"INSERTKEY_AVAILABLE", "INSERTKEY_REPLACE"} and not _has_keys(owner, channel):
             continue
         owner.keyframe_insert(channel, group=bone, options=options)
+    return ""
+
+
+def _apply(context: bpy.types.Context, label: str, owners: Sequence[Any]) -> str:
+    """Apply the active keying set to pose bones and objects; why it keyed nothing, in words."""
+    windows = context.window_manager.windows
+    area = context.area or next((each for window in windows for each in window.screen.areas), None)
+    bones = [each for each in dict.fromkeys(owners) if isinstance(each, bpy.types.PoseBone)]
+    objects = list(dict.fromkeys(each.id_data for each in owners if each not in bones))
+    try:
+        with context.temp_override(area=area, selected_pose_bones=bones, selected_objects=objects):
+            bpy.ops.anim.keyframe_insert()
+    except RuntimeError:  # Blender has told why
+        return f"Auto Keying: keying set '{label}' has keyed nothing"
     return ""
 
 

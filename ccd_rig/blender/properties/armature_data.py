@@ -80,6 +80,11 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
         default=body.AUTO,
         override=OVERRIDE,
     )
+    pin_feet: BoolProperty(
+        name="Pin Standing Feet",
+        description="While other bones are dragged, feet on the ground stay where they are",
+        override=OVERRIDE,
+    )
     solver: PointerProperty(
         name="Solver", description="How the armature is solved", type=CCD_RIG_PG_solver, override=OVERRIDE
     )

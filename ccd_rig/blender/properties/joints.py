@@ -62,6 +62,13 @@ EULER_ORDERS = tuple(
 )
 
 
+PINS = (
+    ("NONE", "Free", "A drag may move the bone", 0),
+    ("PLACE", "Place", "The end of the bone stays where it is while others are dragged", 1),
+    ("ROTATION", "Place and Rotation", "The bone stays where it is, and turned as it is", 2),
+)
+
+
 class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
     """Rotations relative to the bone's rest, in its own axes: what is allowed, or what is preferred."""
 
@@ -155,6 +162,13 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         description="The name by which constraints know the bone: when it is renamed, they follow",
         override=OVERRIDE,
         options={"HIDDEN"},
+    )
+    pin: EnumProperty(
+        name="Pin",
+        description="What stays of the bone while others are dragged",
+        items=PINS,
+        override=OVERRIDE,
+        translation_context=CONTEXT,
     )
     limit: PointerProperty(
         name="Limit",

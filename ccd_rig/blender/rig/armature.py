@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from mathutils import Matrix
+from mathutils import Matrix, Quaternion
 from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
@@ -23,7 +23,7 @@ from ...skeleton.kinematics import coupled_translations
 from ...skeleton.pose import Pose, check_pose
 from . import coupled_offsets, slides
 from .bone_space import ZERO, BoneRest
-from .placed_bones import BonePlacer, BoneRows
+from .placed_bones import ORDER, BonePlacer, BoneRows
 from .pose_values import Values, Watched, foreach
 from .rotation_modes import (
     CHANNELS,
@@ -170,8 +170,19 @@ class RigLayout:
         if self.placer.parents:
             matrices = now["matrix"][:, list(self.placer.parents)]
             parents = matrices.reshape(*matrices.shape[:2], 4, 4).swapaxes(2, 3)  # column by column
-        eulers = now["rotation_euler"][:, self.slots] if any(self.placer.locked) else None
+        eulers = self._eulers(pose_bones, now) if any(self.placer.locked) else None
         return self.placer.rows(pose_bones, now["scale"][:, self.slots], eulers, parents)
+
+    def _eulers(self, pose_bones: Any, now: Values) -> NDArray[np.float32]:
+        """(R, bones, 3) angles of bones with locked axes, in any mode; 0 of others."""
+        angles = np.zeros((len(now["scale"]), len(self.slots), 3), np.float32)
+        for i, axes in enumerate(self.placer.locked):
+            if axes and self.modes[i] in EULER_MODES:
+                angles[:, i] = now["rotation_euler"][:, self.slots[i]]
+            elif axes:  # locked as a whole
+                turns = read_rotations(pose_bones, self.slots[[i]], [self.modes[i]], now)[:, 0]
+                angles[:, i] = [Quaternion(turn).to_euler(ORDER)[:] for turn in turns.tolist()]
+        return angles
 
     def read(self, armature_object: Any) -> RigReading:
         """The present pose of the armature, original or evaluated; errors as of `rows`."""
@@ -208,9 +219,10 @@ def layout(
     so animation and constraints outside the chains are honoured. Bones of a chain are read from their
     channels; constraints on them are not seen.
 
-    A bone whose rotation is locked on all axes gets stiffness 1 and no limit: it stays as it is. One that is
-    locked on some axes in an Euler mode and has no limit gets an EulerBox that holds these axes at their
-    present angles.
+    A bone whose rotation is locked on all axes gets stiffness 1 and no limit: it stays as it is. If it
+    slides, it gets an EulerBox instead that holds its present rotation, in any mode. One that is locked on
+    some axes in an Euler mode and has no limit gets an EulerBox that holds these axes at their present
+    angles.
 
     Args:
         armature_object: original or evaluated.
@@ -279,7 +291,7 @@ def apply(
     check_pose(reading.skeleton, pose)
     rotated = range(len(reading.bones)) if joints is None else joints
     if located is None:
-        located = _locations(reading, pose, rotated)
+        located = locations(reading, pose, rotated)
     pose_bones = {j: _pose_bone(armature_object, reading.bones[j]) for j in (*rotated, *located)}
     for joint in rotated:
         pose_bone = pose_bones[joint]
@@ -293,7 +305,7 @@ def apply(
         pose_bones[joint].location = list(location)
 
 
-def _locations(reading: RigReading, pose: Pose, joints: Iterable[int]) -> dict[int, list[float]]:
+def locations(reading: RigReading, pose: Pose, joints: Iterable[int]) -> dict[int, list[float]]:
     """What location channels hold in a pose, of those joints that slide or have coupled offsets."""
     skeleton = reading.skeleton
     translations = coupled_translations(skeleton, pose.rotations, pose.translations)
@@ -420,7 +432,7 @@ def _locks(pose_bone: Any, settings: Mapping[str, Any]) -> tuple[Mapping[str, An
         return {**settings, "stiffness": 1.0, "limit": None, "comfort": None}, ()
     where = " and ".join(axis for axis, lock in zip("XYZW", (*locks, w_locked), strict=True) if lock)
     name = pose_bone.name
-    if not euler:
+    if not (euler or all(locks)):
         raise RigError(
             f"bone '{name}' has rotation locked on {where} in a mode without Euler angles: unlock it, or "
             "give it an Euler rotation mode"

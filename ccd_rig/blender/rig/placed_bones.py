@@ -19,7 +19,10 @@ from ...maths.batch import Array, Indices, Mask, matrices, move, multiply, quate
 from ...skeleton.joints import Skeleton
 from . import coupled_offsets, slides
 from .bone_space import NOISE, STEADY, BoneRest, PlacedBone, place
-from .rotation_modes import require_finite
+from .rotation_modes import EULER_MODES, require_finite
+
+ORDER = "XYZ"
+"""Of the angles of bones that are locked as a whole in a mode without angles."""
 
 STILL: Any = Matrix.Identity(4).freeze()
 
@@ -193,7 +196,7 @@ class BonePlacer:
         Args:
             pose_bones: of the armature object that is planned for.
             scales: (R, bones, 3) what scale channels hold.
-            eulers: (R, bones, 3) what Euler channels hold; None where no axis is locked.
+            eulers: (R, bones, 3) angles of bones with locked axes; None where there are none.
             parents: (R, P, 4, 4) pose matrices, in the order of `parents`.
 
         Raises:
@@ -296,8 +299,12 @@ def _placed(
         offsets = coupled_offsets.model_offsets(bone.keywords["coupled_offsets"], found.shift)
         found = found._replace(joint=replace(found.joint, coupled_offsets=offsets))
     if held:
-        found = found._replace(joint=replace(found.joint, limit=_box(pose_bone.rotation_mode, held)))
+        found = found._replace(joint=replace(found.joint, limit=_box(_order(pose_bone), held)))
     return found
+
+
+def _order(pose_bone: Any) -> str:
+    return pose_bone.rotation_mode if pose_bone.rotation_mode in EULER_MODES else ORDER
 
 
 def _box(order: str, held: Mapping[int, float]) -> EulerBox:

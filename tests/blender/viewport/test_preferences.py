@@ -88,18 +88,19 @@ def test_a_script_that_says_nothing_gets_the_defaults(ext, chosen):
     assert not any(row.pole_target for row in rig.ccd_rig.constraints)
 
 
-def test_live_has_an_entry_without_a_key_that_comes_and_goes(ext):
+def test_live_and_drag_have_an_entry_without_a_key_that_comes_and_goes(ext):
     configuration = bpy.context.window_manager.keyconfigs.addon
     if configuration is None:
         assert ext.module("viewport.shortcut")._made == []
         return
 
-    def entries():
-        items = configuration.keymaps["3D View"].keymap_items if "3D View" in configuration.keymaps else ()
-        return [(item.type, item.value) for item in items if item.idname == "ccd_rig.live"]
+    def entries(keymap, command):
+        items = configuration.keymaps[keymap].keymap_items if keymap in configuration.keymaps else ()
+        return [(item.type, item.value) for item in items if item.idname == command]
 
-    assert entries() == [("NONE", "PRESS")]
+    commands = (("3D View", "ccd_rig.live"), ("Pose", "ccd_rig.drag"))
+    assert [entries(*each) for each in commands] == [[("NONE", "PRESS")]] * 2
     bpy.ops.preferences.addon_disable(module=ext.package)
-    assert entries() == []
+    assert [entries(*each) for each in commands] == [[]] * 2
     bpy.ops.preferences.addon_enable(module=ext.package)
-    assert entries() == [("NONE", "PRESS")]
+    assert [entries(*each) for each in commands] == [[("NONE", "PRESS")]] * 2

@@ -1,0 +1,197 @@
+"""What an update of a drag costs beside Blender's own evaluation of the same rig, and how evenly bones turn.
+
+    python3 dev.py bench drag
+    python3 dev.py bench drag -- --case snake --runs 5
+
+Protocol: a bone is pulled round a circle, tilted against the ground, through its place at the press, in 100
+steps. An update is the solve and the write, processor time of all threads; beside it stands Blender's
+evaluation of the rig after that write. The shortest of the runs counts for each step. The unit of the ratios
+is the median of Blender's.
+
+A step of a bone above the pulled one is its turn, in model space, from one update to the next. A move of the
+pointer by s explains a turn by s / r, where r is the lever: from the bone's head to the pulled place. Bones
+with a lever below a twentieth of the chain's reach are left out. *turn* is the largest quotient of both; the
+aim is 1.5.
+
+The budget: Blender's evaluation left aside, the median at most a frame of 60 a second, the 95th percentile at
+most two.
+
+Cases:
+    fk, ik      a hand of the human that Rigify generates, by FK controls (elbow bent) and by its IK control
+    straight    as fk with the arm as it is at rest, nearly straight: half of the circle is out of reach
+    human       a hand of Rigify's human metarig, both feet pinned: hips and spine take part
+    spider      the body of a spider whose eight legs are pinned
+    snake       the end of a snake of 30 bones with limits
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+
+import bpy  # noqa: E402
+import numpy as np  # noqa: E402
+from mathutils import Quaternion, Vector  # noqa: E402
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests/blender")]
+
+import _product as product  # noqa: E402
+import rigs  # noqa: E402
+from _bake_pairs import machine  # noqa: E402
+
+from ccd_rig.blender.drag.session import Pulled, Session  # noqa: E402
+
+STEPS = 100
+RADIUS = 0.15  # of the circle, in parts of the chain's reach
+SHORT = 0.05  # levers below this part of the reach are left out
+FRAME, LATE = 1000.0 / 60.0, 2000.0 / 60.0  # [ms] the budget
+HEADS = (
+    "case",
+    "bones",
+    "Blender, ms",
+    "update, ms",
+    "95th, ms",
+    "ratio",
+    "95th",
+    "reached",
+    "turn",
+    "within",
+)
+WIDTHS = (10, 6, 12, 11, 9, 6, 6, 8, 6, 7)
+
+Made = tuple[bpy.types.Object, str]
+"""An armature, and the bone that is pulled."""
+
+
+def generated(hand: str, switch: float, elbow: float = 0.0) -> Made:
+    rig = rigs.generated("human")
+    rig.pose.bones["upper_arm_parent.L"]["IK_FK"] = switch
+    rigs.set_rotation(rig.pose.bones["forearm_fk.L"], Quaternion((1.0, 0.0, 0.0), elbow))
+    return rig, hand
+
+
+def human() -> Made:
+    rig = rigs.metarig("human")
+    rig.ccd_rig.pin_feet = True
+    for side in "LR":
+        rigs.set_rotation(rig.pose.bones[f"thigh.{side}"], Quaternion((1.0, 0.0, 0.0), -0.3))
+        rigs.set_rotation(rig.pose.bones[f"shin.{side}"], Quaternion((1.0, 0.0, 0.0), 0.6))
+    return rig, "hand.L"
+
+
+def spider() -> Made:
+    rig = rigs.armature(rigs.spider())
+    for bone in rig.pose.bones:
+        if "_3." in bone.name:
+            bone.ccd_rig.pin = "PLACE"
+    return rig, "body"
+
+
+def snake() -> Made:
+    rig = rigs.chain(30, 0.1)
+    for bone in rig.pose.bones:
+        rigs.set_rotation(bone, Quaternion((1.0, 0.0, 0.0), 0.1))
+        bone.ccd_rig.limit.kind, bone.ccd_rig.limit.cone_radius = "CONE", math.radians(35.0)
+    rig.pose.bones["bone_0"].lock_location = (True,) * 3
+    return rig, "bone_29"
+
+
+CASES: dict[str, Callable[[], Made]] = {
+    "fk": lambda: generated("hand_fk.L", 1.0, 1.2),
+    "straight": lambda: generated("hand_fk.L", 1.0),
+    "ik": lambda: generated("hand_ik.L", 0.0),
+    "human": human,
+    "spider": spider,
+    "snake": snake,
+}
+
+
+def path(reach: float) -> list[Vector]:
+    """Where the pointer is, as motions since the press; it begins with small ones."""
+    found = []
+    for k in range(1, STEPS + 1):
+        angle = 2.0 * math.pi * k / STEPS
+        side = RADIUS * reach * math.sin(angle)
+        found.append(Vector((side, RADIUS * reach * (math.cos(angle) - 1.0), 0.5 * side)))
+    return found
+
+
+def reach_of(rig: bpy.types.Object, session: Session, place: Vector) -> float:
+    """The longest lever of the bones that may move, or the bone's length where it is moved alone."""
+    heads = [rig.matrix_world @ rig.pose.bones[name].head for name in session.chain]
+    return max([(place - head).length for head in heads] + [rig.pose.bones[session.name].length])
+
+
+def run(rig: bpy.types.Object, pulled: str) -> dict[str, np.ndarray]:
+    """Milliseconds of our updates and of Blender's, whether points were reached, and the turns' quotients."""
+    rigs.update()
+    bones = rig.pose.bones
+    place = rig.matrix_world @ bones[pulled].tail
+    session = Session(rig, bpy.context.evaluated_depsgraph_get(), [Pulled(pulled, place)])
+    reach = reach_of(rig, session, place)
+    above = [bone.name for bone in (bones[session.name], *bones[session.name].parent_recursive)]
+    chain = [name for name in session.chain if name in above]
+    found: dict[str, list[float]] = {name: [] for name in ("ours", "blender", "reached", "turn")}
+    before, last = None, Vector()
+    for delta in path(reach):
+        started = time.process_time()
+        session.move(delta)
+        solved = time.process_time()
+        rigs.update()
+        found["ours"].append(1e3 * (solved - started))
+        found["blender"].append(1e3 * (time.process_time() - solved))
+        found["reached"].append(session.is_reached())
+        now = {name: bones[name].matrix.to_quaternion() for name in chain}
+        moved = (delta - last).length
+        for name in chain if before is not None else ():
+            lever = (place + delta - rig.matrix_world @ bones[name].head).length
+            angle = before[name].rotation_difference(now[name]).angle
+            if lever > SHORT * reach:
+                found["turn"].append(min(angle, 2.0 * math.pi - angle) * lever / moved)
+        before, last = now, delta
+    session.cancel()
+    rigs.update()
+    return {name: np.array(values or [0.0]) for name, values in found.items()}
+
+
+def measure(name: str, runs: int) -> tuple[list[str], bool]:
+    """A line of the table, and whether the budget is kept."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rig, pulled = CASES[name]()
+    done = [run(rig, pulled) for _ in range(runs)]
+    ours, blender = (np.min([each[key] for each in done], axis=0) for key in ("ours", "blender"))
+    unit, late = float(np.median(blender)), float(np.percentile(ours, 95))
+    median = float(np.median(ours))
+    within = median <= FRAME and late <= LATE
+    numbers = [f"{unit:.2f}", f"{median:.2f}", f"{late:.2f}", f"{median / unit:.2f}", f"{late / unit:.2f}"]
+    shown = [name, str(len(rig.pose.bones)), *numbers, f"{done[0]['reached'].mean():.0%}"]
+    return [*shown, f"{done[0]['turn'].max():.2f}", "yes" if within else "NO"], within
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
+    parser.add_argument("--runs", type=int, default=3)
+    chosen = parser.parse_args()
+    product.register()
+    print(machine())
+    print("".join(f"{head:>{width}}" for head, width in zip(HEADS, WIDTHS, strict=True)))
+    kept = []
+    for name in chosen.case:
+        line, within = measure(name, chosen.runs)
+        kept.append(within)
+        print("".join(f"{cell:>{width}}" for cell, width in zip(line, WIDTHS, strict=True)), flush=True)
+    return 0 if all(kept) else 1
+
+
+if __name__ == "__main__":
+    product.leave(main())

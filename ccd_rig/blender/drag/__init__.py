@@ -1,0 +1,1 @@
+"""Bones that are pulled in Pose Mode."""

@@ -1,0 +1,230 @@
+"""Drag: bones are pulled to points, and their joints follow as little as that takes.
+
+Each pose is solved from the pose at the press and stays nearest to it. It depends on where the pointer is,
+not on how it came there. Pins are served first: a pull moves a pinned bone only where limits force it to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from mathutils import Vector
+
+from ..errors import InvalidInput
+from ..goals import Goal, GoalError, OrientationGoal, PositionGoal, measure
+from ..maths.validation import SIZES, frozen_vector, shown
+from ..settings import SolveResult, SolverSettings, SolveStatus
+from ..skeleton.joints import Skeleton
+from ..skeleton.kinematics import forward_kinematics
+from ..skeleton.pose import Pose, check_pose
+from .pose_search import STATUSES, PoseSearch
+from .problem_tables import own_targets, reach_of_goals
+
+PULLED = 1
+"""Priority of pulled bones; pins have 0."""
+NEAR = 1e-5
+"""Part of the longest chain by which a pulled bone may be off its point: nothing that is seen."""
+
+
+@dataclass(frozen=True)
+class Pin:
+    """A bone that stays where the pose at the press has it.
+
+    Attributes:
+        joint: name of the joint.
+        rotation: whether its rotation is held too.
+        point: what is held, in the joint's frame; None means the bone's tail.
+
+    Raises:
+        InvalidInput: the point is not three finite numbers.
+    """
+
+    joint: str
+    rotation: bool = False
+    point: Vector | None = None
+
+    def __post_init__(self) -> None:
+        _freeze(self, f"pin of joint '{self.joint}'")
+
+
+@dataclass(frozen=True)
+class Grab:
+    """A bone that is pulled by a point of it.
+
+    Attributes:
+        joint: name of the joint.
+        point: what is pulled, in the joint's frame; None means the bone's tail.
+        chain_length: how many joints, counted from `joint`, may move for it; 0 means all up to the root.
+        rotation: whether the bone keeps its rotation, as one that slides should.
+
+    Raises:
+        InvalidInput: the point is not three finite numbers.
+    """
+
+    joint: str
+    point: Vector | None = None
+    chain_length: int = 0
+    rotation: bool = False
+
+    def __post_init__(self) -> None:
+        _freeze(self, f"grab of joint '{self.joint}'")
+
+
+class Drag:
+    """Bones that are pulled from one pose, made ready for any number of updates.
+
+    Attributes:
+        skeleton: the joints. pose: the one at the press.
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        pose: Pose,
+        grabs: Sequence[Grab],
+        pins: Iterable[Pin] = (),
+        settings: SolverSettings | None = None,
+    ) -> None:
+        """Make a drag ready.
+
+        Args:
+            skeleton: the joints.
+            pose: at the press.
+            grabs: at least one.
+            pins: of bones that are not pulled themselves.
+            settings: how poses are solved; None: to `NEAR`, without other starts.
+
+        Raises:
+            InvalidInput: names what is wrong with the input.
+        """
+        if not isinstance(skeleton, Skeleton):
+            raise InvalidInput(f"the skeleton must be a Skeleton, not {shown(skeleton)}")
+        check_pose(skeleton, pose)
+        if not grabs:
+            raise InvalidInput("there is nothing to drag: name at least one joint and a point")
+        pins = tuple(pins)
+        _check_pins(pins, [grab.joint for grab in grabs])
+        self.skeleton, self.pose = skeleton, pose
+        transforms = forward_kinematics(skeleton, pose)
+        pulls: list[PositionGoal] = []
+        holds: list[Goal] = []
+        for grab in grabs:
+            index = skeleton.index(grab.joint)
+            local = _point(skeleton, index, grab.point)
+            start = transforms[index].point(local)
+            pulls.append(PositionGoal(grab.joint, start, local, 1.0, PULLED, grab.chain_length))
+            if grab.rotation:
+                turned = transforms[index].rotation
+                holds.append(OrientationGoal(grab.joint, turned, 1.0, PULLED, grab.chain_length))
+        for pin in pins:
+            index = skeleton.index(pin.joint)
+            local = _point(skeleton, index, pin.point)
+            holds.append(PositionGoal(pin.joint, transforms[index].point(local), local))
+            if pin.rotation:
+                holds.append(OrientationGoal(pin.joint, transforms[index].rotation))
+        self._pulls, self._holds = tuple(pulls), tuple(holds)
+        goals = [*pulls, *holds]
+        self._targets = own_targets(goals)
+        near = max(NEAR * reach_of_goals(skeleton, goals), SIZES[0])
+        fine = SolverSettings(position_tolerance=near, restarts=0)
+        self._search = PoseSearch(skeleton, goals, settings or fine)
+        self._rotations = np.array([[q[:] for q in pose.rotations]], np.float64)
+        self._translations = np.array([[t[:] for t in pose.translations]], np.float64)
+
+    @property
+    def starts(self) -> tuple[Vector, ...]:
+        """Per grab, where its point is in the pose at the press, in model space."""
+        return tuple(goal.target for goal in self._pulls)
+
+    @property
+    def movable(self) -> tuple[int, ...]:
+        """Indices of the joints that may move."""
+        return self._search.movable
+
+    def to(self, points: Sequence[Vector | Sequence[float]]) -> SolveResult:
+        """The pose nearest to that at the press with the grabbed points at these, or as near as they get.
+
+        Where every point is where it was at the press, that is the pose at the press itself.
+
+        Args:
+            points: one per grab, in model space.
+
+        Returns:
+            Its errors are those of the grabbed points, then those of what is held.
+
+        Raises:
+            InvalidInput: there are more or fewer points than grabs, or one is no point.
+        """
+        if len(points) != len(self._pulls):
+            raise InvalidInput(f"a drag of {len(self._pulls)} joints needs as many points, not {len(points)}")
+        pairs = list(zip(self._pulls, points, strict=True))
+        pulls = [
+            replace(goal, target=frozen_vector(point, f"point for joint '{goal.joint}'"))
+            for goal, point in pairs
+        ]
+        goals = [*pulls, *self._holds]
+        if all(goal.target == start for goal, start in zip(pulls, self.starts, strict=True)):
+            return SolveResult(self.pose, SolveStatus.CONVERGED, 0, (GoalError(),) * len(goals))
+        reference = self._rotations, self._translations
+        targets = [*own_targets(pulls), *self._targets[len(pulls) :]]
+        solved = self._search.solve(*reference, targets, reference)
+        pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
+        transforms = forward_kinematics(self.skeleton, pose)
+        errors = tuple([measure(goal, self.skeleton, transforms) for goal in goals])
+        return SolveResult(pose, STATUSES[solved.statuses[0]], int(solved.steps[0]), errors)
+
+
+def drag(
+    skeleton: Skeleton,
+    pose: Pose,
+    points: Mapping[str, Vector | Sequence[float]],
+    pins: Iterable[Pin] = (),
+    settings: SolverSettings | None = None,
+) -> SolveResult:
+    """The pose nearest to `pose` in which the tails of bones are at points, or as near as limits let them.
+
+    Pinned bones stay. All joints up to the root follow, each inside its limit and, where that is enough,
+    inside its comfort. The same input gives the same result to the bit.
+
+    Args:
+        skeleton: the joints. A root that slides follows too.
+        pose: where the drag begins.
+        points: {joint: where its tail should be, in model space}.
+        pins: bones that stay where they are.
+        settings: how the pose is solved; None: finely, without other starts.
+
+    Raises:
+        InvalidInput: names what is wrong with the input.
+    """
+    if not isinstance(points, Mapping):
+        raise InvalidInput(f"points must be a mapping of joints to points, not {shown(points)}")
+    grabs = [Grab(name) for name in points]
+    return Drag(skeleton, pose, grabs, pins, settings).to(list(points.values()))
+
+
+def _check_pins(pins: Sequence[object], grabbed: Sequence[str]) -> None:
+    """Raises InvalidInput unless all are pins, each of another joint, and none of a joint that is pulled."""
+    taken: set[str] = set()
+    for pin in pins:
+        if not isinstance(pin, Pin):
+            raise InvalidInput(f"a pin must be a Pin, not {shown(pin)}")
+        if pin.joint in grabbed:
+            raise InvalidInput(f"joint '{pin.joint}' is pulled and pinned: free it, or pull another one")
+        if pin.joint in taken:
+            raise InvalidInput(f"joint '{pin.joint}' is pinned twice: name it once")
+        taken.add(pin.joint)
+    for name in grabbed:
+        if grabbed.count(name) > 1:
+            raise InvalidInput(f"joint '{name}' is pulled twice: name it once")
+
+
+def _point(skeleton: Skeleton, index: int, point: Vector | None) -> Vector:
+    """A point of a joint in its frame; its tail where none is named."""
+    return Vector((0.0, skeleton.joints[index].length, 0.0)) if point is None else point
+
+
+def _freeze(value: Pin | Grab, what: str) -> None:
+    if value.point is not None:
+        object.__setattr__(value, "point", frozen_vector(value.point, f"{what}: point"))

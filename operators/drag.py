@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Pull bones by the pointer: their chains follow inside limits; nothing but their pose changes."""
+
+import bpy
+from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty, IntProperty, StringProperty
+from bpy_extras.view3d_utils import location_3d_to_region_2d, region_2d_to_origin_3d, region_2d_to_vector_3d
+from mathutils import Matrix, Vector
+
+from ..ccd_rig.blender.drag import pins, pointer
+from ..ccd_rig.blender.drag.session import Pulled, Session
+from ..ccd_rig.blender.keys import auto_keys, channels
+from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.properties.names_in_words import named
+from ..ccd_rig.errors import CCDRigError, RigError
+from . import poll_reasons
+from .telling import tell
+
+LONGER, SHORTER = {"WHEELUPMOUSE", "PAGE_UP"}, {"WHEELDOWNMOUSE", "PAGE_DOWN"}
+CONFIRM = {"RET", "NUMPAD_ENTER", "SPACE"}
+BUTTONS = {"LEFTMOUSE", "MIDDLEMOUSE", "RIGHTMOUSE"}
+OWN_AXES = {"LOCAL", "NORMAL", "GIMBAL"}  # orientations of Blender's that begin with the bone's axes
+
+
+class CCD_RIG_OT_drag(bpy.types.Operator):
+    bl_idname = "ccd_rig.drag"
+    bl_label = "Drag Bones"
+    bl_description = (
+        "Pull the selected bones: their chains follow inside limits and comfort. Pinned bones stay, and "
+        "nothing but the pose changes"
+    )
+    bl_options = {"REGISTER", "UNDO", "BLOCKING"}
+
+    value: FloatVectorProperty(
+        name="Move",
+        description="How far the bones are pulled, in the world",
+        size=3,
+        subtype="TRANSLATION",
+        options={"SKIP_SAVE"},
+    )
+    turning: IntProperty(
+        name="Chain Length",
+        description="How many bones turn, counted from the pulled one; 0: as many as its limb has",
+        min=0,
+        options={"SKIP_SAVE"},
+    )
+    along: FloatProperty(
+        name="Along Bone",
+        description="The place on the active bone that is pulled: 0 is its head, 1 its tail",
+        default=1.0,
+        min=0.0,
+        max=1.0,
+        options={"SKIP_SAVE"},
+    )
+    names: StringProperty(
+        name="Bones",
+        description="Names of the bones that are pulled, one a line, the one under the pointer first; empty: "
+        "the selected ones",
+        options={"SKIP_SAVE", "HIDDEN"},
+    )
+    pick: BoolProperty(
+        name="Bone under Pointer",
+        description="Select the bone under the pointer first, unless it is selected",
+        options={"SKIP_SAVE", "HIDDEN"},
+    )
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return poll_reasons.poll(cls, poll_reasons.not_posing(context))
+
+    def execute(self, context: bpy.types.Context) -> set[str]:
+        if not self.names:
+            self._take_selected(context)
+        try:
+            session = self._session(context)
+            session.move(self.value)
+        except CCDRigError as error:
+            tell(self, {"ERROR"}, str(error))
+            return {"CANCELLED"}
+        return self._finish(context, session)
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        region = context.region
+        if context.space_data is None or context.space_data.type != "VIEW_3D" or region.type != "WINDOW":
+            tell(self, {"ERROR"}, "Drag bones in a 3D viewport: put the pointer over one")
+            return {"CANCELLED"}
+        self._mouse = self._at = Vector((event.mouse_region_x, event.mouse_region_y))
+        if self.pick and not _select_at(context, self._at):
+            return {"PASS_THROUGH"}
+        if self.pick:
+            self.along = pointer.place_on(*_ends(context.active_pose_bone), _ray(context, self._at))
+        self._take_selected(context)
+        try:
+            self._drag = self._session(context)
+        except CCDRigError as error:
+            tell(self, {"ERROR"}, str(error))
+            return {"CANCELLED"}
+        bone = context.object.pose.bones[self.names.split("\n")[0]]
+        self._place = _place(bone, self.along)
+        if not self.pick:  # the place moves as far as the pointer does, wherever that is
+            self._at = location_3d_to_region_2d(region, context.region_data, self._place) or self._at
+        self._press, self._button = _ray(context, self._at), event.type if self.pick else ""
+        self._names, self._is_own, self._refusal = "", False, ""
+        self._own = (bone.id_data.matrix_world @ bone.matrix).to_quaternion().to_matrix()
+        self._delta = Vector()
+        self._show(context)
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        pressed = event.value == "PRESS"
+        if pressed and event.type in {"ESC", "RIGHTMOUSE"}:
+            self.cancel(context)
+            return {"CANCELLED"}
+        let_go = bool(self._button) and event.type == self._button and event.value == "RELEASE"
+        clicked = pressed and not self._button and event.type == "LEFTMOUSE"
+        if let_go or clicked or (pressed and event.type in CONFIRM):
+            self._leave(context)
+            self.value, self.turning = self._delta, self._drag.turning
+            return self._finish(context, self._drag)
+        try:
+            if event.type == "MOUSEMOVE":
+                here = Vector((event.mouse_region_x, event.mouse_region_y))
+                self._at = self._at + (here - self._mouse) * (pointer.PRECISE if event.shift else 1.0)
+                self._mouse = here
+            elif pressed and event.type in LONGER | SHORTER:
+                change = 1 if event.type in LONGER else -1
+                self._drag.lengthen(self._drag.turning + change, self._delta)
+            elif pressed and event.type in {"X", "Y", "Z"}:
+                self._bind(context, event)
+            self._delta = self._motion(context, event)
+            self._drag.move(self._delta)
+            self._refusal = ""
+        except CCDRigError as error:
+            self._refusal = str(error)
+        except BaseException:  # a bug is shown as one, but leaves no half pose and no status text behind
+            self.cancel(context)
+            raise
+        self._show(context)
+        return {"RUNNING_MODAL"}
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Take all back; Blender calls this too when it ends the drag by itself."""
+        self._drag.cancel()
+        self._leave(context)
+
+    def _session(self, context: bpy.types.Context) -> Session:
+        """A drag of bones by name; the first is pulled by `along`, others by their tails."""
+        bones = context.object.pose.bones
+        pulled: list[Pulled] = []
+        for name in filter(None, self.names.split("\n")):
+            if name not in bones:
+                raise RigError(f"armature '{context.object.name}' has no bone '{name}'")
+            pulled.append(Pulled(name, _place(bones[name], 1.0 if pulled else self.along)))
+        return Session(context.object, context.evaluated_depsgraph_get(), pulled, self.turning)
+
+    def _take_selected(self, context: bpy.types.Context) -> None:
+        """Name the selected bones, the active one first: Redo begins with another selection."""
+        active = context.active_pose_bone
+        selected = sorted(_selected(context), key=lambda bone: bone != active)
+        self.names = "\n".join(bone.name for bone in selected)
+
+    def _finish(self, context: bpy.types.Context, session: Session) -> set[str]:
+        if refusal := auto_keys.insert(context, session.written()):
+            tell(self, {"WARNING"}, refusal)
+        if session.far_pins:
+            tell(self, {"INFO"}, _far(session))
+        return {"FINISHED"}
+
+    def _bind(self, context: bpy.types.Context, event: bpy.types.Event) -> None:
+        """Bind the motion to an axis, with Shift to the plane across; then to other axes, then to none."""
+        names = "XYZ".replace(event.type, "") if event.shift else event.type
+        begins_with_own = context.scene.transform_orientation_slots[0].type in OWN_AXES
+        if names != self._names:
+            self._names, self._is_own = names, begins_with_own
+        elif self._is_own == begins_with_own:
+            self._is_own = not begins_with_own
+        else:
+            self._names = ""
+        self._axes = pointer.Axes(self._own if self._is_own else Matrix.Identity(3), self._names)
+
+    def _motion(self, context: bpy.types.Context, event: bpy.types.Event) -> Vector:
+        """The pointer's motion since the press, in the world."""
+        forward = context.region_data.view_rotation @ Vector((0.0, 0.0, -1.0))
+        axes = self._axes if self._names else None
+        delta = pointer.motion(self._place, (self._press, _ray(context, self._at)), forward, axes)
+        tools = context.scene.tool_settings
+        if event.ctrl != (tools.use_snap and "INCREMENT" in tools.snap_elements):
+            step = context.space_data.overlay.grid_scale * (pointer.PRECISE if event.shift else 1.0)
+            return pointer.stepped(delta, step, axes)
+        return delta
+
+    def _show(self, context: bpy.types.Context) -> None:
+        """What is pulled and how far, in the header; keys in the status bar."""
+        drag = self._drag
+        parts = [f"D{axis.lower()}: {part:.4g}" for axis, part in zip("XYZ", self._delta, strict=True)]
+        if self._names:
+            axes = self._names
+            parts.append(f"local {axes}" if self._is_own else f"global {axes}")
+        bone, turning, most = drag.name, drag.turning, drag.most
+        chain = f"'{bone}': {turning} of {most} bones"
+        if drag.pins:
+            chain += f", {pins.in_words(drag.pins)}"
+        words = f"{', '.join(parts)}. {chain}"
+        if drag.far_pins:
+            words += f". {_far(drag)}"
+        if self._refusal:
+            words += f". {self._refusal}"
+        elif not drag.is_reached():
+            words += ". As near as limits, pins and lengths allow"
+        context.area.header_text_set(translated(words))
+        keys = "Wheel: chain length. X, Y, Z: axis. Shift: precise. Ctrl: steps. Esc or right click: cancel"
+        context.workspace.status_text_set(translated(keys))
+        context.area.tag_redraw()
+
+    def _leave(self, context: bpy.types.Context) -> None:
+        context.area.header_text_set(None)
+        context.workspace.status_text_set(None)
+        context.area.tag_redraw()
+
+
+def _far(session: Session) -> str:
+    bone, names = session.name, named(session.far_pins)
+    return f"Pins out of reach, since nothing carries them together with '{bone}': {names}"
+
+
+def _selected(context: bpy.types.Context) -> list[bpy.types.PoseBone]:
+    """The selected bones of the active armature."""
+    rig = context.object
+    names = poll_reasons.selected_bones(context, rig)
+    return [rig.pose.bones[name] for name in names]
+
+
+def _select_at(context: bpy.types.Context, at: Vector) -> bool:
+    """Make the bone under the pointer the active one, and the only selected one unless it was selected.
+
+    Returns:
+        Whether there is a bone of the active armature.
+    """
+    rig, before = context.object, _selected(context)
+    if {"CANCELLED"} & set(bpy.ops.view3d.select(location=(round(at.x), round(at.y)))):
+        return False
+    if context.active_pose_bone is None or context.active_pose_bone.id_data != rig:
+        return False
+    if context.active_pose_bone in before:
+        for bone in before:
+            channels.select_bone(bone, True)
+    return True
+
+
+def _ends(bone: bpy.types.PoseBone) -> tuple[Vector, Vector]:
+    """Head and tail in the world."""
+    world = bone.id_data.matrix_world
+    return world @ bone.head, world @ bone.tail
+
+
+def _place(bone: bpy.types.PoseBone, along: float) -> Vector:
+    head, tail = _ends(bone)
+    return head.lerp(tail, along)
+
+
+def _ray(context: bpy.types.Context, at: Vector) -> pointer.Ray:
+    """The view ray under a place of the region."""
+    return pointer.Ray(
+        region_2d_to_origin_3d(context.region, context.region_data, at),
+        region_2d_to_vector_3d(context.region, context.region_data, at),
+    )

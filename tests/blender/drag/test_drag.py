@@ -1,0 +1,609 @@
+"""Bones that are pulled in Pose Mode: channels, pins, what is moved on rigs of controls, what is refused."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+import bpy
+import pytest
+import rigs
+from linked_rigs import linked
+from mathutils import Euler, Matrix, Quaternion, Vector
+from operator_calls import fails, select
+from rigs import B
+
+CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
+NEAR = 1e-3  # [m]
+PINNED = 2e-3  # [m]
+
+
+def bits(rig):
+    """All channels of all bones, as they are stored."""
+    values = [value for bone in rig.pose.bones for name in CHANNELS for value in getattr(bone, name)]
+    return struct.pack(f"{len(values)}f", *values)
+
+
+def tail(rig, name):
+    rigs.update()
+    return (rig.matrix_world @ rig.pose.bones[name].tail).copy()
+
+
+@pytest.fixture
+def begin(ext):
+    """Begins a drag of bones by their tails."""
+    module = ext.module("ccd_rig.blender.drag.session")
+
+    def begin(rig, *names, turning=0):
+        rigs.update()
+        pulled = [module.Pulled(name, tail(rig, name)) for name in names]
+        return module.Session(rig, bpy.context.evaluated_depsgraph_get(), pulled, turning)
+
+    return begin
+
+
+def bent(count=5, angle=0.2):
+    """A chain of bones of 1 m that can give."""
+    rig = rigs.chain(count)
+    for bone in rig.pose.bones:
+        rigs.set_rotation(bone, Quaternion((1.0, 0.0, 0.0), angle))
+    return rig
+
+
+@pytest.mark.parametrize("mode", rigs.MODES)
+def test_a_bone_is_pulled_to_a_place_in_the_world(begin, mode):
+    """Under an object that is moved, turned and scaled; each mode of rotation in its own channel."""
+    rig = rigs.chain(5)
+    rig.matrix_world = Matrix.LocRotScale(Vector((1, -2, 3)), Euler((0.4, 0.2, -0.9)), Vector((2, 2, 2)))
+    for bone in rig.pose.bones:
+        bone.rotation_mode = mode
+        rigs.set_rotation(bone, Quaternion((1.0, 0.0, 0.0), 0.3))
+    goal = tail(rig, "bone_4") + Vector((0.8, 0.5, -1.2))
+    drag = begin(rig, "bone_4")
+    drag.move((0.8, 0.5, -1.2))
+    assert drag.is_reached()
+    assert (tail(rig, "bone_4") - goal).length < NEAR
+    channel = {"QUATERNION": "rotation_quaternion", "AXIS_ANGLE": "rotation_axis_angle"}
+    assert {name for _, name in drag.written()} == {channel.get(mode, "rotation_euler")}
+
+
+def test_where_the_pointer_was_before_makes_no_difference_to_the_bit(begin):
+    rig = bent()
+    for bone in rig.pose.bones:
+        bone.rotation_mode = "XYZ"  # whose angles go on by whole turns
+    rigs.update()
+    drag = begin(rig, "bone_4")
+    drag.move((0.5, 0.4, -0.3))
+    alone = bits(rig)
+    for k in range(12):
+        drag.move((3.0 * math.cos(k), 3.0 * math.sin(k), -2.0))
+    drag.move((0.5, 0.4, -0.3))
+    assert bits(rig) == alone
+
+
+def test_back_at_the_press_and_cancelled_channels_are_as_they_were_to_the_bit(begin):
+    """Quaternions that are not of length 1, and angles past a whole turn, too."""
+    rig = bent()
+    rig.pose.bones["bone_1"].rotation_quaternion = (2.0, 0.3, 0.1, 0.0)
+    rig.pose.bones["bone_2"].rotation_mode = "ZXY"
+    rig.pose.bones["bone_2"].rotation_euler = (7.0, 0.1, -9.0)
+    before = bits(rig)
+    drag = begin(rig, "bone_4")
+    drag.move((0.5, 0.4, -0.3))
+    assert bits(rig) != before
+    drag.move((0.0, 0.0, 0.0))
+    assert bits(rig) == before
+    assert drag.written() == []
+    drag.move((0.5, 0.4, -0.3))
+    drag.cancel()
+    assert bits(rig) == before
+
+
+def test_limits_hold(begin):
+    rig = bent(4, 0.1)
+    for bone in rig.pose.bones:
+        bone.ccd_rig.limit.kind = "HINGE"
+        bone.ccd_rig.limit.axis = (1.0, 0.0, 0.0)
+        bone.ccd_rig.limit.hinge_lower, bone.ccd_rig.limit.hinge_upper = 0.0, 0.5
+    drag = begin(rig, "bone_3")
+    for delta in ((0.0, -6.0, 0.0), (0.0, 6.0, -6.0), (4.0, 0.0, 0.0)):
+        drag.move(delta)
+        for bone in rig.pose.bones:
+            x, *others = bone.rotation_quaternion.to_exponential_map()
+            assert -1e-5 <= x <= 0.5 + 1e-5
+            assert max(map(abs, others)) < 1e-5
+
+
+def test_blenders_limit_rotation_holds_where_a_bone_has_no_other(begin):
+    rig = bent(3, 0.1)
+    bound = rig.pose.bones["bone_1"].constraints.new("LIMIT_ROTATION")
+    bound.owner_space, bound.use_limit_x, bound.max_x = "LOCAL", True, 0.2
+    drag = begin(rig, "bone_2")
+    solved = drag.starts[0] + Vector((0.0, -2.0, -1.0))
+    result = drag.move((0.0, -2.0, -1.0))
+    assert rig.pose.bones["bone_1"].rotation_quaternion.to_euler().x <= 0.2 + 1e-5
+    # Blender shows what was solved, so the constraint changes nothing on top of it.
+    assert (tail(rig, "bone_2") - solved).length == pytest.approx(result.errors[0].distance, abs=1e-4)
+
+
+def biped():
+    rig = rigs.armature(rigs.biped())
+    for name in ("thigh.L", "thigh.R"):
+        rigs.set_rotation(rig.pose.bones[name], Quaternion((1.0, 0.0, 0.0), 0.3))
+    for name in ("shin.L", "shin.R"):
+        rigs.set_rotation(rig.pose.bones[name], Quaternion((1.0, 0.0, 0.0), -0.5))
+    rigs.update()
+    return rig
+
+
+def test_a_chain_goes_up_to_where_its_limb_begins_and_the_wheel_changes_it(begin):
+    rig = biped()
+    drag = begin(rig, "toe.L")
+    assert set(drag.chain) == {"toe.L", "foot.L", "shin.L", "thigh.L"}
+    assert drag.turning == 4
+    drag.move((0.0, -0.1, 0.2))
+    rigs.update()
+    assert drag.lengthen(2, (0.0, 0.0, 0.02))
+    assert set(drag.chain) == {"toe.L", "foot.L"}
+    assert {bone.name for bone, _ in drag.written()} == {"toe.L", "foot.L"}
+    found = bits(rig)
+    drag.cancel()
+    rigs.update()
+    begin(rig, "toe.L", turning=2).move((0.0, 0.0, 0.02))
+    assert bits(rig) == found  # as if the chain had had that length at the press
+    assert drag.lengthen(99, (0.0, 0.0, 0.02))
+    assert drag.turning == drag.most
+    assert not drag.lengthen(99, (0.0, 0.0, 0.02))
+    drag.cancel()
+    assert drag.lengthen(1, (0.0, 0.0, 0.0))
+    assert drag.written() == []
+
+
+def test_a_longer_chain_that_cannot_be_moved_is_refused_and_the_shorter_goes_on(ext, begin):
+    rig = bent(5)
+    rig.pose.bones["bone_1"].lock_rotation = (True, False, False)
+    drag = begin(rig, "bone_4", turning=2)
+    drag.move((0.2, 0.1, -0.2))
+    before = bits(rig)
+    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="'bone_1' has rotation locked on X"):
+        drag.lengthen(4, (0.2, 0.1, -0.2))
+    assert bits(rig) == before
+    assert drag.turning == 2
+    drag.cancel()
+
+
+def test_hips_are_moved_and_not_turned(begin):
+    rig = biped()
+    goal = tail(rig, "hips") + Vector((0.1, 0.2, -0.1))
+    turned = rig.pose.bones["hips"].rotation_quaternion.copy()
+    drag = begin(rig, "hips")
+    drag.move((0.1, 0.2, -0.1))
+    assert (tail(rig, "hips") - goal).length < 1e-5
+    assert rig.pose.bones["hips"].rotation_quaternion == turned
+    assert drag.written() == [(rig.pose.bones["hips"], "location")]
+
+
+def test_standing_feet_stay_if_that_is_switched_on(begin):
+    rig = biped()
+    rig.ccd_rig.pin_feet = True
+    places = {name: tail(rig, name) for name in ("foot.L", "foot.R")}
+    turned = {name: rig.pose.bones[name].matrix.to_quaternion() for name in places}
+    drag = begin(rig, "hips")
+    assert drag.pins == {"foot.L": True, "foot.R": True}
+    drag.move((0.03, 0.05, -0.1))
+    assert drag.is_reached()
+    for name, place in places.items():
+        assert (tail(rig, name) - place).length < PINNED
+        angle = turned[name].rotation_difference(rig.pose.bones[name].matrix.to_quaternion()).angle
+        assert min(angle, 2.0 * math.pi - angle) < 2e-3
+    drag.cancel()
+    rig.pose.bones["thigh.L"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 1.2)
+    assert begin(rig, "hips").pins == {"foot.R": True}  # the other is lifted
+
+
+def test_with_pins_the_whole_body_takes_part(begin):
+    rig = biped()
+    for name in ("foot.L", "foot.R"):
+        rig.pose.bones[name].ccd_rig.pin = "PLACE"
+    places = {name: tail(rig, name) for name in ("foot.L", "foot.R")}
+    drag = begin(rig, "head")
+    goal = tail(rig, "head") + Vector((0.0, -0.3, -0.25))
+    drag.move((0.0, -0.3, -0.25))
+    assert (tail(rig, "head") - goal).length < NEAR
+    moved = {bone.name for bone, _ in drag.written()}
+    assert {"hips", "spine", "head", "shin.L", "shin.R"} <= moved
+    assert "root" not in moved
+    for name, place in places.items():
+        assert (tail(rig, name) - place).length < PINNED
+
+
+def test_a_pinned_bone_that_is_pulled_is_free(begin):
+    rig = biped()
+    for name in ("foot.L", "foot.R"):
+        rig.pose.bones[name].ccd_rig.pin = "ROTATION"
+    drag = begin(rig, "foot.L")
+    assert drag.pins == {"foot.R": True}
+    goal = tail(rig, "foot.L") + Vector((0.0, -0.2, 0.1))
+    drag.move((0.0, -0.2, 0.1))
+    assert (tail(rig, "foot.L") - goal).length < NEAR
+    assert rig.pose.bones["foot.L"].ccd_rig.pin == "ROTATION"
+
+
+def test_a_pin_on_another_tree_of_bones_is_out_of_reach_and_named(begin):
+    rig = rigs.armature([*rigs.biped(), B("lamp", (2, 0, 0), (2, 0, 1))])
+    rig.pose.bones["lamp"].ccd_rig.pin = "PLACE"
+    drag = begin(rig, "toe.L")
+    assert (drag.pins, drag.far_pins) == ({}, ["lamp"])
+    assert set(drag.chain) == {"toe.L", "foot.L", "shin.L", "thigh.L"}
+
+
+def test_eight_pinned_legs_of_a_spider(begin):
+    rig = rigs.armature(rigs.spider())
+    names = [f"leg{leg}_3.{side}" for leg in range(4) for side in "LR"]
+    for name in names:
+        rig.pose.bones[name].ccd_rig.pin = "PLACE"
+    places = {name: tail(rig, name) for name in names}
+    drag = begin(rig, "body")
+    assert set(drag.pins) == set(names)
+    goal = tail(rig, "body") + Vector((0.1, -0.1, -0.15))
+    drag.move((0.1, -0.1, -0.15))
+    assert (tail(rig, "body") - goal).length < NEAR
+    for name, place in places.items():
+        assert (tail(rig, name) - place).length < PINNED
+
+
+@pytest.mark.parametrize("mode", ["QUATERNION", "ZXY"])
+def test_a_control_with_locked_rotation_is_shifted(begin, mode):
+    """As poles and targets are locked in many rigs."""
+    rig = rigs.armature([B("pole", (0, 0, 1), (0, 0, 1.3)), B("lamp", (1, 0, 0), (1, 0, 1))])
+    bone = rig.pose.bones["pole"]
+    bone.rotation_mode = mode
+    rigs.set_rotation(bone, Quaternion((0.3, 0.5, -0.4), 1.1))
+    bone.lock_rotation = (True,) * 3
+    goal = tail(rig, "pole") + Vector((0.3, -0.2, 0.5))
+    drag = begin(rig, "pole")
+    drag.move((0.3, -0.2, 0.5))
+    assert (tail(rig, "pole") - goal).length < 1e-5
+    assert drag.written() == [(bone, "location")]
+
+
+def test_several_bones_are_pulled_together(begin):
+    rig = biped()
+    goals = {name: tail(rig, name) + Vector((0.02, -0.1, 0.1)) for name in ("foot.L", "foot.R")}
+    begin(rig, *goals).move((0.02, -0.1, 0.1))
+    for name, goal in goals.items():
+        assert (tail(rig, name) - goal).length < NEAR
+
+
+def test_of_selected_bones_in_one_line_the_pressed_one_is_pulled(begin):
+    rig = biped()
+    goal = tail(rig, "shin.L") + Vector((0.0, -0.1, 0.1))
+    drag = begin(rig, "shin.L", "foot.L", "thigh.L")
+    drag.move((0.0, -0.1, 0.1))
+    assert set(drag.chain) == {"shin.L", "thigh.L"}
+    assert (tail(rig, "shin.L") - goal).length < NEAR
+
+
+def test_x_mirror_pulls_the_other_side_as_a_mirror_image(begin):
+    rig = biped()
+    rig.pose.use_mirror_x = True
+    begin(rig, "foot.L").move((0.1, -0.2, 0.15))
+    left, right = tail(rig, "foot.L"), tail(rig, "foot.R")
+    assert (Vector((-left.x, left.y, left.z)) - right).length < NEAR
+    for name in ("thigh", "shin", "foot"):
+        a, b = (rig.pose.bones[f"{name}.{side}"].rotation_quaternion for side in "LR")
+        assert list(b) == pytest.approx([a.w, a.x, -a.y, -a.z], abs=1e-3)
+
+
+# Rigs of controls -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def human_file(ext, tmp_path_factory):
+    """A file with the rig that Rigify generates from its human."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.generated("human").name = "human"
+    path = tmp_path_factory.mktemp("human") / "human.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    return path
+
+
+@pytest.fixture
+def human(human_file):
+    bpy.ops.wm.open_mainfile(filepath=str(human_file), use_scripts=True)
+    rig = bpy.data.objects["human"]
+    rigs.update()
+    return rig
+
+
+@pytest.mark.parametrize(
+    ("pulled", "moved", "channels"),
+    [
+        ("hand_ik.L", "hand_ik.L", {"location"}),
+        ("foot_ik.R", "foot_ik.R", {"location"}),
+        ("torso", "torso", {"location"}),
+        ("upper_arm_ik_target.L", "upper_arm_ik_target.L", {"location"}),
+        ("ORG-forearm.L", "hand_ik.L", {"location"}),
+        ("ORG-foot.L", "foot_ik.L", {"location"}),
+        ("DEF-hand.L", "hand_tweak.L", {"location"}),
+        ("chest", "chest", {"rotation_quaternion"}),
+        ("head", "head", {"rotation_quaternion"}),
+    ],
+)
+def test_on_a_generated_rig_controls_are_moved(begin, human, pulled, moved, channels):
+    """What hangs on a control by constraints is followed to it."""
+    drag = begin(human, pulled)
+    drag.move((0.03, -0.04, 0.02))
+    assert drag.name == moved
+    assert {(bone.name, channel) for bone, channel in drag.written()} == {(moved, each) for each in channels}
+
+
+def test_on_a_generated_rig_a_hand_is_carried_by_its_fk_controls(begin, human):
+    human.pose.bones["upper_arm_parent.L"]["IK_FK"] = 1.0
+    drag = begin(human, "hand_fk.L")
+    assert set(drag.chain) == {"hand_fk.L", "forearm_fk.L", "upper_arm_fk.L"}
+    delta = Vector((-0.15, -0.1, 0.0))
+    goal = tail(human, "hand_fk.L") + delta
+    skin = tail(human, "DEF-hand.L") + delta
+    drag.move(delta)
+    assert drag.is_reached()
+    assert (tail(human, "hand_fk.L") - goal).length < NEAR
+    assert (tail(human, "DEF-hand.L") - skin).length < NEAR
+    drag.cancel()
+    assert begin(human, "ORG-forearm.L").name == "forearm_fk.L"
+
+
+def test_a_bone_that_follows_several_is_refused_with_their_names(ext, begin, human):
+    before = bits(human)
+    with pytest.raises(ext.module("ccd_rig.errors").RigError, match=r"forearm_tweak.*forearm_tweak"):
+        begin(human, "DEF-forearm.L")
+    assert bits(human) == before
+
+
+# Refused --------------------------------------------------------------------------------------------
+
+
+def lock(rig):
+    for bone in rig.pose.bones:
+        bone.lock_rotation, bone.lock_location = (True,) * 3, (True,) * 3
+
+
+def follow(rig, **fields):
+    made = rig.pose.bones["bone_2"].constraints.new("COPY_TRANSFORMS")
+    made.target = rigs.empty("Goal")
+    rigs.activate(rig)
+
+
+def lock_in_part(rig):
+    rig.pose.bones["bone_1"].lock_rotation = (True, False, False)
+
+
+def scale(rig, value):
+    rig.pose.bones["bone_1"].scale = value
+
+
+def drive(rig):
+    for bone in rig.pose.bones:
+        for curve in bone.driver_add("rotation_quaternion"):
+            curve.driver.expression = "1.0"
+        bone.lock_location = (True,) * 3
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (lock, "'bone_2' is locked"),
+        (drive, "'bone_2' is locked"),
+        (follow, "'bone_2' is placed by Blender's constraint 'Copy Transforms'.*'Goal'"),
+        (lock_in_part, "'bone_1' has rotation locked on X"),
+        (lambda rig: scale(rig, (0.0, 0.0, 0.0)), "zero scale"),
+        (lambda rig: scale(rig, (1.0, -1.0, 1.0)), "'bone_1' is mirrored"),
+        (lambda rig: scale(rig, (1.0, 3.0, 1.0)), "'bone_2' inherits non-uniform scale"),
+        (lambda rig: setattr(rig, "scale", (0.0, 1.0, 1.0)), "zero scale"),
+        (lambda rig: setattr(rig.pose.bones["bone_1"], "rotation_quaternion", (math.nan,) * 4), "'bone_1'"),
+    ],
+)
+def test_what_cannot_be_dragged_is_refused_by_name_and_nothing_changes(ext, begin, spoil, words):
+    rig = rigs.chain(3)
+    spoil(rig)
+    rigs.update()
+    before = bits(rig)
+    with pytest.raises(ext.module("ccd_rig.errors").CCDRigError, match=words):
+        begin(rig, "bone_2")
+    assert bits(rig) == before
+
+
+def test_a_bone_that_live_poses_is_refused(ext, begin):
+    rig = rigs.chain(3)
+    target = rigs.empty("Goal", (1.0, 0.5, 1.5))
+    rigs.activate(rig)
+    rigs.reach(rig, "bone_2", target)
+    rigs.update()
+    assert bpy.ops.ccd_rig.live() == {"FINISHED"}
+    rigs.update()
+    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="Live poses bone 'bone_2'"):
+        begin(rig, "bone_2")
+    bpy.ops.ccd_rig.live()
+
+
+def test_no_number_is_refused_and_the_pose_stays(ext, begin):
+    rig = bent()
+    drag = begin(rig, "bone_4")
+    drag.move((0.1, 0.1, 0.0))
+    before = bits(rig)
+    with pytest.raises(ext.module("ccd_rig.errors").InvalidInput, match=r"'bone_4'.*finite"):
+        drag.move((math.nan, 0.0, 0.0))
+    assert bits(rig) == before
+
+
+def test_a_linked_armature_is_refused(ext, begin, tmp_path):
+    rig = linked(rigs.chain(3), tmp_path)
+    rigs.update()
+    with pytest.raises(ext.module("ccd_rig.errors").RigError, match="linked from a library"):
+        begin(rig, "bone_2")
+
+
+# The command ----------------------------------------------------------------------------------------
+
+
+def test_the_command_pulls_the_selected_bones(ext):
+    rig = bent(3)
+    select(ext, rig, "bone_2")
+    goal = tail(rig, "bone_2") + Vector((0.2, 0.3, -0.4))
+    assert bpy.ops.ccd_rig.drag(value=(0.2, 0.3, -0.4)) == {"FINISHED"}
+    assert (tail(rig, "bone_2") - goal).length < NEAR
+    assert rig.animation_data is None
+    bone = rig.pose.bones["bone_0"].rotation_quaternion.copy()
+    assert bpy.ops.ccd_rig.drag(value=(0.1, 0.0, 0.0), turning=2) == {"FINISHED"}
+    assert rig.pose.bones["bone_0"].rotation_quaternion == bone
+
+
+def test_auto_keying_keys_what_was_moved(ext, channels):
+    rig = bent(3)
+    select(ext, rig, "bone_2")
+    tools = bpy.context.scene.tool_settings
+    bpy.context.preferences.edit.use_keyframe_insert_available = False
+    tools.use_keyframe_insert_auto = True
+    try:
+        assert bpy.ops.ccd_rig.drag(value=(0.2, 0.3, -0.4), turning=2) == {"FINISHED"}
+    finally:
+        tools.use_keyframe_insert_auto = False
+    keyed = {curve.data_path for curve in channels.fcurves_of(rig)}
+    assert keyed == {f'pose.bones["bone_{i}"].rotation_quaternion' for i in (1, 2)}
+
+
+def test_auto_keying_follows_the_active_keying_set(ext, channels):
+    """Also for bones that are not selected, and for no others."""
+    rig = bent(3)
+    select(ext, rig, "bone_2")
+    scene = bpy.context.scene
+    scene.keying_sets_all.active = next(
+        each for each in scene.keying_sets_all if each.bl_idname == "BUILTIN_KSI_LocRot"
+    )
+    tools = scene.tool_settings
+    bpy.context.preferences.edit.use_keyframe_insert_available = False
+    tools.use_keyframe_insert_auto = tools.use_keyframe_insert_keyingset = True
+    try:
+        assert bpy.ops.ccd_rig.drag(value=(0.2, 0.3, -0.4), turning=2) == {"FINISHED"}
+    finally:
+        tools.use_keyframe_insert_auto = tools.use_keyframe_insert_keyingset = False
+    keyed = {curve.data_path for curve in channels.fcurves_of(rig)}
+    names = ("location", "rotation_quaternion")
+    assert keyed == {f'pose.bones["bone_{i}"].{name}' for i in (1, 2) for name in names}
+
+
+def test_a_pull_to_nowhere_keys_nothing(ext):
+    rig = bent(3)
+    select(ext, rig, "bone_2")
+    tools = bpy.context.scene.tool_settings
+    tools.use_keyframe_insert_auto = True
+    try:
+        assert bpy.ops.ccd_rig.drag(value=(0.0, 0.0, 0.0)) == {"FINISHED"}
+    finally:
+        tools.use_keyframe_insert_auto = False
+    assert rig.animation_data is None
+
+
+def test_redo_pulls_the_bones_of_the_call_whatever_is_selected(ext):
+    rig = bent(3)
+    select(ext, rig, "bone_2")
+    goal = tail(rig, "bone_1") + Vector((0.1, 0.2, -0.1))
+    assert bpy.ops.ccd_rig.drag(value=(0.1, 0.2, -0.1), names="bone_1") == {"FINISHED"}
+    assert (tail(rig, "bone_1") - goal).length < NEAR
+    fails(bpy.ops.ccd_rig.drag, "has no bone 'gone'", value=(0.1, 0.0, 0.0), names="bone_1\ngone")
+
+
+def test_without_a_selected_bone_the_command_says_so(ext):
+    rig = bent(3)
+    select(ext, rig)
+    before = bits(rig)
+    fails(bpy.ops.ccd_rig.drag, "There is no bone to drag", value=(0.1, 0.0, 0.0))
+    assert bits(rig) == before
+
+
+def test_pins_go_round_place_rotation_free_and_are_kept_in_the_file(ext, tmp_path):
+    rig = bent(3)
+    select(ext, rig, "bone_1", "bone_2")
+    kinds = []
+    for _ in range(4):
+        assert bpy.ops.ccd_rig.pin() == {"FINISHED"}
+        kinds.append([bone.ccd_rig.pin for bone in rig.pose.bones])
+    assert kinds == [["NONE", each, each] for each in ("PLACE", "ROTATION", "NONE", "PLACE")]
+    path = tmp_path / "pins.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    rig = bpy.data.objects["Rig"]
+    assert [bone.ccd_rig.pin for bone in rig.pose.bones] == ["NONE", "PLACE", "PLACE"]
+    assert bpy.ops.ccd_rig.pins_clear() == {"FINISHED"}
+    assert not any(bone.ccd_rig.is_property_set("pin") for bone in rig.pose.bones)
+
+
+def test_pins_are_drawn(ext):
+    rig = bent(3)
+    sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
+    draw = ext.module("ccd_rig.blender.viewport.pin_sketch").sketch_pins
+    draw(sketch, rig, [bone.name for bone in rig.pose.bones])
+    assert not sketch.lines
+    assert not sketch.faces
+    rig.pose.bones["bone_1"].ccd_rig.pin = "PLACE"
+    rigs.update()
+    draw(sketch, rig, ["bone_1"])
+    place_alone = sum(map(len, sketch.lines.values()))
+    points = [point for each in sketch.lines.values() for point in each]
+    assert max((point - tail(rig, "bone_1")).length for point in points) < 0.2
+    rig.pose.bones["bone_1"].ccd_rig.pin = "ROTATION"
+    draw(sketch, rig, ["bone_1"])
+    assert sum(map(len, sketch.lines.values())) > 2 * place_alone
+
+
+# The pointer ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pointer(ext):
+    return ext.module("ccd_rig.blender.drag.pointer")
+
+
+FORWARD = Vector((0.0, 1.0, 0.0))
+
+
+def eye(pointer, x, z):
+    """A ray of a view from (0, -10, 0) along Y through a place in the plane y = 0."""
+    origin = Vector((0.0, -10.0, 0.0))
+    return pointer.Ray(origin, (Vector((x, 0.0, z)) - origin).normalized())
+
+
+def test_the_grabbed_depth_is_kept(pointer):
+    place = Vector((0.0, 10.0, 0.0))  # twice as far from the eye as the plane y = 0
+    rays = eye(pointer, 0.0, 0.0), eye(pointer, 1.0, 0.5)
+    assert list(pointer.motion(place, rays, FORWARD, None)) == pytest.approx([2.0, 0.0, 1.0], abs=1e-5)
+
+
+def test_axes_and_planes_bind_the_motion(pointer):
+    rays = eye(pointer, 0.0, 0.0), eye(pointer, 1.0, 0.5)
+
+    def along(names, matrix=None):
+        axes = pointer.Axes(matrix or Matrix.Identity(3), names)
+        return list(pointer.motion(Vector(), rays, FORWARD, axes))
+
+    assert along("X") == pytest.approx([1.0, 0.0, 0.0], abs=0.01)
+    assert along("Z") == pytest.approx([0.0, 0.0, 0.5], abs=0.01)
+    assert along("XZ") == pytest.approx([1.0, 0.0, 0.5], abs=1e-5)
+    assert along("Y") == pytest.approx([0.0, 0.0, 0.0], abs=1e-5)  # along the view: nothing to be seen
+    turned = Matrix.Rotation(math.radians(45.0), 3, "Y")
+    x, y, z = along("X", turned)
+    assert (y, z) == pytest.approx((0.0, -x), abs=1e-5)
+
+
+def test_steps_are_whole_along_the_axes(pointer):
+    assert list(pointer.stepped(Vector((0.94, 0.26, -0.6)), 0.5, None)) == pytest.approx([1.0, 0.5, -0.5])
+    axes = pointer.Axes(Matrix.Rotation(math.radians(90.0), 3, "Z"), "X")
+    assert list(pointer.stepped(Vector((0.0, 0.8, 0.0)), 0.5, axes)) == pytest.approx([0, 1, 0], abs=1e-6)
+
+
+def test_the_place_on_a_bone_is_the_nearest_to_the_pointer(pointer):
+    head, end = Vector((-1.0, 0.0, 0.0)), Vector((3.0, 0.0, 0.0))
+    assert pointer.place_on(head, end, eye(pointer, 0.0, 0.0)) == pytest.approx(0.25)
+    assert pointer.place_on(head, end, eye(pointer, 9.0, 0.0)) == 1.0
+    assert pointer.place_on(head, end, eye(pointer, -9.0, 0.0)) == 0.0
+    assert pointer.place_on(head, head, eye(pointer, 0.0, 0.0)) == 0.0

@@ -1,0 +1,243 @@
+"""Drag: path independent, inside limits, pins first."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from chains import FLOAT32, Z, random_limit, straight, tip
+from mathutils import Quaternion, Vector
+
+from ccd_rig import (
+    Cone,
+    Drag,
+    Grab,
+    Hinge,
+    InvalidInput,
+    Joint,
+    Pin,
+    Pose,
+    Skeleton,
+    Slide,
+    SolveStatus,
+    SwingTwist,
+    drag,
+    forward_kinematics,
+)
+from ccd_rig.limits.shapes import clamp, violation
+
+NEAR = 1e-4
+"""How near pulled tails get, in lengths of one bone: a few times single precision on chains of ten."""
+
+
+def tail(skeleton, pose, name):
+    i = skeleton.index(name)
+    return forward_kinematics(skeleton, pose)[i].point(Vector((0.0, skeleton.joints[i].length, 0.0)))
+
+
+def bent(skeleton, angle=0.2):
+    """Every joint turned by so much about Z."""
+    rest = Pose.rest(skeleton)
+    return Pose((Quaternion(Z, angle),) * len(skeleton), rest.translations)
+
+
+def bits(pose):
+    return [q[:] for q in pose.rotations], [t[:] for t in pose.translations]
+
+
+def star(legs, bones=3):
+    """A body that slides freely, with legs of equal bones that point outwards and down."""
+    free = tuple(Slide(tuple(float(i == k) for i in range(3)), -50.0, 50.0) for k in range(3))
+    joints = [Joint("body", -1, (0.0, 0.0, 2.0), length=0.5, slides=free)]
+    for leg in range(legs):
+        out = Quaternion(Z, 2.0 * math.pi * leg / legs)
+        down = out @ Quaternion((1.0, 0.0, 0.0), -0.5)
+        joints.append(Joint(f"leg{leg}.0", 0, out @ Vector((0.0, 0.3, 0.0)), down, 1.0))
+        for bone in range(1, bones):
+            bend = Quaternion((1.0, 0.0, 0.0), -0.5)
+            joints.append(Joint(f"leg{leg}.{bone}", len(joints) - 1, (0.0, 1.0, 0.0), bend, 1.0))
+    return Skeleton(joints)
+
+
+def test_a_pull_in_reach_gets_there():
+    skeleton = straight(5)
+    pose = bent(skeleton)
+    point = tail(skeleton, pose, tip(skeleton)) + Vector((0.5, -0.8, 0.6))
+    result = drag(skeleton, pose, {tip(skeleton): point})
+    assert result.status is SolveStatus.CONVERGED
+    assert (tail(skeleton, result.pose, tip(skeleton)) - point).length < NEAR
+
+
+def test_where_the_pointer_came_from_makes_no_difference():
+    """A way out and back, over places that are out of reach, against each place alone."""
+    rng = random.Random(5)
+    skeleton = straight(6, SwingTwist(Cone(0.9), (-0.5, 0.5)))
+    pose = bent(skeleton)
+    going = Drag(skeleton, pose, [Grab(tip(skeleton))])
+    places = [going.starts[0] + Vector([rng.uniform(-5.0, 5.0) for _ in range(3)]) for _ in range(25)]
+    there = [bits(going.to([place]).pose) for place in places]
+    back = [bits(going.to([place]).pose) for place in reversed(places)]
+    assert there == back[::-1]
+    alone = [bits(Drag(skeleton, pose, [Grab(tip(skeleton))]).to([place]).pose) for place in places]
+    assert there == alone
+
+
+@pytest.mark.parametrize("limit", [None, Hinge((1.0, 0.0, 0.0), 0.5, 1.0)])
+def test_back_at_the_start_it_is_the_start_to_the_bit(limit):
+    """Also where the pose at the press is outside a limit."""
+    skeleton = straight(4, limit)
+    pose = bent(skeleton, 0.3)
+    going = Drag(skeleton, pose, [Grab(tip(skeleton)), Grab("joint1")], [Pin("joint0")])
+    away = going.to([going.starts[0] + Vector((0.4, -0.4, 0.3)), going.starts[1]])
+    assert bits(away.pose) != bits(pose)
+    again = going.to(going.starts)
+    assert bits(again.pose) == bits(pose)
+    assert again.status is SolveStatus.CONVERGED
+
+
+def test_a_small_pull_is_a_small_change():
+    """Nothing jumps where the pull begins, and less of a pull turns joints less."""
+    skeleton = straight(6)
+    pose = bent(skeleton)
+    going = Drag(skeleton, pose, [Grab(tip(skeleton))])
+    turns = []
+    for size in (0.001, 0.01, 0.1):
+        found = going.to([going.starts[0] + size * Vector((1.0, 1.0, 1.0))]).pose
+        pairs = zip(found.rotations, pose.rotations, strict=True)
+        turns.append(max(abs(2.0 * math.acos(min(1.0, abs(a.dot(b))))) for a, b in pairs))
+    # The chain is about five units long: a pull by s turns joints by a small multiple of s / 5.
+    assert all(turn < 3.0 * size for turn, size in zip(turns, (0.001, 0.01, 0.1), strict=True))
+    assert turns == sorted(turns)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_limits_are_never_broken(seed):
+    rng = random.Random(seed)
+    joints = [
+        Joint(f"joint{i}", i - 1, (0.0, 1.0 if i else 0.0, 0.0), limit=random_limit(rng)) for i in range(7)
+    ]
+    skeleton = Skeleton(joints)
+    rotations = [
+        Quaternion() if each.limit is None else clamp(each.limit, Quaternion()) for each in skeleton.joints
+    ]
+    pose = Pose(tuple(rotations), Pose.rest(skeleton).translations)
+    going = Drag(skeleton, pose, [Grab("joint6"), Grab("joint3")], [Pin("joint1", rotation=seed % 2 == 0)])
+    for _ in range(6):
+        pulls = [start + Vector([rng.uniform(-4.0, 4.0) for _ in range(3)]) for start in going.starts]
+        result = going.to(pulls)
+        for joint, rotation in zip(skeleton.joints, result.pose.rotations, strict=True):
+            assert joint.limit is None or violation(joint.limit, rotation) <= FLOAT32, joint.name
+
+
+def test_several_bones_are_pulled_together():
+    skeleton = star(4)
+    pose = Pose.rest(skeleton)
+    names = ("leg0.2", "leg2.2")
+    shift = Vector((0.2, 0.3, 0.4))
+    points = {name: tail(skeleton, pose, name) + shift for name in names}
+    result = drag(skeleton, pose, points)
+    assert result.status is SolveStatus.CONVERGED
+    for name, point in points.items():
+        assert (tail(skeleton, result.pose, name) - point).length < NEAR
+
+
+def test_a_chain_length_keeps_joints_further_up_to_the_bit():
+    skeleton = straight(8)
+    pose = bent(skeleton)
+    going = Drag(skeleton, pose, [Grab(tip(skeleton), chain_length=3)])
+    result = going.to([going.starts[0] + Vector((0.5, 0.2, 0.3))])
+    assert result.pose.rotations[:5] == pose.rotations[:5]
+    assert result.pose.rotations[5:] != pose.rotations[5:]
+    assert going.movable == (5, 6, 7)
+
+
+def test_pinned_tails_stay_while_the_body_is_pulled():
+    """Eight pins: the body goes where it is pulled, the legs bend."""
+    skeleton = star(8)
+    pose = Pose.rest(skeleton)
+    pins = [Pin(f"leg{leg}.2") for leg in range(8)]
+    point = tail(skeleton, pose, "body") + Vector((0.3, 0.2, -0.4))
+    result = drag(skeleton, pose, {"body": point}, pins)
+    assert result.status is SolveStatus.CONVERGED
+    assert (tail(skeleton, result.pose, "body") - point).length < NEAR
+    for pin in pins:
+        moved = tail(skeleton, result.pose, pin.joint) - tail(skeleton, pose, pin.joint)
+        assert moved.length < NEAR, pin.joint
+
+
+def test_a_pin_of_rotation_holds_the_rotation_too():
+    skeleton = star(3)
+    pose = Pose.rest(skeleton)
+    point = tail(skeleton, pose, "body") + Vector((0.0, 0.1, -0.3))
+    foot = skeleton.index("leg0.2")
+    before = forward_kinematics(skeleton, pose)[foot].rotation
+
+    def turned(rotation):
+        pins = [Pin("leg0.2", rotation), Pin("leg1.2"), Pin("leg2.2")]
+        result = drag(skeleton, pose, {"body": point}, pins)
+        assert result.status is SolveStatus.CONVERGED
+        return before.rotation_difference(forward_kinematics(skeleton, result.pose)[foot].rotation).angle
+
+    assert turned(True) < 1.1e-3  # the tolerance of angles
+    assert turned(False) > 0.05
+
+
+def test_a_pull_out_of_reach_gives_way_to_the_pins():
+    skeleton = star(4)
+    pose = Pose.rest(skeleton)
+    pins = [Pin(f"leg{leg}.2") for leg in range(1, 4)]
+    start = tail(skeleton, pose, "leg0.2")
+    result = drag(skeleton, pose, {"leg0.2": start + Vector((0.0, 30.0, 0.0))}, pins)
+    assert result.status is not SolveStatus.CONVERGED
+    for pin in pins:
+        moved = tail(skeleton, result.pose, pin.joint) - tail(skeleton, pose, pin.joint)
+        assert moved.length < 2e-3, pin.joint
+    assert tail(skeleton, result.pose, "leg0.2").y > start.y + 1.0
+
+
+def test_a_point_out_of_reach_is_come_as_near_to_as_bones_are_long():
+    skeleton = straight(3)
+    pose = bent(skeleton, 0.4)
+    result = drag(skeleton, pose, {tip(skeleton): (10.0, 10.0, 0.0)})
+    assert result.status is SolveStatus.OPTIMAL
+    assert result.errors[0].distance == pytest.approx(math.hypot(10.0, 10.0) - 3.0, abs=1e-4)
+
+
+def test_a_point_of_the_bone_may_be_pulled():
+    skeleton = straight(3)
+    pose = bent(skeleton)
+    middle = Vector((0.0, 0.5, 0.0))
+    going = Drag(skeleton, pose, [Grab(tip(skeleton), middle)])
+    point = going.starts[0] + Vector((0.2, -0.3, 0.1))
+    found = going.to([point]).pose
+    assert (forward_kinematics(skeleton, found)[2].point(middle) - point).length < NEAR
+
+
+NO_NUMBER = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda s, p: drag(s, p, {}), "nothing to drag"),
+        (lambda s, p: drag(s, p, {"joint2": (0.0, NO_NUMBER, 0.0)}), "'joint2'.*finite"),
+        (lambda s, p: drag(s, p, {"joint2": (0.0, math.inf, 0.0)}), "'joint2'.*finite"),
+        (lambda s, p: drag(s, p, {"joint2": (0.0, 1e30, 0.0)}), "'joint2'.*farther away"),
+        (lambda s, p: drag(s, p, {"elbow": (0.0, 0.0, 0.0)}), "no joint 'elbow'"),
+        (lambda s, p: drag(s, p, [("joint2", (0, 0, 0))]), "points must be a mapping"),
+        (lambda s, p: drag(s, p, {"joint2": (0, 0, 0)}, [Pin("joint2")]), "'joint2' is pulled and pinned"),
+        (lambda s, p: drag(s, p, {"joint2": (0, 0, 0)}, [Pin("knee")]), "no joint 'knee'"),
+        (lambda s, p: drag(s, p, {"joint2": (0, 0, 0)}, [Pin("joint1")] * 2), "'joint1' is pinned twice"),
+        (lambda s, p: drag(s, p, {"joint2": (0, 0, 0)}, ["joint1"]), "a pin must be a Pin"),
+        (lambda s, p: Pin("joint1", point=(0.0, NO_NUMBER, 0.0)), "pin of joint 'joint1'.*finite"),
+        (lambda s, p: Drag(s, p, [Grab("joint2")] * 2), "'joint2' is pulled twice"),
+        (lambda s, p: Drag(s, p, [Grab("joint2")]).to([]), "needs as many points"),
+        (lambda s, p: Drag(s, p, [Grab("joint2", chain_length=-1)]), "chain_length"),
+        (lambda s, p: drag(None, p, {"joint2": (0, 0, 0)}), "must be a Skeleton"),
+    ],
+)
+def test_bad_input_is_refused_by_name(make, words):
+    skeleton = straight(3)
+    with pytest.raises(InvalidInput, match=words):
+        make(skeleton, Pose.rest(skeleton))

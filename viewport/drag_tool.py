@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The tool Drag Bones of Pose Mode's toolbar: press on a bone and pull, P over a bone pins it."""
+
+import bpy
+
+AFTER = "builtin.transform"
+KEYMAP = "3D View Tool: Pose, Drag Bones"
+"""As Blender names the tool's keymap, by its mode and label."""
+
+
+class CCD_RIG_WT_drag(bpy.types.WorkSpaceTool):
+    bl_space_type = "VIEW_3D"
+    bl_context_mode = "POSE"
+    bl_idname = "ccd_rig.drag_tool"
+    bl_label = "Drag Bones"
+    bl_description = (
+        "Press on a bone and pull: its chain follows inside limits. P over a bone pins it: its place, again "
+        "its rotation too, again frees it"
+    )
+    bl_icon = "ops.transform.bone_size"
+    bl_keymap = (
+        ("ccd_rig.drag", {"type": "LEFTMOUSE", "value": "PRESS"}, {"properties": [("pick", True)]}),
+        (
+            "view3d.select",
+            {"type": "LEFTMOUSE", "value": "PRESS", "shift": True},
+            {"properties": [("toggle", True)]},
+        ),
+        ("ccd_rig.pin", {"type": "P", "value": "PRESS"}, {"properties": [("pick", True)]}),
+    )
+
+    @staticmethod
+    def draw_settings(context: bpy.types.Context, layout: bpy.types.UILayout, _tool: object) -> None:
+        rig = context.object
+        if rig is not None and rig.type == "ARMATURE":
+            layout.prop(rig.ccd_rig, "pin_feet")
+            layout.operator("ccd_rig.pins_clear", icon="UNPINNED")
+
+
+_made: list[type] = []
+"""The tool, as long as the toolbar has it."""
+
+
+def register() -> None:
+    """Put the tool into the toolbar; there is none where Blender has no window."""
+    if not bpy.app.background:
+        bpy.utils.register_tool(CCD_RIG_WT_drag, after={AFTER}, separator=True)
+        _made.append(CCD_RIG_WT_drag)
+
+
+def unregister() -> None:
+    """Take it away again."""
+    while _made:
+        bpy.utils.unregister_tool(_made.pop())
+        configurations = bpy.context.window_manager.keyconfigs
+        for configuration in (configurations.addon, configurations.default):  # Blender leaves them there
+            keymap = configuration.keymaps.get(KEYMAP)
+            if keymap is not None:
+                configuration.keymaps.remove(keymap)
