@@ -88,6 +88,12 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         "Hold feet where they are in the world and let hips follow, instead of targets for feet",
         default=False,
     )
+    control_bones: _box(
+        "Control Bones",
+        "Make targets and poles as bones of the armature, with a bone collection and shapes of their own, "
+        "instead of empties",
+        Choices.control_bones,
+    )
     follow_motion: _box(
         "Follow Motion",
         "Where the figure is animated, key targets along its motion over the scene's range: a bake "
@@ -133,6 +139,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
                 roles={
                     item.name: item.role for item in self.roles if item.role != self.listed.get(item.name)
                 },
+                control_bones=self.control_bones,
             )
             made = build.set_up(context, rig, choices)
         except CCDRigError as error:
@@ -177,6 +184,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         boxes.prop(self, "turn_hands")
         boxes.prop(self, "ranges")
         boxes.prop(self, "plant")
+        boxes.prop(self, "control_bones")
         boxes.prop(self, "follow_motion")
         layout.label(text="Roles")
         layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=6)
