@@ -4,11 +4,21 @@
 
 def register() -> None:
     """Make the preferences known to Blender, then what asks for them."""
-    from . import active_row, limit_handles, new_rigs, online_manual, overlay, preferences, shortcut
+    from . import (
+        active_row,
+        limit_handles,
+        new_rigs,
+        online_manual,
+        overlay,
+        preferences,
+        shortcut,
+        target_handles,
+    )
 
     new_rigs.register()
     preferences.register()
     overlay.register()
+    target_handles.register()
     limit_handles.register()
     active_row.register()
     online_manual.register()
@@ -17,12 +27,22 @@ def register() -> None:
 
 def unregister() -> None:
     """Take everything away again."""
-    from . import active_row, limit_handles, new_rigs, online_manual, overlay, preferences, shortcut
+    from . import (
+        active_row,
+        limit_handles,
+        new_rigs,
+        online_manual,
+        overlay,
+        preferences,
+        shortcut,
+        target_handles,
+    )
 
     shortcut.unregister()
     online_manual.unregister()
     active_row.unregister()
     limit_handles.unregister()
+    target_handles.unregister()
     overlay.unregister()
     preferences.unregister()
     new_rigs.unregister()
