@@ -83,8 +83,8 @@ def is_wanted(context: bpy.types.Context) -> bool:
 def row_of(rig: bpy.types.Object, bone: str) -> int:
     """The constraint that a bone belongs to: the one it is the tip of, the active one, else the first.
 
-    A bone that is a target or pole belongs likewise to the constraints that use it. A bone that no chain holds
-    leaves the active one as it is.
+    A bone that is a target or pole belongs likewise to what uses it. A bone that no chain holds leaves the
+    active one as it is.
     """
     active, rows = rig.ccd_rig.active_index, list(rig.ccd_rig.constraints)
     order = sorted(range(len(rows)), key=lambda i: i != active)

@@ -73,13 +73,13 @@ def test_each_target_and_pole_has_a_mark(ext, rig):
 
 
 def test_what_is_off_hidden_or_nowhere_has_none(ext, rig):
-    off = reach(rig, "hand.L", rigs.empty("Off"), enabled=False)
+    reach(rig, "hand.L", rigs.empty("Off"), enabled=False)
     reach(rig, "hand.R", rigs.empty("Hidden"))
     reach(rig, "chest", rig, target_bone="gone")
     reach(rig, "arm.L", rigs.empty("Far", (1e30, 0, 0)))
     reach(rig, "arm.R", None)
     assert marks_of(ext, rig, hidden=["hand.R"]) == []
-    off.enabled = True
+    rig.ccd_rig.constraints[0].enabled = True
     assert [mark.row for mark in marks_of(ext, rig, hidden=["hand.R"])] == [0]
 
 
