@@ -110,12 +110,12 @@ def _seen(rig: bpy.types.Object, bone: bpy.types.PoseBone) -> _Seen:
     return _Seen(rig.session_uid, bone.name, group.active_index, tip, len(group.constraints))
 
 
-def activate_bone(rig: bpy.types.Object, name: str) -> None:
-    """Make a bone the active and only selected one of its armature, if the view shows it."""
+def activate_bone(rig: bpy.types.Object, name: str, extends: bool = False) -> None:
+    """Make a bone the active one of its armature, and unless `extends` the only selected, if it is shown."""
     if not any(bone.name == name and bone.id_data == rig for bone in bpy.context.visible_pose_bones):
         return
     for bone in rig.pose.bones:
-        channels.select_bone(bone, bone.name == name)
+        channels.select_bone(bone, bone.name == name or (extends and channels.is_bone_selected(bone)))
     rig.data.bones.active = rig.data.bones[name]
 
 

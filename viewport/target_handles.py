@@ -103,6 +103,7 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
     pointer: Vector  # where it would be without Shift
     axis: int  # 0 to 2 along an axis of the world, -1 free
     is_plane: bool  # across that axis
+    extends: bool  # whether Shift was held as the button went down
 
     def setup(self) -> None:
         self.marks, self.places = [], np.empty((0, 2))
@@ -131,6 +132,7 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
         mark = self.marks[self.grabbed.place]
         rig = shown_rig(context)
         self.grip = Grip(rig.ccd_rig.constraints[mark.row], mark.target, mark.point, mark.is_pole)
+        self.extends = bool(event.shift)
         self.start = self.last = Vector((event.mouse_region_x, event.mouse_region_y))
         self.pointer, self.axis, self.is_plane = self.start.copy(), -1, False
         return {"RUNNING_MODAL"}
@@ -170,7 +172,7 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
             auto_keys.insert(context, changed)
             bpy.ops.ed.undo_push(message=translated("Rotate Target" if is_ring else "Move Target"))
         elif (self.last - self.start).length <= STILL:
-            choose(context, self.marks[self.grabbed.place])
+            choose(context, self.marks[self.grabbed.place], self.extends)
             bpy.ops.ed.undo_push(message=translated("Select Target"))
 
     def _move(self, context: bpy.types.Context, snaps: bool) -> str:
@@ -241,14 +243,17 @@ def shown_marks(context: bpy.types.Context) -> tuple[list[TargetMark], Floats]:
     )
 
 
-def choose(context: bpy.types.Context, mark: TargetMark) -> None:
-    """Make a mark's constraint the active one, and its target's bone, else the bone that reaches."""
+def choose(context: bpy.types.Context, mark: TargetMark, extends: bool) -> None:
+    """Make a mark's constraint the active one, and its target's bone, else the bone that reaches.
+
+    With `extends` other bones stay selected.
+    """
     rig = shown_rig(context)
     rig.ccd_rig.active_index = mark.row
     if mark.target.thing == rig:
-        active_row.activate_bone(rig, mark.target.bone)
+        active_row.activate_bone(rig, mark.target.bone, extends)
     elif active_row.is_wanted(context):
-        active_row.activate_bone(rig, rig.ccd_rig.constraints[mark.row].tip)
+        active_row.activate_bone(rig, rig.ccd_rig.constraints[mark.row].tip, extends)
 
 
 # Pointer ----------------------------------------------------------------------------------------------------

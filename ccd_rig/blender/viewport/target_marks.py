@@ -35,7 +35,7 @@ class TargetMark(NamedTuple):
         target: the object or bone.
         point: where the constraint looks, its offset included, world.
         is_pole: whether it is a pole.
-        turns: whether the constraint asks for its rotation.
+        turns: whether it has a ring: the constraint is the active one and asks for its rotation.
         is_active: whether the constraint is the active one.
         side: of the constraint's bone.
     """
@@ -79,13 +79,10 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
             target = Target(thing, bone)
             # What an offset shifts for one constraint alone is a mark of its own.
             key = target, is_pole, point.copy().freeze()
-            turns = not is_pole and row.kind == Kind.REACH and row.rotation != "NONE"
-            mark = TargetMark(place, target, point, is_pole, turns, place == active, side)
-            before = marks.get(key)
-            if before is None or (mark.is_active and not before.is_active):
-                marks[key] = mark._replace(turns=turns or (before is not None and before.turns))
-            elif turns:
-                marks[key] = before._replace(turns=True)
+            is_active = place == active
+            turns = is_active and not is_pole and row.kind == Kind.REACH and row.rotation != "NONE"
+            if key not in marks or is_active:
+                marks[key] = TargetMark(place, target, point, is_pole, turns, is_active, side)
     return sorted(marks.values(), key=lambda mark: mark.is_active)
 
 

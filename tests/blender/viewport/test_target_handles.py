@@ -66,9 +66,11 @@ def test_each_target_and_pole_has_a_mark(ext, rig):
         *(("Left", ""), ("Pole", ""), ("Rig", "control"), ("Right", ""))  # the active one is drawn last
     ]
     assert [mark.side for mark in marks.values()] == ["L", "L", "", "R"]
-    assert [mark.turns for mark in marks.values()] == [True, False, False, False]
+    assert not any(mark.turns for mark in marks.values()), "the active one has no ring"
     assert [mark.is_pole for mark in marks.values()] == [False, True, False, False]
     assert [mark.is_active for mark in marks.values()] == [False, False, False, True]
+    rig.ccd_rig.active_index = 0
+    assert [mark.turns for mark in marks_of(ext, rig) if mark.is_active] == [True, False]
     assert (marks[rig, "control"].point - world(rig, "control").translation).length < FLOAT32
 
 
@@ -87,7 +89,7 @@ def test_a_shared_target_has_one_mark_of_the_active_constraint(ext, rig):
     shared = rigs.empty("Shared", (1, 0, 1))
     for tip in ("hand.L", "hand.R", "chest"):
         reach(rig, tip, shared)
-    rig.ccd_rig.constraints[2].rotation = "ORIENTATION"
+    rig.ccd_rig.constraints[1].rotation = "ORIENTATION"
     rig.ccd_rig.active_index = 1
     (mark,) = marks_of(ext, rig)
     assert (mark.row, mark.side, mark.turns, mark.is_active) == (1, "R", True, True)
@@ -98,7 +100,8 @@ def test_a_shared_target_has_one_mark_of_the_active_constraint(ext, rig):
 def test_the_nearest_mark_is_hit_before_any_ring(ext, rig):
     marks_module = ext.module(f"{VIEWPORT}.target_marks")
     for place, tip in enumerate(("hand.L", "hand.R", "chest")):
-        reach(rig, tip, rigs.empty(tip, (place, 0, 0)), rotation="ORIENTATION" if place else "NONE")
+        reach(rig, tip, rigs.empty(tip, (place, 0, 0)), rotation="ORIENTATION")
+    rig.ccd_rig.active_index = 1
     marks = marks_of(ext, rig)
     places = np.array([[mark.point.x * 20.0, 0.0] for mark in marks])
     order = [mark.row for mark in marks]
