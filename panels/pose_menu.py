@@ -5,6 +5,7 @@ import bpy
 
 from ..ccd_rig.blender.convert import convert, restore
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from .constraints import draw_setup
 
 
 class CCD_RIG_MT_pose(bpy.types.Menu):
@@ -21,6 +22,8 @@ class CCD_RIG_MT_pose(bpy.types.Menu):
         if next(restore.candidates(rig), None) is not None:
             layout.operator("ccd_rig.ik_restore", icon="LOOP_BACK")
         layout.menu("CCD_RIG_MT_limits")
+        layout.separator()
+        draw_setup(layout, context)
         if not len(rig.ccd_rig.constraints):
             return
         layout.separator()

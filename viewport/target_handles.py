@@ -82,6 +82,7 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
 
     __slots__ = (
         "axis",
+        "extends",
         "grabbed",
         "grip",
         "is_plane",
