@@ -111,6 +111,9 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         description="The row of the list of roles that is selected",
         options={"HIDDEN", "SKIP_SAVE"},
     )
+    figure: StringProperty(
+        description="Name of the armature object whose bones are listed", options={"HIDDEN", "SKIP_SAVE"}
+    )
     recognised: tuple[str, ...] = ()  # groups that the figure has
     listed: Mapping[str, str] = {}  # by bone, the recognised role: what differs from it is a change
     told = ""  # what was made, a line each
@@ -147,6 +150,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
             return {"CANCELLED"}
         new_rigs.give(context, rig, before)
         self.roles.clear()
+        self.figure = rig.name
         self.listed = {name: recognised for name, (_, recognised) in made.roles.items()}
         for name, (role, _) in made.roles.items():
             item = self.roles.add()

@@ -60,15 +60,15 @@ def sketch(context: bpy.types.Context) -> Sketch:
     for bone in _limited_bones(context, rig):
         if bone.name in shown:
             sketch_limits(made, bone)
-    sketch_roles(made, rig, _listed_roles(context))
+    sketch_roles(made, rig, _listed_roles(context, rig))
     return made
 
 
-def _listed_roles(context: bpy.types.Context) -> dict[str, Role]:
-    """By bone, the roles in the panel that follows Set Up Figure; none once another command has run."""
+def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, Role]:
+    """By bone of a rig, the roles in the panel that follows Set Up Figure; none after another command."""
     commands = context.window_manager.operators
     last = commands[-1] if len(commands) else None
-    if last is None or last.bl_idname != SET_UP:
+    if last is None or last.bl_idname != SET_UP or last.properties.figure != rig.name:
         return {}
     roles = {item.name: read_role(item.role) for item in last.properties.roles}
     return {name: role for name, role in roles.items() if role is not None}

@@ -138,7 +138,7 @@ class BakeReport:
         return "; ".join(filter(None, parts))
 
     def _unsolved_range(self) -> str:
-        """That frames of the range are not solved: no constraint was in force, or none got keys. Or nothing."""
+        """How many frames of the range are not solved: nothing was in force there, or they got no keys."""
         total = self.frame_end - self.frame_start + 1
         left = total - self.solved_count()
         return f"{left} of {total} frames are not solved" if self.step == 1 and left > 0 else ""

@@ -77,8 +77,9 @@ def make_targets(
     if as_bones:
         return _make_bones(context, owner, wanted)
     made: list[Target] = []
+    home = _collection(context, owner)
     for new in wanted:
-        empty = new_target(context, owner, new.name, new.tip)
+        empty = new_target(context, owner, new.name, new.tip, home)
         empty.empty_display_type = new.shape
         empty.color[:] = COLOURS[_side(new)]
         empty.matrix_world = Matrix.LocRotScale(new.point, new.rotation, None)
@@ -89,8 +90,14 @@ def make_targets(
     return made
 
 
-def new_target(context: bpy.types.Context, owner: bpy.types.Object, name: str, tip: str) -> bpy.types.Object:
-    """An empty for a bone, sized and coloured to suit it, in the collection of the rig's targets."""
+def new_target(
+    context: bpy.types.Context,
+    owner: bpy.types.Object,
+    name: str,
+    tip: str,
+    home: bpy.types.Collection | None = None,
+) -> bpy.types.Object:
+    """An empty for a bone, sized and coloured to suit it, in a collection; None: that of the rig's targets."""
     empty = bpy.data.objects.new(name, None)
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     empty.empty_display_type = "SPHERE"
@@ -98,7 +105,7 @@ def new_target(context: bpy.types.Context, owner: bpy.types.Object, name: str, t
     empty.show_in_front = True
     empty.color[:] = COLOURS[words.read(tip).side]
     empty[MADE] = True
-    _collection(context, owner).objects.link(empty)
+    (home or _collection(context, owner)).objects.link(empty)
     return empty
 
 
