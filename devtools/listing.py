@@ -61,7 +61,7 @@ def make(version: str) -> int:
 
 def _shrink(taken: Path, picture: Path) -> None:
     """Fewer colors, which a window has anyway: a third of the bytes."""
-    _convert([str(taken)], picture, ["-strip", "-colors", "255", f"PNG8:/tmp/{picture.name}"])
+    _convert([str(taken)], picture, ["-strip", "+dither", "-colors", "255", f"PNG8:/tmp/{picture.name}"])
 
 
 def _draw_icon() -> None:

@@ -97,7 +97,7 @@ def new_target(
     tip: str,
     home: bpy.types.Collection | None = None,
 ) -> bpy.types.Object:
-    """An empty for a bone, sized and coloured to suit it, in a collection; None: that of the rig's targets."""
+    """An empty for a bone, sized and coloured to suit it; without `home` in the rig's collection."""
     empty = bpy.data.objects.new(name, None)
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     empty.empty_display_type = "SPHERE"
