@@ -24,6 +24,7 @@ SKIN = (0.42, 0.52, 0.66, 1.0)
 GIRTH = 0.2  # of a part of the body, by its bone's length
 THICK, THIN = 0.055, 0.012  # [m] radii between which that is kept
 LAST = 24
+PATIENT, FOLDED = 5, 100  # clicks on the header of the redo panel, and pixels up to which it is folded
 
 
 def dress(rig: bpy.types.Object) -> None:
@@ -165,12 +166,15 @@ def roles() -> Iterator[float]:
     with bpy.context.temp_override(window=window, area=area, region=region):
         bpy.ops.ccd_rig.figure_set_up("INVOKE_DEFAULT", True)  # as a user's command, with a redo panel
     yield REDRAW
-    window, area, _ = view()
-    header = next(region for region in area.regions if region.type == "HUD")
-    sh("xdotool", "mousemove", header.x + 30, window.height - header.y - header.height + 14)
-    yield REDRAW
-    sh("xdotool", "click", 1)
-    yield 2 * REDRAW
+    for _ in range(PATIENT):
+        window, area, _ = view()
+        panel = next(region for region in area.regions if region.type == "HUD")
+        if panel.height > FOLDED:
+            break
+        sh("xdotool", "mousemove", panel.x + 30, window.height - panel.y - panel.height + 14)
+        yield REDRAW
+        sh("xdotool", "click", 1)
+        yield 3 * REDRAW
     photograph("roles")
     sh("xdotool", "click", 1)
     yield REDRAW
