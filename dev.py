@@ -6,7 +6,7 @@ demo    run examples/demo.py with Blender's module; everything after `demo` is p
 test    the core and the installed extension on one Blender; --matrix: on all four; --window: in a real window
         --coverage: with the lines and branches that no test runs
 lint    ruff, and mypy against the oldest and the newest Blender; --style: ruff alone
-build   the extension's zip, in dist/
+build   the extension's zip, in dist/; --platforms: one for each system
 docs    the manual as a site, in manual/; --serve: show it; --reference, --pictures: make its parts anew
 languages  what the interface's languages lack, as JSON; --fill FILE: put the texts of such a file in
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
@@ -93,12 +93,19 @@ def lint(options: argparse.Namespace) -> int:
 
 
 def build(options: argparse.Namespace) -> int:
-    print(checks.build(options.blender or default_version(), environments.ROOT / "dist"))
+    arguments = ("--platforms",) if options.platforms else ()
+    version = options.blender or default_version()
+    for package in checks.build_all(version, environments.ROOT / "dist", arguments):
+        print(package)
     return 0
 
 
 def docs(options: argparse.Namespace) -> int:
     version = options.blender or default_version()
+    if options.listing:
+        from devtools import listing
+
+        return listing.make(version)
     if options.pictures is not None and (code := site.take_pictures(version, options.pictures)):
         return code
     if options.reference and (code := site.write_reference(version)):
@@ -167,7 +174,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub = command("lint", lint, "check style and types")
     sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
     sub.add_argument("--style", action="store_true", help="ruff alone, in a second")
-    command("build", build, "build the extension's zip in dist/")
+    sub = command("build", build, "build the extension's zip in dist/")
+    sub.add_argument("--platforms", action="store_true", help="one zip for each system, for a listing")
     sub = command("docs", docs, "build the manual as a site in manual/")
     sub.add_argument("--serve", action="store_true", help="show it on this machine, until Ctrl C")
     sub.add_argument(
@@ -179,6 +187,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         metavar="TUTORIAL",
         help="first take the tutorials' pictures anew; default: all",
     )
+    sub.add_argument("--listing", action="store_true", help="only make the pictures of docs/listing anew")
     sub = command("languages", languages, "list what the interface's languages lack, as JSON")
     sub.add_argument("--fill", metavar="FILE", help="put the texts of this JSON file into the catalogues")
     sub = command("bench", bench, "run benchmarks; what follows `--` goes to the one that is named")

@@ -89,16 +89,22 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 def build(version: str, output_dir: Path) -> Path:
     """Build the manual and the extension's zip, by the tool of this Blender version; returns its path."""
+    (package,) = build_all(version, output_dir, ())
+    return package
+
+
+def build_all(version: str, output_dir: Path, arguments: Sequence[str] = ("--platforms",)) -> list[Path]:
+    """The same with one zip for each system."""
     from devtools import site
 
     if site.update():
         raise environments.SetupError("the manual could not be built: see above")
     python = environments.prepare(environments.BLENDERS[version])
-    command = [str(python), str(ROOT / "devtools/packaging.py"), str(output_dir)]
+    command = [str(python), str(ROOT / "devtools/packaging.py"), str(output_dir), *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=BUILD_TIMEOUT, check=False)
     if done.returncode:
         raise environments.SetupError("the package could not be built: see above")
-    return Path(done.stdout.strip().splitlines()[-1])
+    return [Path(line) for line in done.stdout.splitlines() if line.endswith(".zip")]
 
 
 def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> int:

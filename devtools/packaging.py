@@ -1,6 +1,7 @@
 """Build the extension's zip with Blender's own tool, then check what that tool lets through.
 
 Runs where the bpy wheel is installed: `python devtools/packaging.py [OUTPUT_DIR]` prints the path of the zip.
+With `--platforms` it builds one zip for each system instead, with the kernel for that alone.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import tomllib
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,6 +44,17 @@ PACKAGE_FILES = {"__init__.py", "blender_manifest.toml", "LICENSE", "README.md",
 PACKAGE_FOLDERS = {"ccd_rig", "operators", "panels", "viewport"}
 KERNEL = r"ccd_rig/kernel/\w+\.(pxd|pyi)"
 WHEELS = "wheels"
+MOST = 2_000_000
+"""Bytes that a zip for one system has at most, beside the manual."""
+PLATFORMS = {
+    "manylinux_2_17_x86_64": "linux-x64",
+    "manylinux_2_17_aarch64": "linux-arm64",
+    "win_amd64": "windows-x64",
+    "win_arm64": "windows-arm64",
+    "macosx_11_0_x86_64": "macos-x64",
+    "macosx_11_0_arm64": "macos-arm64",
+}
+"""What Blender's extensions call the systems of wheels."""
 NO_WHEELS = re.compile(r"^wheels = \[\]$", re.MULTILINE)
 """The line of the manifest that the package has wheels in. Their names change with the kernel's sources."""
 CATALOGUES = r"ccd_rig/blender/languages/\w+\.json"
@@ -53,8 +66,12 @@ class PackagingError(Exception):
     """The package breaks a rule of Blender's extensions; the message says which, and where."""
 
 
-def build(output_dir: Path) -> Path:
+def build(output_dir: Path, target: kernel.Target | None = None) -> Path:
     """Build, validate and check the zip; returns its path.
+
+    Args:
+        output_dir: where it goes.
+        target: the system that it is for alone; None: one zip for all.
 
     Raises:
         PackagingError: Blender's tool or one of our own checks refused.
@@ -63,25 +80,33 @@ def build(output_dir: Path) -> Path:
     manifest = tomllib.loads((ROOT / "blender_manifest.toml").read_text(encoding="utf-8"))
     fail_on(manifest_problems(manifest))
     output_dir.mkdir(parents=True, exist_ok=True)
-    package = output_dir / f"{manifest['id']}-{manifest['version']}.zip"
+    platform = "" if target is None else PLATFORMS[target.tag]
+    name = "-".join(filter(None, (manifest["id"], manifest["version"], platform)))
+    package = output_dir / f"{name}.zip"
+    targets = kernel.TARGETS if target is None else (target,)
+    wheels = [wheel for wheel in compiled.wheels() if any(wheel.stem.endswith(t.tag) for t in targets)]
     # Beside its place, so that it is moved there in one step; a folder of its own, so that two builds at once
     # do not write to the same file.
     with tempfile.TemporaryDirectory(prefix="unchecked-", dir=output_dir) as scratch:
         unchecked = Path(scratch) / package.name
-        sources = stage(Path(scratch) / "sources", compiled.wheels())
+        sources = stage(Path(scratch) / "sources", wheels, platform)
         _tool("build", f"--source-dir={sources}", f"--output-filepath={unchecked}", f"--valid-tags={_tags()}")
         _tool("validate", f"--valid-tags={_tags()}", str(unchecked))
         with zipfile.ZipFile(unchecked) as archive:
-            fail_on(
-                content_problems(
-                    {name: archive.read(name) for name in archive.namelist() if not name.endswith("/")}
-                )
-            )
+            members = [each for each in archive.infolist() if not each.is_dir()]
+            problems = content_problems({m.filename: archive.read(m) for m in members}, targets)
+            size = sum(each.compress_size for each in members if not each.filename.startswith("manual/"))
+        if target is not None and size > MOST:
+            problems.append(f"{package.name} has {size:,} bytes beside the manual, more than {MOST:,}")
+        fail_on(problems)
         return unchecked.replace(package)  # only a checked package gets its name
 
 
-def stage(folder: Path, wheels: list[Path]) -> Path:
-    """Copy what the package holds, with wheels that the manifest lists; returns the folder."""
+def stage(folder: Path, wheels: list[Path], platform: str = "") -> Path:
+    """Copy what the package holds, with wheels that the manifest lists; returns the folder.
+
+    `platform` is the system that the manifest names; empty: it names none, and the package is for all.
+    """
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("manual", *PACKAGE_FOLDERS):
         if (ROOT / name).is_dir():
@@ -91,9 +116,11 @@ def stage(folder: Path, wheels: list[Path]) -> Path:
     (folder / WHEELS).mkdir()
     for wheel in wheels:
         shutil.copy2(wheel, folder / WHEELS)
-    lines = [f'  "./{WHEELS}/{wheel.name}",' for wheel in wheels]
+    lines = ["wheels = [", *(f'  "./{WHEELS}/{wheel.name}",' for wheel in wheels), "]"]
+    if platform:
+        lines.insert(0, f'platforms = ["{platform}"]')
     words = (ROOT / "blender_manifest.toml").read_text(encoding="utf-8")
-    words = NO_WHEELS.sub("\n".join(["wheels = [", *lines, "]"]), words)
+    words = NO_WHEELS.sub("\n".join(lines), words)
     (folder / "blender_manifest.toml").write_text(words, encoding="utf-8", newline="\n")
     return folder
 
@@ -126,10 +153,10 @@ def manifest_problems(manifest: dict[str, object]) -> list[str]:
     return found
 
 
-def content_problems(files: dict[str, bytes]) -> list[str]:
-    """What the package must and must not hold, and the platform's rules for its sources."""
+def content_problems(files: dict[str, bytes], targets: Sequence[kernel.Target] = kernel.TARGETS) -> list[str]:
+    """What the package must and must not hold for systems, and the platform's rules for its sources."""
     found = [f"{name} is missing from the package" for name in sorted(PACKAGE_FILES - set(files))]
-    found += wheel_problems(files)
+    found += wheel_problems(files, targets)
     if MANUAL_PAGES - set(files):
         found.append("the manual is missing from the package: run `python3 dev.py docs`")
     for folder in sorted(PACKAGE_FOLDERS):
@@ -147,11 +174,12 @@ def content_problems(files: dict[str, bytes]) -> list[str]:
     return found
 
 
-def wheel_problems(files: dict[str, bytes]) -> list[str]:
+def wheel_problems(files: dict[str, bytes], targets: Sequence[kernel.Target] = kernel.TARGETS) -> list[str]:
     """What is wrong with the wheels of a package: each system has one, made of the package's sources.
 
     Args:
         files: content of the package, by name.
+        targets: the systems that it is for.
     """
     manifest = tomllib.loads(files.get("blender_manifest.toml", b"").decode())
     listed = {str(name).removeprefix("./") for name in manifest.get("wheels", [])}
@@ -165,7 +193,7 @@ def wheel_problems(files: dict[str, bytes]) -> list[str]:
             if name.startswith("ccd_rig/kernel/"):
                 (Path(scratch) / Path(name).name).write_bytes(files[name])
         module, version = kernel.module_name(Path(scratch)), kernel.wheel_version()
-    for target in kernel.TARGETS:
+    for target in targets:
         wheel = f"{WHEELS}/{kernel.DISTRIBUTION}-{version}-{kernel.PYTHON_TAG}-{target.tag}.whl"
         if wheel not in there:
             found.append(f"{wheel} is missing from the package")
@@ -237,7 +265,9 @@ def _tool(*arguments: str) -> None:
 
 
 if __name__ == "__main__":
+    folders = [each for each in sys.argv[1:] if each != "--platforms"]
     try:
-        print(build(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "dist"))
+        for each in kernel.TARGETS if "--platforms" in sys.argv else (None,):
+            print(build(Path(folders[0]) if folders else ROOT / "dist", each))
     except (PackagingError, environments.SetupError) as error:
         sys.exit(f"packaging: {error}")

@@ -8,10 +8,10 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from mathutils import Vector
 
-from ..ccd_rig.blender.properties import constraint_list, joints, new_rows
+from ..ccd_rig.blender.figures import control_bones
+from ..ccd_rig.blender.properties import constraint_list, joints, new_rows, new_targets
 from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.blender.properties.constraint_values import Kind
-from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.blender.scene import dependence
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import new_rigs, poll_reasons
@@ -27,8 +27,8 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
     bl_idname = "ccd_rig.constraint_add"
     bl_label = "Add CCD Constraint"
     bl_description = (
-        "Let each selected bone reach for a target of its own: a new empty, or one other selected object or "
-        "bone of another armature"
+        "Let each selected bone reach for a target of its own: a new empty or control bone, or one other "
+        "selected object or bone of another armature"
     )
     bl_options = {"REGISTER", "UNDO"}
 
@@ -58,10 +58,16 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         options={"HIDDEN", "SKIP_SAVE"},
     )
     target_empty: BoolProperty(
-        name="New Empty as Target",
-        description="Where nothing else is selected, make an empty as the target: at the bone's end, or for "
-        "balance at the centre of mass. A planted bone needs none",
+        name="New Target",
+        description="Where nothing else is selected, make an empty or a control bone as the target: at the "
+        "bone's end, or for balance at the centre of mass. A planted bone needs none",
         default=True,
+        options={"SKIP_SAVE"},
+    )
+    control_bones: BoolProperty(
+        name="Control Bones",
+        description="Where a target is made, make it as a bone of the armature instead of an empty",
+        default=False,
         options={"SKIP_SAVE"},
     )
 
@@ -84,14 +90,26 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
-        before = new_rigs.names(rig)
+        target, target_bone = found
+        makes = target is None and self.target_empty and kind != Kind.PLANT
+        if makes and self.control_bones:
+            try:
+                control_bones.require_editable(context, rig)
+            except CCDRigError as error:
+                tell(self, {"ERROR"}, str(error))
+                return {"CANCELLED"}
+        before, names = new_rigs.names(rig), []
         for row in rows:
-            target, target_bone = found
-            if target is None and self.target_empty and kind != Kind.PLANT:
-                target = _new_empty(context, row, kind == Kind.BALANCE)
             added = constraint_list.add(rig, row.tip, row.tip)
             added.kind, added.chain_length, added.use_tail = kind, row.chain_length, row.use_tail
             added.target, added.target_bone = target, target_bone
+            names.append(added.name)
+        if makes:
+            wanted = [_new_target(context, row, kind == Kind.BALANCE) for row in rows]
+            made = new_targets.make_targets(context, rig, wanted, self.control_bones)
+            for name, new in zip(names, made, strict=True):
+                added = rig.ccd_rig.constraints[name]
+                added.target, added.target_bone = new
         new_rigs.give(context, rig, before)
         if kind is Kind.REACH:
             for words in new_rows.words(rig, rows, in_chains):
@@ -164,12 +182,10 @@ def _selected_target(
     return posed_by, bones[0].name
 
 
-def _new_empty(context: bpy.types.Context, row: new_rows.NewRow, balances: bool) -> bpy.types.Object:
-    """An empty at the evaluated end of a bone, or at the centre of mass, beside the armature."""
+def _new_target(context: bpy.types.Context, row: new_rows.NewRow, balances: bool) -> new_targets.NewTarget:
+    """A target at the evaluated end of a bone, or at the centre of mass."""
     owner = context.object
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
-    # The bone's name comes last: its ending (.L, .R) stays an ending.
-    empty = new_target(context, owner, f"Target {row.tip}", row.tip)
     tip = evaluated.pose.bones[row.tip]
     point = tip.tail if row.use_tail else tip.head
     masses = joints.masses(owner) if balances else {}
@@ -177,5 +193,5 @@ def _new_empty(context: bpy.types.Context, row: new_rows.NewRow, balances: bool)
         bones = [(mass, evaluated.pose.bones[name]) for name, mass in masses.items()]
         middles = [mass * 0.5 * (bone.head + bone.tail) for mass, bone in bones]
         point = sum(middles, Vector()) / sum(masses.values())
-    empty.location = evaluated.matrix_world @ point
-    return empty
+    # The bone's name comes last: its ending (.L, .R) stays an ending.
+    return new_targets.NewTarget(f"Target {row.tip}", row.tip, evaluated.matrix_world @ point)

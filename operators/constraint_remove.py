@@ -4,9 +4,9 @@
 import bpy
 from bpy.props import BoolProperty
 
-from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.figures import control_bones
+from ..ccd_rig.blender.properties import constraint_list, new_targets
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.new_targets import is_left_over
 from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .telling import tell
@@ -20,7 +20,7 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
 
     with_target: BoolProperty(
         name="Remove Target Too",
-        description="Remove the target as well, if Add has made it and nothing else uses it",
+        description="Remove its target and pole as well, if they were made for it and nothing else uses them",
         default=False,
         options={"SKIP_SAVE"},
     )
@@ -37,15 +37,24 @@ class CCD_RIG_OT_constraint_remove(bpy.types.Operator):
         return poll_reasons.poll(cls, reason)
 
     def execute(self, context: bpy.types.Context) -> set[str]:
-        target = constraint_list.active(active_rig(context)).target
+        rig = active_rig(context)
+        targets = new_targets.of_row(constraint_list.active(rig))
+        made = [each for each in targets if each.bone and control_bones.is_made(each.thing, each.bone)]
         try:
-            constraint_list.remove(active_rig(context), active_rig(context).ccd_rig.active_index)
+            if self.with_target and made:
+                control_bones.require_editable(context, made[0].thing)
+            constraint_list.remove(rig, rig.ccd_rig.active_index)
         except CCDRigError as error:
             tell(self, {"ERROR"}, str(error))
             return {"CANCELLED"}
-        if target is not None and is_left_over(target):
-            if self.with_target:
-                bpy.data.objects.remove(target)
+        for each in targets:  # the pole first: it may hang on the target
+            if not new_targets.is_left_over(each):
+                continue
+            if not self.with_target:
+                target = each.bone or each.thing.name
+                tell(self, {"INFO"}, f"Its target '{target}' stays: see Remove Target Too")
+            elif each.bone:
+                control_bones.remove(context, each.thing, [each.bone])
             else:
-                tell(self, {"INFO"}, f"Its target '{target.name}' stays: see Remove Target Too")
+                new_targets.remove_empty(each.thing)
         return {"FINISHED"}

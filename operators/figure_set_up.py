@@ -88,6 +88,12 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         "Hold feet where they are in the world and let hips follow, instead of targets for feet",
         default=False,
     )
+    control_bones: _box(
+        "Control Bones",
+        "Make targets and poles as bones of the armature, with a bone collection and shapes of their own, "
+        "instead of empties",
+        Choices.control_bones,
+    )
     follow_motion: _box(
         "Follow Motion",
         "Where the figure is animated, key targets along its motion over the scene's range: a bake "
@@ -104,6 +110,9 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         name="Selected Role",
         description="The row of the list of roles that is selected",
         options={"HIDDEN", "SKIP_SAVE"},
+    )
+    figure: StringProperty(
+        description="Name of the armature object whose bones are listed", options={"HIDDEN", "SKIP_SAVE"}
     )
     recognised: tuple[str, ...] = ()  # groups that the figure has
     listed: Mapping[str, str] = {}  # by bone, the recognised role: what differs from it is a change
@@ -133,6 +142,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
                 roles={
                     item.name: item.role for item in self.roles if item.role != self.listed.get(item.name)
                 },
+                control_bones=self.control_bones,
             )
             made = build.set_up(context, rig, choices)
         except CCDRigError as error:
@@ -140,6 +150,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
             return {"CANCELLED"}
         new_rigs.give(context, rig, before)
         self.roles.clear()
+        self.figure = rig.name
         self.listed = {name: recognised for name, (_, recognised) in made.roles.items()}
         for name, (role, _) in made.roles.items():
             item = self.roles.add()
@@ -177,6 +188,7 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
         boxes.prop(self, "turn_hands")
         boxes.prop(self, "ranges")
         boxes.prop(self, "plant")
+        boxes.prop(self, "control_bones")
         boxes.prop(self, "follow_motion")
         layout.label(text="Roles")
         layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=6)

@@ -2,6 +2,7 @@
 """Operators whose work goes on in steps: a slice at a time, with its progress shown, until Esc cancels it."""
 
 import dataclasses
+import functools
 import time
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..ccd_rig.solvers.stepping import Ended, advance
 from .telling import tell
 
 SLICE = 0.1  # [s] of solving between two looks at the keyboard
+BAR = 10.0  # width of the bar of progress, in widths of a button
 REDRAW = 0.5  # [s] from one line of progress to the next: each costs a redraw, and Esc waits for it
 
 
@@ -140,5 +142,14 @@ class _Run:
         context.window_manager.progress_update(self.pace.percent)
         words = self.pace.words(self.progress)
         status = translated(f"Baking, {words}. Esc cancels, and nothing is changed")
-        context.workspace.status_text_set(status)
+        context.workspace.status_text_set(functools.partial(draw_status, self.pace.percent, status))
         return False
+
+
+def draw_status(percent: float, words: str, header: bpy.types.Header, _context: bpy.types.Context) -> None:
+    """Draw a bar and words in the status bar of Blender's window."""
+    row = header.layout.row()
+    bar = row.row()
+    bar.ui_units_x = BAR
+    bar.progress(factor=percent / 100.0, text=f"{percent:.0f}%")
+    row.label(text=words, translate=False)

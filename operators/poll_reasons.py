@@ -6,7 +6,7 @@ import bpy
 from ..ccd_rig.blender.bake import report
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties import pose_library
-from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 
 
 def no_armature(context: bpy.types.Context) -> str:
@@ -14,8 +14,8 @@ def no_armature(context: bpy.types.Context) -> str:
     active = active_rig(context)
     if active is None:
         return "Select an armature"
-    if not active.is_editable:
-        return f"'{active.name}' is linked from a library: make a library override of it first"
+    if reason := linked(active):
+        return reason
     if active.mode == "EDIT":
         return "Leave Edit Mode: go to Pose Mode"
     return ""

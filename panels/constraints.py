@@ -7,9 +7,10 @@ import bpy
 
 from ..ccd_rig.blender.checks import constraint_checks
 from ..ccd_rig.blender.convert import convert
+from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties import body, constraint_list, joints
-from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.properties.constraint_values import Kind
 from . import live
 from .sidebar import Sidebar, draw_words
@@ -55,10 +56,21 @@ class CCD_RIG_MT_constraints(bpy.types.Menu):
 
     bl_label = "CCD Constraints"
 
-    def draw(self, _context: bpy.types.Context) -> None:
+    def draw(self, context: bpy.types.Context) -> None:
         self.layout.operator("ccd_rig.figure_set_up", icon="OUTLINER_OB_ARMATURE")
         self.layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")
         self.layout.operator("ccd_rig.ik_restore", icon="LOOP_BACK")
+        self.layout.separator()
+        draw_setup(self.layout, context)
+
+
+def draw_setup(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
+    """What is done with a rig's constraints and limits as a whole."""
+    layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
+    layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
+    rig = active_rig(context)
+    if rig is not None and is_generated(rig.data):
+        layout.operator("ccd_rig.setup_restore")
 
 
 class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
@@ -71,6 +83,8 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         armature_object = active_rig(context)
+        if armature_object is not None and (words := linked(armature_object)):
+            draw_words(self.layout, context, words, "LIBRARY_DATA_DIRECT")
         if armature_object is None or not armature_object.ccd_rig.constraints:
             _draw_first_steps(self.layout, context)
             return

@@ -3,11 +3,9 @@
 
 import bpy
 
-from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.limit_sources import own_presets
 from ..ccd_rig.blender.limit_sources.present_pose import has_bound
-from ..ccd_rig.blender.properties.active_rig import active_rig
 
 BOUNDS = (("MIN", "Min"), ("MAX", "Max"), ("SWING", "Swing"))
 
@@ -43,7 +41,7 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
     bl_description = "Limits from the pose, from Blender's own limits or an action; copied and mirrored"
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout, rig = self.layout, active_rig(context)
+        layout = self.layout
         bone = context.active_pose_bone
         for bound, name in BOUNDS:
             if bone is None or has_bound(bone, bound):
@@ -61,8 +59,3 @@ class CCD_RIG_MT_limits(bpy.types.Menu):
         layout.operator("ccd_rig.limits_copy", text="Copy to Selected").bones = "SELECTED"
         layout.operator("ccd_rig.limits_copy", text="Copy to Chain").bones = "CHAIN"
         layout.operator("ccd_rig.limits_mirror", text="Mirror to Other Side")
-        layout.separator()
-        layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
-        layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
-        if rig is not None and is_generated(rig.data):
-            layout.operator("ccd_rig.setup_restore")

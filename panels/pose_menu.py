@@ -5,6 +5,7 @@ import bpy
 
 from ..ccd_rig.blender.convert import convert, restore
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from .constraints import draw_setup
 
 
 class CCD_RIG_MT_pose(bpy.types.Menu):
@@ -24,6 +25,7 @@ class CCD_RIG_MT_pose(bpy.types.Menu):
         layout.separator()
         layout.operator("ccd_rig.drag")
         layout.operator("ccd_rig.pin", icon="PINNED")
+        draw_setup(layout, context)
         if not len(rig.ccd_rig.constraints):
             return
         layout.separator()

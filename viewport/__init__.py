@@ -13,11 +13,13 @@ def register() -> None:
         overlay,
         preferences,
         shortcut,
+        target_handles,
     )
 
     new_rigs.register()
     preferences.register()
     overlay.register()
+    target_handles.register()
     limit_handles.register()
     active_row.register()
     online_manual.register()
@@ -36,6 +38,7 @@ def unregister() -> None:
         overlay,
         preferences,
         shortcut,
+        target_handles,
     )
 
     drag_tool.unregister()
@@ -43,6 +46,7 @@ def unregister() -> None:
     online_manual.unregister()
     active_row.unregister()
     limit_handles.unregister()
+    target_handles.unregister()
     overlay.unregister()
     preferences.unregister()
     new_rigs.unregister()

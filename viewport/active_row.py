@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import bpy
 
 from ..ccd_rig.blender.keys import channels
-from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties import constraint_list, new_targets
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.new_targets import Target
 from .preferences import preferences
 
 
@@ -42,8 +43,7 @@ def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
     if rig is None or not rig.is_property_set("ccd_rig") or not len(rig.ccd_rig.constraints):
         _last.clear()  # without constraints nothing follows
         return
-    chosen = preferences(context)
-    if not rig.is_editable or chosen is None or not chosen.follow_selection:
+    if not rig.is_editable or not is_wanted(context):
         _last.clear()
         return
     before, now = _last[0] if _last else None, _seen(rig, bone)
@@ -52,7 +52,7 @@ def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
     elif before.bone != now.bone:
         rig.ccd_rig.active_index = row_of(rig, now.bone)
     elif before.row != now.row and before.tip != now.tip and before.rows == now.rows:
-        _activate_bone(rig, now.tip)
+        activate_bone(rig, now.tip)
     if before != now:
         _last[:] = [_seen(rig, context.active_pose_bone)]
 
@@ -67,24 +67,36 @@ def _follow_target(context: bpy.types.Context) -> None:
     is_here = any(each.session_uid in _last_object for each in bpy.data.objects)
     _last_object[:] = present
     rig = None if thing is None or thing.type == "ARMATURE" or not is_here else active_rig(context)
-    chosen = preferences(context)
-    if rig is None or not rig.is_editable or chosen is None or not chosen.follow_selection:
+    if rig is None or not rig.is_editable or not is_wanted(context):
         return
-    rows = [k for k, row in enumerate(rig.ccd_rig.constraints) if thing in (row.target, row.pole_target)]
+    rows = _users(rig, Target(thing))
     if rig.ccd_rig.active_index not in rows:
         rig.ccd_rig.active_index = rows[0]
+
+
+def is_wanted(context: bpy.types.Context) -> bool:
+    """Whether the user wants bone and constraint to follow each other."""
+    chosen = preferences(context)
+    return chosen is not None and bool(chosen.follow_selection)
 
 
 def row_of(rig: bpy.types.Object, bone: str) -> int:
     """The constraint that a bone belongs to: the one it is the tip of, the active one, else the first.
 
-    A bone that no chain holds leaves the active one as it is.
+    A bone that is a target or pole belongs likewise to what uses it. A bone that no chain holds leaves the
+    active one as it is.
     """
     active, rows = rig.ccd_rig.active_index, list(rig.ccd_rig.constraints)
     order = sorted(range(len(rows)), key=lambda i: i != active)
     tips = [i for i in order if rows[i].tip == bone]
     held = [i for i in order if bone in _chain_names(rig, rows[i])]
-    return next(iter((*tips, *held)), active)
+    users = sorted(_users(rig, Target(rig, bone)), key=lambda i: i != active)
+    return next(iter((*tips, *users, *held)), active)
+
+
+def _users(rig: bpy.types.Object, target: Target) -> list[int]:
+    """Places of the constraints whose target or pole something is."""
+    return [k for k, row in enumerate(rig.ccd_rig.constraints) if target in new_targets.of_row(row)]
 
 
 def _chain_names(rig: bpy.types.Object, row: Any) -> set[str]:
@@ -98,12 +110,12 @@ def _seen(rig: bpy.types.Object, bone: bpy.types.PoseBone) -> _Seen:
     return _Seen(rig.session_uid, bone.name, group.active_index, tip, len(group.constraints))
 
 
-def _activate_bone(rig: bpy.types.Object, name: str) -> None:
-    """Make a bone the active and only selected one of its armature, if the view shows it."""
+def activate_bone(rig: bpy.types.Object, name: str, extends: bool = False) -> None:
+    """Make a bone the active one of its armature, and unless `extends` the only selected, if it is shown."""
     if not any(bone.name == name and bone.id_data == rig for bone in bpy.context.visible_pose_bones):
         return
     for bone in rig.pose.bones:
-        channels.select_bone(bone, bone.name == name)
+        channels.select_bone(bone, bone.name == name or (extends and channels.is_bone_selected(bone)))
     rig.data.bones.active = rig.data.bones[name]
 
 

@@ -16,7 +16,7 @@ from ..ccd_rig.goals import PositionGoal
 
 BAKE = ("destination", "keys", "step", "start", "reduce_angle", "reduce_error", "verify", "switch_to_fk")
 SOLVER = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "restarts")
-FIGURE = ("poles", "follow_motion", "ranges")
+FIGURE = ("poles", "follow_motion", "ranges", "control_bones")
 
 
 class CCD_RIG_PG_new_figure(bpy.types.PropertyGroup):
@@ -35,6 +35,12 @@ class CCD_RIG_PG_new_figure(bpy.types.PropertyGroup):
         description="What joints get of the preset for such a figure",
         items=RANGES,
         default=Choices.ranges,
+    )
+    control_bones: BoolProperty(
+        name="Control Bones",
+        description="Make targets and poles as bones of the armature, with a bone collection and shapes of "
+        "their own, instead of empties",
+        default=Choices.control_bones,
     )
 
 

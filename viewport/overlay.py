@@ -9,18 +9,21 @@ import gpu
 from bpy_extras.view3d_utils import location_3d_to_region_2d
 from gpu_extras.batch import batch_for_shader
 
+from ..ccd_rig.blender.figures.role import Role, read_role
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.live.handlers import preview_of
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.viewport.limit_sketch import sketch_limits
 from ..ccd_rig.blender.viewport.pin_sketch import sketch_pins
+from ..ccd_rig.blender.viewport.role_sketch import sketch_roles
 from ..ccd_rig.blender.viewport.row_sketch import sketch_rows
 from ..ccd_rig.blender.viewport.sketch import Label, Sketch
 from .preferences import palette, preferences
 
 TEXT_SIZE = 13  # [points] at interface scale 1
 TEXT_OFFSET = 8  # [pixels]
+SET_UP = "CCD_RIG_OT_figure_set_up"
 
 _handlers: list[Any] = []  # what Blender gave for them; it is needed to take them away again
 _labels: list[Label] = []  # words of the view whose lines were drawn last; they are drawn right after these
@@ -59,7 +62,18 @@ def sketch(context: bpy.types.Context) -> Sketch:
     for bone in _limited_bones(context, rig):
         if bone.name in shown:
             sketch_limits(made, bone)
+    sketch_roles(made, rig, _listed_roles(context, rig))
     return made
+
+
+def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, Role]:
+    """By bone of a rig, the roles in the panel that follows Set Up Figure; none after another command."""
+    commands = context.window_manager.operators
+    last = commands[-1] if len(commands) else None
+    if last is None or last.bl_idname != SET_UP or last.properties.figure != rig.name:
+        return {}
+    roles = {item.name: read_role(item.role) for item in last.properties.roles}
+    return {name: role for name, role in roles.items() if role is not None}
 
 
 def _limited_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[bpy.types.PoseBone]:

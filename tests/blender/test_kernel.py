@@ -131,9 +131,9 @@ def older_version(ext, package: Path, path: Path) -> Path:
         module = tools.module_name(folder) + ".py"
         wheels = [name for name in files if name.endswith(".whl")]
         for name in wheels:
-            older = re.sub(r"-0\.1\.0\.\d+-", "-0.1.0.1-", name)
+            older = re.sub(r"-0\.2\.0\.\d+-", "-0.2.0.1-", name)
             assert older != name
-            info = "ccd_rig_kernel-0.1.0.1.dist-info"
+            info = "ccd_rig_kernel-0.2.0.1.dist-info"
             with zipfile.ZipFile(path.parent / "wheel", "w") as wheel:
                 wheel.writestr(module, STAND_IN)
                 wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: false\n")

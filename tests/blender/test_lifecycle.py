@@ -63,7 +63,7 @@ def check_this():
     assert "later" not in dir(bpy.ops.ccd_rig) and not hasattr(preferences, "of_later")
     assert not hasattr(bpy.types.Object, "ccd_rig_later")
     assert not [file for file in folder.rglob("later*")]
-    assert 'version = "0.1.0"' in (folder / "blender_manifest.toml").read_text()
+    assert 'version = "0.2.0"' in (folder / "blender_manifest.toml").read_text()
     bpy.ops.wm.open_mainfile(filepath=file)
     [row] = bpy.data.objects["Rig"].ccd_rig.constraints
     assert (row.name, row.tip, row.weight) == ("Hand", "bone", 2.5)
@@ -113,7 +113,7 @@ def later_version(package, path):
         ),
     }
     changed = {
-        "blender_manifest.toml": ('version = "0.1.0"', 'version = "0.2.0"'),
+        "blender_manifest.toml": ('version = "0.2.0"', 'version = "0.3.0"'),
         "viewport/preferences.py": (
             "    bl_idname = ROOT\n",
             "    bl_idname = ROOT\n    of_later: bpy.props.IntProperty()\n",

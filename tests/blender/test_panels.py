@@ -6,6 +6,7 @@ What they look like, and that they draw, is looked at in a real window: tests/wi
 from __future__ import annotations
 
 import bpy
+import linked_rigs
 import pytest
 import rigs
 
@@ -80,6 +81,13 @@ def test_which_panels_show(ext):
         *MODULES["bake"],
         "fk_ik",
     ]
+
+
+def test_a_linked_rig_says_why_it_is_grey(ext, tmp_path):
+    words = ext.module("ccd_rig.blender.properties.active_rig").linked
+    rig = linked_rigs.linked(rigs.chain(2), tmp_path)
+    assert words(rig) == "'Rig' is linked from a library: make a library override of it first"
+    assert words(linked_rigs.override_of(rig)) == ""
 
 
 def test_advanced_settings_are_folded_away(ext):

@@ -243,6 +243,22 @@ def test_a_package_without_wheels_is_refused():
     assert problem == "wheels/other.whl is listed in the manifest, but not in the package"
 
 
+def test_a_package_for_one_system_needs_its_wheel_alone():
+    files = {f"ccd_rig/kernel/{file.name}": file.read_bytes() for file in FOLDER.glob("*.p*")}
+    for target in tool.TARGETS:
+        (problem,) = packaging.wheel_problems(files, (target,))
+        assert target.tag in problem
+    assert set(packaging.PLATFORMS) == {target.tag for target in tool.TARGETS}
+
+
+def test_the_manifest_names_the_system_of_a_package(tmp_path):
+    for platform in ("", "linux-x64"):
+        folder = packaging.stage(tmp_path / (platform or "all"), [], platform)
+        manifest = tomllib.loads((folder / "blender_manifest.toml").read_text(encoding="utf-8"))
+        assert manifest.get("platforms", []) == ([platform] if platform else [])
+        assert manifest["wheels"] == []
+
+
 def test_a_wheel_is_the_same_to_the_byte_and_says_what_it_is(tmp_path):
     target = next(target for target in tool.TARGETS if target.tag == "win_arm64")
     head = b"MZ" + bytes(58) + (64).to_bytes(4, "little") + b"PE\0\0" + (0xAA64).to_bytes(2, "little")

@@ -22,8 +22,9 @@ VISIT_TIMEOUT = 900  # [s]
 SCREEN = (1600, 1400)  # high enough for the whole sidebar, report included
 
 
-def go(script: str) -> dict[str, Any]:
-    """Run a script in a window once; what was seen, step by step. `photographs` says where pictures are."""
+def go(script: str, size: tuple[int, int] = SCREEN) -> dict[str, Any]:
+    """Run a script once in a window of so many pixels; what was seen, step by step. `photographs` says where
+    pictures are."""
     root = Path(os.environ["CCD_RIG_WINDOW_ROOT"])
     place = root / VISIT
     shutil.rmtree(place, ignore_errors=True)
@@ -43,7 +44,7 @@ def go(script: str) -> dict[str, Any]:
         "CCD_RIG_OUT": f"/{VISIT}/out",
     }
     assignments = [f"{name}={value}" for name, value in environment.items()]
-    width, height = SCREEN
+    width, height = size
     screen = f"-screen 0 {width}x{height}x24 -nolisten tcp"
     command = ["chroot", str(root), "env", "-i", *assignments, "xvfb-run", "-a"]
     command += ["-n", os.environ.get("CCD_RIG_SCREEN", "99"), "-s", screen]

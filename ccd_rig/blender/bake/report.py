@@ -777,6 +777,7 @@ class BakeReport:
         parts = (
             f"{reached} of {solved} {frames} reached" if reached or not fit else "",
             fit,
+            self._unsolved_range(),
             f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})",
             _short(self.findings),
             _slide(self.foot_slips),
@@ -789,6 +790,12 @@ class BakeReport:
             "" if self.keys == self.keys_before else f"{self.keys} of {self.keys_before} keys kept",
         )
         return "; ".join(filter(None, parts))
+
+    def _unsolved_range(self) -> str:
+        """How many frames of the range are not solved: nothing was in force there, or they got no keys."""
+        total = self.frame_end - self.frame_start + 1
+        left = total - self.solved_count()
+        return f"{left} of {total} frames are not solved" if self.step == 1 and left > 0 else ""
 
     def _smoothed(self) -> str:
         seen = [each for each in self.smoothed if each.is_seen]

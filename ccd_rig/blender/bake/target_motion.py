@@ -23,7 +23,7 @@ from ..properties.constraint_values import Constraint
 from ..rig.rotation_modes import channel_values, rotation_channel
 from ..scene import evaluation, isolation
 from ..scene.dependence import pole_object, target_object
-from ..scene.targets import AXES, TargetSample, orthonormal
+from ..scene.targets import AXES, TargetSample, object_channels, orthonormal
 from ..solve.met_targets import met_targets
 from .frame_selection import key_time
 
@@ -249,8 +249,7 @@ def _local(placed: _Placed, seen: bpy.types.Object, world: Matrix) -> tuple[Vect
     """Location and rotation of a target's own channels that bring it to a place in the world."""
     if not placed.bone:
         carrier: Any = seen.matrix_world @ seen.matrix_basis.inverted()
-        location, rotation, _ = (carrier.inverted() @ world).decompose()
-        return location, rotation
+        return object_channels(placed.thing, carrier.inverted() @ world)
     pose_bone = seen.pose.bones[placed.bone]
     bone, parent = pose_bone.bone, pose_bone.parent
     above = {}

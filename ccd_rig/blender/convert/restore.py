@@ -65,6 +65,6 @@ def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) ->
     for name in names:
         constraint_list.remove(armature_object, rows.find(name))
     for target in targets - {None}:
-        if new_targets.is_left_over(target):
-            new_targets.remove(target)
+        if new_targets.is_left_over(new_targets.Target(target)):
+            new_targets.remove_empty(target)
     return Restored(tuple(names), len(originals), tuple(kept))

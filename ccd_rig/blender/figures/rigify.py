@@ -16,6 +16,8 @@ from .skeleton_tree import SkeletonTree
 ORIGINAL = "ORG-"
 """How names of the bones begin that are copies of the metarig's."""
 IK_FK = "IK_FK"
+ROOT = "root"
+"""The bone of a generated rig that carries all others."""
 """Property of a limb's parent control: 0 shows the limb as its IK controls have it, 1 as its FK controls."""
 TOUCHING = 1e-3
 """Part of a bone's length within which two of its kind meet."""

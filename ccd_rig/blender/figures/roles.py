@@ -15,6 +15,7 @@ from ...json_text import printable, shown
 from . import rigify, words
 from .by_name import by_family, by_words
 from .by_structure import by_structure
+from .control_bones import is_control
 from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side, read_role
 from .skeleton_tree import SkeletonTree
 from .words import Clue
@@ -30,12 +31,15 @@ FOURS = 0.5
 def rest_bones(armature_object: bpy.types.Object) -> tuple[RestBone, ...]:
     """The bones of an armature at rest, parents first, in its own orientation but with Z upwards.
 
-    Armatures from other programs point up by another axis of their own; the object then turns them upright.
+    Control bones that were made as targets are left out: their names speak of other bones. Armatures from
+    other programs point up by another axis of their own; the object then turns them upright.
     """
     upright = _upright(armature_object.matrix_world)
     found = []
     for pose_bone in armature_object.pose.bones:
         bone = pose_bone.bone
+        if is_control(pose_bone):
+            continue
         found.append(
             RestBone(
                 bone.name,

@@ -19,7 +19,7 @@ def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
 
     Args:
         context: its scene says whether Auto Keying is on.
-        moved: pose bones or objects, each with the name of a channel.
+        moved: pose bones, objects or constraints of ours, each with the name of a channel.
 
     Returns:
         Why nothing could be keyed, in words; empty if all was, or Auto Keying is off.
@@ -37,10 +37,10 @@ def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
         return _apply(context, keying_set.bl_label, [owner for owner, _ in moved])
     options = _options(context)
     for owner, channel in moved:
-        bone = owner.name if isinstance(owner, bpy.types.PoseBone) else "Object Transforms"
+        group = "Object Transforms" if isinstance(owner, bpy.types.Object) else owner.name
         if options & {"INSERTKEY_AVAILABLE", "INSERTKEY_REPLACE"} and not _has_keys(owner, channel):
             continue
-        owner.keyframe_insert(channel, group=bone, options=options)
+        owner.keyframe_insert(channel, group=group, options=options)
     return ""
 
 
@@ -72,5 +72,5 @@ def _options(context: bpy.types.Context) -> set[str]:
 
 
 def _has_keys(owner: Any, channel: str) -> bool:
-    path = owner.path_from_id(channel) if isinstance(owner, bpy.types.PoseBone) else channel
+    path = owner.path_from_id(channel)
     return any(curve.data_path == path for curve in channels.fcurves_of(owner.id_data))

@@ -17,3 +17,10 @@ def active_rig(context: bpy.types.Context) -> bpy.types.Object | None:
         ):
             return other
     return None
+
+
+def linked(rig: bpy.types.Object) -> str:
+    """Why a rig cannot be changed, in words; empty where it can."""
+    if rig.is_editable:
+        return ""
+    return f"'{rig.name}' is linked from a library: make a library override of it first"

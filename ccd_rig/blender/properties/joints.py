@@ -335,6 +335,8 @@ def limit_of(bone: str, part: str, group: Any) -> Limit | None:
                 f"bone '{bone}', {part}: {what}Min ({math.degrees(lower):.4g}°) is above "
                 f"{what}Max ({math.degrees(upper):.4g}°): swap them"
             )
+    if group.kind == "HINGE" and not any(group.axis):
+        raise RigError(f"bone '{bone}', {part}: its axis is zero: let it point along X, as (1, 0, 0)")
     return _named(bone, part, lambda: limit_value(group))
 
 

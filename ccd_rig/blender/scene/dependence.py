@@ -130,13 +130,18 @@ def pole_object(constraint: Any) -> bpy.types.Object | None:
 
 
 def follows(thing: bpy.types.Object, armature_object: bpy.types.Object) -> bool:
-    """Whether an object is skinned by an armature, or hangs on it by parents or constraints."""
-    if any(each.type == "ARMATURE" and each.object == armature_object for each in thing.modifiers):
-        return True
+    """Whether an object is skinned by an armature or hangs on it, or one of its bones or carriers does.
+
+    Modifiers, parents and constraints count.
+    """
     carrier: bpy.types.Object | None = thing
     while carrier is not None:
-        constrained = (getattr(each, "target", None) for each in carrier.constraints)
-        several = (part.target for each in carrier.constraints for part in getattr(each, "targets", ()))
+        if any(getattr(each, "object", None) == armature_object for each in carrier.modifiers):
+            return True
+        bones = () if carrier.pose is None else carrier.pose.bones
+        constraints = [each for owner in (carrier, *bones) for each in owner.constraints]
+        constrained = (getattr(each, "target", None) for each in constraints)
+        several = (part.target for each in constraints for part in getattr(each, "targets", ()))
         if armature_object in (carrier.parent, *constrained, *several):
             return True
         carrier = carrier.parent

@@ -208,6 +208,20 @@ def orthonormal(axes: Any) -> Quaternion | None:
     return None if np.isnan(rotation).any() else Quaternion(rotation.tolist())
 
 
+def object_channels(thing: bpy.types.Object, basis: Matrix) -> tuple[Vector, Quaternion]:
+    """Location and rotation that an object's own channels must hold for a basis; its deltas are kept.
+
+    Args:
+        thing: the object.
+        basis: from its own space to that of what carries it.
+    """
+    location, rotation, _ = basis.decompose()
+    delta = thing.delta_rotation_quaternion
+    if thing.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
+        delta = thing.delta_rotation_euler.to_quaternion()
+    return location - thing.delta_location, delta.inverted() @ rotation
+
+
 Ahead = Mapping[tuple[bpy.types.Object, str], Matrix]
 """World matrices that bones of armature objects are about to have: no evaluation shows them yet."""
 NOTHING_AHEAD: Ahead = MappingProxyType({})

@@ -9,10 +9,11 @@ import bpy
 
 from ...errors import RigError
 from ..checks import setup
-from ..figures import rigify, roles
+from ..figures import control_bones, rigify, roles
 from ..figures.role import Figure, Part
-from ..properties import constraint_list, planted_rows
+from ..properties import planted_rows
 from ..properties.constraint_values import Holds
+from ..properties.new_targets import NewTarget, Target, make_targets
 from . import joint_limits, poles, rig_state, targets
 from .made import Choices, Made, Ranges
 from .planned_rows import Group, PlannedRow, planned_rows
@@ -43,7 +44,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     carrier = next((row.tip for row in planned if row.group is Group.HIPS), "")
     made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier)
     controls = {**recognised.roles, **figure.roles}
-    listed = controls if figure.family == roles.RIGIFY else armature_object.data.bones.keys()
+    listed = controls if figure.family == roles.RIGIFY else [bone.name for bone in bones]
     made.roles = {name: (_role_words(figure, name), _role_words(recognised, name)) for name in listed}
     if uneven := setup.uneven_scale(armature_object.matrix_world, armature_object.name):
         made.notes.append(setup.sentence(uneven))
@@ -51,6 +52,8 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     if not rows:
         nothing = f"'{armature_object.name}': nothing is left to set up"
         raise RigError(". ".join([nothing, *made.notes]))
+    if choices.control_bones:
+        control_bones.require_editable(context, armature_object)
     planted = [row for row in rows if choices.plant and row.group is Group.FEET]
     if planted:
         names = planted_rows.plant(armature_object, [row.tip for row in planted], Holds()).names
@@ -63,6 +66,10 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     made.notes += rig_state.stiffen(armature_object, figure, rows)
     if rigify.is_generated(armature_object.data):
         made.notes += rig_state.switch_to_fk(armature_object, rows)
+        if choices.control_bones:
+            made.notes.append(
+                "Rigify's Re-Generate Rig removes control bones: take empties for rigs that change"
+            )
     armature_object.ccd_rig.active_index = 0
     made.notes += unknown_bones(armature_object, figure, planned)
     return made
@@ -85,25 +92,35 @@ def _add_rows(
     """
     evaluated = armature_object.evaluated_get(context.evaluated_depsgraph_get())
     front = poles.front_of(figure, evaluated)
-    known = (row.target for row in armature_object.ccd_rig.constraints if row.tip == made.carrier)
-    hips_target = next(known, None)
+    known = (each for each in armature_object.ccd_rig.constraints if each.tip == made.carrier and each.target)
+    carrier: Target | int | None = next((Target(each.target, each.target_bone) for each in known), None)
+    if carrier is None and made.carrier and not made.is_planted:
+        carrier = Target(armature_object, made.carrier)
+    wanted: list[NewTarget] = []
+    users: list[tuple[str, str]] = []  # of each target: name of its constraint, and which of its fields it is
     for row in rows:
-        target = targets.add_row(context, armature_object, evaluated, row, choices.plant)
-        made.rows.setdefault(row.group, []).append(constraint_list.active(armature_object).name)
+        added = targets.add_row(armature_object, row, choices.plant)
+        made.rows.setdefault(row.group, []).append(added.name)
         if row.group is Group.HIPS:
-            hips_target = target
-        if row.group in CARRIED and (hips_target or not made.is_planted):
-            targets.carry(armature_object, target, hips_target, made.carrier)
+            carrier = len(wanted)
         if row.group is Group.HANDS and not choices.turn_hands:
-            constraint_list.active(armature_object).rotation = "NONE"
+            added.rotation = "NONE"
+        place_of_target = len(wanted)
+        wanted.append(targets.new_target(evaluated, row, carrier if row.group in CARRIED else None))
+        users.append((added.name, "target"))
         bends = row.bend and (choices.poles or poles.needs_pole(evaluated, row, front))
         place = poles.pole_place(evaluated, row, front) if bends else None
         if place is not None:
-            pole = targets.add_pole(context, armature_object, row, place)
-            carrier = target if row.role.part in KNEE_GOES_WITH_FOOT else hips_target
-            if carrier or not made.is_planted:
-                targets.carry(armature_object, pole, carrier, made.carrier)
+            goes_with_foot = row.role.part in KNEE_GOES_WITH_FOOT
+            wanted.append(targets.new_pole(row, place, place_of_target if goes_with_foot else carrier))
+            users.append((added.name, "pole"))
             made.poles += 1
+    for target, (name, field) in zip(
+        make_targets(context, armature_object, wanted, choices.control_bones), users, strict=True
+    ):
+        row = armature_object.ccd_rig.constraints[name]
+        setattr(row, "target" if field == "target" else "pole_target", target.thing)
+        setattr(row, f"{field}_bone", target.bone)
 
 
 def _role_words(figure: Figure, name: str) -> str:

@@ -50,6 +50,7 @@ class Choices:
         plant: whether feet are planted where they are, rather than having targets.
         follow_motion: whether targets are keyed along the motion that the figure has.
         roles: by bone, the words of a role that it has instead of the recognised one; empty for none.
+        control_bones: whether targets and poles are bones of the armature itself, or empties.
     """
 
     groups: Collection[Group]
@@ -59,6 +60,7 @@ class Choices:
     plant: bool = False
     follow_motion: bool = True
     roles: Mapping[str, str] = field(default_factory=dict)
+    control_bones: bool = False
 
 
 @dataclass

@@ -158,6 +158,24 @@ def test_targets_that_hang_on_each_other(ext):
     assert np.abs(played(rig) - before).max() < 1e-5
 
 
+def test_targets_with_deltas_arrive(ext):
+    rig = waving()
+    target = rigs.empty("Goal", (1.0, 0.0, 0.0))
+    target.delta_location, target.delta_rotation_euler = (0.3, 0.2, 0.1), (0.4, 0.5, 0.6)
+    reach(rig, "bone_5", target, rotation="ORIENTATION")
+    rigs.update()
+    assert bpy.ops.ccd_rig.targets_match() == {"FINISHED"}
+    rigs.update()
+    tip = rig.pose.bones["bone_5"]
+    assert (target.matrix_world.translation - tip.tail).length < 1e-5
+    turn = target.matrix_world.to_quaternion().rotation_difference(tip.matrix.to_quaternion())
+    assert min(turn.angle, 2.0 * np.pi - turn.angle) < 1e-3
+    before = played(rig)
+    bpy.ops.ccd_rig.targets_from_motion()
+    bpy.ops.ccd_rig.bake()
+    assert np.abs(played(rig) - before).max() < 1e-5
+
+
 def test_matching_honours_auto_keying(ext):
     rig = waving()
     target = rigs.empty("Goal", (5.0, 0.0, 0.0))

@@ -219,12 +219,13 @@ def test_bones_that_stay_as_they_are_are_not_to_be_freed(checks):
     assert "mute" not in unseen
 
 
-def added_beside(rig, other):
-    """A constraint for a foot, with another object selected."""
+def added_beside(rig, *others):
+    """A constraint for a foot, with other objects selected."""
     rigs.activate(rig)
     bpy.ops.object.mode_set(mode="POSE")
     rig.data.bones.active = rig.data.bones["foot.L"]
-    other.select_set(True)
+    for other in others:
+        other.select_set(True)
     assert bpy.ops.ccd_rig.constraint_add() == {"FINISHED"}
     return rig.ccd_rig.constraints[-1]
 
@@ -242,7 +243,20 @@ def below_one(thing, rig):
     thing.parent.constraints.new("CHILD_OF").target = rig
 
 
-@pytest.mark.parametrize("bind", [skinned, parented, below_one])
+def on_the_skin(thing, rig):
+    """As eyes on a body."""
+    skin = bpy.data.objects.new("Skin", bpy.data.meshes.new("Skin"))
+    bpy.context.collection.objects.link(skin)
+    skinned(skin, rig)
+    thing.parent = skin
+
+
+def constrained(thing, rig):
+    part = thing.constraints.new("ARMATURE").targets.new()
+    part.target, part.subtarget = rig, "hips"
+
+
+@pytest.mark.parametrize("bind", [skinned, parented, below_one, on_the_skin, constrained])
 def test_what_follows_the_armature_is_no_target(bind):
     """As after an import, which leaves the skin selected."""
     rig = game_rig()
@@ -252,6 +266,22 @@ def test_what_follows_the_armature_is_no_target(bind):
     target = added_beside(rig, body).target
     assert target not in (None, body)
     assert target.type == "EMPTY"
+
+
+def test_an_armature_whose_bones_copy_the_rig_is_no_target():
+    rig = game_rig()
+    copy = rigs.chain(2, name="Deform")
+    copy.pose.bones["bone_1"].constraints.new("COPY_TRANSFORMS").target = rig
+    assert added_beside(rig, copy).target != copy
+
+
+def test_the_skin_beside_a_target_is_not_in_its_way():
+    rig = game_rig()
+    body, ball = (bpy.data.objects.new(name, bpy.data.meshes.new(name)) for name in ("Body", "Ball"))
+    for each in (body, ball):
+        bpy.context.collection.objects.link(each)
+    skinned(body, rig)
+    assert added_beside(rig, body, ball).target == ball
 
 
 def test_another_object_that_is_selected_is_the_target():

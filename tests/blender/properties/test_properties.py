@@ -238,6 +238,7 @@ def test_contradictions_name_bone_and_field(ext, properties, rig, kind, changes,
     assert "'bone_1'" in str(caught.value)
     assert place in str(caught.value)
     assert words in str(caught.value)
+    assert "Hinge" not in str(caught.value), "the panel has no such word"
 
 
 def test_a_missing_bone_is_named(ext, properties, rig):

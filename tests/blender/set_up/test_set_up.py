@@ -41,6 +41,14 @@ def test_rows_of_a_metarig(ext, kind, rows):
     assert len({row.target for row in made.values()}) == len(made)
 
 
+def test_targets_and_poles_lie_in_one_collection(ext):
+    made = set_up(rigs.metarig("basic_human"), poles=True)
+    things = [row.target for row in made.values()]
+    things += [row.pole_target for row in made.values() if row.pole_target is not None]
+    assert len({home for thing in things for home in thing.users_collection}) == 1
+    assert len(bpy.data.collections) == 1
+
+
 def test_a_nameless_copy_gets_the_same_rows(ext):
     rig = rigs.metarig("basic_human")
     names = {bone.name: f"bone.{place:03d}" for place, bone in enumerate(rig.data.bones)}

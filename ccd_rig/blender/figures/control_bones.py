@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Bones that are made as targets and poles: their place at rest, their shapes, and how they go again.
+
+They have a bone collection of their own, deform nothing, and wear wire shapes that are made once in a file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
+
+import bpy
+from mathutils import Matrix, Vector
+
+from ...errors import RigError
+from ..keys import channels
+
+MADE = "ccd_rig_target"
+"""Mark of what is made as a target: objects, bones, and the collections that hold them."""
+SHAPE = "ccd_rig_shape"
+"""Mark of the objects that control bones wear; its value names the shape."""
+COLLECTION = "Targets"
+PALETTES = {"L": "THEME04", "R": "THEME01", "": "THEME09"}
+"""Bone colors of the theme by side: blue, red, yellow in the middle."""
+LINE = 2.0  # width of a shape's lines [pixels]
+
+
+@dataclass(frozen=True)
+class ControlBone:
+    """A bone to make.
+
+    Attributes:
+        name: is made unique.
+        side: "L", "R" or empty, for its color.
+        shape: one of `SHAPES`.
+        length: radius of its shape, in armature space.
+        rest: its axes at rest, armature space.
+        pose: the same as it is posed now.
+        parent: name of a bone, or the place of an earlier one of those that are made; None for none.
+    """
+
+    name: str
+    side: str
+    shape: str
+    length: float
+    rest: Matrix
+    pose: Matrix
+    parent: str | int | None
+
+
+def is_control(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone was made as a target or pole."""
+    return bool(bone.bone.get(MADE))
+
+
+def is_made(thing: bpy.types.Object, name: str) -> bool:
+    """Whether an object has a bone of this name that was made as a target or pole."""
+    bone = thing.pose.bones.get(name) if thing.pose is not None else None
+    return bone is not None and is_control(bone)
+
+
+def require_editable(context: bpy.types.Context, thing: bpy.types.Object) -> None:
+    """Refuse an armature that cannot get bones.
+
+    Raises:
+        RigError: it is linked or overridden, or cannot go to Edit Mode.
+    """
+    armature: Any = thing.data
+    if not thing.is_editable or not armature.is_editable or armature.override_library is not None:
+        raise RigError(
+            f"'{thing.name}' comes from a library and cannot get control bones: switch Control "
+            "Bones off, for empties"
+        )
+    if not thing.visible_get(view_layer=context.view_layer):
+        raise RigError(f"'{thing.name}' is hidden or not in this view layer: show it first")
+
+
+def make(
+    context: bpy.types.Context, armature_object: bpy.types.Object, wanted: Sequence[ControlBone]
+) -> list[str]:
+    """Make bones in one trip to Edit Mode; their names. References to bones are invalid afterwards.
+
+    Raises:
+        RigError: the armature cannot get bones. Nothing has changed then.
+    """
+    require_editable(context, armature_object)
+    armature: Any = armature_object.data
+    names: list[str] = []
+    with _edit_bones(context, armature_object) as bones:
+        for new in wanted:
+            added = bones.new(new.name)
+            added.tail = (0.0, new.length, 0.0)
+            added.matrix = new.rest
+            added.use_deform = False
+            added[MADE] = True
+            parent = names[new.parent] if isinstance(new.parent, int) else new.parent
+            added.parent = bones[parent] if parent else None
+            names.append(added.name)
+    collection = _collection(armature)
+    poses: dict[str, Matrix] = {}
+    for name, new in zip(names, wanted, strict=True):
+        bone = armature_object.pose.bones[name]
+        for other in list(bone.bone.collections):
+            other.unassign(bone.bone)
+        collection.assign(bone.bone)
+        bone.color.palette = PALETTES[new.side]
+        bone.custom_shape = _shape(new.shape)
+        bone.custom_shape_wire_width = LINE
+        poses[name] = new.pose
+        _pose(bone, new.pose, poses)
+    return names
+
+
+def remove(context: bpy.types.Context, armature_object: bpy.types.Object, names: Sequence[str]) -> None:
+    """Remove control bones with their keys in the present action, and what nothing uses then.
+
+    Raises:
+        RigError: the armature cannot be edited. Nothing has changed then.
+    """
+    require_editable(context, armature_object)
+    starts = tuple(armature_object.pose.bones[name].path_from_id() + "." for name in names)
+    if (bag := channels.bag_of(armature_object)) is not None:
+        for curve in [curve for curve in bag.fcurves if curve.data_path.startswith(starts)]:
+            bag.fcurves.remove(curve)
+    for name in names:
+        armature_object.pose.bones[name].custom_shape = None
+    with _edit_bones(context, armature_object) as bones:
+        for name in names:
+            bones.remove(bones[name])
+    armature: Any = armature_object.data
+    for collection in list(armature.collections_all):
+        if collection.get(MADE) and not collection.bones and not collection.children:
+            armature.collections.remove(collection)
+    for thing in [thing for thing in bpy.data.objects if thing.get(SHAPE) and not thing.users]:
+        mesh: Any = thing.data
+        bpy.data.objects.remove(thing)
+        bpy.data.meshes.remove(mesh)
+
+
+@contextmanager
+def _edit_bones(
+    context: bpy.types.Context, armature_object: bpy.types.Object
+) -> Iterator[bpy.types.ArmatureEditBones]:
+    """The edit bones of an armature alone; modes and selection of objects are as before at the end."""
+    layer = context.view_layer
+    active, selected = layer.objects.active, list(layer.objects.selected)
+    mode = "OBJECT" if active is None else active.mode
+    together = list(context.objects_in_mode) if mode == "POSE" else []
+    if mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    _select(layer, armature_object, [armature_object])
+    mirrored = armature_object.data.use_mirror_x
+    armature_object.data.use_mirror_x = False
+    bpy.ops.object.mode_set(mode="EDIT")
+    try:
+        yield armature_object.data.edit_bones
+    finally:
+        bpy.ops.object.mode_set(mode="OBJECT")
+        armature_object.data.use_mirror_x = mirrored
+        if active is not None and mode != "OBJECT":
+            _select(layer, active, together or [active])
+            bpy.ops.object.mode_set(mode=mode)
+        _select(layer, active, selected)
+
+
+def _select(
+    layer: bpy.types.ViewLayer, active: bpy.types.Object | None, selected: Sequence[bpy.types.Object]
+) -> None:
+    for thing in list(layer.objects.selected):
+        thing.select_set(False, view_layer=layer)
+    for thing in selected:
+        thing.select_set(True, view_layer=layer)
+    layer.objects.active = active
+
+
+def _pose(bone: bpy.types.PoseBone, pose: Matrix, poses: Mapping[str, Matrix]) -> None:
+    """Pose a new bone, whose parent is one of `poses` or was there before."""
+    above = {}
+    if bone.parent is not None:
+        matrix = poses.get(bone.parent.name, bone.parent.matrix)
+        above = {"parent_matrix": matrix, "parent_matrix_local": bone.parent.bone.matrix_local}
+    basis = bone.bone.convert_local_to_pose(pose, bone.bone.matrix_local, invert=True, **above)
+    bone.location, bone.rotation_quaternion, _ = basis.decompose()
+
+
+def _collection(armature: Any) -> bpy.types.BoneCollection:
+    """The bone collection of an armature's control bones."""
+    known = next((each for each in armature.collections_all if each.get(MADE)), None)
+    if known is None:
+        known = armature.collections.new(COLLECTION)
+        known[MADE] = True
+    return known
+
+
+# Shapes -----------------------------------------------------------------------------------------------------
+
+Lines = tuple[tuple[tuple[float, float, float], ...], ...]
+
+
+def _circle(a: int, b: int, corners: int = 32) -> tuple[tuple[float, float, float], ...]:
+    """A unit circle in the plane of two axes."""
+    points = []
+    for angle in (2.0 * math.pi * i / corners for i in range(corners + 1)):
+        point = [0.0, 0.0, 0.0]
+        point[a], point[b] = math.cos(angle), math.sin(angle)
+        points.append((point[0], point[1], point[2]))
+    return tuple(points)
+
+
+def _cube(half: float) -> Lines:
+    """The edges of a cube."""
+    top, bottom = (
+        tuple((half * x, half * y, z) for x, y in ((1, 1), (-1, 1), (-1, -1), (1, -1), (1, 1)))
+        for z in (half, -half)
+    )
+    return (top, bottom, *((a, b) for a, b in zip(top[:4], bottom[:4], strict=True)))
+
+
+def _diamond() -> Lines:
+    """The edges of an octahedron."""
+    ring = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (1.0, 0.0, 0.0))
+    return (ring, *(((0.0, 0.0, 1.0), corner, (0.0, 0.0, -1.0)) for corner in ring[:4]))
+
+
+SHAPES: Mapping[str, Lines] = MappingProxyType(
+    {
+        "SPHERE": (_circle(0, 1), _circle(1, 2), _circle(2, 0)),
+        "CUBE": _cube(0.8),
+        "PLAIN_AXES": _diamond(),
+    }
+)
+"""Rows of points by the kind of empty whose place they take; unit size."""
+
+
+def _shape(name: str) -> bpy.types.Object:
+    """The object of a shape, made where the file has none of its own."""
+    for thing in bpy.data.objects:
+        if thing.get(SHAPE) == name and thing.library is None:
+            return thing
+    points: list[Vector] = []
+    edges: list[tuple[int, int]] = []
+    for row in SHAPES[name]:
+        edges += pairwise(range(len(points), len(points) + len(row)))
+        points += map(Vector, row)
+    mesh = bpy.data.meshes.new(f"WGT-target_{name.lower()}")
+    mesh.from_pydata(points, edges, [])
+    thing = bpy.data.objects.new(mesh.name, mesh)
+    thing[SHAPE] = name
+    return thing

@@ -1,0 +1,38 @@
+"""Roles of bones are drawn by colour, while the panel that follows Set Up Figure is the last one."""
+
+from __future__ import annotations
+
+import rigs
+
+
+def drawn(ext, rig, roles):
+    made = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
+    ext.module("ccd_rig.blender.viewport.role_sketch").sketch_roles(made, rig, roles)
+    return made
+
+
+def test_each_part_has_its_colour_and_ends_have_words(ext):
+    rig = rigs.metarig("basic_human")
+    rigs.update()
+    roles = ext.module("ccd_rig.blender.figures.roles").roles_of(rig)
+    made = drawn(ext, rig, roles)
+    assert {label.words for label in made.labels} >= {"left hand", "right foot", "head", "hips"}
+    bones = {}
+    for (colour, _), ends in made.lines.items():
+        for head in ends[::2]:
+            bones[tuple(round(x, 4) for x in head)] = colour
+
+    def colour_of(name):
+        head = rig.matrix_world @ rig.pose.bones[name].head
+        return bones[tuple(round(x, 4) for x in head)]
+
+    assert colour_of("upper_arm.L") == colour_of("forearm.R") != colour_of("thigh.L") == colour_of("shin.R")
+    assert colour_of("spine") != colour_of("spine.003") != colour_of("thigh.L")
+    assert sum(len(ends) for ends in made.lines.values()) == 2 * len(roles)
+
+
+def test_a_bone_that_is_gone_is_left_out(ext):
+    rig = rigs.chain(2)
+    role = ext.module("ccd_rig.blender.figures.role").read_role
+    made = drawn(ext, rig, {"bone_1": role("head"), "gone": role("hips")})
+    assert [label.words for label in made.labels] == ["head"]

@@ -1,0 +1,260 @@
+"""Handles of targets: which there are, what lies below the pointer, and targets moved and turned by them."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Matrix, Quaternion, Vector
+from rigs import B, reach
+
+VIEWPORT = "ccd_rig.blender.viewport"
+FLOAT32 = 1e-5
+TURN = Quaternion((0.2, 0.9, -0.3), 0.8)
+SHIFT = Vector((0.3, -0.2, 0.4))
+
+
+@pytest.fixture
+def rig(ext):
+    bones = [B("chest", (0, 0, 1), (0, 0, 1.4))]
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        bones += [
+            B(f"arm.{side}", (0.2 * x, 0, 1.3), (0.5 * x, 0.05, 1.3), "chest"),
+            B(f"hand.{side}", (0.5 * x, 0.05, 1.3), (0.8 * x, 0, 1.3), f"arm.{side}", connect=True),
+        ]
+    bones += [B("root", (2, 0, 0), (2, 0, 1)), B("control", (2, 0, 1), (2.3, 0.2, 1.1), "root", roll=0.4)]
+    rig = rigs.armature(bones)
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    return rig
+
+
+def marks_of(ext, rig, hidden=()):
+    rigs.update()
+    shown = frozenset(bone.name for bone in rig.pose.bones) - set(hidden)
+    return ext.module(f"{VIEWPORT}.target_marks").target_marks(rig, shown)
+
+
+def grip_of(ext, row, is_pole=False):
+    rigs.update()
+    targets = ext.module("ccd_rig.blender.properties.new_targets").of_row(row)
+    target = targets[0] if is_pole else targets[-1]
+    point = ext.module(f"{VIEWPORT}.rows").target_point(row)
+    return ext.module(f"{VIEWPORT}.target_grip").Grip(row, target, point, is_pole)
+
+
+def point(ext, row):
+    rigs.update()
+    return ext.module(f"{VIEWPORT}.rows").target_point(row)
+
+
+def world(target, bone=""):
+    rigs.update()
+    seen = target.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    return seen.matrix_world @ seen.pose.bones[bone].matrix if bone else seen.matrix_world.copy()
+
+
+def test_each_target_and_pole_has_a_mark(ext, rig):
+    left = reach(rig, "hand.L", rigs.empty("Left", (1, 0, 1)), rotation="ORIENTATION")
+    left.pole_target = rigs.empty("Pole", (0.5, 1, 1))
+    reach(rig, "hand.R", rigs.empty("Right", (-1, 0, 1)))
+    reach(rig, "chest", rig, target_bone="control")
+    rig.ccd_rig.active_index = 1
+    marks = {mark.target: mark for mark in marks_of(ext, rig)}
+    assert [(t.thing.name, t.bone) for t in marks] == [
+        *(("Left", ""), ("Pole", ""), ("Rig", "control"), ("Right", ""))  # the active one is drawn last
+    ]
+    assert [mark.side for mark in marks.values()] == ["L", "L", "", "R"]
+    assert not any(mark.turns for mark in marks.values()), "the active one has no ring"
+    assert [mark.is_pole for mark in marks.values()] == [False, True, False, False]
+    assert [mark.is_active for mark in marks.values()] == [False, False, False, True]
+    rig.ccd_rig.active_index = 0
+    assert [mark.turns for mark in marks_of(ext, rig) if mark.is_active] == [True, False]
+    assert (marks[rig, "control"].point - world(rig, "control").translation).length < FLOAT32
+
+
+def test_what_is_off_hidden_or_nowhere_has_none(ext, rig):
+    reach(rig, "hand.L", rigs.empty("Off"), enabled=False)
+    reach(rig, "hand.R", rigs.empty("Hidden"))
+    reach(rig, "chest", rig, target_bone="gone")
+    reach(rig, "arm.L", rigs.empty("Far", (1e30, 0, 0)))
+    reach(rig, "arm.R", None)
+    assert marks_of(ext, rig, hidden=["hand.R"]) == []
+    rig.ccd_rig.constraints[0].enabled = True
+    assert [mark.row for mark in marks_of(ext, rig, hidden=["hand.R"])] == [0]
+
+
+def test_a_shared_target_has_one_mark_of_the_active_constraint(ext, rig):
+    shared = rigs.empty("Shared", (1, 0, 1))
+    for tip in ("hand.L", "hand.R", "chest"):
+        reach(rig, tip, shared)
+    rig.ccd_rig.constraints[1].rotation = "ORIENTATION"
+    rig.ccd_rig.active_index = 1
+    (mark,) = marks_of(ext, rig)
+    assert (mark.row, mark.side, mark.turns, mark.is_active) == (1, "R", True, True)
+    rig.ccd_rig.constraints[0].offset = (0.1, 0.0, 0.0)  # another point
+    assert sorted(mark.row for mark in marks_of(ext, rig)) == [0, 1]
+
+
+def test_the_nearest_mark_is_hit_before_any_ring(ext, rig):
+    marks_module = ext.module(f"{VIEWPORT}.target_marks")
+    for place, tip in enumerate(("hand.L", "hand.R", "chest")):
+        reach(rig, tip, rigs.empty(tip, (place, 0, 0)), rotation="ORIENTATION")
+    rig.ccd_rig.active_index = 1
+    marks = marks_of(ext, rig)
+    places = np.array([[mark.point.x * 20.0, 0.0] for mark in marks])
+    order = [mark.row for mark in marks]
+
+    def below(x, y, scale=1.0):
+        found = marks_module.hit(marks, places, (x, y), scale)
+        return None if found is None else (order[found.place], found.is_ring)
+
+    assert below(1, 3) == (0, False)
+    assert below(12, 0) == (1, False)  # a disc lies over the ring of another
+    assert below(20, marks_module.RING) == (1, True)
+    assert below(0, marks_module.RING) is None  # nothing turns that one
+    assert below(200, 0) is None
+    assert below(20, 2 * marks_module.RING, 2.0) == (1, True)
+    assert marks_module.hit([], np.empty((0, 2)), (0, 0), 1.0) is None
+
+
+def test_points_behind_the_viewer_are_on_no_place(ext):
+    on_screen = ext.module(f"{VIEWPORT}.target_marks").places_on_screen
+    perspective = Matrix(((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, -1, -0.2), (0, 0, -1, 0)))
+    places = on_screen([Vector((0, 0, -2)), Vector((1, 0.5, -1)), Vector((0, 0, 2))], perspective, (200, 100))
+    assert places[:2] == pytest.approx(np.array([[100, 50], [200, 75]]))
+    assert np.isnan(places[2]).all()
+
+
+def plain(rig):
+    return reach(rig, "hand.L", rigs.empty("Goal", (1, 0.2, 1)), rotation="ORIENTATION")
+
+
+def hanging(rig):
+    carrier = rigs.empty("Carrier", (3, 1, 0))
+    carrier.rotation_euler, carrier.scale = (0.3, 0.5, -0.7), (2.0, 2.0, 2.0)
+    row = plain(rig)
+    row.target.parent = carrier
+    rigs.update()
+    row.target.matrix_parent_inverse = Matrix.LocRotScale((0.2, 0, 0), TURN, None)
+    row.target.delta_location, row.target.delta_rotation_euler = (0.1, 0.2, 0.3), (0.4, 0.3, 0.2)
+    row.target.rotation_euler = (0.2, 0.3, 0.1)
+    return row
+
+
+def axis_angle(rig):
+    row = plain(rig)
+    row.target.rotation_mode = "AXIS_ANGLE"
+    row.target.rotation_axis_angle = (0.4, 0.0, 0.6, 0.8)
+    return row
+
+
+def control_bone(rig):
+    rig.pose.bones["root"].matrix_basis = Matrix.LocRotScale((0.2, 0.1, 0), TURN, (1.5,) * 3)
+    rig.pose.bones["control"].rotation_quaternion = (0.9, 0.1, 0.4, 0.1)
+    rig.location, rig.rotation_euler, rig.scale = (1, 2, 3), (0.4, 0, 0.9), (0.5,) * 3
+    return reach(rig, "hand.L", rig, target_bone="control", rotation="ORIENTATION")
+
+
+@pytest.mark.parametrize("make", [plain, hanging, axis_angle, control_bone])
+def test_a_target_goes_where_it_is_dragged(ext, rig, make):
+    row = make(rig)
+    before = world(row.target, row.target_bone)
+    grip = grip_of(ext, row)
+    assert grip.can_move and grip.can_turn and not grip.changed()
+    grip.move(SHIFT)
+    moved = world(row.target, row.target_bone)
+    assert (moved.translation - before.translation - SHIFT).length < FLOAT32
+    assert moved.to_quaternion().rotation_difference(before.to_quaternion()).angle < 1e-3
+    grip.move(Vector())
+    grip.turn(TURN)
+    turned = world(row.target, row.target_bone)
+    assert (turned.translation - before.translation).length < FLOAT32
+    wanted = TURN @ before.to_quaternion()
+    assert turned.to_quaternion().rotation_difference(wanted).angle < 1e-3
+    ((owner, channel),) = [each for each in grip.changed() if each[1] != "location"]
+    assert owner == (rig.pose.bones["control"] if row.target_bone else row.target)
+    assert channel.startswith("rotation")
+    grip.restore()
+    assert not grip.changed()
+    assert (world(row.target, row.target_bone).translation - before.translation).length < FLOAT32
+
+
+def constrained(rig, row):
+    row.target.constraints.new("LIMIT_LOCATION")
+
+
+def driven(rig, row):
+    row.target.driver_add("location", 0).driver.expression = "1.0"
+
+
+def locked(rig, row):
+    row.target.lock_location = (True,) * 3
+
+
+def of_another_rig(rig, row):
+    row.target, row.target_bone = rigs.chain(2, name="Prop"), "bone_1"
+    row.target.rotation_euler = (0.3, 0.4, 0.5)
+
+
+@pytest.mark.parametrize("space", ["TARGET", "ARMATURE", "WORLD"])
+@pytest.mark.parametrize("hold", [constrained, driven, locked, of_another_rig])
+def test_where_something_else_moves_the_target_its_offset_goes(ext, rig, hold, space):
+    row = plain(rig)
+    hold(rig, row)
+    rig.rotation_euler, rig.scale = (0.4, 0, 0.9), (0.5,) * 3
+    row.offset_space = space
+    thing = world(row.target, row.target_bone)
+    before = point(ext, row)
+    grip = grip_of(ext, row)
+    assert grip.can_move and not grip.can_turn
+    grip.turn(TURN)
+    grip.move(SHIFT)
+    assert (point(ext, row) - before - SHIFT).length < FLOAT32
+    assert world(row.target, row.target_bone) == thing
+    assert grip.changed() == [(row, "offset")]
+    grip.restore()
+    assert tuple(row.offset) == (0.0, 0.0, 0.0)
+
+
+def test_a_pole_that_something_else_moves_stays(ext, rig):
+    row = plain(rig)
+    row.pole_target = rigs.empty("Pole", (0.5, 1, 1))
+    assert grip_of(ext, row, is_pole=True).can_move
+    row.pole_target.constraints.new("LIMIT_LOCATION")
+    grip = grip_of(ext, row, is_pole=True)
+    assert not grip.can_move
+    grip.move(SHIFT)
+    assert not grip.changed() and tuple(row.offset) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize("make", [plain, control_bone])
+def test_auto_keying_keys_what_was_moved(ext, rig, make):
+    row = make(rig)
+    if not row.target_bone:
+        row.target.lock_location = (True,) * 3  # so that the offset is moved
+    settings = bpy.context.scene.tool_settings
+    settings.use_keyframe_insert_auto = True
+    bpy.context.preferences.edit.use_keyframe_insert_available = False
+    grip = grip_of(ext, row)
+    grip.move(SHIFT)
+    insert = ext.module("ccd_rig.blender.keys.auto_keys").insert
+    assert insert(bpy.context, grip.changed()) == ""
+    curves = ext.module("ccd_rig.blender.keys.channels").fcurves_of(rig)
+    path = 'pose.bones["control"].location' if row.target_bone else "ccd_rig.constraints[0].offset"
+    assert {curve.data_path for curve in curves} == {path}
+    settings.use_keyframe_insert_auto = False
+
+
+def test_a_bone_that_is_a_target_chooses_its_constraint(ext, rig):
+    row_of = ext.module("viewport.active_row").row_of
+    reach(rig, "hand.L", rig, target_bone="control")
+    reach(rig, "hand.R", rigs.empty("Right"))
+    rig.ccd_rig.active_index = 1
+    assert row_of(rig, "control") == 0
+    assert row_of(rig, "root") == 1
+    rig.ccd_rig.constraints[1].target, rig.ccd_rig.constraints[1].target_bone = rig, "control"
+    for active in (0, 1):  # of several the active one stays
+        rig.ccd_rig.active_index = active
+        assert row_of(rig, "control") == active

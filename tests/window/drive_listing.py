@@ -1,0 +1,249 @@
+"""The pictures of a listing: whole windows with figures that Set Up Figure has brought under control.
+
+Runs as drive.py says, by `python3 dev.py docs --listing`; no test judges it, a person does.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import bpy
+from mathutils import Matrix, Quaternion, Vector
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from drive import REDRAW, TAB, install, note, photograph, sh, start, view
+from drive_rigs import empty_scene, metarig, spider
+from drive_viewport import screen
+
+FRONT_LEFT = Quaternion((0.80, 0.50, 0.17, 0.28)).normalized()
+SKIN = (0.42, 0.52, 0.66, 1.0)
+GIRTH = 0.2  # of a part of the body, by its bone's length
+THICK, THIN = 0.055, 0.012  # [m] radii between which that is kept
+LAST = 24
+PATIENT, FOLDED = 5, 100  # clicks on the header of the redo panel, and pixels up to which it is folded
+
+
+def dress(rig: bpy.types.Object) -> None:
+    """Give each bone an egg, so that a figure has a body."""
+    egg = bpy.data.meshes.new("Egg")
+    rings, spokes = 10, 16
+    points, faces = [], []
+    for i in range(rings + 1):
+        along = math.pi * i / rings
+        for k in range(spokes):
+            around = 2.0 * math.pi * k / spokes
+            points.append(
+                (math.sin(along) * math.cos(around), math.cos(along), math.sin(along) * math.sin(around))
+            )
+    for i in range(rings):
+        for k in range(spokes):
+            a, b = i * spokes + k, i * spokes + (k + 1) % spokes
+            faces.append((a, b, b + spokes, a + spokes))
+    egg.from_pydata(points, [], faces)
+    egg.shade_smooth()
+    home = bpy.data.collections.new("Body")
+    bpy.context.scene.collection.children.link(home)
+    for bone in rig.data.bones:
+        girth = min(max(GIRTH * bone.length, THIN), THICK)
+        part = bpy.data.objects.new(f"Body {bone.name}", egg)
+        home.objects.link(part)
+        part.color, part.hide_select = SKIN, True
+        part.parent, part.parent_type, part.parent_bone = rig, "BONE", bone.name
+        part.matrix_basis = Matrix.LocRotScale(
+            (0.0, -0.5 * bone.length, 0.0), None, (girth, 0.55 * bone.length, girth)
+        )
+
+
+def open_scene(rotation: Quaternion = FRONT_LEFT) -> None:
+    """An empty file, whose view shows colours of objects and no floor of squares."""
+    empty_scene()
+    _, area, _ = view()
+    space = area.spaces.active
+    space.shading.color_type, space.shading.show_cavity = "OBJECT", True
+    space.overlay.show_axis_x = space.overlay.show_axis_y = False
+    space.region_3d.view_perspective, space.region_3d.view_rotation = "ORTHO", rotation
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = 1, LAST
+
+
+def look(place: tuple[float, float, float], size: float) -> None:
+    _, area, _ = view()
+    seen = area.spaces.active.region_3d
+    seen.view_location, seen.view_distance = place, size
+    area.tag_redraw()
+
+
+def show_tab(shown: bool) -> Iterator[float]:
+    _, area, region = view()
+    area.spaces.active.show_region_ui = shown
+    yield REDRAW
+    if shown:
+        region.active_panel_category = TAB
+    area.tag_redraw()
+    yield REDRAW
+
+
+def activate(rig: bpy.types.Object, mode: str) -> None:
+    if bpy.context.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.object.select_all(action="DESELECT")
+    rig.select_set(True)
+    bpy.context.view_layer.objects.active = rig
+    bpy.ops.object.mode_set(mode=mode)
+
+
+def figure(kind: str, **choices: object) -> bpy.types.Object:
+    """A metarig with a body, set up."""
+    rig = metarig(kind)
+    dress(rig)
+    activate(rig, "POSE")
+    bpy.ops.ccd_rig.figure_set_up("EXEC_DEFAULT", **choices)
+    rig.data.display_type = "STICK"
+    bpy.context.view_layer.update()
+    return rig
+
+
+def shift(rig: bpy.types.Object, tip: str, way: tuple[float, float, float]) -> None:
+    """Move the control bone that a bone reaches for, in armature space."""
+    row = next(row for row in rig.ccd_rig.constraints if row.tip == tip)
+    bone = rig.pose.bones[row.target_bone]
+    bone.matrix = Matrix.Translation(way) @ bone.matrix
+    bpy.context.view_layer.update()
+
+
+def pose_human(rig: bpy.types.Object) -> None:
+    """A lunge with one hand up and one to the front, by its targets alone."""
+    shift(rig, "spine", (0.0, -0.05, -0.22))
+    shift(rig, "foot.L", (0.05, -0.42, 0.0))
+    shift(rig, "foot.R", (-0.02, 0.38, 0.03))
+    shift(rig, "hand.L", (-0.15, -0.1, 0.55))
+    shift(rig, "hand.R", (0.1, -0.2, 0.1))
+
+
+def featured() -> Iterator[float]:
+    """A human in a lunge, live, with its handles."""
+    open_scene()
+    rig = figure("Basic.basic_human", control_bones=True, turn_hands=True)
+    bpy.ops.ccd_rig.live()
+    pose_human(rig)
+    look((0.0, 0.0, 0.85), 3.1)
+    rig.ccd_rig.active_index = next(i for i, row in enumerate(rig.ccd_rig.constraints) if row.tip == "hand.L")
+    yield from show_tab(True)
+    photograph("featured")
+    yield from dragged(rig)
+    bpy.ops.ccd_rig.live()
+
+
+def dragged(rig: bpy.types.Object) -> Iterator[float]:
+    """A hand that the real pointer drags by its handle."""
+    row = next(row for row in rig.ccd_rig.constraints if row.tip == "hand.R")
+    place = rig.matrix_world @ rig.pose.bones[row.target_bone].head
+    sh("xdotool", "mousemove", *screen(place))
+    yield REDRAW
+    sh("xdotool", "mousedown", 1)
+    yield 0.3
+    for part in (0.3, 0.6, 1.0):
+        sh("xdotool", "mousemove", *screen(place + part * Vector((0.02, -0.1, 0.16))))
+        yield REDRAW
+    photograph("handles")
+    sh("xdotool", "mouseup", 1)
+    yield REDRAW
+
+
+def roles() -> Iterator[float]:
+    """A cat as Set Up Figure has recognised it: roles by colour, and its redo panel with them in a list."""
+    open_scene()
+    rig = metarig("Animals.cat")
+    activate(rig, "POSE")
+    rig.data.display_type = "STICK"
+    look((0.1, 0.05, 0.24), 1.15)
+    yield from show_tab(True)
+    window, area, _ = view()
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        bpy.ops.ccd_rig.figure_set_up("INVOKE_DEFAULT", True)  # as a user's command, with a redo panel
+    yield REDRAW
+    for _ in range(PATIENT):
+        window, area, _ = view()
+        panel = next(region for region in area.regions if region.type == "HUD")
+        if panel.height > FOLDED:
+            break
+        sh("xdotool", "mousemove", panel.x + 30, window.height - panel.y - panel.height + 14)
+        yield REDRAW
+        sh("xdotool", "click", 1)
+        yield 3 * REDRAW
+    photograph("roles")
+    sh("xdotool", "click", 1)
+    yield REDRAW
+
+
+def limits() -> Iterator[float]:
+    """The preset for humans at an arm, drawn with its handles."""
+    open_scene()
+    rig = figure("Basic.basic_human", ranges="LIMITS")
+    rig.data.bones.active = rig.data.bones["forearm.L"]
+    rig.ccd_rig.active_index = next(i for i, row in enumerate(rig.ccd_rig.constraints) if row.tip == "hand.L")
+    preferences = next(
+        each.preferences for name, each in bpy.context.preferences.addons.items() if name.endswith("ccd_rig")
+    )
+    preferences.show_chain_limits = True
+    look((0.3, 0.0, 1.25), 1.2)
+    yield from show_tab(True)
+    rig.data.bones.active = rig.data.bones["forearm.L"]
+    yield REDRAW
+    photograph("limits")
+    preferences.show_chain_limits = False
+
+
+def report() -> Iterator[float]:
+    """A bake whose report names the frames that are out of reach."""
+    open_scene()
+    rig = figure("Basic.basic_human", control_bones=True)
+    rows = {row.tip: row for row in rig.ccd_rig.constraints}
+    for frame, way in ((1, (0.0, 0.0, 0.0)), (LAST // 2, (0.0, -0.1, 0.35)), (LAST, (-0.1, -0.2, 0.1))):
+        bone = rig.pose.bones[rows["hand.L"].target_bone]
+        home = bone.bone.matrix_local.copy()
+        bone.matrix = Matrix.Translation(way) @ home
+        bone.keyframe_insert("location", frame=frame)
+        bpy.context.view_layer.update()
+    bpy.ops.ccd_rig.bake("EXEC_DEFAULT", frame_start=1, frame_end=LAST)
+    bpy.context.scene.frame_set(LAST // 2 + 3)
+    look((0.0, 0.0, 0.95), 3.0)
+    yield from show_tab(True)
+    yield 2 * REDRAW
+    photograph("report")
+
+
+def many_legs() -> Iterator[float]:
+    """A spider on eight targets, live."""
+    open_scene()
+    rig = spider()
+    rig.animation_data_clear()
+    dress(rig)
+    activate(rig, "POSE")
+    bpy.ops.ccd_rig.figure_set_up("EXEC_DEFAULT", control_bones=True)
+    bpy.ops.ccd_rig.live()
+    rig.data.display_type = "STICK"
+    body = next(row for row in rig.ccd_rig.constraints if row.tip == "body" or row.use_position)
+    note("spider", rows=[row.tip for row in rig.ccd_rig.constraints], first=body.tip)
+    for k, row in enumerate(rig.ccd_rig.constraints):
+        if row.tip.startswith(("foot", "leg")) and k % 2:
+            shift(rig, row.tip, (0.0, -0.15, 0.12))
+    look((0.0, 0.0, 0.35), 3.2)
+    yield from show_tab(True)
+    photograph("many_legs")
+    bpy.ops.ccd_rig.live()
+
+
+def run() -> Iterator[float]:
+    install()
+    yield REDRAW
+    for scene in (featured, limits, report, many_legs, roles):  # its panel stays open
+        yield from scene()
+
+
+if __name__ == "__main__":
+    start(run())

@@ -1,0 +1,412 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Handles at targets and poles in Pose Mode: a drag moves one, its ring turns it, a click chooses it.
+
+One gizmo stands for all of a view, however many there are. It has a place on the screen, not in space, and
+Blender asks such gizmos first: where a limit's handle lies below a target's, the target is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import bpy
+import gpu
+import numpy as np
+from bpy_extras.view3d_utils import (
+    location_3d_to_region_2d,
+    region_2d_to_location_3d,
+    region_2d_to_origin_3d,
+    region_2d_to_vector_3d,
+)
+from gpu_extras.batch import batch_for_shader
+from mathutils import Quaternion, Vector
+from mathutils.geometry import intersect_line_line, intersect_line_plane
+
+from ..ccd_rig.blender.figures.role import Side
+from ..ccd_rig.blender.keys import auto_keys
+from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.scene import dependence
+from ..ccd_rig.blender.viewport.target_grip import Grip
+from ..ccd_rig.blender.viewport.target_marks import (
+    DISC,
+    RING,
+    Floats,
+    Hit,
+    TargetMark,
+    hit,
+    places_on_screen,
+    target_marks,
+)
+from . import active_row
+from .overlay import shown_bones, shown_rig
+
+STILL = 3.0  # [pixels] up to which a press is a click
+FINE = 0.1  # with Shift
+STEP, SMALL_STEP = math.radians(5.0), math.radians(1.0)  # of a turn with Ctrl, and with Ctrl and Shift
+GRID = 60.0  # [pixels] that a step of a move with Ctrl has at most, and at least a tenth of that
+EDGE_ON = 0.01  # part of a unit by which an axis must lie in the view, or a plane across it
+THROUGH = 16  # surfaces of the rig's own skin that a ray goes through at most
+THEME_SETS = {
+    Side.RIGHT: 0,
+    Side.LEFT: 3,
+    Side.MIDDLE: 8,
+}  # places of red, blue, yellow among the theme's sets
+EDGE, EDGE_ALPHA = (0.0, 0.0, 0.0), 0.75  # round every color, so that it stands out from light views as well
+LARGER = 1.3  # of a mark below the pointer, and of one of the active constraint
+CORNERS, RING_CORNERS, POLE_CORNERS = 16, 32, 4
+
+# (radius, whether in the mark's color or the edge's, alpha), from the inside out [pixels at scale 1]
+Profile = tuple[tuple[float, bool, float], ...]
+DISC_PROFILE: Profile = (
+    (0.0, True, 1.0),
+    (DISC - 2.0, True, 1.0),
+    (DISC - 1.0, False, EDGE_ALPHA),
+    (DISC, False, EDGE_ALPHA),
+    (DISC + 1.0, False, 0.0),
+)
+RING_PROFILE: Profile = (
+    (RING - 2.5, False, 0.0),
+    (RING - 1.5, False, EDGE_ALPHA),
+    (RING - 0.75, True, 1.0),
+    (RING + 0.75, True, 1.0),
+    (RING + 1.5, False, EDGE_ALPHA),
+    (RING + 2.5, False, 0.0),
+)
+
+
+class CCD_RIG_GT_targets(bpy.types.Gizmo):
+    """The marks of all targets that a view shows."""
+
+    bl_idname = "CCD_RIG_GT_targets"
+
+    __slots__ = (
+        "axis",
+        "extends",
+        "grabbed",
+        "grip",
+        "is_plane",
+        "last",
+        "marks",
+        "places",
+        "pointed",
+        "pointer",
+        "start",
+    )
+
+    marks: list[TargetMark]
+    places: Floats
+    pointed: Hit | None  # what lies below the pointer
+    grabbed: Any  # what is dragged, a Hit
+    grip: Any  # a Grip while something is dragged
+    start: Vector  # of a drag [pixels]
+    last: Vector
+    pointer: Vector  # where it would be without Shift
+    axis: int  # 0 to 2 along an axis of the world, -1 free
+    is_plane: bool  # across that axis
+    extends: bool  # whether Shift was held as the button went down
+
+    def setup(self) -> None:
+        self.marks, self.places = [], np.empty((0, 2))
+        self.pointed, self.grabbed, self.grip = None, None, None
+
+    def look(self, context: bpy.types.Context) -> None:
+        """Take the marks that the view shows now, and their places."""
+        self.marks, self.places = shown_marks(context)
+
+    def draw(self, context: bpy.types.Context) -> None:
+        # Undo and playback redraw without a call of the group's.
+        self.look(context)
+        below = self.pointed if self.is_highlight else None
+        pointed = below if self.grip is None else self.grabbed
+        draw_marks(context, self.marks, self.places, pointed)
+
+    def test_select(self, context: bpy.types.Context, place: Any) -> int:
+        """A number for what lies below the pointer, -1 for nothing."""
+        self.pointed = hit(self.marks, self.places, tuple(place), context.preferences.system.ui_scale)
+        return -1 if self.pointed is None else 2 * self.pointed.place + self.pointed.is_ring
+
+    def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        self.grabbed = self.pointed
+        if self.grabbed is None or self.grabbed.place >= len(self.marks):
+            return {"CANCELLED"}
+        mark = self.marks[self.grabbed.place]
+        rig = shown_rig(context)
+        self.grip = Grip(rig.ccd_rig.constraints[mark.row], mark.target, mark.point, mark.is_pole)
+        self.extends = bool(event.shift)
+        self.start = self.last = Vector((event.mouse_region_x, event.mouse_region_y))
+        self.pointer, self.axis, self.is_plane = self.start.copy(), -1, False
+        return {"RUNNING_MODAL"}
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event, tweak: set[str]) -> set[str]:
+        if self.grip is None:
+            return {"CANCELLED"}
+        if event.type in set("XYZ") and event.value == "PRESS":
+            axis, is_plane = "XYZ".index(event.type), bool(event.shift) and not self.grabbed.is_ring
+            again = (axis, is_plane) == (self.axis, self.is_plane)
+            self.axis, self.is_plane = (-1, False) if again else (axis, is_plane)
+        here = Vector((event.mouse_region_x, event.mouse_region_y))
+        is_fine = "PRECISE" in tweak
+        self.pointer += (here - self.last) * (FINE if is_fine else 1.0)
+        self.last = here
+        if (here - self.start).length <= STILL and not self.grip.changed():
+            return {"RUNNING_MODAL"}
+        snaps = ("SNAP" in tweak) != context.scene.tool_settings.use_snap
+        words = (
+            self._turn(context, "SNAP" in tweak, is_fine)
+            if self.grabbed.is_ring
+            else self._move(context, snaps)
+        )
+        context.area.header_text_set(words)
+        context.area.tag_redraw()
+        return {"RUNNING_MODAL"}
+
+    def exit(self, context: bpy.types.Context, cancel: bool) -> None:
+        context.area.header_text_set(None)
+        grip, self.grip = self.grip, None
+        if grip is None:
+            return
+        changed, is_ring = grip.changed(), self.grabbed.is_ring
+        if cancel:
+            grip.restore()
+        elif changed:
+            auto_keys.insert(context, changed)
+            bpy.ops.ed.undo_push(message=translated("Rotate Target" if is_ring else "Move Target"))
+        elif (self.last - self.start).length <= STILL:
+            choose(context, self.marks[self.grabbed.place], self.extends)
+            bpy.ops.ed.undo_push(message=translated("Select Target"))
+
+    def _move(self, context: bpy.types.Context, snaps: bool) -> str:
+        """Move what is held to where the pointer is; what the header says."""
+        if not self.grip.can_move:
+            return translated("Something else moves this pole")
+        start = self.grip.point
+        shift = _below(context, self.start, self.pointer, start, self.axis, self.is_plane)
+        if snaps:
+            shift = _snapped(context, self.pointer, start, shift, self.axis, self.is_plane)
+        self.grip.move(shift)
+        lengths = "  ".join(f"{name} {part:.4g}" for name, part in zip("XYZ", shift, strict=True))
+        return f"{translated('Move Target')}: {lengths}   {_keys_in_words()}"
+
+    def _turn(self, context: bpy.types.Context, snaps: bool, is_fine: bool) -> str:
+        """Turn what is held round the pointer's way; what the header says."""
+        if not self.grip.can_turn:
+            return translated("Something else turns this target")
+        centre = location_3d_to_region_2d(context.region, context.region_data, self.grip.point)
+        if centre is None:
+            return ""
+        before, now = self.start - centre, self.pointer - centre
+        angle = before.angle_signed(now, 0.0) if before.length and now.length else 0.0
+        towards = context.region_data.view_rotation @ Vector((0.0, 0.0, 1.0))
+        axis = Vector([float(i == self.axis) for i in range(3)]) if self.axis >= 0 else towards
+        if axis.dot(towards) < 0.0:
+            angle = -angle  # it turns as the pointer does on the screen
+        angle = -angle  # of two dimensions, counted clockwise
+        if snaps:
+            step = SMALL_STEP if is_fine else STEP
+            angle = round(angle / step) * step
+        self.grip.turn(Quaternion(axis, angle))
+        return f"{translated('Rotate Target')}: {math.degrees(angle):.2f}°   {_keys_in_words()}"
+
+
+class CCD_RIG_GGT_targets(bpy.types.GizmoGroup):
+    bl_idname = "CCD_RIG_GGT_targets"
+    bl_label = "Targets of the Rig"
+    bl_space_type = "VIEW_3D"
+    bl_region_type = "WINDOW"
+    bl_options = {"PERSISTENT", "SHOW_MODAL_ALL"}
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        if context.mode != "POSE":
+            return False
+        rig = shown_rig(context)
+        return rig is not None and rig.is_property_set("ccd_rig") and len(rig.ccd_rig.constraints) > 0
+
+    def setup(self, _context: bpy.types.Context) -> None:
+        self.gizmos.new(CCD_RIG_GT_targets.bl_idname).use_draw_modal = True
+
+    def draw_prepare(self, context: bpy.types.Context) -> None:
+        for gizmo in self.gizmos:
+            gizmo.look(context)
+
+
+def shown_marks(context: bpy.types.Context) -> tuple[list[TargetMark], Floats]:
+    """The marks that a view shows, and their places, (n, 2) pixels."""
+    rig = shown_rig(context)
+    if rig is None or not rig.is_property_set("ccd_rig"):
+        return [], np.empty((0, 2))
+    marks = target_marks(rig, shown_bones(context, rig))
+    region = context.region
+    points = [mark.point for mark in marks]
+    return marks, places_on_screen(
+        points, context.region_data.perspective_matrix, (region.width, region.height)
+    )
+
+
+def choose(context: bpy.types.Context, mark: TargetMark, extends: bool) -> None:
+    """Make a mark's constraint the active one, and its target's bone, else the bone that reaches.
+
+    With `extends` other bones stay selected.
+    """
+    rig = shown_rig(context)
+    rig.ccd_rig.active_index = mark.row
+    if mark.target.thing == rig:
+        active_row.activate_bone(rig, mark.target.bone, extends)
+    elif active_row.is_wanted(context):
+        active_row.activate_bone(rig, rig.ccd_rig.constraints[mark.row].tip, extends)
+
+
+# Pointer ----------------------------------------------------------------------------------------------------
+
+
+def _below(
+    context: bpy.types.Context, first: Vector, pointer: Vector, start: Vector, axis: int, is_plane: bool
+) -> Vector:
+    """How a point is shifted as the pointer goes: in the plane of the view, along an axis, or across it."""
+    region, view = context.region, context.region_data
+    ends: Any = [region_2d_to_location_3d(region, view, place, start) for place in (first, pointer)]
+    shift: Vector = ends[1] - ends[0]
+    if axis < 0:
+        return shift
+    unit = Vector([float(i == axis) for i in range(3)])
+    rays: Any = [
+        (region_2d_to_origin_3d(region, view, place), region_2d_to_vector_3d(region, view, place))
+        for place in (first, pointer)
+    ]
+    slope = abs(rays[0][1].dot(unit))
+    if not is_plane:
+        if slope > 1.0 - EDGE_ON:  # the axis points at the viewer
+            return Vector()
+        ends = [intersect_line_line(start, start + unit, origin, origin + way)[0] for origin, way in rays]
+    elif slope < EDGE_ON:  # the plane is seen from its edge
+        return shift - shift.project(unit)
+    else:
+        ends = [intersect_line_plane(origin, origin + way, start, unit) for origin, way in rays]
+    return Vector(ends[1] - ends[0])
+
+
+def _snapped(
+    context: bpy.types.Context, pointer: Vector, start: Vector, shift: Vector, axis: int, is_plane: bool
+) -> Vector:
+    """A shift to what the scene snaps to: a surface or corner below the pointer, else steps of a grid."""
+    elements = context.scene.tool_settings.snap_elements
+    point = _surface_point(context, pointer, "VERTEX" in elements) if elements & {"FACE", "VERTEX"} else None
+    if point is not None:
+        whole = point - start
+        if axis < 0:
+            return whole
+        return Vector([whole[i] if (i == axis) != is_plane else 0.0 for i in range(3)])
+    region, view = context.region, context.region_data
+    ends: Any = [
+        region_2d_to_location_3d(region, view, place, start)
+        for place in (pointer, pointer + Vector((GRID, 0.0)))
+    ]
+    width = (ends[1] - ends[0]).length
+    step = 10.0 ** math.floor(math.log10(width)) if width > 0.0 else 1.0
+    return Vector([round(shift[i] / step) * step for i in range(3)])
+
+
+def _surface_point(context: bpy.types.Context, pointer: Vector, takes_corners: bool) -> Vector | None:
+    """Where the ray through the pointer meets a surface that does not follow the rig; None without one."""
+    region, view, rig = context.region, context.region_data, shown_rig(context)
+    origin = region_2d_to_origin_3d(region, view, pointer)
+    way = region_2d_to_vector_3d(region, view, pointer)
+    depsgraph = context.evaluated_depsgraph_get()
+    for _ in range(THROUGH):
+        is_met, point, _normal, face, thing, world = context.scene.ray_cast(depsgraph, origin, way)
+        if not is_met:
+            return None
+        if dependence.follows(thing.original, rig):
+            origin = point + way * 1e-4 * max(1.0, (point - origin).length)
+            continue
+        if takes_corners:
+            mesh = thing.evaluated_get(depsgraph).data
+            corners = [world @ mesh.vertices[i].co for i in mesh.polygons[face].vertices]
+            return min(corners, key=lambda corner: (corner - point).length)
+        return point
+    return None
+
+
+def _keys_in_words() -> str:
+    return translated("X, Y, Z: axis; Ctrl: snap; Shift: fine")
+
+
+# Drawing ----------------------------------------------------------------------------------------------------
+
+
+def color_of(context: bpy.types.Context, mark: TargetMark) -> tuple[float, float, float]:
+    """The theme's color for the side of a mark, as for an active bone where its constraint is active."""
+    colors = context.preferences.themes[0].bone_color_sets[THEME_SETS[mark.side]]
+    red, green, blue = colors.active if mark.is_active else colors.select
+    return red, green, blue
+
+
+def draw_marks(
+    context: bpy.types.Context, marks: list[TargetMark], places: Floats, pointed: Hit | None
+) -> None:
+    """Draw marks in the pixels of the region, in one call of the graphics card."""
+    if not marks:
+        return
+    scale = context.preferences.system.ui_scale
+    kinds = {(mark.side, mark.is_active): mark for mark in marks}
+    shades = {kind: color_of(context, mark) for kind, mark in kinds.items()}
+    colors = np.array([shades[mark.side, mark.is_active] for mark in marks])
+    sizes = np.array([scale * (LARGER if mark.is_active else 1.0) for mark in marks])
+    is_pole = np.array([mark.is_pole for mark in marks])
+    turns = np.array([mark.turns for mark in marks])
+    rings = np.full(len(marks), scale)
+    if pointed is not None and pointed.place < len(marks):
+        (rings if pointed.is_ring else sizes)[pointed.place] *= LARGER
+        colors[pointed.place] = 0.5 * (1.0 + colors[pointed.place])
+    shapes = (
+        (turns, rings, RING_PROFILE, RING_CORNERS),
+        (~is_pole, sizes, DISC_PROFILE, CORNERS),
+        (is_pole, sizes, DISC_PROFILE, POLE_CORNERS),
+    )
+    seen = np.isfinite(places).all(axis=1)
+    points, paint = zip(
+        *(
+            _triangles(places[of & seen], colors[of & seen], radii[of & seen], profile, corners)
+            for of, radii, profile, corners in shapes
+        ),
+        strict=True,
+    )
+    blend = gpu.state.blend_get()
+    gpu.state.blend_set("ALPHA")
+    shader = gpu.shader.from_builtin("SMOOTH_COLOR")
+    contents: Any = {"pos": np.concatenate(points), "color": np.concatenate(paint)}
+    batch_for_shader(shader, "TRIS", contents).draw(shader)
+    gpu.state.blend_set(blend)
+
+
+def _triangles(
+    places: Floats, colors: Floats, sizes: Floats, profile: Profile, corners: int
+) -> tuple[Any, Any]:
+    """Corners of triangles, (m, 3), and their colors, (m, 4), of one shape at many places."""
+    angles = np.linspace(0.0, 2.0 * np.pi, corners + 1)
+    unit = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    # Two triangles for each step of the profile and each spoke: radius and direction of their corners.
+    step, spoke = (each.ravel() for each in np.mgrid[: len(profile) - 1, :corners])
+    radius = (step[:, None] + np.array([0, 1, 1, 0, 1, 0])).ravel()
+    direction = (spoke[:, None] + np.array([0, 0, 1, 0, 1, 1])).ravel()
+    outline = np.array([size for size, _, _ in profile])[radius, None] * unit[direction]
+    points = np.zeros((len(places), len(radius), 3), dtype=np.float32)
+    points[..., :2] = places[:, None, :] + sizes[:, None, None] * outline
+    is_own = np.array([own for _, own, _ in profile])[radius, None]
+    paint = np.empty((len(places), len(radius), 4), dtype=np.float32)
+    paint[..., :3] = np.where(is_own, colors[:, None, :], np.array(EDGE))
+    paint[..., 3] = np.array([alpha for _, _, alpha in profile])[radius]
+    return points.reshape(-1, 3), paint.reshape(-1, 4)
+
+
+def register() -> None:
+    """Make the handles known to Blender."""
+    bpy.utils.register_class(CCD_RIG_GT_targets)
+    bpy.utils.register_class(CCD_RIG_GGT_targets)
+
+
+def unregister() -> None:
+    """Take them away again."""
+    bpy.utils.unregister_class(CCD_RIG_GGT_targets)
+    bpy.utils.unregister_class(CCD_RIG_GT_targets)
