@@ -196,7 +196,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("--count", type=int, default=40, help="mutants (default: %(default)s)")
     sub.add_argument("--seed", type=int, default=0, help="of the draw (default: %(default)s)")
     parts = ("core", "kernel", "bake", "keys", "live", "retarget")
-    sub.add_argument("--part", action="append", choices=parts, help="may be told more than once; default: all")
+    sub.add_argument("--part", action="append", choices=parts, help="several: tell it again; default: all")
     sub.add_argument("--again", action="store_true", help="judge survivors once more")
 
     own, rest = _split(arguments)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from mathutils import Quaternion, Vector
 
 from ...goals import centre_of_mass
-from ...skeleton.bends import POLE_NOISE, pole_bend
+from ...skeleton.bends import POLE_NOISE, chain_bend
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ..properties.constraint_values import Constraint, Kind
@@ -57,19 +57,13 @@ def _met_pole(
 ) -> Vector:
     """A pole on the side of the bend, as far off the chain's line as it is now, or half the line's length."""
     goal = pole_goal(skeleton, constraint, present)
-    chain, own = goal.chain(skeleton), goal.bend_axis(skeleton)
-    heads = [transforms[i].translation for i in chain]
-    end = transforms[chain[-1]].point(goal.effector(skeleton))
+    heads, end, axis, scale = goal.placed(skeleton, transforms)
+    bend = chain_bend(heads, end, axis, scale)
+    if bend is None or bend.length <= POLE_NOISE * scale:
+        return present
     line = end - heads[0]
-    if line.length == 0.0:
-        return present
     along = line.normalized()
-    axis = transforms[own.joint].rotation @ own.axis
-    # Any point off the line tells the bend.
-    bend = pole_bend(heads, end, heads[0] + along.orthogonal(), axis, own.scale)
-    if bend.bend.length <= POLE_NOISE * own.scale:
-        return present
     side = present - heads[0]
     away = (side - along * side.dot(along)).length
-    side = Quaternion(along, -goal.angle) @ (bend.bend - along * bend.bend.dot(along))
+    side = Quaternion(along, -goal.angle) @ (bend - along * bend.dot(along))
     return heads[0] + 0.5 * line + side.normalized() * max(away, 0.5 * line.length)
