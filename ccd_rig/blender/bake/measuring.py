@@ -167,7 +167,8 @@ def _blended_pole(pole: Vector, bends: Sequence[tuple[Vector, Quaternion | None]
         return root  # the head of the chain in what plays too
     back = power(whole.conjugated() @ full, share)
     moved = root + share * (full_root - whole_root)
-    return moved + alone @ back @ full.conjugated() @ (pole - full_root)
+    turn: Quaternion = alone @ back @ full.conjugated()
+    return moved + turn @ (pole - full_root)
 
 
 def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
@@ -247,16 +248,6 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         targets = [goal_targets(goal, samples).T for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
-
-
-def _with_lengths(skeleton: Skeleton, lengths: Array) -> Skeleton:
-    """A skeleton whose joints have these lengths, as animated scale makes them."""
-    changed = {
-        joint.name: {"length": float(length)}
-        for joint, length in zip(skeleton.joints, lengths, strict=True)
-        if joint.length != length
-    }
-    return skeleton.replace(changed) if changed else skeleton
 
 
 def _with_lengths(skeleton: Skeleton, lengths: Array) -> Skeleton:
