@@ -15,6 +15,7 @@ from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from ..scene.targets import AXES, TargetSample
 from .constraint_goals import effector, pole_goal, rotation_chain
+from .methods import eased_point
 
 
 def met_targets(sample: FrameSample, constraints: Sequence[Constraint]) -> tuple[TargetSample, ...]:
@@ -22,12 +23,15 @@ def met_targets(sample: FrameSample, constraints: Sequence[Constraint]) -> tuple
 
     What a constraint does not ask for is as it is now. So is the pole of a chain without a clear bend.
     """
-    skeleton = sample.reading.skeleton
-    transforms = forward_kinematics(skeleton, sample.reading.pose)
-    return tuple(
-        _met(skeleton, transforms, constraint, present)
-        for constraint, present in zip(constraints, sample.targets, strict=True)
-    )
+    skeleton, pose = sample.reading.skeleton, sample.reading.pose
+    transforms = forward_kinematics(skeleton, pose)
+    met = []
+    for constraint, present in zip(constraints, sample.targets, strict=True):
+        goal = _met(skeleton, transforms, constraint, present)
+        if constraint.method == "TWO_BONE":
+            goal = goal._replace(point=eased_point(skeleton, pose, constraint, goal))
+        met.append(goal)
+    return tuple(met)
 
 
 def _met(
