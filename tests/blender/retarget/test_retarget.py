@@ -44,7 +44,7 @@ def test_the_action_before_stays_and_the_source_is_left_alone(ext, source, targe
 
 
 def test_a_retargeted_walk_outlasts_targets_with_settings_that_move(ext, source, target):
-    """Limbs under constraints whose settings drivers and keys move: a bake of matched targets keeps the walk."""
+    """Limbs under constraints whose settings keys and drivers move: a bake of matched targets keeps it."""
 
     def limb(tip, **fields):
         poles = {"pole_target": rigs.empty(f"Pole {tip}", (0.3, -2.0, 0.8))}
