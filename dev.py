@@ -137,7 +137,7 @@ def fuzz(options: argparse.Namespace) -> int:
 def mutate(options: argparse.Namespace) -> int:
     from devtools.mutation import campaign
 
-    parts = [options.part] if options.part else list(campaign.PARTS)
+    parts = options.part or list(campaign.PARTS)
     return campaign.mutate(parts, options.count, options.seed, options.again)
 
 
@@ -204,7 +204,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub = command("mutate", mutate, "let tests judge small changes to the code; lists those that survive")
     sub.add_argument("--count", type=int, default=40, help="mutants (default: %(default)s)")
     sub.add_argument("--seed", type=int, default=0, help="of the draw (default: %(default)s)")
-    sub.add_argument("--part", choices=("core", "bake", "keys"), help="default: all")
+    parts = ("core", "kernel", "bake", "keys", "live", "retarget")
+    sub.add_argument("--part", action="append", choices=parts, help="several: tell it again; default: all")
     sub.add_argument("--again", action="store_true", help="judge survivors once more")
 
     own, rest = _split(arguments)

@@ -245,6 +245,16 @@ class PoleGoal:
         key = ("bend axis", chain, end[:])
         return skeleton.computed_once(key, lambda: bend_axis_of(skeleton, chain, end))
 
+    def placed(
+        self, skeleton: Skeleton, transforms: Sequence[Transform]
+    ) -> tuple[list[Vector], Vector, Vector, float]:
+        """Heads of the chain's joints, its end, and axis and scale of its bend (`bends.chain_bend`), in model
+        space."""
+        chain, bend = self.chain(skeleton), self.bend_axis(skeleton)
+        heads = [transforms[i].translation for i in chain]
+        end = transforms[chain[-1]].point(self.effector(skeleton))
+        return heads, end, transforms[bend.joint].rotation @ bend.axis, bend.scale
+
 
 @dataclass(frozen=True)
 class BalanceGoal:
@@ -339,11 +349,8 @@ def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> 
             angle=angle_apart(transforms[skeleton.index(goal.joint)].rotation @ goal.axis, goal.target)
         )
     if isinstance(goal, PoleGoal):
-        chain, own = goal.chain(skeleton), goal.bend_axis(skeleton)
-        heads = [transforms[i].translation for i in chain]
-        end = transforms[chain[-1]].point(goal.effector(skeleton))
-        axis = transforms[own.joint].rotation @ own.axis
-        return GoalError(angle=pole_bend(heads, end, goal.target, axis, own.scale, goal.angle).error)
+        heads, end, axis, scale = goal.placed(skeleton, transforms)
+        return GoalError(angle=pole_bend(heads, end, goal.target, axis, scale, goal.angle).error)
     return GoalError(distance=masked(centre_of_mass(skeleton, transforms) - goal.target, goal.axes).length)
 
 

@@ -6,13 +6,16 @@ cdef void depart_from_regions(Problem p) noexcept nogil
 cdef void depart_ball(Problem p, Py_ssize_t i, Quaternion reference) noexcept nogil
 @cython.locals(more=cython.bint)
 cdef void find_step(Problem p, double back, double damping) noexcept nogil
-@cython.locals(counts_now=cython.bint)
+@cython.locals(counts_now=cython.bint, at=cython.Py_ssize_t)
 cdef void free_all(Problem p, double back) noexcept nogil
+cdef Py_ssize_t free_place(Problem p, Py_ssize_t row, Py_ssize_t column) noexcept nogil
 @cython.locals(basis=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef void hold_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
-cdef void remove_along(double[::1] values, Py_ssize_t at, Vector normal) noexcept nogil
+cdef void remove_along(double[::1] values, Py_ssize_t at, Py_ssize_t apart, Vector normal) noexcept nogil
 cdef void fix_column(Problem p, Py_ssize_t column, double step) noexcept nogil
+@cython.locals(others=cython.Py_ssize_t, at=cython.Py_ssize_t, from_a=cython.Py_ssize_t, from_b=cython.Py_ssize_t)
 cdef void solve_step(Problem p, double damping) noexcept nogil
+cdef void note_product(Problem p, Py_ssize_t a, Py_ssize_t b, double product) noexcept nogil
 cdef void solve_symmetric(Problem p) noexcept nogil
 @cython.locals(best=cython.Py_ssize_t)
 cdef void solve_general(Problem p) noexcept nogil

@@ -196,8 +196,10 @@ def free_all(p, back):
         counts_now = p.goal_rank[k] <= p.stage and (p.goal_kind[k] != WINDOW or p.distance[k] > 0.0)
         for row in range(p.first_row[k], p.first_row[k + 1]):
             p.row_counts[row] = counts_now
-    for at in range(p.rows * p.columns):
-        p.free_slope[at] = p.serving[at] if p.masked else p.slope[at]
+    for row in range(p.rows):
+        for column in range(p.columns):
+            at = row * p.columns + column
+            p.free_slope[free_place(p, row, column)] = p.serving[at] if p.masked else p.slope[at]
     for column in range(p.columns):
         p.is_fixed[column] = 0
         p.fixed_step[column] = 0.0
@@ -208,6 +210,11 @@ def free_all(p, back):
             p.is_held[NORMALS * i + n] = 0
             if (p.normal_pairs[i] >> n) & 1:
                 hold_normal(p, i, n)
+
+
+def free_place(p, row, column):
+    """Where `free_slope` has the slope of a row: rows stand in fours, with their columns side by side."""
+    return (row - row % 4) * p.columns + 4 * column + row % 4
 
 
 def hold_normal(p, i, n):
@@ -225,16 +232,16 @@ def hold_normal(p, i, n):
     p.held_count[i] += 1
     column = p.first_column[i]
     for row in range(p.rows):
-        remove_along(p.free_slope, row * p.columns + column, normal)
-    remove_along(p.free_departure, column, normal)
+        remove_along(p.free_slope, free_place(p, row, column), 4, normal)
+    remove_along(p.free_departure, column, 1, normal)
 
 
-def remove_along(values, at, normal):
-    """Take the part along a unit vector out of three numbers."""
-    along = values[at] * normal.x + values[at + 1] * normal.y + values[at + 2] * normal.z
+def remove_along(values, at, apart, normal):
+    """Take the part along a unit vector out of three numbers, which stand `apart`."""
+    along = values[at] * normal.x + values[at + apart] * normal.y + values[at + 2 * apart] * normal.z
     values[at] -= along * normal.x
-    values[at + 1] -= along * normal.y
-    values[at + 2] -= along * normal.z
+    values[at + apart] -= along * normal.y
+    values[at + 2 * apart] -= along * normal.z
 
 
 def fix_column(p, column, step):
@@ -243,27 +250,34 @@ def fix_column(p, column, step):
     p.fixed_step[column] = step
     p.free_departure[column] = 0.0
     for row in range(p.rows):
-        p.free_slope[row * p.columns + column] = 0.0
+        p.free_slope[free_place(p, row, column)] = 0.0
 
 
 def solve_step(p, damping):
     """Note the step of what is free, beside fixed steps."""
     rows, columns = p.rows, p.columns
     for a in range(rows):
-        for b in range(rows if p.masked else a + 1):
-            sum_ = 0.0
-            if p.row_counts[a] and p.row_counts[b]:
-                if p.masked:
-                    for column in range(columns):
-                        sum_ += p.slope[a * columns + column] * p.free_slope[b * columns + column]
-                else:
-                    for column in range(columns):
-                        sum_ += p.free_slope[a * columns + column] * p.free_slope[b * columns + column]
-            p.system[a * rows + b] = sum_
+        others = rows if p.masked else a + 1
+        for b in range(others):
+            p.system[a * rows + b] = 0.0
         if not p.row_counts[a]:
             p.system[a * rows + a] = 1.0
             p.right[a] = 0.0
             continue
+        for b in range(0, others, 4):  # four sums at once: one has to wait for itself
+            one, two, three, four = 0.0, 0.0, 0.0, 0.0
+            from_a, from_b = free_place(p, a, 0), free_place(p, b, 0)
+            for column in range(columns):
+                at = from_b + 4 * column
+                slope = p.slope[a * columns + column] if p.masked else p.free_slope[from_a + 4 * column]
+                one += slope * p.free_slope[at]
+                two += slope * p.free_slope[at + 1]
+                three += slope * p.free_slope[at + 2]
+                four += slope * p.free_slope[at + 3]
+            note_product(p, a, b, one)
+            note_product(p, a, b + 1, two)
+            note_product(p, a, b + 2, three)
+            note_product(p, a, b + 3, four)
         p.system[a * rows + a] += damping * p.row_damping[a] + LEAST_DAMPING
         sum_ = p.row_wish[a] * (p.residual[a] - p.row_offset[a])
         for column in range(columns):
@@ -276,8 +290,14 @@ def solve_step(p, damping):
     for column in range(columns):
         sum_ = p.fixed_step[column] - p.free_departure[column]
         for a in range(rows):
-            sum_ -= p.free_slope[a * columns + column] * p.right[a]
+            sum_ -= p.free_slope[free_place(p, a, column)] * p.right[a]
         p.step[column] = sum_
+
+
+def note_product(p, a, b, product):
+    """Put a product of two rows of slopes, of which both count, into the system."""
+    if b < p.rows and p.row_counts[b]:
+        p.system[a * p.rows + b] = product
 
 
 def solve_symmetric(p):

@@ -98,25 +98,34 @@ def pole_bend(
         scale: `BendAxis.scale`.
         angle: `PoleGoal.angle`, by which the side is turned about l.
     """
+    bend = chain_bend(heads, end, axis, scale)
+    if bend is None:
+        return NO_BEND
+    line = (end - heads[0]).normalized()
+    side = target - heads[0]
+    away = side - line * side.dot(line)
+    if away.length <= POLE_NOISE * side.length:
+        return NO_BEND
+    side = away.normalized()
+    if angle != 0.0:
+        side = Quaternion(line, angle) @ side
+    return PoleBend(bend, side, smooth_step(bend.length / (BEND_RANGE * scale)))
+
+
+def chain_bend(heads: Sequence[Vector], end: Vector, axis: Vector, scale: float) -> Vector | None:
+    """The bend of a chain across its line; see `pole_bend`. None where there is no line."""
     root = heads[0]
     line = end - root
     full = BEND_RANGE * scale
     if full <= 0.0 or line.length <= POLE_NOISE * scale:
-        return NO_BEND
+        return None
     line = line.normalized()
-    side = target - root
-    away = side - line * side.dot(line)
-    if away.length <= POLE_NOISE * side.length:
-        return NO_BEND
     bend = Vector()
     for head in heads[1:]:
         bend += head - root
     bend -= line * bend.dot(line)
     bend += (1.0 - smooth_step(bend.length / full)) * full * _cross(line, axis)
-    side = away.normalized()
-    if angle != 0.0:
-        side = Quaternion(line, angle) @ side
-    return PoleBend(bend, side, smooth_step(bend.length / full))
+    return bend
 
 
 def bend_axis_of(skeleton: Skeleton, chain: Sequence[int], effector: Vector) -> BendAxis:

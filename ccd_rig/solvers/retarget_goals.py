@@ -29,6 +29,8 @@ ANGLE_PRECISION = 1e-4
 STRAIGHT = 0.1
 """How far a knee or elbow must be off the line between the ends of its limb, in lengths of it, for its side
 to count fully: of straight limbs it is noise."""
+STEADY = 0.5
+"""Part of all bends of a limb that must be to one side for it to be the usual one."""
 
 Pose = tuple[Array, Array]
 """(F, n, 4) rotations and (F, n, 3) translations relative to rest."""
@@ -61,6 +63,8 @@ class Retargeting:
             if limbs[arm.name].weight > 0.0
         }
         goals, targets = self._limb_goals(limbs, (heads, carried), paths, hands)
+        placed = [limb for limb in self.figure_map.limbs if limbs[limb.name].weight > 0.0]
+        pose = self._bent_as_ever(pose, placed), pose[1]
         pose = self._met(pose, goals, targets), pose[1]
         turned_about = self._poles_turned(pose)
         if turned_about is not None:
@@ -93,6 +97,43 @@ class Retargeting:
             _add(goals, targets, limb.end, length, self.target.points_to_model(points))
             _turn(goals, targets, limb.end, length, self.target.rotations_to_model(turns))
         return goals, targets
+
+    def _bent_as_ever(self, pose: Pose, limbs: Sequence[Limb]) -> Array:
+        """Rotations with limbs that are about straight bent to the side of their other frames.
+
+        A straight limb of a source may lie a little beyond its line. Where its end is to be nearer, it would
+        bend on that way, and jump back.
+        """
+        heads, world = self.target.world(*pose)
+        turns: dict[str, Array] = {}
+        for limb in limbs:
+            upper, middle, end = (self.target.index(name) for name in limb.joints[:3])
+            first, second = heads[:, middle] - heads[:, upper], heads[:, end] - heads[:, middle]
+            sizes = batch.length(first, -1), batch.length(second, -1)
+            across = batch.cross(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12)[:, None]
+            # Seen from the upper bone the axis of a knee or elbow stands still.
+            local = batch.rotate(batch.conjugate(world[:, upper].T).T, across, -1)
+            usual = local.sum(axis=0)
+            if np.linalg.norm(usual) <= STEADY * batch.length(local, -1).sum():
+                continue
+            sine = batch.length(across, -1)
+            off = (
+                sizes[0]
+                * sizes[1]
+                * sine
+                / np.maximum(batch.length(first + second, -1) * (sizes[0] + sizes[1]), 1e-12)
+            )
+            beyond = local @ usual < 0.0
+            for run in _runs(beyond):
+                beyond[run] = off[run].max() < STRAIGHT
+            if not beyond.any():
+                continue
+            angle = np.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12))
+            axis = across / np.maximum(sine, 1e-12)[:, None]
+            half = np.where(beyond, -angle, 0.0)
+            turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
+            turns[limb.middle] = product(turn, world[:, middle])
+        return turned_to(self.target, pose[0], turns)
 
     def _met(self, pose: Pose, goals: Sequence[Goal], targets: Sequence[Array]) -> Array:
         """Rotations that meet goals, as near to a pose as they leave it room."""
@@ -148,6 +189,12 @@ class Retargeting:
         upper, end = (world[:, target.index(name)] for name in (limb.upper, limb.end))
         found = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
         return turned_to(target, found, {limb.end: end})
+
+
+def _runs(flags: Array) -> list[slice]:
+    """The rows of each run of flags that are set."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(int)))
+    return [slice(first, end) for first, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
 def turned_to(target: TargetFigure, rotations: Array, turns: Mapping[str, Array]) -> Array:

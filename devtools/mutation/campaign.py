@@ -26,15 +26,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from devtools import checks, environments
+from devtools import checks, environments, kernel
 from devtools.environments import ROOT
 
+SUITES = {"core": "tests/core", "plain": "tests/core", "blender": "tests/blender"}
+"""Folder of the tests of each suite. `plain` runs the kernel's plain modules, the only ones that a mutant of
+them changes and of which it is known which lines a test runs."""
 PARTS = {
-    "core": ("tests/core", "tests/blender"),
-    "bake": ("tests/blender",),
-    "keys": ("tests/blender",),
+    "core": ("core", "blender"),
+    "kernel": ("plain",),
+    "bake": ("blender",),
+    "keys": ("blender",),
+    "live": ("blender",),
+    "retarget": ("blender",),
 }
-"""Folders of tests that judge each part, one after the other."""
+"""Suites that judge each part, one after the other."""
 VERSION = "5.2"  # its Python tells which lines run at little cost
 MOST = 45.0  # [s] of a processor, as it was measured, for the tests of a folder that run on a mutant
 MEASURE_TIMEOUT = 5400  # [s]
@@ -46,10 +52,12 @@ HARMLESS = Path(__file__).with_name("harmless.json")
 def files_of(part: str) -> list[str]:
     """The sources of a part, from the project's root."""
     if part == "core":
-        # Of the compiled kernel it is not known which lines a test runs.
         without = {"blender", "kernel"}
         found = [f for f in (ROOT / "ccd_rig").rglob("*.py") if without.isdisjoint(f.relative_to(ROOT).parts)]
         found.remove(ROOT / "ccd_rig/__main__.py")
+    elif part == "kernel":
+        sources = kernel.load_fingerprint().source_files(kernel.FOLDER)
+        found = [file for file in sources if file.suffix == ".py"]
     else:
         found = list((ROOT / "ccd_rig/blender" / part).rglob("*.py"))
     return sorted(file.relative_to(ROOT).as_posix() for file in found)
@@ -64,15 +72,15 @@ def mutate(parts: list[str], count: int, seed: int, again: bool) -> int:
     with _alone():
         _copy()
         package = checks.build(VERSION, FOLDER)
-        layers = sorted({each.split("/")[1] for part in parts for each in PARTS[part]}, reverse=True)
-        maps = {layer: _line_map(layer, python, package) for layer in layers}
+        names = [name for name in SUITES if any(name in PARTS[part] for part in parts)]
+        maps = {name: _line_map(name, python, package) for name in names}
         job = {
             "tree": str(TREE),
             "package": str(package),
             "python": python,
-            "maps": {layer: str(path) for layer, path in maps.items()},
-            "changed": {layer: _changed(layer, path) for layer, path in maps.items()},
-            "files": sorted(file for part in parts for file in files_of(part)),
+            "maps": {name: str(path) for name, path in maps.items()},
+            "changed": {name: _changed(name, path) for name, path in maps.items()},
+            "files": {file: PARTS[part] for part in parts for file in files_of(part)},
             "session": str(FOLDER / "session.sqlite"),
             "results": str(FOLDER / "results.json"),
             "most": MOST,
@@ -119,41 +127,47 @@ def _copy() -> None:
 # --- which tests run which lines ----------------------------------------------------------------------------
 
 
-def _line_map(layer: str, python: str, package: Path) -> Path:
-    """The line map of a folder of tests for the present code; measured unless that was done.
+def _line_map(suite: str, python: str, package: Path) -> Path:
+    """The line map of a suite for the present code; measured unless that was done.
 
     Raises:
         SetupError: the tests do not pass as they are.
     """
-    path = FOLDER / f"lines-{layer}-{_digest()}.json"
+    path = FOLDER / f"lines-{suite}-{_digest()}.json"
     if path.exists():
         return path
-    print(f"[mutate] which lines each test of tests/{layer} runs", flush=True)
-    flags = ["-P"] if layer == "blender" else []
+    print(f"[mutate] which lines each test of {SUITES[suite]} runs ({suite})", flush=True)
+    flags = ["-P"] if suite == "blender" else []
     options = ["-q", "-m", "not mass", "-p", "line_map", "-p", "no:cacheprovider", "-o", "addopts="]
-    command = [python, *flags, "-m", "pytest", f"tests/{layer}", *options]
+    command = [python, *flags, "-m", "pytest", SUITES[suite], *options]
     unfinished = path.with_suffix(".part")
     plugins = str(Path(__file__).resolve().parent)
     extra = {"CCD_RIG_ZIP": str(package), "LINE_MAP": str(unfinished), "PYTHONPATH": plugins}
-    if checks.run(command, MEASURE_TIMEOUT, extra, TREE):
-        raise environments.SetupError(f"tests/{layer} must pass before mutants are judged by them")
+    if checks.run(command, MEASURE_TIMEOUT, {**extra, **environment(suite)}, TREE):
+        raise environments.SetupError(f"{SUITES[suite]} must pass before mutants are judged by them")
     content = json.loads(unfinished.read_text(encoding="utf-8"))
-    content["files"] = _test_files(layer)
+    content["folder"], content["environment"] = SUITES[suite], environment(suite)
+    content["files"] = _test_files(suite)
     path.write_text(json.dumps(content), encoding="utf-8")
     unfinished.unlink()
     return path
 
 
-def _changed(layer: str, path: Path) -> list[str]:
+def environment(suite: str) -> dict[str, str]:
+    """Variables with which the tests of a suite run."""
+    return {"CCD_RIG_KERNEL": "plain"} if suite == "plain" else {}
+
+
+def _changed(suite: str, path: Path) -> list[str]:
     """Files of tests that are not as they were when lines were mapped."""
     before = json.loads(path.read_text(encoding="utf-8"))["files"]
-    return sorted(file for file, digest in _test_files(layer).items() if before.get(file) != digest)
+    return sorted(file for file, digest in _test_files(suite).items() if before.get(file) != digest)
 
 
-def _test_files(layer: str) -> dict[str, str]:
+def _test_files(suite: str) -> dict[str, str]:
     return {
         file.relative_to(TREE).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in sorted((TREE / "tests" / layer).rglob("test_*.py"))
+        for file in sorted((TREE / SUITES[suite]).rglob("test_*.py"))
     }
 
 

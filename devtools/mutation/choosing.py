@@ -52,10 +52,17 @@ class Statement(NamedTuple):
 
 
 class Suite:
-    """The tests of a folder of tests/, and which lines they run; see `line_map.LineMap`."""
+    """The tests of a folder of tests/, and which lines they run; see `line_map.LineMap`.
 
-    def __init__(self, layer: str, content: dict[str, Any]) -> None:
-        self.layer = layer
+    Attributes:
+        name: of the suite, one of `campaign.SUITES`.
+        environment: variables with which its tests run.
+    """
+
+    def __init__(self, name: str, content: dict[str, Any]) -> None:
+        self.name = name
+        self.environment: dict[str, str] = content["environment"]
+        self._folder: str = content["folder"]
         self._tests: list[str] = content["tests"]
         self._seconds: list[float] = content["seconds"]
         self._lines = {
@@ -64,9 +71,9 @@ class Suite:
         }
 
     @classmethod
-    def read(cls, layer: str, path: Path) -> Suite:
+    def read(cls, name: str, path: Path) -> Suite:
         """A suite whose lines have been mapped."""
-        return cls(layer, json.loads(path.read_text(encoding="utf-8")))
+        return cls(name, json.loads(path.read_text(encoding="utf-8")))
 
     def choose(self, file: str, place: Statement, most: float, changed: Sequence[str] = ()) -> Choice:
         """The tests that run a statement; of one that runs on import those of the file, or all.
@@ -109,10 +116,10 @@ class Suite:
         return [name for name in self._tests if name in failed]
 
     def _mirrored(self, file: str) -> str:
-        """The beginning of the names of tests that are for a file: `tests/LAYER/` and the file's folder."""
+        """The beginning of the names of tests that are for a file: the suite's folder and the file's."""
         inside = file.removeprefix("ccd_rig/").removeprefix("blender/")
         folder, _, _ = inside.rpartition("/")
-        return f"tests/{self.layer}/{folder}/" if folder else f"tests/{self.layer}/"
+        return f"{self._folder}/{folder}/" if folder else f"{self._folder}/"
 
 
 def statement(source: str, line: int) -> Statement:

@@ -50,7 +50,7 @@ class Tests:
 
     def __init__(self, suite: Suite, tree: Path, python: str) -> None:
         self.suite = suite
-        self.files = tree.with_name(f"tests-{suite.layer}")
+        self.files = tree.with_name(f"tests-{suite.name}")
         self.files.mkdir(exist_ok=True)
         command = [python, "-P", str(Path(__file__).with_name("warm.py")), str(self.files / "user")]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
@@ -79,7 +79,7 @@ class Tests:
         scratch.mkdir()
         job = {
             "arguments": ["-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", *options, f"@{names}"],
-            "environment": {"CCD_RIG_ZIP": str(package), "TMPDIR": str(scratch)},
+            "environment": {"CCD_RIG_ZIP": str(package), "TMPDIR": str(scratch), **self.suite.environment},
             "seconds": seconds,
             "log": str(log),
         }
@@ -110,9 +110,10 @@ class Judge:
         # was made of.
         hashed = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", str(self.tree / "ccd_rig")]
         subprocess.run([job["python"], *hashed], check=True)
-        suites = [Suite.read(layer, Path(path)) for layer, path in job["maps"].items()]
+        suites = [Suite.read(name, Path(path)) for name, path in job["maps"].items()]
         self.tests = [Tests(suite, self.tree, job["python"]) for suite in suites]
         self.changed: dict[str, list[str]] = job["changed"]
+        self.judges: dict[str, list[str]] = job["files"]
         self.most: float = job["most"]
 
     def judge(self, mutation: MutationSpec) -> Verdict:
@@ -125,7 +126,9 @@ class Judge:
         with self._in_place(file, drawing.mutated(source, mutation)) as package:
             for tests in self.tests:
                 suite = tests.suite
-                choice = suite.choose(file, place, self.most, self.changed.get(suite.layer, ()))
+                if suite.name not in self.judges[file]:
+                    continue
+                choice = suite.choose(file, place, self.most, self.changed.get(suite.name, ()))
                 left_out += choice.left_out
                 for names, seconds in choice.parts(QUICK):
                     run += len(names)
@@ -171,7 +174,7 @@ def main(path: str) -> int:
     """Judge what a job has drawn and has no result yet; tell it when all have one."""
     job = json.loads(Path(path).read_text(encoding="utf-8"))
     tree = Path(job["tree"])
-    drawn = drawing.draw(tree, job["files"], job["seed"], job["count"])
+    drawn = drawing.draw(tree, sorted(job["files"]), job["seed"], job["count"])
     judge = Judge(job)
     with use_db(job["session"], WorkDB.Mode.create) as session:
         known = {item.job_id for item in session.work_items}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ccd_rig.kernel.loading import SWITCH
 from devtools.mutation import campaign, choosing
 from devtools.mutation.choosing import Statement, Suite
 
@@ -81,7 +82,8 @@ def suite():
         bits = sum(1 << k for k, (_, ran) in enumerate(TESTS.values()) if line in ran)
         lines[str(line)] = f"{bits:x}"
     seconds = [each for each, _ in TESTS.values()]
-    return Suite("core", {"tests": list(TESTS), "seconds": seconds, "lines": {FILE: lines}})
+    content = {"tests": list(TESTS), "seconds": seconds, "lines": {FILE: lines}}
+    return Suite("core", {**content, "folder": "tests/core", "environment": {}})
 
 
 def test_those_of_the_folder_come_first_then_the_quick_ones(suite):
@@ -196,7 +198,16 @@ def test_a_survivor_needs_a_reason(capsys, monkeypatch, tmp_path):
 
 
 def test_each_part_has_its_files():
-    core, bake = set(campaign.files_of("core")), set(campaign.files_of("bake"))
-    assert "ccd_rig/limits/shapes.py" in core and "ccd_rig/blender/bake/shot.py" in bake
-    assert not core & bake
-    assert not any("blender" in file for file in core)
+    files = {part: set(campaign.files_of(part)) for part in campaign.PARTS}
+    assert "ccd_rig/limits/shapes.py" in files["core"] and "ccd_rig/blender/bake/shot.py" in files["bake"]
+    assert {file.rpartition("/")[0] for file in files["kernel"]} == {"ccd_rig/kernel"}
+    assert "ccd_rig/kernel/pose.py" in files["kernel"] and "ccd_rig/kernel/loading.py" not in files["kernel"]
+    assert all(f"ccd_rig/blender/{part}/__init__.py" in files[part] for part in ("keys", "live", "retarget"))
+    assert sum(map(len, files.values())) == len(set().union(*files.values()))
+    assert not any("blender" in file for file in files["core"])
+
+
+def test_the_kernel_is_judged_by_tests_that_run_its_plain_modules():
+    assert campaign.PARTS["kernel"] == ("plain",)
+    assert campaign.environment("plain") == {SWITCH: "plain"}
+    assert not any(campaign.environment(suite) for suite in ("core", "blender"))

@@ -10,16 +10,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from mathutils import Matrix, Quaternion, Vector
 
 from ...maths import batch
 from ...maths.batch import Array, Mask
+from ...maths.rotations import power
 from ...settings import SolverSettings
-from ...skeleton.kinematics import forward_kinematics_of_frames
+from ...skeleton.bends import POLE_NOISE, chain_bend
+from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
 from ...solvers.stepping import Work
 from ..properties.constraint_values import Constraint, Kind
-from ..scene.targets import TargetRows
-from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows
+from ..scene.targets import TargetRows, orthonormal
+from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows, pole_goal
 from .bake_frames import BakeFrames, Motion, Rows
 from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
 from .report import number
@@ -40,8 +44,7 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
 
     A constraint is judged in what plays: at full influence at its target, at less at its blended goal (see
     `_blended_goals`). Others may turn its chain otherwise than its own influence does, or carry it part of
-    the way alone; then it is not reached, whatever the solve met. A pole under less than full influence is
-    judged at full.
+    the way alone; then it is not reached, whatever the solve met.
 
     Args:
         motion: measured before keys are left out, whose error is stated apart.
@@ -65,14 +68,10 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
         if len(rows):
             targets = bake_frames.targets.at(slice(None), [c]).copy()
             targets.put(rows, _blended_goals(motion, c, rows))
-            unbent = (replace(constraint, pole_target=""),)
-            alone = replace(
-                bake_frames, constraints=unbent, targets=targets, influences=bake_frames.influences[:, [c]]
-            )
+            influences = bake_frames.influences[:, [c]]
+            alone = replace(bake_frames, constraints=(constraint,), targets=targets, influences=influences)
             far, turned = yield from residuals(alone, motion.blended)
-            distances[rows, c] = far[rows, 0]
-            bent = angles[rows, c] if constraint.pole_target else 0.0
-            angles[rows, c] = np.maximum(turned[rows, 0], bent)
+            distances[rows, c], angles[rows, c] = far[rows, 0], turned[rows, 0]
     is_off, was_off = (
         (far > solver.position_tolerance) | (turned > solver.angle_tolerance)
         for far, turned in ((distances, angles), at_full)
@@ -102,7 +101,8 @@ def _blended_goals(motion: KeyedMotion, c: int, rows: Rows) -> TargetRows:
 
     Its effector under its own influence, moved on by what the solve misses, and by the share of its influence
     in what others carry its chain off. Under full influence this is the target itself. Under the least it is
-    where others carry the base pose.
+    where others carry the base pose. A pole moves and turns in the same way with the chain's line and bend;
+    where one of these poses has no bend, it is on the line and asks for nothing.
     """
     bake_frames = motion.bake_frames
     constraint, influences = bake_frames.constraints[c], bake_frames.influences[:, c]
@@ -121,8 +121,52 @@ def _blended_goals(motion: KeyedMotion, c: int, rows: Rows) -> TargetRows:
     still[:, 0] = 1.0
     back = batch.slerp(still, back.T, shares, axis=-1).T
     turned = batch.multiply(batch.multiply(turns[0].T, back), batch.conjugate(turns[1].T)).T
-    targets = bake_frames.targets.at(rows, [c])
-    return targets.rotated(turned[:, None])._replace(points=targets.points + moved[:, None])
+    wanted = bake_frames.targets.at(rows, [c])
+    goals = wanted.rotated(turned[:, None])._replace(points=wanted.points + moved[:, None])
+    if not np.isnan(wanted.poles).any():
+        for k, row in enumerate(rows.tolist()):
+            bends = [_bend_frame(bake_frames, c, row, each) for each in (alone, full, whole)]
+            pole = _blended_pole(Vector(wanted.poles[k, 0]), bends, float(influences[row]))
+            goals.poles[k, 0] = pole[:]
+    return goals
+
+
+def _bend_frame(
+    bake_frames: BakeFrames, c: int, row: int, places: tuple[Array, Array]
+) -> tuple[Vector, Quaternion | None]:
+    """Head of a pole's chain and the orientation with Y along its line and Z along its bend, armature space.
+
+    None stands for a chain without a bend. `places`: (F, J, 3) heads and (F, J, 4) rotations.
+    """
+    sample = bake_frames.targets.sample(row, c)
+    constraint = sample.settings_of(bake_frames.constraints[c])
+    joints = list(bake_frames.skeleton.chain(constraint.tip))
+    skeleton = _with_lengths(bake_frames.skeleton.part(joints), bake_frames.lengths[row, joints])
+    placed = [
+        Transform(Vector(head), Quaternion(turn).normalized())
+        for head, turn in zip(*(each[row, joints].tolist() for each in places), strict=True)
+    ]
+    assert sample.pole is not None
+    heads, end, axis, scale = pole_goal(skeleton, constraint, sample.pole).placed(skeleton, placed)
+    bend = chain_bend(heads, end, axis, scale)
+    if bend is None or bend.length <= POLE_NOISE * scale:
+        return heads[0], None
+    line = end - heads[0]
+    return heads[0], orthonormal(Matrix((line.cross(bend), line, bend)).transposed())
+
+
+def _blended_pole(pole: Vector, bends: Sequence[tuple[Vector, Quaternion | None]], share: float) -> Vector:
+    """A pole moved and turned as `_blended_goals` says.
+
+    `bends`: see `_bend_frame`, of the chain under its influence, all at full, and the chain at full.
+    """
+    (root, alone), (full_root, full), (whole_root, whole) = bends
+    if alone is None or full is None or whole is None:
+        return root  # the head of the chain in what plays too
+    back = power(whole.conjugated() @ full, share)
+    moved = root + share * (full_root - whole_root)
+    turn: Quaternion = alone @ back @ full.conjugated()
+    return moved + turn @ (pole - full_root)
 
 
 def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
@@ -195,20 +239,23 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
     places = np.ix_(rows, joints)
     lengths, heads, axes = bake_frames.lengths[places], heads[places], axes[places]
     for alike in _equal_rows(lengths):
-        skeleton = bake_frames.skeleton.part(joints)
-        changed = {
-            joint.name: {"length": float(length)}
-            for joint, length in zip(skeleton.joints, lengths[alike[0]], strict=True)
-            if joint.length != length
-        }
-        if changed:  # animated scale
-            skeleton = skeleton.replace(changed)
+        skeleton = _with_lengths(bake_frames.skeleton.part(joints), lengths[alike[0]])
         wanted = bake_frames.targets.at(rows[alike])
         goals, goal_settings = goals_of_rows(skeleton, constraint, wanted, c)
         search = PoseSearch(skeleton, goals, SolverSettings(), ())
         targets = [goal_targets(goal, wanted, c) for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles
+
+
+def _with_lengths(skeleton: Skeleton, lengths: Array) -> Skeleton:
+    """A skeleton whose joints have these lengths, as animated scale makes them."""
+    changed = {
+        joint.name: {"length": float(length)}
+        for joint, length in zip(skeleton.joints, lengths, strict=True)
+        if joint.length != length
+    }
+    return skeleton.replace(changed) if changed else skeleton
 
 
 def _equal_rows(values: Array) -> list[Rows]:

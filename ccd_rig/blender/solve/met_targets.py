@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from mathutils import Quaternion, Vector
 
 from ...goals import centre_of_mass
-from ...skeleton.bends import POLE_NOISE, pole_bend
+from ...skeleton.bends import POLE_NOISE, chain_bend
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from ..scene.targets import AXES, TargetSample
 from .constraint_goals import effector, pole_goal, rotation_chain
+from .methods import eased_point
 
 
 def met_targets(sample: FrameSample, constraints: Sequence[Constraint]) -> tuple[TargetSample, ...]:
@@ -22,12 +23,15 @@ def met_targets(sample: FrameSample, constraints: Sequence[Constraint]) -> tuple
 
     What a constraint does not ask for is as it is now. So is the pole of a chain without a clear bend.
     """
-    skeleton = sample.reading.skeleton
-    transforms = forward_kinematics(skeleton, sample.reading.pose)
-    return tuple(
-        _met(skeleton, transforms, constraint, present)
-        for constraint, present in zip(constraints, sample.targets, strict=True)
-    )
+    skeleton, pose = sample.reading.skeleton, sample.reading.pose
+    transforms = forward_kinematics(skeleton, pose)
+    met = []
+    for constraint, present in zip(constraints, sample.targets, strict=True):
+        goal = _met(skeleton, transforms, constraint, present)
+        if constraint.method == "TWO_BONE":
+            goal = goal._replace(point=eased_point(skeleton, pose, constraint, goal))
+        met.append(goal)
+    return tuple(met)
 
 
 def _met(
@@ -57,19 +61,13 @@ def _met_pole(
 ) -> Vector:
     """A pole on the side of the bend, as far off the chain's line as it is now, or half the line's length."""
     goal = pole_goal(skeleton, constraint, present)
-    chain, own = goal.chain(skeleton), goal.bend_axis(skeleton)
-    heads = [transforms[i].translation for i in chain]
-    end = transforms[chain[-1]].point(goal.effector(skeleton))
+    heads, end, axis, scale = goal.placed(skeleton, transforms)
+    bend = chain_bend(heads, end, axis, scale)
+    if bend is None or bend.length <= POLE_NOISE * scale:
+        return present
     line = end - heads[0]
-    if line.length == 0.0:
-        return present
     along = line.normalized()
-    axis = transforms[own.joint].rotation @ own.axis
-    # Any point off the line tells the bend.
-    bend = pole_bend(heads, end, heads[0] + along.orthogonal(), axis, own.scale)
-    if bend.bend.length <= POLE_NOISE * own.scale:
-        return present
     side = present - heads[0]
     away = (side - along * side.dot(along)).length
-    side = Quaternion(along, -goal.angle) @ (bend.bend - along * bend.bend.dot(along))
+    side = Quaternion(along, -goal.angle) @ (bend - along * bend.dot(along))
     return heads[0] + 0.5 * line + side.normalized() * max(away, 0.5 * line.length)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mathutils import Vector
+
 from ...errors import InvalidInput, RigError
 from ...goals import PositionGoal, measure
 from ...settings import SolveResult, SolverSettings, SolveStatus
@@ -12,7 +14,7 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers.analytic.target_triangle import target_triangle
-from ...solvers.analytic.two_bone import TwoBoneOptions, two_bone
+from ...solvers.analytic.two_bone import TwoBoneOptions, eased_target, two_bone
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetSample
 from .constraint_goals import goals
@@ -52,6 +54,20 @@ def solve_once(
     met = all(settings.in_tolerances(error) <= 1.0 for error in errors)
     status = SolveStatus.CONVERGED if met else SolveStatus.STALLED
     return replace(result, status=status, errors=errors)
+
+
+def eased_point(skeleton: Skeleton, pose: Pose, constraint: Constraint, target: TargetSample) -> Vector:
+    """Where the target of a constraint has to be for its Softness to leave the end where the pose has it.
+
+    Raises:
+        RigError: the chain does not fit.
+    """
+    constraint = target.settings_of(constraint)
+    position = next(g for g in goals(skeleton, constraint, target) if isinstance(g, PositionGoal))
+    try:
+        return eased_target(skeleton, pose, position, constraint.soft)
+    except InvalidInput as error:
+        raise RigError(f"Constraint '{constraint.name}': {panel_words(error)}") from error
 
 
 def panel_words(error: InvalidInput) -> str:

@@ -184,6 +184,33 @@ def _softened(distance: float, soft: float, length: float) -> float:
     return eased_from + soft * (1.0 - math.exp(-(distance - eased_from) / soft))
 
 
+def eased_target(skeleton: Skeleton, pose: Pose, goal: PositionGoal, soft: float) -> Vector:
+    """Where a target has to be for `two_bone` with this softness to leave the effector where it is.
+
+    No target makes the chain straight: then it is so far away that the rest is noise.
+
+    Args:
+        skeleton: the joints.
+        pose: of the whole skeleton.
+        goal: its chain and effector count.
+        soft: see `TwoBoneOptions`.
+
+    Raises:
+        InvalidInput: as `two_bone`.
+    """
+    chain = turning_joints(skeleton, pose, goal, "two_bone", 2)
+    transforms = forward_kinematics(skeleton, pose)
+    root, middle = (transforms[i].translation for i in chain[-2:])
+    effector = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
+    length = (middle - root).length + (effector - middle).length
+    eased, way = soft * length, effector - root
+    beyond = way.length - (length - eased)
+    if eased <= 0.0 or beyond <= 0.0:
+        return effector
+    distance = length - eased - eased * math.log(max(1.0 - beyond / eased, NOISE))
+    return root + way * (distance / way.length)
+
+
 def _best(arm: _Arm, distance: float, good: float) -> tuple[Quaternion, Quaternion, bool]:
     """Rotations relative to rest of the middle and the root joint, and whether limits keep them off target.
 

@@ -8,7 +8,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from mathutils import Quaternion
+from mathutils import Matrix, Quaternion, Vector
 from reaching_arms import (
     FLOAT32,
     arm,
@@ -331,3 +331,80 @@ def test_turns_of_a_part_of_an_influence_count_too(bake):
     assert angle > 0.1
     assert angle == pytest.approx(half.rotation_difference(full).angle, abs=3e-3)
     assert {entry.constraint for entry in report.unsolved()} == {"Middle"}
+
+
+def bent_chain():
+    """A spine that turns the lower half of an arm, which has a pole."""
+    rig = rigs.chain(6, 0.5)
+    spine = rigs.reach(rig, "bone_2", rigs.empty("A", (0.8, 0.3, 1.0)), "Spine", chain_length=0)
+    pole = rigs.empty("P", (-1.0, -1.5, 1.0))
+    hand = rigs.reach(
+        rig, "bone_5", rigs.empty("B", (0.9, -0.8, 1.4)), "Hand", chain_length=0, pole_target=pole
+    )
+    return rig, spine, hand, pole
+
+
+def bend_frame(rig, names):
+    """Head of a chain, and the axes of its line and bend as columns."""
+    heads = [rig.pose.bones[name].head.copy() for name in names]
+    line = (rig.pose.bones[names[-1]].tail - heads[0]).normalized()
+    bend = sum((head - heads[0] for head in heads[1:]), Vector())
+    bend = (bend - line * bend.dot(line)).normalized()
+    return heads[0], Matrix((line, bend, line.cross(bend))).transposed()
+
+
+def posed_by(rig, rotations):
+    for bone, rotation in zip(rig.pose.bones, rotations, strict=True):
+        bone.rotation_quaternion = rotation
+    rigs.update()
+
+
+def test_a_pole_under_a_part_of_an_influence_is_judged_at_what_it_asks_to_play(bake):
+    """The spine turns the lower bones all the way, the hand and its pole ask for the half of it.
+
+    The bend that the hand would have alone is put into channels; the pole stands there as it stands to the
+    bend at full influence.
+    """
+    rig, _, hand, pole = bent_chain()
+    names = [bone.name for bone in rig.pose.bones]
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 2))
+    bpy.context.scene.frame_set(1)
+    solved = [bone.rotation_quaternion.copy() for bone in rig.pose.bones]
+    root, full = bend_frame(rig, names)
+    rig.animation_data_clear()
+    half = [Quaternion().slerp(rotation, 0.5) for rotation in solved]
+    posed_by(rig, half)
+    _, alone = bend_frame(rig, names)
+    wanted = alone @ full.inverted() @ (pole.location - root)
+    posed_by(rig, [*solved[:3], *half[3:]])
+    _, played = bend_frame(rig, names)
+    across = played.inverted() @ wanted
+    off = abs(math.atan2(across.z, across.y))
+    posed_by(rig, [Quaternion()] * 6)
+    hand.influence = 0.5
+    rigs.update()
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 2))
+    assert_report_is_what_plays(rig, report)
+    (angle,) = {round(entry.angle, 5) for entry in report.entries if entry.constraint == "Hand"}
+    assert angle > 0.1
+    assert angle == pytest.approx(off, abs=3e-3)
+    assert {entry.constraint for entry in report.unsolved()} == {"Hand"}
+
+
+def test_a_pole_that_fades_in_above_a_spine_that_carries_it(bake):
+    """At the least influence there is no fault of the chain; just below 1 there is that of full influence."""
+    rig, spine, hand, _ = bent_chain()
+    hand.chain_length, hand.target.location = 2, (1.4, -0.3, 0.9)
+    spine.influence = 0.5
+    angles = []
+    for influence in (1e-3, 0.3, 0.999, 1.0):
+        hand.influence = influence
+        rigs.update()
+        report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 2))
+        assert_report_is_what_plays(rig, report)
+        angles.append(next(entry.angle for entry in report.entries if entry.constraint == "Hand"))
+        rig.animation_data_clear()
+        posed_by(rig, [Quaternion()] * 6)
+    assert angles[0] < 3e-3
+    assert 0.1 < angles[1] < angles[2]
+    assert angles[2] == pytest.approx(angles[3], abs=5e-3)

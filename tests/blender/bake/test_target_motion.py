@@ -91,6 +91,85 @@ def test_targets_of_all_sorts_arrive(ext):
     assert np.abs(played(rig) - before).max() < 2e-5
 
 
+MOVING = {
+    "weight": (0.3, 4.0),
+    "rotation_weight": (0.2, 3.0),
+    "pole_angle": (-0.5, 1.4),
+    "offset": (-0.3, 0.4),
+    "max_extension": (0.97, 1.0),
+    "soft": (0.0, 0.4),
+}
+"""Settings that keys or drivers may move, and the values between which they go."""
+
+
+def move(row, field, by):
+    """Let a setting go from one value to the other over the frames."""
+    first, last = MOVING[field]
+    place = (field, 2) if field == "offset" else (field,)
+    if by == "keys":
+        for frame, value in ((FRAMES[0], first), (FRAMES[-1], last)):
+            setattr(row, field, (0.0, 0.0, value) if field == "offset" else value)
+            row.keyframe_insert(field, frame=frame)
+        return
+    driver = row.driver_add(*place).driver
+    if by == "frame":
+        driver.type = "SCRIPTED"
+        driver.expression = f"{first} + {(last - first) / (FRAMES[-1] - FRAMES[0])} * (frame - {FRAMES[0]})"
+        return
+    slider = rigs.keyed(rigs.empty("Slider"), {FRAMES[0]: (first, 0, 0), FRAMES[-1]: (last, 0, 0)})
+    driver.type = "AVERAGE"
+    source = driver.variables.new()
+    source.type = "TRANSFORMS"
+    source.targets[0].id, source.targets[0].transform_type = slider, "LOC_X"
+
+
+def limb():
+    """Two bones that come near straight, then bend."""
+    rig = rigs.armature(
+        [rigs.B("upper", (0, 0, 0), (0, 0.1, 1)), rigs.B("lower", (0, 0.1, 1), (0, 0, 2), "upper", 0.0, True)]
+    )
+    for frame, angle in ((1, 0.9), (8, 0.45), (14, 0.35), (20, 1.2)):
+        for bone, turn in zip(rig.pose.bones, (-0.5 * angle, angle), strict=True):
+            bone.rotation_mode = "QUATERNION"
+            bone.rotation_quaternion = Quaternion((1.0, 0.0, 0.0), turn)
+            bone.keyframe_insert("rotation_quaternion", frame=frame)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES[0], FRAMES[-1]
+    bpy.context.scene.frame_set(1)
+    return rig
+
+
+@pytest.mark.parametrize("by", ["keys", "frame", "object"])
+@pytest.mark.parametrize("field", MOVING)
+def test_the_round_trip_holds_settings_that_move(ext, field, by):
+    """The targets are where each frame's settings want them, so that the bake keeps every frame."""
+    fields = {"rotation": "ORIENTATION"} if field == "rotation_weight" else {}
+    if field in ("pole_angle", "soft"):
+        fields["pole_target"] = rigs.empty("Pole", (0.0, -3.0, 0.5))
+    if field in ("max_extension", "soft"):
+        rig, tip = limb(), "lower"
+        fields["method"] = "TWO_BONE" if field == "soft" else "CCD"
+    else:
+        rig, tip = waving(), "bone_5"
+    target = rigs.empty("Goal", (9.0, 0.0, 0.0))
+    target.rotation_mode = "QUATERNION"
+    row = reach(rig, tip, target, **fields)
+    move(row, field, by)
+    rigs.activate(rig)
+    before = played(rig)
+    assert bpy.ops.ccd_rig.targets_from_motion() == {"FINISHED"}
+    assert np.abs(played(rig) - before).max() == 0.0
+    assert bpy.ops.ccd_rig.bake() == {"FINISHED"}
+    assert np.abs(played(rig) - before).max() < 2e-5
+    if field != "soft":  # an eased limb stays behind its target
+        assert "20 of 20 frames reached" in rig.ccd_rig.report.words
+    seen = []
+    for frame in (FRAMES[0], FRAMES[-1]):
+        bpy.context.scene.frame_set(frame)
+        now = rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).ccd_rig.constraints[0]
+        seen.append(now.offset[2] if field == "offset" else getattr(now, field))
+    assert seen == pytest.approx(MOVING[field], abs=1e-6)
+
+
 def test_only_where_bones_have_keys(ext):
     rig = waving()
     target = rigs.empty("Goal")

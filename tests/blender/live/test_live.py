@@ -299,3 +299,22 @@ def test_several_armatures(rig, live):
     )
     assert off(rig) < REACHED
     assert (shows(other) - hand).length < REACHED
+
+
+def test_rigs_that_are_not_live_keep_none_from_being_so(rig, live):
+    """Of three in a scene the first never was, and the second is switched off again."""
+    bpy.ops.object.mode_set(mode="OBJECT")
+    second, last = (rigs.chain(4, name=name) for name in ("Second", "Last"))
+    for k, each in enumerate((second, last)):
+        reach(each, "bone_3", (1.0 + k, 0.5, 2.0))
+    rigs.activate(second)
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    bpy.ops.ccd_rig.live()
+    rigs.activate(last)
+    bpy.ops.ccd_rig.live()
+    for place in ((1.0, 1.0, 2.0), (-1.0, 0.5, 3.0)):
+        target = last.ccd_rig.constraints[0].target
+        target.location = place
+        assert off(last, target=target.name) < 0.01
+    assert all((shows(each) - Vector((0.0, 0.0, 4.0))).length < SHOWN for each in (rig, second))

@@ -43,6 +43,40 @@ def test_the_action_before_stays_and_the_source_is_left_alone(ext, source, targe
     assert max(frame for points in keys(ext, target).values() for frame, _ in points) == 49.0
 
 
+def test_a_retargeted_walk_outlasts_targets_with_settings_that_move(ext, source, target):
+    """Limbs under constraints whose settings keys and drivers move: a bake of matched targets keeps it."""
+
+    def limb(tip, **fields):
+        poles = {"pole_target": rigs.empty(f"Pole {tip}", (0.3, -2.0, 0.8))}
+        return rigs.reach(target, tip, rigs.empty(f"Goal {tip}"), chain_length=2, **poles, **fields)
+
+    legs_ = [limb(f"shin.{side}", method="TWO_BONE") for side in "LR"]
+    arm = limb("forearm.L")
+    other = rigs.reach(target, "forearm.R", rigs.empty("Goal R"), chain_length=2, rotation="ORIENTATION")
+    for place, expression in (
+        ((legs_[0], "soft"), "0.3 + 0.004 * frame"),
+        ((arm, "offset", 1), "0.01 * frame"),
+        ((other, "rotation_weight"), "0.1 + 0.05 * frame"),
+    ):
+        place[0].driver_add(*place[1:]).driver.expression = expression
+    run(target)
+    for row, field, values in (
+        (legs_[1], "soft", (0.5, 0.1)),
+        (legs_[1], "pole_angle", (-0.8, 0.9)),
+        (arm, "weight", (0.2, 3.0)),
+        (other, "max_extension", (1.0, 0.999)),
+    ):
+        for frame, value in zip((1, 49), values, strict=True):
+            setattr(row, field, value)
+            row.keyframe_insert(field, frame=frame)
+    rigs.activate(target)
+    tips = ("shin.L", "shin.R", "foot.L", "foot.R", "forearm.L", "forearm.R", "hand.L", "hand.R")
+    before = played(target, tips)
+    assert bpy.ops.ccd_rig.targets_from_motion() == {"FINISHED"}
+    assert bpy.ops.ccd_rig.bake() == {"FINISHED"}
+    np.testing.assert_allclose(played(target, tips), before, atol=1e-4)
+
+
 def test_again_with_other_settings_between_gives_the_same_keys(ext, source, target):
     run(target)
     first = keys(ext, target)

@@ -84,6 +84,30 @@ def test_gimbal_lock_is_inside_when_any_of_its_representations_is(order: str, po
         hold(EulerBox(order, [-0.3] * 3, [0.4] * 3), rotation)
 
 
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("pole", [PI / 2, -PI / 2])
+def test_at_gimbal_lock_what_is_beyond_the_range_is_taken_off(order: str, pole: float):
+    """One turn is left there, by the sum or difference of the outer angles; it is 0.1 to 0.4 beyond."""
+    middle = "XYZ".index(order[1])
+    rng = random.Random(5)
+    for _ in range(50):
+        angles = [rng.uniform(-0.6, 0.6) for _ in range(3)]
+        angles[middle] = pole
+        lower, upper = [a - 0.2 for a in angles], [a + 0.2 for a in angles]
+        beyond, part = rng.choice((-1.0, 1.0)) * rng.uniform(0.1, 0.4), rng.random()
+        first, last = ("XYZ".index(order[k]) for k in (0, 2))
+        turned = list(angles)
+        turned[first] += math.copysign(0.2, beyond) + part * beyond
+        # Which of sum and difference is left depends on order and pole: that which is beyond counts.
+        found = []
+        for sign in (1.0, -1.0):
+            turned[last] = angles[last] + sign * (math.copysign(0.2, beyond) + (1.0 - part) * beyond)
+            limit, rotation = EulerBox(order, lower, upper), Euler(turned, order).to_quaternion()
+            found.append(angle_between(rotation, hold(limit, rotation)))
+        assert max(found) == pytest.approx(abs(beyond), abs=1e-3)
+        assert min(found) < abs(beyond) - 0.05 or min(found) < 1e-3
+
+
 def test_free_euler_angles():
     rng = random.Random(12)
     everything = EulerBox("XYZ", (-PI, -PI / 2, -PI), (PI, PI / 2, PI))

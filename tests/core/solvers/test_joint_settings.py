@@ -14,6 +14,7 @@ from ccd_rig.goals import PositionGoal
 from ccd_rig.limits.shapes import Comfort, Cone, SwingTwist, contains, violation
 from ccd_rig.maths.rotations import angle_between, angle_of
 from ccd_rig.settings import Solver, SolverSettings, SolveStatus, Sweep
+from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import iterate, solve
 
@@ -95,6 +96,19 @@ def test_comfort_region_is_kept_where_it_can_be_and_left_where_not():
     assert outside.status is CONVERGED
     assert any(violation(region, rotation) > 0.05 for rotation in outside.pose.rotations)
     assert all(contains(SwingTwist(Cone(1.2)), rotation, FLOAT32) for rotation in outside.pose.rotations)
+
+
+@pytest.mark.parametrize("joint", [0, 2, 3])
+def test_a_joint_outside_its_comfort_region_comes_back_while_others_make_up(joint):
+    """Each joint alone has a region; the others may turn as they like."""
+    region = SwingTwist(Cone(0.3), (-0.2, 0.2))
+    skeleton = straight(5).replace({f"joint{joint}": {"comfort": Comfort(region=region)}})
+    bent = {i: Quaternion((1.0, 0.0, 0.0), 0.6) for i in range(5)}
+    start = Pose.rest(skeleton).with_rotations({**bent, joint: Quaternion((0.8, 0.1, 0.6), 0.9)})
+    goal = PositionGoal("joint4", forward_kinematics(skeleton, start)[4].point(Vector((0.0, 1.0, 0.0))))
+    result = solve(skeleton, start, [goal])
+    assert result.status is CONVERGED
+    assert contains(region, result.pose.rotations[joint], 1e-3)
 
 
 def largest_turn(comfort, frames, **fields):

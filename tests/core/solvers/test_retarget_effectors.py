@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import bipeds
 import numpy as np
 import pytest
-from mathutils import Vector
+from mathutils import Quaternion, Vector
 
 from ccd_rig.motion.retargeting.effectors import head_effector, limb_effectors, poles
 from ccd_rig.motion.retargeting.measures import measures
@@ -131,3 +132,37 @@ def test_a_bent_spine_leaves_arms_turned_as_they_were(other_proportions):
         i = target.index(name)
         np.testing.assert_allclose(np.abs((turns[0][:, i] * turns[1][:, i]).sum(1)), 1.0, atol=1e-6)
     assert np.abs((turns[0][:, 1] * turns[1][:, 1]).sum(1)).min() < 1.0 - 1e-5
+
+
+def test_a_leg_that_the_source_stretches_past_straight_keeps_its_side():
+    """The left sole of the source sinks into the ground and the target's does not: its leg stays bent."""
+    figure = bipeds.skeleton()
+    target = TargetFigure.at_rest(figure)
+    frames = 41
+    angles = np.interp(np.arange(frames), (0, 12, 20, 28, 40), np.radians((45.0, 6.0, -8.0, 6.0, 45.0)))
+    rotations = np.zeros((frames, len(figure), 4))
+    rotations[..., 0] = 1.0
+    for name, part in (("thigh", -0.5), ("shin", 1.0), ("foot", -0.5)):
+        for side in "LR":
+            j = figure.index(f"{name}.{side}")
+            rotations[:, j, 0], rotations[:, j, 1] = np.cos(0.5 * part * angles), np.sin(0.5 * part * angles)
+    translations = np.zeros((frames, len(figure), 3))
+    roll = Quaternion((0.0, 1.0, 0.0), math.radians(4.0))
+    rest = figure.joints[0].rest_rotation
+    rotations[:, 0] = rest.conjugated() @ roll @ rest
+    ankles = target.world(rotations, translations)[0][:, figure.index("foot.R"), 2]
+    rise = target.reference[0][figure.index("foot.R"), 2] - ankles
+    translations[:, 0] = [rest.conjugated() @ Vector((0.0, 0.0, height)) for height in rise]
+    source = bipeds.source_of(figure, rotations, translations)
+    result = retarget(MAP, target, source, RetargetSettings())
+    heads = bipeds.heads_of(target, result)
+    for leg in MAP.legs:
+        hip, knee, ankle = (heads[:, target.index(name)] for name in (leg.upper, leg.middle, leg.end))
+        bends = np.cross(knee - hip, ankle - knee)[:, 0]
+        thigh, own = result.rotations[:, target.index(leg.upper)], rotations[:, figure.index(leg.upper)]
+        turned, own_turned = (
+            2.0 * np.arccos(np.clip(np.abs((each[1:] * each[:-1]).sum(-1)), 0.0, 1.0))
+            for each in (thigh, own)
+        )
+        assert (np.sign(bends) == np.sign(bends[0])).all()
+        assert turned.max() < 2.0 * own_turned.max()

@@ -20,7 +20,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.analytic.target_triangle import target_triangle
-from ccd_rig.solvers.analytic.two_bone import TwoBoneOptions, two_bone
+from ccd_rig.solvers.analytic.two_bone import TwoBoneOptions, eased_target, two_bone
 
 OZZ_ROTATION = 2e-3  # the tolerances of ozz-animation's own tests: rotations,
 OZZ_REACH = 1e-2  # and the distance to the target
@@ -58,6 +58,26 @@ def test_ozz_cases(move, turn, hinged, target, start, middle, reached):
     assert (result.status is CONVERGED) == reached
     if not reached:
         assert result.errors[0].distance == pytest.approx(1.0, abs=FLOAT32)
+
+
+@pytest.mark.parametrize("soft", [0.0, 0.1, 0.5, 1.0])
+@pytest.mark.parametrize("angle", [0.0, 0.02, 0.3, 1.0, 2.5])
+def test_an_eased_target_leaves_the_limb_where_it_is(soft, angle):
+    """Also about straight, where the target is as far off as tells the difference."""
+    skeleton, pose = arm()
+    pose = pose.with_rotations({1: Quaternion(Z, -0.5 * angle) @ pose.rotations[1], 2: Quaternion(Z, -angle)})
+    end = forward_kinematics(skeleton, pose)[2].point(Vector((0.0, 1.0, 0.0)))
+    goal = PositionGoal(skeleton.joints[2].name, Vector((9.0, 9.0, 9.0)))
+    target = eased_target(skeleton, pose, goal, soft)
+    root = forward_kinematics(skeleton, pose)[1].translation
+    reach, length = (end - root).length, 2.0
+    if soft == 0.0 or reach <= length * (1.0 - soft):
+        assert (target - end).length < EXACT
+    else:
+        assert (target - root).length > reach
+    result = bend(skeleton, pose, target, soft=soft)
+    after = forward_kinematics(skeleton, result.pose)[2].point(Vector((0.0, 1.0, 0.0)))
+    assert (after - end).length < 10.0 * FLOAT32
 
 
 @pytest.mark.parametrize(
