@@ -11,13 +11,13 @@ from ..ccd_rig.blender.drag.session import Pulled, Session
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.names_in_words import named
-from ..ccd_rig.errors import CCDRigError, RigError
+from ..ccd_rig.errors import CCDRigError
 from . import poll_reasons
 from .telling import tell
 
 LONGER, SHORTER = {"WHEELUPMOUSE", "PAGE_UP"}, {"WHEELDOWNMOUSE", "PAGE_DOWN"}
 CONFIRM = {"RET", "NUMPAD_ENTER", "SPACE"}
-BUTTONS = {"LEFTMOUSE", "MIDDLEMOUSE", "RIGHTMOUSE"}
+SNAP = {"LEFT_CTRL", "RIGHT_CTRL"}
 OWN_AXES = {"LOCAL", "NORMAL", "GIMBAL"}  # orientations of Blender's that begin with the bone's axes
 
 
@@ -99,7 +99,7 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         if not self.pick:  # the place moves as far as the pointer does, wherever that is
             self._at = location_3d_to_region_2d(region, context.region_data, self._place) or self._at
         self._press, self._button = _ray(context, self._at), event.type if self.pick else ""
-        self._names, self._is_own, self._refusal = "", False, ""
+        self._free, self._is_own, self._refusal = "", False, ""
         self._own = (bone.id_data.matrix_world @ bone.matrix).to_quaternion().to_matrix()
         self._delta = Vector()
         self._show(context)
@@ -127,6 +127,8 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
                 self._drag.lengthen(self._drag.turning + change, self._delta)
             elif pressed and event.type in {"X", "Y", "Z"}:
                 self._bind(context, event)
+            elif event.type not in SNAP:
+                return {"RUNNING_MODAL"}
             self._delta = self._motion(context, event)
             self._drag.move(self._delta)
             self._refusal = ""
@@ -148,9 +150,11 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         bones = context.object.pose.bones
         pulled: list[Pulled] = []
         for name in filter(None, self.names.split("\n")):
-            if name not in bones:
-                raise RigError(f"armature '{context.object.name}' has no bone '{name}'")
-            pulled.append(Pulled(name, _place(bones[name], 1.0 if pulled else self.along)))
+            along = 1.0 if pulled else self.along
+            place = (
+                _place(bones[name], along) if name in bones else Vector()
+            )  # the session refuses it by name
+            pulled.append(Pulled(name, place))
         return Session(context.object, context.evaluated_depsgraph_get(), pulled, self.turning)
 
     def _take_selected(self, context: bpy.types.Context) -> None:
@@ -170,18 +174,18 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         """Bind the motion to an axis, with Shift to the plane across; then to other axes, then to none."""
         names = "XYZ".replace(event.type, "") if event.shift else event.type
         begins_with_own = context.scene.transform_orientation_slots[0].type in OWN_AXES
-        if names != self._names:
-            self._names, self._is_own = names, begins_with_own
+        if names != self._free:
+            self._free, self._is_own = names, begins_with_own
         elif self._is_own == begins_with_own:
             self._is_own = not begins_with_own
         else:
-            self._names = ""
-        self._axes = pointer.Axes(self._own if self._is_own else Matrix.Identity(3), self._names)
+            self._free = ""
+        self._axes = pointer.Axes(self._own if self._is_own else Matrix.Identity(3), self._free)
 
     def _motion(self, context: bpy.types.Context, event: bpy.types.Event) -> Vector:
         """The pointer's motion since the press, in the world."""
         forward = context.region_data.view_rotation @ Vector((0.0, 0.0, -1.0))
-        axes = self._axes if self._names else None
+        axes = self._axes if self._free else None
         delta = pointer.motion(self._place, (self._press, _ray(context, self._at)), forward, axes)
         tools = context.scene.tool_settings
         if event.ctrl != (tools.use_snap and "INCREMENT" in tools.snap_elements):
@@ -193,8 +197,8 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         """What is pulled and how far, in the header; keys in the status bar."""
         drag = self._drag
         parts = [f"D{axis.lower()}: {part:.4g}" for axis, part in zip("XYZ", self._delta, strict=True)]
-        if self._names:
-            axes = self._names
+        if self._free:
+            axes = self._free
             parts.append(f"local {axes}" if self._is_own else f"global {axes}")
         bone, turning, most = drag.name, drag.turning, drag.most
         chain = f"'{bone}': {turning} of {most} bones"
