@@ -167,7 +167,7 @@ def test_a_second_copy_is_refused(ext, tmp_path):
 
 
 def test_an_older_version_over_a_later_one(ext, tmp_path):
-    later = later_version(ext.zip, tmp_path / "ccd_rig-0.2.0.zip")
+    later = later_version(ext.zip, tmp_path / "ccd_rig-0.3.0.zip")
     words = (later, ext.zip, tmp_path / "shot.blend")
     assert "Traceback" not in visit(BACK_TO_THIS, tmp_path, *words, "first")
     if not AS_MODULE:  # the module starts without preferences, and crashes where it reads them
