@@ -13,6 +13,8 @@ VOLATILE |= {"storage_type"}  # of a mesh's attributes: Blender packs them as it
 # Blender works these out from the evaluated pose, through the inverse of the object's matrix: without a scale
 # there is none, and they hold whatever was there before.
 VOLATILE |= {"bound_box", "dimensions"}
+# Blender's own keying sets point to what was keyed with them last, also when that is gone from the file.
+VOLATILE |= {"keying_sets_all"}
 UPWARDS = {"original", "id_data"}
 DEEPEST = 6  # an action's keys are five levels below it
 
