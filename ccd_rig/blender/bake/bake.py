@@ -27,9 +27,10 @@ from .keying import keys_of, nothing_to_key, write_keys
 from .outcome import Outcome
 from .playback import play_steps
 from .progress import Clock, Progress, Steps, paced, run
-from .report import BakeReport, Check, store_report
+from .report import BakeReport, Check
 from .settings import BakeSettings, Keys, Start
 from .single_frame import solve_current
+from .staleness import store_report
 from .start import start_poses
 from .thinning import reduce_steps
 

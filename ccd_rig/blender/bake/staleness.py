@@ -7,6 +7,7 @@ targets is followed back once, and again after anything has been edited; a chang
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -23,6 +24,7 @@ from ..rig import clamps
 from ..scene import dependence
 from ..scene.dependence import Mover
 from . import start
+from .report import BakeReport, to_json
 
 Components: TypeAlias = frozenset[tuple[str, int]]
 """Of channels that something moves: data path and component."""
@@ -276,6 +278,40 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
         contents = yield from mover_contents(armature_object, posed, lambda thing: result_of(_keys_of(thing)))
         movers = _movers[ids] = start.fingerprint(*contents)
     return start.fingerprint(rows, bones, solver, group.body, movers)
+
+
+def store_report(
+    armature_object: bpy.types.Object, report: BakeReport, undo: contextlib.ExitStack
+) -> Work[None]:
+    """Keep what a bake came to, in words, for the panel; `undo` gets what takes that back."""
+    group, worst = armature_object.ccd_rig.report, report.worst()
+    stored = {
+        "words": report.summary(),
+        "worst_frame": worst.frame,
+        "worst_constraint": worst.constraint,
+        "unsolved": report.unsolved_count(),
+        "check": "" if report.check is None else report.check.words(),
+        "mismatches": 0 if report.check is None else len(report.check.mismatches()),
+        "findings": to_json(report.findings),
+    }
+    undo.callback(_restore_fields, group, {name: _stored(group, name) for name in (*stored, "state")})
+    for name, value in stored.items():
+        setattr(group, name, value)
+    forget()
+    yield
+    group.state = yield from state_of(armature_object)
+
+
+def _stored(group: bpy.types.PropertyGroup, name: str) -> object:
+    return getattr(group, name) if group.is_property_set(name) else None
+
+
+def _restore_fields(group: bpy.types.PropertyGroup, fields: dict[str, object]) -> None:
+    for name, value in fields.items():
+        if value is None:
+            group.property_unset(name)
+        else:
+            setattr(group, name, value)
 
 
 def is_stale(armature_object: bpy.types.Object) -> bool:
