@@ -125,7 +125,7 @@ def backwards(rig, bone):
 
 
 def locked_quaternion(rig, bone):
-    bone.lock_rotation = (True, True, True)
+    bone.lock_rotation = (True, True, False)
 
 
 def driven(rig, bone):
@@ -138,7 +138,7 @@ def driven(rig, bone):
         (connected, "'mast' slides but is connected"),
         (locked, "'mast' slides but its location is locked on Y"),
         (backwards, "'mast', slide: Y Min"),
-        (locked_quaternion, "'mast' has rotation locked"),
+        (locked_quaternion, "'mast' has rotation locked on X and Y in a mode without Euler angles"),
         (driven, r"'mast': location\[1\] has a driver"),
     ],
 )

@@ -26,13 +26,3 @@ def test_moved_joints_are_those_of_a_skeleton_made_anew() -> None:
     assert moved == anew and hash(moved) == hash(anew) and moved != legs()
     assert len(moved) == 4 and moved.locked == {2} and moved.chain("hand") == (2, 3)
     assert repr(moved) == repr(anew)
-
-
-def test_what_moved_since_is_told_with_where_it_is() -> None:
-    origin = legs()
-    one, other = origin.moved({0: PLACES[0]}), origin.moved({2: PLACES[2]})
-    at_rest = origin.joints[0].offset, origin.joints[0].rest_rotation
-    assert other.moved_since(one) == {0: at_rest, 2: PLACES[2]}
-    assert origin.moved_since(one) == {0: at_rest}
-    assert one.moved_since(origin) == {0: PLACES[0]}
-    assert one.moved_since(legs()) is None
