@@ -16,6 +16,7 @@ cdef void fix_column(Problem p, Py_ssize_t column, double step) noexcept nogil
 @cython.locals(others=cython.Py_ssize_t, at=cython.Py_ssize_t, from_a=cython.Py_ssize_t, from_b=cython.Py_ssize_t)
 cdef void solve_step(Problem p, double damping) noexcept nogil
 cdef void note_product(Problem p, Py_ssize_t a, Py_ssize_t b, double product) noexcept nogil
+@cython.locals(least=double)
 cdef void solve_symmetric(Problem p) noexcept nogil
 @cython.locals(best=cython.Py_ssize_t)
 cdef void solve_general(Problem p) noexcept nogil

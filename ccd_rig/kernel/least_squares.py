@@ -56,6 +56,10 @@ PATIENCE = 8
 """So many steps in a row that win little end `reach`."""
 SHARED_DAMPING = 0.1
 """Part of the square error by which a step shared by all joints is damped (Sugihara 2011)."""
+DEPENDENT = 1e-12
+"""Part of a row's square that rounding may leave of it beside rows that it depends on."""
+NEVER = 1e150
+"""The pivot of such a row: what is divided by it is nothing."""
 LEAST_DAMPING = 1e-12
 """Added to the system of each step: rows that say the same leave it solvable."""
 STILL = 1e-3
@@ -301,15 +305,19 @@ def note_product(p, a, b, product):
 
 
 def solve_symmetric(p):
-    """Cholesky's method; `right` becomes the solution."""
+    """Cholesky's method; `right` becomes the solution.
+
+    A row of which nothing but rounding is left beside those before it asks for nothing of its own.
+    """
     n = p.rows
     for i in range(n):
+        least = DEPENDENT * p.system[i * n + i]
         for j in range(i + 1):
             sum_ = p.system[i * n + j]
             for k in range(j):
                 sum_ -= p.system[i * n + k] * p.system[j * n + k]
             if i == j:
-                p.system[i * n + i] = sqrt(max(sum_, 1e-14))
+                p.system[i * n + i] = sqrt(sum_) if sum_ > least else NEVER
             else:
                 p.system[i * n + j] = sum_ / p.system[j * n + j]
     for i in range(n):

@@ -31,15 +31,13 @@ from drive import (
     view,
 )
 from drive_figures import button, frame_view, press
+from drive_menus import choose_for_rig
 from drive_rigs import FRAMES, armature, empty_scene, generated, metarig
 
 LINE = 21  # [pixels] between the buttons beside the list of constraints
 FROM_RIGHT_EDGE = 40  # [pixels] where these buttons are
 WAIT = 20.0  # [s] for what a click or key does
 SHOWN = 8  # the frame of the photographs
-# A button or field, where it is in the sidebar, and how far below it Limit is; pixels.
-WITH_ROWS = 'bpy.data.objects["RIG-basic_human"].ccd_rig.constraints[0].influence', (546, 606), 246
-WITHOUT_ROWS = "bpy.ops.ccd_rig.figure_set_up(", (130, 190), 124
 FILE = Path.home() / "setup.json"  # where the file browser opens
 LIMITED = {"forearm_fk.L": 1.0, "shin_fk.R": 2.0}  # bone -> where its hinge ends, radians
 
@@ -154,7 +152,7 @@ def convert_and_restore() -> Iterator[float]:
     yield REDRAW
     photograph("baked")
     yield from list_menu("Creature")
-    yield from keys("End", "Return")
+    yield from keys("Home", "Down", "Down", "Return")
     yield from until(lambda: not len(creature_now().ccd_rig.constraints), WAIT)
     yield REDRAW
     photograph("restored")
@@ -214,18 +212,6 @@ def kept() -> dict[str, object]:
     }
 
 
-def limits_menu() -> Iterator[float]:
-    """Click the arrow beside Limit, which Blender tells nothing about, and go to the menu's last line."""
-    found: dict[str, tuple[int, int]] = {}
-    window, _, region = view()
-    top = window.height - region.y - region.height
-    line, rows, below = WITH_ROWS if has_rows() else WITHOUT_ROWS
-    yield from buttons(line, found, (top + rows[0], top + rows[1]))
-    height = next(place[1] for name, place in found.items() if name.startswith(line))
-    yield from press(region.x + region.width - FROM_RIGHT_EDGE, height + below)
-    yield from keys("End")
-
-
 def in_browser(name: str) -> Iterator[float]:
     """Write the file's name into the field of the file browser, a window of its own, and confirm it."""
     yield 2 * REDRAW
@@ -260,8 +246,7 @@ def set_up_files() -> Iterator[float]:
     yield REDRAW
     photograph("set_up")
     note("set_up", **kept())
-    yield from limits_menu()
-    yield from keys("Up", "Up", "Return")
+    yield from choose_for_rig("Save Set-Up of Rig...")
     yield from in_browser("save")
     yield from until(FILE.is_file, WAIT)
     held = json.loads(FILE.read_text())
@@ -273,16 +258,14 @@ def set_up_files() -> Iterator[float]:
     generate(source)
     yield 2 * REDRAW
     note("generated_anew", **kept())
-    yield from limits_menu()
-    yield from keys("Return")
+    yield from choose_for_rig("ccd_rig.setup_restore")
     yield from until(has_rows, WAIT)
     note("restored_set_up", **kept())
     yield from key("ctrl+z")
     yield from until(lambda: not has_rows(), WAIT)
     yield REDRAW
     note("restore_set_up_undone", **kept())
-    yield from limits_menu()
-    yield from keys("Up", "Return")
+    yield from choose_for_rig("Load Set-Up of Rig...")
     yield from in_browser("load")
     yield from until(has_rows, WAIT)
     yield 2 * REDRAW

@@ -31,7 +31,7 @@ from drive_limit_figure import (
     posed,
     select,
 )
-from drive_menus import DRAWN, PATIENCE, done, keys, last_done, pause, point_at, write
+from drive_menus import DRAWN, PATIENCE, choose_for_rig, done, keys, last_done, pause, point_at, write
 
 PRESETS = {"HUMAN": 0, "QUADRUPED": 1, "SPINE": 2, "TAIL": 3, "FINGER": 4}
 MARGIN, NAME, TITLE = 118, 4, -36  # [pixels] below the arrow: rows of the dialogs that open there
@@ -297,18 +297,18 @@ def files() -> Iterator[float]:
     limit.kind, limit.x_upper = "ELLIPSE", math.radians(70.0)
     wanted = held("shin.L", "thigh.R")
     yield from select("shin.L")
-    yield from menu("Save Set-Up of Rig...", ends=False)
+    yield from choose_for_rig("Save Set-Up of Rig...")
     yield from file_named("human", "save")
     yield from until_told("Wrote ")
     clear()
-    yield from menu("Load Set-Up of Rig...", ends=False)
+    yield from choose_for_rig("Load Set-Up of Rig...")
     yield from file_named("human.json", "load")
     note("by_name", wanted=wanted, seen=held("shin.L", "thigh.R", "tail.1"))
     clear()
     for name, side in (("thigh", "UpLeg"), ("shin", "Leg"), ("foot", "Foot")):
         for end, word in (("L", "Left"), ("R", "Right")):
             posed(f"{name}.{end}").name = f"{word}{side}"
-    yield from menu("Load Set-Up of Rig...", ends=False)
+    yield from choose_for_rig("Load Set-Up of Rig...")
     yield from file_named("human.json", "load_renamed")
     photograph("loaded")
     note("by_part", wanted=wanted, seen=held("LeftLeg", "RightUpLeg"))

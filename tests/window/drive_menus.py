@@ -89,6 +89,21 @@ def choose(place: tuple[int, int], entry: str, *subs: int, ends: bool = True) ->
         yield 2.0 * pause()
 
 
+def choose_for_rig(entry: str) -> Iterator[float]:
+    """Open the menu of the list of constraints over the view, and choose an entry that asks for more."""
+    window, area, _ = view()
+    main = next(each for each in area.regions if each.type == "WINDOW")
+    sh("xdotool", "mousemove", main.x + main.width // 3, window.height - main.y - main.height // 2)
+    yield 0.3
+    with bpy.context.temp_override(window=window, area=area, region=main):
+        bpy.ops.wm.call_menu("INVOKE_DEFAULT", name="CCD_RIG_MT_constraints")
+    yield 2.0 * pause()
+    keys("Home", *["Down"] * entries("CCD_RIG_MT_constraints").index(entry))
+    yield pause()
+    keys("Return")
+    yield 2.0 * pause()
+
+
 def point_at(place: tuple[int, int], entry: str, *subs: int) -> Iterator[float]:
     """The same up to the last key."""
     sh("xdotool", "mousemove", *place)

@@ -61,7 +61,7 @@ def test_restore_leaves_the_scene_as_it_was(visit):
     assert undone == {name: baked[name] for name in undone}
 
 
-def test_a_set_up_is_saved_from_the_menu_beside_limit(visit):
+def test_a_set_up_is_saved_from_the_menu_of_the_list(visit):
     step = saw(visit, "set_up")
     assert step["limits"] == pytest.approx(HINGES)
     assert len(step["rows"]) >= 6

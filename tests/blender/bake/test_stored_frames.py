@@ -31,9 +31,6 @@ def moving_rig():
     for frame, mode in ((1, "QUATERNION"), (7, "XYZ")):
         pose["bone_2"].rotation_mode = mode
         pose["bone_2"].keyframe_insert("rotation_mode", frame=frame)
-    for frame, turn in ((1, 0.2), (LAST, -0.5)):
-        pose["bone_2"].rotation_euler.x = turn
-        pose["bone_2"].keyframe_insert("rotation_euler", frame=frame)
     for frame, size in ((9, 1.0), (10, 1.5), (12, 1.5), (13, 1.0)):
         pose["hand"].scale = (size,) * 3
         pose["hand"].keyframe_insert("scale", frame=frame)

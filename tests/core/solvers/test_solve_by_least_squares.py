@@ -238,3 +238,47 @@ def test_path_along_the_limits_is_followed() -> None:
         assert (tail(skeleton, solved) - target).length <= 2e-3, frame
         assert max(violation(cone, rotation) for rotation in solved.rotations) <= FLOAT32
         pose = solved
+
+
+def test_goals_that_say_the_same_at_far_larger_weights_give_a_pose() -> None:
+    """More rows than freedom, 10,000 times as heavy as others and far out of reach: no number overflows."""
+    cone = SwingTwist(swing=Cone(3.0558738708496094), twist=(0.0, 0.0))
+    turned = Quaternion((0.6950797438621521, 0.6950798034667969, 0.1298619657754898, 0.1298619657754898))
+    bent = Quaternion((0.8474442362785339, 0.0, 0.5308844447135925, 0.0))
+    skeleton = Skeleton(
+        [
+            Joint(
+                "arm",
+                offset=Vector((19.2017155, -12.0058136, -19.6762409)),
+                rest_rotation=turned,
+                length=100.0,
+            ),
+            Joint("hand", 0, Vector((0.0, 100.0, 0.0)), bent, 125.218521, limit=cone),
+        ]
+    )
+    end = Vector((0.0200964473, 125.0002975, 0.2048811167))
+    aim = Quaternion((0.43087443, -0.70703709, -0.39014664, -0.40277955)).normalized()
+    weak = Quaternion((0.04245201, -0.77944480, 0.30052569, -0.54804008)).normalized()
+    heavy = 10_000.0
+    goals: list[Goal] = [
+        PositionGoal("hand", Vector((121.834198, -59.2127876, -136.730347)), end, heavy, 6),
+        PoleGoal("arm", "hand", Vector((1.88632417, -1.46108949, 1.81851518)), heavy, 7, end, 1.0),
+        PositionGoal("arm", Vector((-25.7261581, 12.1363707, -26.66646)), None, heavy, 6),
+        OrientationGoal("arm", aim, heavy, 6),
+        PositionGoal(
+            "arm", Vector((-34.6569748, -233.398041, -31.8342037)), Vector((-0.2, 100.2, 0.1)), 1.0, 0, 2
+        ),
+        OrientationGoal("arm", weak, 1.0, 0, 1),
+    ]
+    start = Pose(
+        (
+            Quaternion((0.92066604, 0.0397131, -0.35725486, -0.15220332)).normalized(),
+            Quaternion((-0.87645429, 0.29637033, 0.12820998, 0.35714799)).normalized(),
+        ),
+        (Vector(), Vector()),
+    )
+    settings = SolverSettings(position_tolerance=1e-4, angle_tolerance=1e-3, restarts=2)
+    result = solve(skeleton, start, goals, settings)
+    assert all(abs(rotation.magnitude - 1.0) < FLOAT32 for rotation in result.pose.rotations)
+    assert violation(cone, result.pose.rotations[1]) <= FLOAT32
+    assert result.status is not SolveStatus.CONVERGED
