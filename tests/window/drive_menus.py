@@ -98,7 +98,8 @@ def choose_for_rig(entry: str) -> Iterator[float]:
     with bpy.context.temp_override(window=window, area=area, region=main):
         bpy.ops.wm.call_menu("INVOKE_DEFAULT", name="CCD_RIG_MT_constraints")
     yield 2.0 * pause()
-    keys("Home", *["Down"] * entries("CCD_RIG_MT_constraints").index(entry))
+    listed = entries("CCD_RIG_MT_constraints")  # what stands above these may be grey, and is left out by keys
+    keys("End", *["Up"] * (len(listed) - 1 - listed.index(entry)))
     yield pause()
     keys("Return")
     yield 2.0 * pause()
