@@ -66,6 +66,7 @@ class CCD_RIG_MT_constraints(bpy.types.Menu):
 
 def draw_setup(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     """What is done with a rig's constraints and limits as a whole."""
+    layout.operator_context = "INVOKE_DEFAULT"  # these ask for a file, wherever the menu is opened
     layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
     layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
     rig = active_rig(context)
