@@ -117,12 +117,12 @@ CASES: dict[str, Callable[[], Made]] = {
 
 def path(reach: float) -> list[Vector]:
     """Where the pointer is, as motions since the press; it begins with small ones."""
-    found = []
+    circle = []
     for k in range(1, STEPS + 1):
         angle = 2.0 * math.pi * k / STEPS
         side = RADIUS * reach * math.sin(angle)
-        found.append(Vector((side, RADIUS * reach * (math.cos(angle) - 1.0), 0.5 * side)))
-    return found
+        circle.append(Vector((side, RADIUS * reach * (math.cos(angle) - 1.0), 0.5 * side)))
+    return circle
 
 
 def reach_of(rig: bpy.types.Object, session: Session, place: Vector) -> float:
@@ -140,27 +140,27 @@ def run(rig: bpy.types.Object, pulled: str) -> dict[str, np.ndarray]:
     reach = reach_of(rig, session, place)
     above = [bone.name for bone in (bones[session.name], *bones[session.name].parent_recursive)]
     chain = [name for name in session.chain if name in above]
-    found: dict[str, list[float]] = {name: [] for name in ("ours", "blender", "reached", "turn")}
+    seen: dict[str, list[float]] = {name: [] for name in ("ours", "blender", "reached", "turn")}
     before, last = None, Vector()
     for delta in path(reach):
         started = time.process_time()
         session.move(delta)
         solved = time.process_time()
         rigs.update()
-        found["ours"].append(1e3 * (solved - started))
-        found["blender"].append(1e3 * (time.process_time() - solved))
-        found["reached"].append(session.is_reached())
+        seen["ours"].append(1e3 * (solved - started))
+        seen["blender"].append(1e3 * (time.process_time() - solved))
+        seen["reached"].append(session.is_reached())
         now = {name: bones[name].matrix.to_quaternion() for name in chain}
         moved = (delta - last).length
         for name in chain if before is not None else ():
             lever = (place + delta - rig.matrix_world @ bones[name].head).length
             angle = before[name].rotation_difference(now[name]).angle
             if lever > SHORT * reach:
-                found["turn"].append(min(angle, 2.0 * math.pi - angle) * lever / moved)
+                seen["turn"].append(min(angle, 2.0 * math.pi - angle) * lever / moved)
         before, last = now, delta
     session.cancel()
     rigs.update()
-    return {name: np.array(values or [0.0]) for name, values in found.items()}
+    return {name: np.array(values or [0.0]) for name, values in seen.items()}
 
 
 def measure(name: str, runs: int) -> tuple[list[str], bool]:

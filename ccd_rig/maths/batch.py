@@ -178,15 +178,15 @@ def compose(a: Array, b: Array) -> Array:
 
     Sums of products one by one: a BLAS adds them in an order that depends on the processor.
     """
-    found: Array = reduce(np.add, (a[..., :, k, None] * b[..., None, k, :] for k in range(4)))
-    return found
+    product: Array = reduce(np.add, (a[..., :, k, None] * b[..., None, k, :] for k in range(4)))
+    return product
 
 
 def move(frames: Array, points: Array) -> Array:
     """Points (..., 3) moved by affine matrices (..., 4, 4)."""
-    found: Array = reduce(np.add, (frames[..., :3, k] * points[..., k, None] for k in range(3)))
-    found += frames[..., :3, 3]
-    return found
+    moved: Array = reduce(np.add, (frames[..., :3, k] * points[..., k, None] for k in range(3)))
+    moved += frames[..., :3, 3]
+    return moved
 
 
 def inverse(frames: Array) -> Array:

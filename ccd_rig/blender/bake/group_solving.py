@@ -388,21 +388,21 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     """The rows of a batch by model: most batches are one."""
     members = group.active_in(batch)
     active = [batch.constraints[c] for c in members]
-    turns = [Quaternion()]
-    if any(constraint.kind is Kind.BALANCE for constraint in active):
+    turns = [Quaternion()] * len(batch.frames)
+    balances = any(constraint.kind is Kind.BALANCE for constraint in active)
+    if balances:
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
     placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in members])
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
-    if len(turns) > 1 or (lengths != lengths[:1]).any() or (windows != windows[:, :1]).any():
+    if balances or (lengths != lengths[:1]).any() or (windows != windows[:, :1]).any():
         alike.clear()
         for k in range(len(batch.frames)):
-            turn = turns[k % len(turns)]
-            alike.setdefault((turn[:], lengths[k].tobytes(), windows[:, k].tobytes()), []).append(k)
+            alike.setdefault((turns[k][:], lengths[k].tobytes(), windows[:, k].tobytes()), []).append(k)
     for places in alike.values():
-        rows, skeleton, turn = np.array(places), whole, turns[places[0] % len(turns)]
+        rows, skeleton, turn = np.array(places), whole, turns[places[0]]
         changed = {
             joint.name: {"length": float(length)}
             for joint, length in zip(skeleton.joints, lengths[places[0]], strict=True)

@@ -456,17 +456,14 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
             edge = shot.frames[0 if way < 0 else -1]
             there: list[Shown] = []
             for k in range(1, count + 1):
-                try:
-                    now = frames.look(edge + way * step * k)
-                    frames.samples([now])
-                except RigError:  # a target may be nowhere beyond the range
-                    break
+                now = frames.look(edge + way * step * k)
                 if there and now.layout is not there[0].layout:
                     break
                 there.append(now)
                 yield progress
-            if there:
-                samples = shot.task.start.based(frames.samples(there[::way]))
+            samples = _reachable(frames, there, way)
+            if samples is not None:
+                samples = shot.task.start.based(samples)
                 times = samples.frames.tolist()
                 beyond = BakeFrames.empty(samples, shot.task.constraints, times, times)
                 beyond.store(0, samples, shot.settings.reference(samples))
@@ -474,3 +471,11 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
                 for row in range(len(times)):
                     sides[way].add(row, samples, row)
         yield from shown(solver.solve_with(sides), progress)
+
+
+def _reachable(frames: Frames, there: Sequence[Shown], way: int) -> Samples | None:
+    """Frames from an edge on as far as all that is asked for is there, in order of time; None: not one."""
+    for count in range(len(there), 0, -1):
+        with suppress(RigError):  # a target may be nowhere beyond the range
+            return frames.samples(there[:count][::way])
+    return None

@@ -104,12 +104,12 @@ class Controls:
 
     def line(self, bone: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
         """A bone and those above it that carry it, up to one that constraints place."""
-        found = [bone]
+        line = [bone]
         for above in bone.parent_recursive:
             if self.placing(above):
                 break
-            found.append(above)
-        return found
+            line.append(above)
+        return line
 
     def limb(self, bone: bpy.types.PoseBone) -> int:
         """How many bones that turn the chain of a bone has by itself: up to where its limb begins."""

@@ -63,8 +63,8 @@ def motion(place: Vector, rays: tuple[Ray, Ray], forward: Vector, axes: Axes | N
 def stepped(delta: Vector, step: float, axes: Axes | None) -> Vector:
     """A motion in whole steps along the axes that it is bound to, or along the world's."""
     matrix = Matrix.Identity(3) if axes is None else axes.matrix
-    parts = matrix.transposed() @ delta
-    return matrix @ Vector([round(part / step) * step for part in parts])
+    along = matrix.transposed() @ delta
+    return matrix @ Vector([round(part / step) * step for part in along])
 
 
 def place_on(head: Vector, tail: Vector, ray: Ray) -> float:

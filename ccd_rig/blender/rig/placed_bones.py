@@ -211,8 +211,8 @@ class BonePlacer:
             slots = [self.bones[i].slot for i in members]
             require_finite(pose_bones, slots, eulers[:, members], "rotation")
         deciding = np.where(moves_only[..., None, None], np.float32(0.0), parents)
-        parts = (scales, held, moves_only.astype(np.float32), deciding)
-        causes = np.concatenate([each.reshape(len(scales), -1) for each in parts], axis=1, dtype=np.float32)
+        flat = [each.reshape(len(scales), -1) for each in (scales, held, moves_only, deciding)]
+        causes = np.concatenate(flat, axis=1, dtype=np.float32)
         known: dict[bytes, int] = {}
         kinds: list[PlacedBones] = []
         kind = np.zeros(len(scales), np.intp)

@@ -40,9 +40,9 @@ class Watched:
 
     def look(self, pose_bones: Any) -> NDArray[np.float32]:
         """(N,) all values, property by property."""
-        whole, parts = self._room(len(pose_bones))
-        for name, part in parts:
-            pose_bones.foreach_get(name, part)
+        whole, views = self._room(len(pose_bones))
+        for name, view in views:
+            pose_bones.foreach_get(name, view)
         return whole.copy()
 
     def _room(self, count: int) -> tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]]]:

@@ -25,12 +25,12 @@ def counted(
     if not any(constraint.kind is Kind.PLANT for constraint in constraints):
         return influences, None
     rows = [tuple(row) for row in influences.tolist()]
-    known = {row: in_force(armature_object, constraints, row) for row in set(rows)}
+    known = {row: _in_force(armature_object, constraints, row) for row in set(rows)}
     never = np.array([constraint.kind is Kind.PLANT for constraint in constraints])
     return np.array([known[row] for row in rows]), np.where(never, 0.0, influences)
 
 
-def in_force(
+def _in_force(
     armature_object: Any, constraints: Sequence[Constraint], influences: Sequence[float]
 ) -> tuple[float, ...]:
     """Influences as they count at a frame: a planted bone is held fully, and nothing else reaches with it.
@@ -45,11 +45,11 @@ def in_force(
     }
     bones = [armature_object.pose.bones[name].bone for name in planted]
     above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
-    counted = []
+    influences_now = []
     for constraint, influence in pairs:
         if constraint.kind is Kind.PLANT:
-            counted.append(1.0 if influence > PLANTED else 0.0)
+            influences_now.append(1.0 if influence > PLANTED else 0.0)
         else:
             waits = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
-            counted.append(0.0 if constraint.kind is Kind.REACH and waits else influence)
-    return tuple(counted)
+            influences_now.append(0.0 if constraint.kind is Kind.REACH and waits else influence)
+    return tuple(influences_now)

@@ -459,9 +459,9 @@ class TargetReader:
             rounded = [
                 each.astype(np.float32).astype(np.float64) for each in (points, rotations, directions, poles)
             ]
-        found = TargetRows(*rounded, offsets=offsets, keyed=keyed)
-        self._require_there(frames, found)
-        return found
+        rows = TargetRows(*rounded, offsets=offsets, keyed=keyed)
+        self._require_there(frames, rows)
+        return rows
 
     def _keyed(self, frames: Sequence[float], numbers: Array, offsets: Array) -> dict[int, dict[str, Array]]:
         """`TargetRows.keyed`; puts `TargetRows.offsets` in place."""
