@@ -2,8 +2,8 @@
 """Operators whose work goes on in steps: a slice at a time, with its progress shown, until Esc cancels it."""
 
 import dataclasses
-import functools
 import time
+from collections.abc import Callable
 from typing import Any
 
 import bpy
@@ -142,14 +142,18 @@ class _Run:
         context.window_manager.progress_update(self.pace.percent)
         words = self.pace.words(self.progress)
         status = translated(f"Baking, {words}. Esc cancels, and nothing is changed")
-        context.workspace.status_text_set(functools.partial(draw_status, self.pace.percent, status))
+        context.workspace.status_text_set(status_drawer(self.pace.percent, status))
         return False
 
 
-def draw_status(percent: float, words: str, header: bpy.types.Header, _context: bpy.types.Context) -> None:
-    """Draw a bar and words in the status bar of Blender's window."""
-    row = header.layout.row()
-    bar = row.row()
-    bar.ui_units_x = BAR
-    bar.progress(factor=percent / 100.0, text=f"{percent:.0f}%")
-    row.label(text=words, translate=False)
+def status_drawer(percent: float, words: str) -> Callable[[bpy.types.Header, bpy.types.Context], None]:
+    """A function that draws a bar and words in the status bar; Blender calls functions only, no other callable."""
+
+    def draw(header: bpy.types.Header, _context: bpy.types.Context) -> None:
+        row = header.layout.row()
+        bar = row.row()
+        bar.ui_units_x = BAR
+        bar.progress(factor=percent / 100.0, text=f"{percent:.0f}%")
+        row.label(text=words, translate=False)
+
+    return draw
