@@ -156,27 +156,13 @@ class CCD_RIG_OT_figure_set_up(bpy.types.Operator):
             item = self.roles.add()
             item.name, item.role = name, role
         if self.follow_motion:
-            self._key_targets(context, rig, made)
+            motion.follow(context, rig, made)
         self.recognised = tuple(made.available)
         self.told = "\n".join([made.words(), *made.notes])
         tell(self, {"INFO"}, made.words())
         for note in made.notes:
             tell(self, {"WARNING"}, note)
         return {"FINISHED"}
-
-    def _key_targets(self, context: bpy.types.Context, rig: bpy.types.Object, made: Made) -> None:
-        names = [name for group in made.rows.values() for name in group]
-        if self.plant:
-            names = [name for name in names if rig.ccd_rig.constraints[name].target is not None]
-        if not names or not motion.is_animated(rig, names):
-            return
-        context.view_layer.update()
-        try:
-            count = motion.key_targets(context.scene, rig, names)
-        except CCDRigError as error:
-            made.notes.append(f"Targets stand still: {error}")
-            return
-        made.notes.append(f"Targets follow the motion at {count} frames")
 
     def draw(self, _context: bpy.types.Context) -> None:
         layout = self.layout

@@ -16,7 +16,7 @@ from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Start
 from ..keys.obstacles import Destination
 from ..properties import body
-from . import blend_files, farm_arguments, places, retarget_command
+from . import blend_files, farm_arguments, figure_command, places, retarget_command
 from .exits import Exit, UsageError
 from .retarget_command import Words
 
@@ -136,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=COMMAND, description="Pose armatures by CCD and bake them to keys.", epilog=EPILOG, **look
     )
     commands = parser.add_subparsers(
-        title="commands", dest="command", required=True, metavar="bake | check | retarget | farm"
+        title="commands", dest="command", required=True, metavar="bake | check | figure | retarget | farm"
     )
     for name, words in (
         ("bake", "bake the CCD constraints of an armature to keys"),
@@ -155,15 +155,19 @@ def _parser() -> argparse.ArgumentParser:
             add_key_arguments(command)
             add_play_arguments(command)
             _add_output_arguments(command)
-    retarget_command.add_arguments(
-        commands.add_parser(
-            "retarget",
-            help="carry motion over to the armature of a file",
-            description="Carry motion over to the armature of a file.",
-            epilog=retarget_command.EXAMPLES + EPILOG,
-            **look,
+    for name, module, words in (
+        ("figure", figure_command, "recognise a figure and set it up"),
+        ("retarget", retarget_command, "carry motion over to the armature of a file"),
+    ):
+        module.add_arguments(
+            commands.add_parser(
+                name,
+                help=words,
+                description=f"{words[0].upper()}{words[1:]}.",
+                epilog=module.EXAMPLES + EPILOG,
+                **look,
+            )
         )
-    )
     farm_arguments.add(commands, look, _add_farm_armature, FARM_BAKE_ARGUMENTS, EPILOG)
     return parser
 

@@ -20,7 +20,7 @@ from ..bake import bake_all, report
 from ..bake.bake import bake
 from ..bake.progress import Pace, Progress
 from ..checks import setup
-from . import arguments, blend_files, farm_arguments, farm_commands, places, retarget_command
+from . import arguments, blend_files, farm_arguments, farm_commands, figure_command, places, retarget_command
 from .arguments import COMMAND
 from .exits import Exit, UsageError
 from .terminal import complain, say
@@ -81,6 +81,8 @@ def main(argv: Sequence[str]) -> int:
     # A Blender program in the background answers Ctrl-C by ending at once, with exit code 0.
     before = signal.signal(signal.SIGINT, interrupt)
     try:
+        if options.command == "figure":
+            return int(figure_command.run(options, _warn))
         if options.command == "retarget":
             return int(retarget_command.run(options, _warn))
         if options.command in (farm_arguments.FARM, *farm_arguments.TASKS):

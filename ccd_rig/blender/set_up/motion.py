@@ -8,12 +8,32 @@ from contextlib import ExitStack
 
 import bpy
 
+from ...errors import CCDRigError
 from ...solvers.stepping import result_of
 from ..bake import target_motion
 from ..checks import setup
 from ..keys import channels
 from ..properties import constraint_list
 from ..properties.solver_settings import solver_settings
+from .made import Made
+
+
+def follow(context: bpy.types.Context, armature_object: bpy.types.Object, made: Made) -> None:
+    """Key the targets of what was made along the motion that the figure has, if it has one.
+
+    What came of it stands among the notes then. Planted rows have no targets, and stay as they are.
+    """
+    rows = armature_object.ccd_rig.constraints
+    names = [name for group in made.rows.values() for name in group if rows[name].target is not None]
+    if not names or not is_animated(armature_object, names):
+        return
+    context.view_layer.update()
+    try:
+        count = key_targets(context.scene, armature_object, names)
+    except CCDRigError as error:
+        made.notes.append(f"Targets stand still: {error}")
+        return
+    made.notes.append(f"Targets follow the motion at {count} frames")
 
 
 def is_animated(armature_object: bpy.types.Object, names: Sequence[str]) -> bool:

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`ccd_rig figure`: Set Up Figure on the armature of a .blend file, and the roles of its bones as JSON.
+
+A file of roles holds them by bone, as the list in Blender's redo panel does:
+
+    {"roles": {"Bip01 L Hand": "left hand", "prop": ""}}
+
+Its roles stand in place of the recognised ones. An empty one takes a bone's role away.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import bpy
+
+from ... import json_text
+from ...errors import RigError
+from ..bake.report import write
+from ..figures.role import Role
+from ..figures.roles import figure_of, with_roles
+from ..retarget import clips
+from ..set_up import build, motion
+from ..set_up.made import Choices, Ranges
+from ..set_up.planned_rows import Group
+from ..whole_files import read_text
+from . import blend_files, places
+from .exits import Exit, UsageError
+from .terminal import say
+
+EXAMPLES = """\
+examples:
+  python -m ccd_rig figure hero.blend --report roles.json
+  python -m ccd_rig figure hero.blend --roles roles.json --groups hands,feet --output hero_rigged.blend
+
+Without --output nothing is set up: the report then has the roles that bones have. They can be changed
+there, and named by --roles.
+
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The words after `ccd_rig figure`."""
+    add = command.add_argument
+    add("file", type=Path, metavar="FILE", help="the .blend file with the armature")
+    add("--armature", metavar="NAME", help="armature object in FILE (needed if there are several)")
+    add("--roles", type=Path, metavar="FILE", help="JSON file of roles of bones, before the recognised ones")
+    add(
+        "--groups",
+        type=_groups,
+        default=tuple(Group),
+        metavar="GROUP[,GROUP]",
+        help=f"what gets targets, of {', '.join(Group)} (default: all)",
+    )
+    add("--poles", action="store_true", help="poles for all knees and elbows, not for straight ones alone")
+    add("--turn-hands", action="store_true", help="hands turn as their targets do")
+    add(
+        "--ranges",
+        choices=[each.lower() for each in Ranges],
+        default=Choices.ranges.lower(),
+        help="what joints get of the preset for such a figure (default: %(default)s)",
+    )
+    add("--plant", action="store_true", help="hold feet where they are instead of giving them targets")
+    add("--control-bones", action="store_true", help="targets are bones of the armature, not empties")
+    add("--keep-still", action="store_true", help="do not key targets along the motion that the figure has")
+    places.add_arguments(command, "FILE", "the set-up", "roles and what was made")
+    blend_files.add_trust_argument(command, "FILE")
+    add("--quiet", action="store_true", help="only errors and warnings")
+
+
+def _groups(text: str) -> tuple[Group, ...]:
+    try:
+        return tuple(Group(name) for name in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r}: give some of {', '.join(Group)}") from None
+
+
+def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
+    """Set the figure up and save it, or only tell its roles."""
+    if options.output is None and options.report is None:
+        raise UsageError("nothing would be kept: name --output, --report or both")
+    roles = {} if options.roles is None else read_roles(options.roles)
+    skipped = blend_files.open_file(options.file, options.enable_autoexec)
+    places.require(options.file, options, {} if options.roles is None else {options.roles: "the roles"})
+    if skipped is not None:
+        warn(f"{options.file}: {skipped} was not run; use --enable-autoexec if you trust the file")
+    figure = clips.armature(list(bpy.context.scene.objects), options.armature, str(options.file))
+    report = _recognised(figure, roles) if options.output is None else _set_up(figure, roles, options, warn)
+    if options.output is not None:
+        blend_files.save_as(options.output)
+    if options.report is not None:
+        write(json.dumps(report, indent=2, ensure_ascii=False) + "\n", options.report)
+    if not options.quiet:
+        say(f"{figure.name}: {report['figure']}")
+    return Exit.DONE
+
+
+def read_roles(path: Path) -> dict[str, str]:
+    """Roles of a file by bone.
+
+    Raises:
+        RigError: it cannot be read, or does not hold {"roles": {"bone": "role"}}.
+    """
+    try:
+        content = json_text.parse(read_text(path))
+    except (RigError, json_text.NotJson) as error:
+        raise RigError(f"cannot read the roles {path}: {error}") from None
+    roles = content.get("roles") if isinstance(content, dict) else None
+    if not isinstance(roles, dict) or not all(isinstance(role, str) for role in roles.values()):
+        raise RigError(f'the roles {path} must hold {{"roles": {{"bone": "role"}}}}')
+    return roles
+
+
+def _recognised(armature_object: bpy.types.Object, roles: dict[str, str]) -> dict[str, object]:
+    figure = with_roles(figure_of(armature_object), armature_object.data.bones.keys(), roles)
+    name = f"{figure.family} {figure.kind}".strip()
+    return {"figure": name, "roles": {bone: role.words() for bone, role in figure.roles.items()}}
+
+
+def _set_up(
+    armature_object: bpy.types.Object,
+    roles: dict[str, str],
+    options: argparse.Namespace,
+    warn: Callable[[str], None],
+) -> dict[str, object]:
+    recognised = figure_of(armature_object).roles
+    choices = Choices(
+        options.groups,
+        options.poles,
+        options.turn_hands,
+        Ranges(options.ranges.upper()),
+        options.plant,
+        not options.keep_still,
+        {bone: role for bone, role in roles.items() if role != _words_of(recognised.get(bone))},
+        options.control_bones,
+    )
+    made = build.set_up(bpy.context, armature_object, choices)
+    if choices.follow_motion:
+        motion.follow(bpy.context, armature_object, made)
+    for note in made.notes:
+        warn(f"{armature_object.name}: {note}")
+    return {
+        "figure": made.words(),
+        "roles": {bone: role for bone, (role, _) in made.roles.items() if role},
+        "constraints": {str(group): names for group, names in made.rows.items()},
+        "notes": made.notes,
+    }
+
+
+def _words_of(role: Role | None) -> str:
+    return "" if role is None else role.words()
