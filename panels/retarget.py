@@ -44,7 +44,9 @@ class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         layout, group = _fields(self, context)
-        layout.prop(group, "source")
+        row = layout.row(align=True)
+        row.prop(group, "source")
+        row.operator("ccd_rig.retarget_source_import", text="", icon="IMPORT")
         layout.prop(group, "reference")
         if group.reference == "FRAME":
             layout.prop(group, "reference_frame")

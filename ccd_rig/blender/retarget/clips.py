@@ -113,6 +113,26 @@ def imported(clip: Path) -> Iterator[list[bpy.types.Object]]:
         bpy.data.batch_remove(made)
 
 
+def read_source(clip: Path) -> tuple[bpy.types.Object, float]:
+    """The armature of a clip, in the open file for good, and its frames per second; 0 for the scene's.
+
+    Raises:
+        RigError: it cannot be read, or has not one armature. Nothing of it stays then.
+    """
+    render = bpy.context.scene.render
+    before, rate = set(_data()), (render.fps, render.fps_base)
+    try:
+        _read(clip)
+        of_file = 0.0 if (render.fps, render.fps_base) == rate else render.fps / render.fps_base
+        objects = [thing for thing in set(_data()) - before if isinstance(thing, bpy.types.Object)]
+        return armature(objects, None, str(clip)), _rate(clip) or of_file
+    except BaseException:
+        bpy.data.batch_remove(set(_data()) - before)
+        raise
+    finally:
+        render.fps, render.fps_base = rate
+
+
 def armature(objects: Sequence[bpy.types.Object], name: str | None, where: str) -> bpy.types.Object:
     """The armature object called `name`, or the only one.
 
