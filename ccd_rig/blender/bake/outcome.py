@@ -12,15 +12,14 @@ from typing import NamedTuple
 import bpy
 import numpy as np
 
-from ...maths.batch import Array, inverse
-from ...maths.rotations import angle_between
+from ...maths.batch import Array, angles_between, inverse, length, move, unit
 from ...settings import SolveStatus
 from ...solvers.stepping import Work
 from ..properties.body import Body
 from ..properties.constraint_values import Constraint, Kind
-from ..scene.played_frames import playback
+from ..scene.played_frames import PlayedFrame, playback
+from ..scene.targets import orthonormals
 from ..solve.grouping import groups
-from ..solve.planting import upright
 from . import body_shift, measuring
 from .bake_frames import BakeFrames
 from .body_drift import body_drift
@@ -65,34 +64,38 @@ def foot_slips(
         c for c in bake_frames.tracks.support_chains.constraints if (bake_frames.influences[:, c] > 0.0).any()
     ]
     frames = bake_frames.frames.astype(int).tolist()
-    distances = {c: [(0.0, frames[0])] for c in planting}
-    angles = {c: [0.0] for c in planting}
     tips = {c: armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
+    played: list[PlayedFrame] = []
+    rows: dict[int, list[tuple[int, int]]] = {c: [] for c in planting}  # numbers of played, and of baked ones
     with playback(scene, armature_object, bake_frames.constraints) as playing:
         for frame in range(frames[0], frames[-1] + 1):
             planted = _planted(bake_frames, planting, frames, frame)
-            if not planted:
-                continue
-            matrices, now = playing.pose(float(frame))
-            for c, f in planted.items():
-                tip, target = now @ matrices[tips[c]], bake_frames.targets.sample(f, c)
-                assert target.rotation is not None
-                world = bake_frames.tracks.worlds[f]
-                head = world[:3, :3] @ np.array(target.point[:]) + world[:3, 3]
-                distances[c].append((float(np.linalg.norm(tip[:3, 3] - head)), frame))
-                rotation = upright(inverse(world)[:3, :3] @ tip[:3, :3])
-                angles[c].append(angle_between(rotation, target.rotation))
-    return tuple(
-        FootSlip(
-            bake_frames.constraints[c].name,
-            float(entries.keyed_residual[entries.constraint == c].max()),
-            float(entries.keyed_angle[entries.constraint == c].max()),
-            max(distances[c])[0],
-            max(angles[c]),
-            max(distances[c])[1],
+            if planted:
+                for c, f in planted.items():
+                    rows[c].append((len(played), f))
+                played.append(playing.play(float(frame), False))
+        worlds = playing.worlds(played)
+    slips = []
+    for c in planting:
+        at, baked = np.array(rows[c], np.int64).reshape(-1, 2).T
+        ends = worlds[at] @ np.array([played[k].matrices[tips[c]] for k in at]).reshape(-1, 4, 4)
+        held = np.array([bake_frames.tracks.worlds[f] for f in baked]).reshape(-1, 4, 4)
+        heads = move(held, bake_frames.targets.points[baked, c])
+        away = length(ends[:, :3, 3] - heads, axis=-1)
+        turned = orthonormals(inverse(held)[:, :3, :3] @ ends[:, :3, :3])
+        wanted = unit(bake_frames.targets.rotations[baked, c], axis=-1)
+        worst = len(away) - 1 - int(np.argmax(away[::-1])) if len(away) else 0
+        slips.append(
+            FootSlip(
+                bake_frames.constraints[c].name,
+                float(entries.keyed_residual[entries.constraint == c].max()),
+                float(entries.keyed_angle[entries.constraint == c].max()),
+                float(away.max(initial=0.0)),
+                float(angles_between(turned, wanted, axis=-1).max(initial=0.0)),
+                int(played[at[worst]].frame) if len(away) else frames[0],
+            )
         )
-        for c in planting
-    )
+    return tuple(slips)
 
 
 def _planted(
