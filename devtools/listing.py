@@ -1,4 +1,4 @@
-"""Make the pictures of docs/listing: whole windows of Debian's Blender, and an icon that is drawn.
+"""Make the pictures and the film of docs/listing: whole windows of Debian's Blender, and an icon that is drawn.
 
     python3 dev.py docs --listing
 
@@ -23,11 +23,13 @@ VISIT, SCREEN = "listing", "89"
 SIZE = (1920, 1080)
 """Pixels of a picture: what the platform shows at most."""
 PICTURES = ("featured", "roles", "handles", "limits", "report", "many_legs")
+FILM, RATE, WIDTH = "film.mp4", 24, 1280
+"""The film, its frames a second, and pixels of its width."""
 ICON = 256  # [pixels] of its sides
 CORNER = 56
 BACK, BONE, CHAIN, TARGET, LIMIT = "#2b3445", "#c9d3e3", "#ffb833", "#5fc3ff", "#409eff66"
 JOINTS = ((48, 206), (84, 130), (150, 92), (204, 60))
-TIMEOUT = 60  # [s]
+TIMEOUT = 300  # [s]
 
 
 def make(version: str) -> int:
@@ -46,7 +48,8 @@ def make(version: str) -> int:
     seen = visits.go(SCRIPT, SIZE)
     FOLDER.mkdir(exist_ok=True)
     _draw_icon()
-    missing = []
+    taken = sorted(visits.photographs(SCRIPT).glob("film_*.png"))
+    missing = [] if taken and _film(taken) else [FILM]
     for name in PICTURES:
         taken = visits.photographs(SCRIPT) / f"{name}.png"
         if taken.is_file():
@@ -57,6 +60,41 @@ def make(version: str) -> int:
         print(f"dev.py: no picture of {', '.join(missing)}: {seen.get('error', '')}", file=sys.stderr)
         return 1
     return 0
+
+
+def _film(frames: list[Path]) -> bool:
+    """Let Debian's Blender make a film of pictures; whether it is there."""
+    scratch = window.FOLDER / "tmp/film"
+    shutil.rmtree(scratch, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    for frame in frames:
+        shutil.copy2(frame, scratch)
+    height = WIDTH * SIZE[1] // SIZE[0]
+    script = f"""
+import bpy, pathlib
+names = sorted(p.name for p in pathlib.Path("/tmp/film").glob("*.png"))
+scene = bpy.context.scene
+strip = scene.sequence_editor_create().strips.new_image("Film", "/tmp/film/" + names[0], 1, 1)
+for name in names[1:]:
+    strip.elements.append(name)
+strip.frame_final_duration = len(names)
+render = scene.render
+render.resolution_x, render.resolution_y, render.fps = {WIDTH}, {height}, {RATE}
+strip.transform.scale_x = strip.transform.scale_y = {WIDTH / SIZE[0]!r}
+scene.frame_start, scene.frame_end = 1, len(names)
+scene.view_settings.view_transform = "Standard"
+render.image_settings.media_type = "VIDEO"
+render.image_settings.file_format, render.ffmpeg.format, render.ffmpeg.codec = "FFMPEG", "MPEG4", "H264"
+render.ffmpeg.constant_rate_factor, render.ffmpeg.gopsize = "MEDIUM", 48
+render.filepath, render.use_file_extension = "/tmp/film/{FILM}", False
+bpy.ops.render.render(animation=True)
+"""
+    command = ["chroot", str(window.FOLDER), "blender", "--background", "--factory-startup"]
+    subprocess.run([*command, "--python-exit-code", "1", "--python-expr", script], timeout=TIMEOUT, check=False)
+    if not (scratch / FILM).is_file():
+        return False
+    shutil.copy2(scratch / FILM, FOLDER / FILM)
+    return True
 
 
 def _shrink(taken: Path, picture: Path) -> None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import count, pairwise
 from pathlib import Path
 
 import bpy
@@ -24,6 +25,7 @@ SKIN = (0.42, 0.52, 0.66, 1.0)
 GIRTH = 0.2  # of a part of the body, by its bone's length
 THICK, THIN = 0.055, 0.012  # [m] radii between which that is kept
 LAST = 24
+STEPS, SETTLED = 12, 0.25  # frames of a film from corner to corner of a way; [s] until one is drawn
 PATIENT, FOLDED = 5, 100  # clicks on the header of the redo panel, and pixels up to which it is folded
 
 
@@ -238,10 +240,70 @@ def many_legs() -> Iterator[float]:
     bpy.ops.ccd_rig.live()
 
 
+def film() -> Iterator[float]:
+    """The real pointer pulls a forearm by the tool Drag Bones; then, while Live is on, hand, foot and hips by
+    their handles. A picture for each frame, of the view alone."""
+    open_scene()
+    rig = figure("Basic.basic_human", control_bones=True, turn_hands=True)
+    rows = {row.tip: rig.pose.bones[row.target_bone] for row in rig.ccd_rig.constraints}
+    yield from show_tab(False)
+    window, area, _ = view()
+    with bpy.context.temp_override(window=window, area=area):
+        bpy.ops.screen.screen_full_area()
+    yield 2 * REDRAW
+    look((0.0, 0.0, 0.9), 3.0)
+    shots = count()
+    take_tool("ccd_rig.drag_tool")
+    yield REDRAW
+    forearm = rig.matrix_world @ rig.pose.bones["forearm.R"].center
+    yield from pulled(forearm, ((0.1, -0.2, 0.25), (0.2, 0.1, 0.1), (0.05, -0.2, -0.1)), shots)
+    take_tool("builtin.select_box")
+    bpy.ops.ccd_rig.live()
+    for tip, ways in (
+        ("hand.L", ((-0.1, -0.3, 0.45), (-0.25, -0.35, 0.75), (-0.05, -0.15, 0.3))),
+        ("foot.R", ((0.0, -0.3, 0.25), (-0.05, 0.25, 0.15), (0.0, 0.0, 0.0))),
+        ("spine", ((0.0, 0.0, -0.25), (0.12, 0.0, -0.15), (0.0, 0.0, 0.0))),
+    ):
+        yield from pulled(rig.matrix_world @ rows[tip].head, ways, shots)
+    bpy.ops.ccd_rig.live()
+    window, area, _ = view()
+    with bpy.context.temp_override(window=window, area=area):
+        bpy.ops.screen.back_to_previous()
+    yield 2 * REDRAW
+    note("film", frames=next(shots))
+
+
+def take_tool(name: str) -> None:
+    window, area, _ = view()
+    region = next(region for region in area.regions if region.type == "WINDOW")
+    with bpy.context.temp_override(window=window, area=area, region=region):
+        bpy.ops.wm.tool_set_by_id(name=name)
+
+
+def pulled(
+    place: Vector, ways: Sequence[tuple[float, float, float]], shots: Iterator[int]
+) -> Iterator[float]:
+    """What lies at a place is dragged by the real pointer along a way, by its corners; `shots` numbers frames."""
+    corners = [Vector(), *map(Vector, ways)]
+    sh("xdotool", "mousemove", *screen(place))
+    yield REDRAW
+    sh("xdotool", "mousedown", 1)
+    yield 0.3
+    for before, after in pairwise(corners):
+        for step in range(1, STEPS + 1):
+            part = step / STEPS
+            along = before.lerp(after, part * part * (3.0 - 2.0 * part))
+            sh("xdotool", "mousemove", *screen(place + along))
+            yield SETTLED
+            photograph(f"film_{next(shots):03d}")
+    sh("xdotool", "mouseup", 1)
+    yield REDRAW
+
+
 def run() -> Iterator[float]:
     install()
     yield REDRAW
-    for scene in (featured, limits, report, many_legs, roles):  # its panel stays open
+    for scene in (featured, limits, report, many_legs, film, roles):  # its panel stays open
         yield from scene()
 
 
