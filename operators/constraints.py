@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Add a constraint for each selected bone."""
+"""Constraints: added for selected bones, moved in their list, changed in kind, removed."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,12 +10,13 @@ from mathutils import Vector
 
 from ..ccd_rig.blender.figures import control_bones
 from ..ccd_rig.blender.properties import constraint_list, joints, new_rows, new_targets
+from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.blender.properties.constraint_values import Kind
 from ..ccd_rig.blender.scene import dependence
-from ..ccd_rig.errors import CCDRigError, RigError
-from . import new_rigs, poll_reasons
-from .telling import tell
+from ..ccd_rig.errors import RigError
+from . import command, new_rigs
+from .command import Command, selected_bones
 
 SELECTED = (
     ("EACH", "Each Reaches", "Each selected bone gets a constraint and a target of its own"),
@@ -23,14 +24,13 @@ SELECTED = (
 )
 
 
-class CCD_RIG_OT_constraint_add(bpy.types.Operator):
+class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
     bl_idname = "ccd_rig.constraint_add"
     bl_label = "Add CCD Constraint"
     bl_description = (
         "Let each selected bone reach for a target of its own: a new empty or control bone, or one other "
         "selected object or bone of another armature"
     )
-    bl_options = {"REGISTER", "UNDO"}
 
     kind: EnumProperty(
         name="Kind", description="What the constraint is about", items=KINDS, options={"SKIP_SAVE"}
@@ -71,33 +71,24 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         options={"SKIP_SAVE"},
     )
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        reason = poll_reasons.no_armature(context)
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        reason = command.no_armature(context)
         if not reason and context.mode != "POSE":
             reason = "Go to Pose Mode and select the bone to move"
         if not reason and context.active_pose_bone is None:
             reason = "Select the bone to move"
-        return poll_reasons.poll(cls, reason)
+        return reason
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def run(self, context: bpy.types.Context) -> None:
         rig, kind = context.object, Kind(self.kind)
         length = self._asked_length(context)
         tips = _tips(context, kind, self.selected)
         rows, in_chains = new_rows.new_rows(rig, tips, kind, length)
-        try:
-            found = _selected_target(context, rows, self.selected)
-        except CCDRigError as error:
-            tell(self, {"ERROR"}, str(error))
-            return {"CANCELLED"}
-        target, target_bone = found
+        target, target_bone = _selected_target(context, rows, self.selected)
         makes = target is None and self.target_empty and kind != Kind.PLANT
         if makes and self.control_bones:
-            try:
-                control_bones.require_editable(context, rig)
-            except CCDRigError as error:
-                tell(self, {"ERROR"}, str(error))
-                return {"CANCELLED"}
+            control_bones.require_editable(context, rig)
         before, names = new_rigs.names(rig), []
         for row in rows:
             added = constraint_list.add(rig, row.tip, row.tip)
@@ -113,8 +104,7 @@ class CCD_RIG_OT_constraint_add(bpy.types.Operator):
         new_rigs.give(context, rig, before)
         if kind is Kind.REACH:
             for words in new_rows.words(rig, rows, in_chains):
-                tell(self, {"INFO"}, words)
-        return {"FINISHED"}
+                self.tell("INFO", words)
 
     def _asked_length(self, context: bpy.types.Context) -> int | None:
         """The chain length that the user has asked for; None: what suits each bone.
@@ -134,7 +124,7 @@ def _tips(context: bpy.types.Context, kind: Kind, selected: str) -> list[str]:
     if kind is Kind.BALANCE or selected == "TARGET":
         return [active]
     return [
-        *(bone for bone in poll_reasons.selected_bones(context, context.object) if bone != active),
+        *(bone for bone in selected_bones(context, context.object) if bone != active),
         active,
     ]
 
@@ -195,3 +185,98 @@ def _new_target(context: bpy.types.Context, row: new_rows.NewRow, balances: bool
         point = sum(middles, Vector()) / sum(masses.values())
     # The bone's name comes last: its ending (.L, .R) stays an ending.
     return new_targets.NewTarget(f"Target {row.tip}", row.tip, evaluated.matrix_world @ point)
+
+
+class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.constraint_remove"
+    bl_label = "Remove CCD Constraint"
+    bl_description = "Remove the active constraint; its bones and its target stay as they are"
+
+    with_target: BoolProperty(
+        name="Remove Target Too",
+        description="Remove its target and pole as well, if they were made for it and nothing else uses them",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        reason = command.no_active_constraint(context)
+        if not reason and constraint_list.is_from_library(
+            active_rig(context), active_rig(context).ccd_rig.active_index
+        ):
+            reason = "This constraint comes from the library's file: disable it here, or remove it there"
+        return reason
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        targets = new_targets.of_row(constraint_list.active(rig))
+        made = [each for each in targets if each.bone and control_bones.is_made(each.thing, each.bone)]
+        if self.with_target and made:
+            control_bones.require_editable(context, made[0].thing)
+        constraint_list.remove(rig, rig.ccd_rig.active_index)
+        for each in targets:  # the pole first: it may hang on the target
+            if not new_targets.is_left_over(each):
+                continue
+            if not self.with_target:
+                target = each.bone or each.thing.name
+                self.tell("INFO", f"Its target '{target}' stays: see Remove Target Too")
+            elif each.bone:
+                control_bones.remove(context, each.thing, [each.bone])
+            else:
+                new_targets.remove_empty(each.thing)
+
+
+class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.constraint_move"
+    bl_label = "Move CCD Constraint"
+    bl_description = "Move the active constraint up or down in the list"
+
+    direction: EnumProperty(
+        name="Direction",
+        description="Where the constraint goes in the list",
+        items=(("UP", "Up", "Towards the top"), ("DOWN", "Down", "Towards the bottom")),
+        options={"SKIP_SAVE"},
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        reason = command.no_constraint(context)
+        if not reason and len(active_rig(context).ccd_rig.constraints) < 2:
+            reason = "There is only one constraint"
+        if not reason and constraint_list.active(active_rig(context)) is None:
+            reason = "Choose a constraint in the list"
+        return reason
+
+    def run(self, context: bpy.types.Context) -> set[str] | None:
+        index = active_rig(context).ccd_rig.active_index
+        new_index = index + (1 if self.direction == "DOWN" else -1)
+        if not 0 <= new_index < len(active_rig(context).ccd_rig.constraints):
+            return {"CANCELLED"}  # it is at the end already, as a list in Blender takes it
+        constraint_list.move(active_rig(context), index, new_index)
+        return None
+
+
+class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.constraint_kind"
+    bl_label = "Kind of CCD Constraint"
+    bl_description = (
+        "Change what the constraint is about. Its chain then goes up to the bone that suits the kind; a bone "
+        "that becomes planted is held where it is, without a target"
+    )
+
+    kind: EnumProperty(name="Kind", description="What the constraint is about", items=KINDS)
+
+    why_grey = staticmethod(command.no_active_constraint)
+
+    def run(self, context: bpy.types.Context) -> None:
+        constraint = constraint_list.active(active_rig(context))
+        target = constraint.target
+        constraint_list.set_kind(constraint, Kind(self.kind))
+        chain = constraint_list.chain(active_rig(context), constraint.tip, constraint.chain_length)
+        if chain:
+            cleared = (
+                "" if target is None or constraint.target else f"; its target '{target.name}' is cleared"
+            )
+            words = f"Constraint '{constraint.name}': its chain goes up to '{chain[-1].name}'{cleared}"
+            self.tell("INFO", words)
