@@ -23,7 +23,7 @@ from ..figures.roles import figure_of, roles_of
 from ..properties.limit_groups import store_limits
 from ..properties.names_in_words import named
 from ..rig.bone_space import nearest_rotation
-from ..viewport.bone_axes import bone_axes
+from ..viewport.limits import bone_axes
 from .chosen_bones import Outcome
 from .joint_ranges import DOG, HUMAN, NECK, STRAIGHT, TAIL
 
