@@ -9,7 +9,7 @@ import bpy
 from bpy.props import BoolProperty, CollectionProperty, EnumProperty, IntProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..ccd_rig.blender.convert import convert, restore
+from ..ccd_rig.blender import convert
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names_in_words import named
@@ -267,14 +267,14 @@ class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
         reason = command.no_armature(context)
-        if not reason and next(restore.candidates(active_rig(context)), None) is None:
+        if not reason and next(convert.converted(active_rig(context)), None) is None:
             reason = f"No CCD constraint of '{active_rig(context).name}' comes from Convert IK"
         return reason
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         bones = selected_bones(context, rig) if self.only_selected else None
-        done = restore.restore(rig, bones)
+        done = convert.restore(rig, bones)
         count = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
         self.tell("INFO", f"Restored {count} of Blender; removed {', '.join(done.rows)}")
         for name in done.kept:

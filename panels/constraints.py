@@ -5,8 +5,8 @@ from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender import convert
 from ..ccd_rig.blender.checks import constraint_checks
-from ..ccd_rig.blender.convert import convert
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.live import handlers

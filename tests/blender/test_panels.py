@@ -224,9 +224,9 @@ def test_when_a_foot_is_planted(ext):
 
 
 def test_the_mechanism_of_a_generated_rig_is_not_offered_for_conversion(ext):
-    offered = ext.module("ccd_rig.blender.convert.convert").is_offered
+    offered = ext.module("ccd_rig.blender.convert").is_offered
     rig = rigs.generated("basic_human")
-    mechanism = ext.module("ccd_rig.blender.convert.convert").candidates(rig)
+    mechanism = ext.module("ccd_rig.blender.convert").candidates(rig)
     assert any(constraint.type == "IK" for _, constraint in mechanism)
     assert not offered(rig)
     rig.pose.bones["spine_fk"].constraints.new("IK")

@@ -1,17 +1,53 @@
-"""Opening and saving .blend files, with the reason in one line where that fails."""
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What commands open, write and print, and how they end."""
 
 from __future__ import annotations
 
 import argparse
+import enum
 import errno
 import os
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import bpy
 
+from ...json_text import printable
 from .. import whole_files
+from ..bake import report
+from ..farm import records
 from ..keys.file_version import newer_than_blender
-from .exits import UsageError
+
+
+class Exit(enum.IntEnum):
+    """Exit codes; `--help` lists them."""
+
+    DONE = 0
+    PROBLEMS = 1
+    USAGE = 2
+    NOT_REACHED = 3
+    NOT_WRITTEN = 4
+    INTERRUPTED = 130
+
+
+class UsageError(Exception):
+    """What was asked for makes no sense, whatever the set-up in the file is."""
+
+
+def say(words: str) -> None:
+    """Print lines on standard output."""
+    print(_lines(words), flush=True)
+
+
+def complain(words: str) -> None:
+    """Print lines on standard error."""
+    print(_lines(words), file=sys.stderr, flush=True)
+
+
+def _lines(words: str) -> str:
+    return "\n".join(map(printable, words.split("\n")))
+
 
 LONGEST_PATH = 1023
 """Bytes of a path that Blender keeps."""
@@ -149,3 +185,48 @@ def _first_line(error: Exception) -> str:
 def _newer(error: Exception) -> str:
     # Blender before 5.0 does not know the header that later ones write.
     return " (or one of a newer Blender than this)" if "not a blend file" in str(error) else ""
+
+
+def add_arguments(command: argparse.ArgumentParser, file: str, kept: str, told: str) -> None:
+    """What is kept; in words: the file that is worked on, what the output has, and what the report tells."""
+    add = command.add_argument
+    add("--output", type=Path, metavar="FILE", help=f"where to save the .blend file with {kept}")
+    add("--report", type=Path, metavar="FILE", help=f"where to save {told} as JSON")
+    add(
+        "--allow-data-loss",
+        action="store_true",
+        help=f"save the output even if a newer Blender has saved {file}, without what this one does not know",
+    )
+
+
+def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | None = None) -> None:
+    """See that output and report can be written, and over nothing else: better said now than after a bake.
+
+    Args:
+        file: the open one, that is worked on. The output may take its place.
+        options: of the command.
+        read: what else the command reads, {path: what it is in words}. Nothing may take its place.
+
+    Raises:
+        UsageError: output or report would take the place of what is read, or the report that of the output;
+            or the output would lack what this Blender does not know of the file.
+        WriteError: a path leads nowhere, or to where nothing may be written.
+    """
+    also = {**dict.fromkeys(records.linked_files(), "a file that it uses"), **(read or {})}
+    if options.output is not None:
+        _require_place(options.output, "output", also)
+        if not options.allow_data_loss:
+            require_same_or_older(str(file))
+    if options.report is None or report.is_stream(options.report):
+        return
+    also |= {file: "the file"} | ({} if options.output is None else {options.output: "the output"})
+    _require_place(options.report, "report", also)
+
+
+def _require_place(path: Path, name: str, others: Mapping[Path, str]) -> None:
+    place = whole_files.require_writable(path)
+    for other, words in others.items():
+        if whole_files.is_same(place, other):
+            raise UsageError(
+                f"the {name} would take the place of {words}, {other}: give --{name} another path"
+            )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blender's constraints that pose chains, taken over as rows: each original is muted, never deleted."""
+"""Blender's constraints that pose chains, as rows, and back; originals are muted, never deleted."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy as np
 from mathutils import Matrix, Vector
 from numpy.typing import NDArray
 
-from ...errors import RigError
-from ..keys import copied_curves
-from ..limit_sources import ik_limits
-from ..properties import constraint_list
-from ..properties.names_in_words import named
-from ..properties.new_targets import new_target
-from ..rig import clamps
-from ..scene import isolation
+from ..errors import RigError
+from .keys import copied_curves
+from .limit_sources import ik_limits
+from .properties import constraint_list, new_targets
+from .properties.names_in_words import named
+from .properties.new_targets import new_target
+from .rig import clamps
+from .scene import isolation
 
 MakeTarget = Callable[[bpy.types.Context], bpy.types.Object]
 
@@ -553,3 +553,60 @@ def _nothing(armature_object: bpy.types.Object, bones: Collection[str] | None) -
     where = f"'{armature_object.name}'" if bones is None else "the selected bones"
     kinds = "IK, Damped Track or Spline IK constraint"
     return f"No {kinds} of {where} is on: unmute one, or convert other bones"
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What has become of the rows.
+
+    Attributes:
+        rows: names of those that were removed.
+        originals: how many of Blender's constraints act again.
+        kept: names of those whose constraint is no longer there.
+    """
+
+    rows: tuple[str, ...]
+    originals: int
+    kept: tuple[str, ...]
+
+
+def converted(armature_object: bpy.types.Object, bones: Collection[str] | None = None) -> Iterator[Any]:
+    """Rows that stand for one of Blender's constraints: of bones of these names, of all without."""
+    for row in armature_object.ccd_rig.constraints:
+        if row.original_constraint and (bones is None or row.original_bone in bones):
+            yield row
+
+
+def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) -> Restored:
+    """Remove rows that were converted, with the targets made for them, and unmute their originals.
+
+    Args:
+        armature_object: editable.
+        bones: names of those whose constraints are restored; None: all.
+
+    Raises:
+        RigError: there is none, or one comes from the library of an override. Nothing has changed then.
+    """
+    rows = armature_object.ccd_rig.constraints
+    for row in converted(armature_object, bones):
+        constraint_list.require_own(armature_object, rows.find(row.name))
+    names, kept, originals, targets = [], [], set(), set()
+    for row in converted(armature_object, bones):
+        bone = armature_object.pose.bones.get(row.original_bone)
+        original = None if bone is None else bone.constraints.get(row.original_constraint)
+        if original is None:
+            kept.append(row.name)
+            continue
+        original.mute = False
+        originals.add((row.original_bone, row.original_constraint))
+        names.append(row.name)
+        targets.add(row.target)
+    if not names:
+        lost = f"; the constraints behind {', '.join(kept)} are gone" if kept else ""
+        raise RigError(f"No CCD constraint here comes from Convert IK{lost}")
+    for name in names:
+        constraint_list.remove(armature_object, rows.find(name))
+    for target in targets - {None}:
+        if new_targets.is_left_over(new_targets.Target(target)):
+            new_targets.remove_empty(target)
+    return Restored(tuple(names), len(originals), tuple(kept))
