@@ -9,16 +9,7 @@ from bl_operators.presets import AddPresetBase
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
-from ..ccd_rig.blender.limit_sources import (
-    copies,
-    ik_limits,
-    limit_rotation,
-    motion,
-    other_side,
-    own_presets,
-    present_pose,
-    presets,
-)
+from ..ccd_rig.blender.limit_sources import blender_limits, motion, other_bones, present_pose, presets
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names_in_words import named
@@ -153,9 +144,9 @@ class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
     remove_active: BoolProperty(
         name="Remove Chosen", description="Remove the preset that is chosen", options={"HIDDEN", "SKIP_SAVE"}
     )
-    preset_menu = own_presets.MENU
-    preset_subdir = own_presets.FOLDER
-    preset_values = own_presets.VALUES
+    preset_menu = presets.MENU
+    preset_subdir = presets.FOLDER
+    preset_values = presets.VALUES
 
     why_grey = staticmethod(command.no_pose_bone)
 
@@ -187,7 +178,7 @@ class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
     )
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        return own_presets.apply_own(context.active_pose_bone, pose_bones, self.filepath)
+        return presets.apply_own(context.active_pose_bone, pose_bones, self.filepath)
 
 
 class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
@@ -198,7 +189,7 @@ class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
     )
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        return ik_limits.take_over(pose_bones)
+        return blender_limits.from_ik(pose_bones)
 
 
 class CCD_RIG_OT_limits_from_constraints(LimitCommand, bpy.types.Operator):
@@ -209,7 +200,7 @@ class CCD_RIG_OT_limits_from_constraints(LimitCommand, bpy.types.Operator):
     )
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        return limit_rotation.take_over(pose_bones)
+        return blender_limits.from_limit_rotation(pose_bones)
 
 
 SOURCES = (
@@ -311,7 +302,7 @@ class CCD_RIG_OT_limits_copy(LimitCommand, bpy.types.Operator):
     bl_description = "Give other bones the limit of the active bone, in their own axes"
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        return copies.copy(context.active_pose_bone, pose_bones)
+        return other_bones.copy(context.active_pose_bone, pose_bones)
 
 
 class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
@@ -323,4 +314,4 @@ class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
     )
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        return other_side.mirror(pose_bones, context.active_pose_bone)
+        return other_bones.mirror(pose_bones, context.active_pose_bone)

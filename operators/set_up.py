@@ -13,10 +13,9 @@ from ..ccd_rig.blender import convert
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names_in_words import named
-from ..ccd_rig.blender.set_up import build, motion
-from ..ccd_rig.blender.set_up.made import RANGES, Choices, Made, Ranges
-from ..ccd_rig.blender.set_up.planned_rows import Group
-from ..ccd_rig.blender.setup_files import applying, influence_curves, regeneration, setup_file
+from ..ccd_rig.blender.set_up import build
+from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Made, Ranges
+from ..ccd_rig.blender.setup_files import regeneration, setup_file
 from ..ccd_rig.errors import CCDRigError
 from . import command, new_rigs
 from .command import Command, JsonFile, draw_lines, selected_bones
@@ -164,11 +163,11 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         names = [name for group in made.rows.values() for name in group]
         if self.plant:
             names = [name for name in names if rig.ccd_rig.constraints[name].target is not None]
-        if not names or not motion.is_animated(rig, names):
+        if not names or not build.is_animated(rig, names):
             return
         context.view_layer.update()
         try:
-            count = motion.key_targets(context.scene, rig, names)
+            count = build.key_targets(context.scene, rig, names)
         except CCDRigError as error:
             made.notes.append(f"Targets stand still: {error}")
             return
@@ -307,10 +306,10 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
         counts = {"bone": len(setup.bones), "constraint": len(setup.constraints)}
         words = " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
         self.tell("INFO", f"Wrote {words} to {path}")
-        if driven := influence_curves.driven(owner):
+        if driven := setup_file.driven(owner):
             where = f"The driver of Influence of {named(driven)}"
             self.tell("WARNING", f"{where} is not in the file: make it anew on the other rig")
-        for setting, names in influence_curves.left_out(owner).items():
+        for setting, names in setup_file.left_out(owner).items():
             where = f"What moves '{setting}' of {named(names)}, keys or a driver,"
             self.tell("WARNING", f"{where} is not in the file: make it anew on the other rig")
 
@@ -326,7 +325,7 @@ class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
     why_grey = staticmethod(command.no_armature)
 
     def run(self, context: bpy.types.Context) -> None:
-        applied = applying.apply(active_rig(context), setup_file.load(bpy.path.abspath(self.filepath)))
+        applied = setup_file.apply(active_rig(context), setup_file.load(bpy.path.abspath(self.filepath)))
         self.tell("INFO", applied.words())
         for warning in applied.warnings():
             self.tell("WARNING", warning)

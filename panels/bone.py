@@ -6,7 +6,7 @@ from typing import Any
 import bpy
 
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.limit_sources import own_presets
+from ..ccd_rig.blender.limit_sources import presets
 from ..ccd_rig.blender.limit_sources.present_pose import has_bound
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from .sidebar import Sidebar, draw_words
@@ -118,11 +118,11 @@ BOUNDS = (("MIN", "Min"), ("MAX", "Max"), ("SWING", "Swing"))
 
 class CCD_RIG_MT_limit_presets(bpy.types.Menu):
     bl_label = "Own Presets"
-    preset_subdir = own_presets.FOLDER
+    preset_subdir = presets.FOLDER
     preset_operator = "ccd_rig.limit_preset_apply"
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout, names = self.layout, own_presets.file_names()
+        layout, names = self.layout, presets.file_names()
         if names:
             self.draw_preset(context)
             layout.separator()
@@ -136,7 +136,7 @@ class CCD_RIG_MT_limit_presets_remove(bpy.types.Menu):
     bl_label = "Remove"
 
     def draw(self, _context: bpy.types.Context) -> None:
-        for name in own_presets.file_names():
+        for name in presets.file_names():
             words = bpy.path.display_name(name)
             remove = self.layout.operator("ccd_rig.limit_preset_add", text=words, translate=False)
             remove.name, remove.remove_name = name, True

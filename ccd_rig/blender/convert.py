@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..errors import RigError
 from .keys import copied_curves
-from .limit_sources import ik_limits
+from .limit_sources import blender_limits
 from .properties import constraint_list, new_targets
 from .properties.names_in_words import named
 from .properties.new_targets import new_target
@@ -435,7 +435,9 @@ def _turned_by_ik(armature_object: bpy.types.Object, found: Found) -> list[bpy.t
     chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows)
     turned = {bone.name for chain in chains for bone in chain}
     return [
-        bone for bone in armature_object.pose.bones if bone.name in turned and ik_limits.has_ik_limit(bone)
+        bone
+        for bone in armature_object.pose.bones
+        if bone.name in turned and blender_limits.has_ik_limit(bone)
     ]
 
 
@@ -447,7 +449,7 @@ def _limits(limited: Sequence[bpy.types.PoseBone], takes: bool) -> list[str]:
     kept = [bone for bone in limited if bone not in free]
     notes = [f"{_named(kept)} keep the limits and the stiffness that they have here"] if kept else []
     if free:
-        outcome = ik_limits.take_over(free)
+        outcome = blender_limits.from_ik(free)
         notes += [f"IK limits, locks and stiffness taken over: {_named(free)}", *outcome.notes]
     return notes
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits mirrored to the other side of a rig: the bones by part or name, the limits by their rest poses."""
+"""Limits copied from one bone to others, and mirrored to the other side of a rig."""
 
 from __future__ import annotations
 
@@ -12,10 +12,25 @@ from ...limits.mirroring import mirror_turn, turned
 from ...limits.shapes import Limit
 from ..figures.roles import figure_of, partner_in
 from ..properties.joints import limit_of
-from ..properties.limit_groups import store_limits
+from ..properties.limit_groups import copy_limit, store_limits
 from ..properties.names_in_words import named
 from ..rig.bone_space import nearest_rotation
 from .chosen_bones import Outcome
+
+
+def copy(source: bpy.types.PoseBone, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+    """Give bones the limit of another one, in their own axes.
+
+    Raises:
+        RigError: there is no other bone, or the limit contradicts itself. Nothing has changed then.
+    """
+    others = [bone for bone in pose_bones if bone != source]
+    if not others:
+        raise RigError(f"no bone but '{source.name}' is there to copy to: select others, or choose the chain")
+    limit_of(source.name, "limit", source.ccd_rig.limit)
+    for bone in others:
+        copy_limit(source, bone)
+    return Outcome(tuple(bone.name for bone in others))
 
 
 def partners(pose_bones: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, bpy.types.PoseBone | None]:

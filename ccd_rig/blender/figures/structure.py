@@ -1,26 +1,131 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Figures by how their bones lie at rest: two halves, limbs in pairs, feet on the ground.
+"""Figures by how their bones lie at rest: two halves with limbs in pairs, or one row of bones.
 
-All points are in a space whose Z points up.
+A row is a tail or a snake: what hangs on it is small beside it. All points are in a space whose Z points up.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from mathutils import Vector
 
 from . import words
-from .chains import chain
-from .limbs import Limb, Skeleton, is_arm, legs_of, limbs, skeleton, wings_of, without_wings
 from .role import Kind, Part, Role, Side
 from .skeleton_tree import SkeletonTree
-from .symmetry import halves
-from .trunk import Trunk, named_head, trunk, usual_front
+from .symmetry import (
+    LEAST_LIMB,
+    Limb,
+    Skeleton,
+    Trunk,
+    ends,
+    halves,
+    is_arm,
+    joints,
+    legs_of,
+    limbs,
+    named_head,
+    skeleton,
+    trunk,
+    usual_front,
+    wings_of,
+    without_wings,
+)
 from .words import Clue
+
+
+def chain(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
+    """The roles of a row that goes one way from its root, or two; UNKNOWN and none where there are more."""
+    roots = tree.children[""]
+    if len(roots) != 1:
+        return Kind.UNKNOWN, {}
+    ways = _lengths(tree)
+    least = LEAST_LIMB * ways[roots[0]]
+    stem, forks = _row(tree, ways, roots[0], least)
+    if not forks:
+        return (Kind.CHAIN, _one_way(tree, _without_root(stem))) if len(stem) > 2 else (Kind.UNKNOWN, {})
+    rows = [_row(tree, ways, name, least) for name in forks]
+    apart = len(rows) == 2 and not any(further or len(row) < 2 for row, further in rows)
+    if not apart or max(ways[roots[0]] - ways[name] for name in stem) > least:
+        return Kind.UNKNOWN, {}
+    return Kind.CHAIN, _two_ways(tree, [row for row, _ in rows])
+
+
+def _lengths(tree: SkeletonTree) -> dict[str, float]:
+    """By bone, the length of the longest way from its start down to an end."""
+    places, tips = joints(tree), ends(tree)
+    lengths: dict[str, float] = {}
+    for name in reversed([each for each in tree.below("") if each]):
+        further = [(places[each] - places[name]).length + lengths[each] for each in tree.children[name]]
+        lengths[name] = max(further, default=(tips[name] - places[name]).length)
+    return lengths
+
+
+def _row(
+    tree: SkeletonTree, ways: Mapping[str, float], first: str, least: float
+) -> tuple[list[str], list[str]]:
+    """Bones from one on to the last, to one that only small bones hang on, or to a fork; what it forks to."""
+    row = [first]
+    while children := tree.children[row[-1]]:
+        large = [name for name in children if ways[name] >= least]
+        if len(children) > 1 and len(large) != 1:
+            return row, large
+        row.append(large[0] if large else children[0])
+    return row, []
+
+
+def _without_root(row: Sequence[str]) -> list[str]:
+    """A row without a root that carries it, if enough is left."""
+    is_root = words.says(row[0], Clue.ROOT) and words.read(row[0]).part is None
+    return list(row[1:] if is_root and len(row) > 3 else row)
+
+
+def _head_of(tree: SkeletonTree, row: Sequence[str]) -> str:
+    """The bone of a row that is called a head, carries a face, or has several small bones at its end."""
+    named = [name for name in row if words.read(name).part is Part.HEAD]
+    faces = [
+        name
+        for name in row
+        if any(words.says(child, Clue.FACE) for child in tree.children[name] if child not in row)
+    ]
+    crowned = [row[-1]] if len(tree.children[row[-1]]) > 1 else []
+    return next(iter([*named, *faces, *crowned]), "")
+
+
+def _one_way(tree: SkeletonTree, row: Sequence[str]) -> dict[str, Role]:
+    """A head at the end is the end of a spine, one at the root the beginning of a tail."""
+    head = _head_of(tree, row)
+    if not head:
+        return _roles(Part.TAIL, row)
+    place = row.index(head)
+    if 2 * place >= len(row):
+        return _roles(Part.SPINE, row[:place]) | {head: Role(Part.HEAD)}
+    return {head: Role(Part.HEAD)} | _roles(Part.TAIL, row[place + 1 :])
+
+
+def _two_ways(tree: SkeletonTree, rows: Sequence[Sequence[str]]) -> dict[str, Role]:
+    """The row with a head is the front, the other one the tail; without any both are tails."""
+    heads = [_head_of(tree, row) for row in rows]
+    tails = [words.read(row[0]).part is Part.TAIL for row in rows]
+    if bool(heads[0]) == bool(heads[1]):
+        heads = [head if tails[1 - place] else "" for place, head in enumerate(heads)]
+    roles: dict[str, Role] = {}
+    number = 0
+    for row, head in zip(rows, heads, strict=True):
+        if head:
+            roles |= _roles(Part.SPINE, row[: row.index(head)]) | {head: Role(Part.HEAD)}
+        else:
+            roles |= _roles(Part.TAIL, row, number)
+            number += 1
+    return roles
+
+
+def _roles(part: Part, names: Sequence[str], number: int = 0) -> dict[str, Role]:
+    return {name: Role(part, index=index, number=number) for index, name in enumerate(names)}
+
 
 UPRIGHT = 1.5
 """Rise over run of the way from hips to head above which a figure with two legs stands as a human does."""
@@ -139,12 +244,18 @@ HIND = (Part.PELVIS, Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
 FORE = (Part.SHOULDER, Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
 
 
-def _row(part: Part, names: Iterable[str], side: Side = Side.MIDDLE, number: int = 0) -> dict[str, Role]:
+def _row_roles(
+    part: Part, names: Iterable[str], side: Side = Side.MIDDLE, number: int = 0
+) -> dict[str, Role]:
     return {name: Role(part, side, index, number) for index, name in enumerate(names)}
 
 
 def _trunk_roles(middle: Trunk) -> dict[str, Role]:
-    roles = _row(Part.TAIL, middle.tail) | _row(Part.SPINE, middle.spine) | _row(Part.NECK, middle.neck)
+    roles = (
+        _row_roles(Part.TAIL, middle.tail)
+        | _row_roles(Part.SPINE, middle.spine)
+        | _row_roles(Part.NECK, middle.neck)
+    )
     roles |= {middle.head: Role(Part.HEAD)} if middle.head else {}
     return roles | ({middle.hips: Role(Part.HIPS)} if middle.hips else {})
 
@@ -162,12 +273,12 @@ def _both(bones: Skeleton, roles: dict[str, Role], left: int) -> dict[str, Role]
 
 def _many_legs(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
     root = next((limb.root for limb in legs if limb.root), "")
-    roles = _row(Part.TAIL, middle.tail) | ({root: Role(Part.HIPS)} if root else {})
+    roles = _row_roles(Part.TAIL, middle.tail) | ({root: Role(Part.HIPS)} if root else {})
     if head := named_head(bones, [root]):  # else nothing tells it from an abdomen
-        roles |= _row(Part.NECK, middle.neck) | {head: Role(Part.HEAD)}
+        roles |= _row_roles(Part.NECK, middle.neck) | {head: Role(Part.HEAD)}
     ordered = sorted(legs, key=lambda limb: -limb.end.dot(middle.front))
     for number, limb in enumerate(ordered):
-        roles |= _both(bones, _row(Part.LEG, limb.bones, number=number), _left(bones, middle.front))
+        roles |= _both(bones, _row_roles(Part.LEG, limb.bones, number=number), _left(bones, middle.front))
     return roles
 
 
@@ -184,13 +295,13 @@ def _leg_roles(
         found |= {names[0]: Role(girdle, index=len(found))}
         names = names[1:]
     knee, ankle = _knee_and_ankle(bones, names, parts is HIND)
-    found |= _row(thigh, names[:knee]) | _row(shin, names[knee:ankle])
-    found |= _row(foot, names[ankle : ankle + 1]) | _row(toe, names[ankle + 1 :])
+    found |= _row_roles(thigh, names[:knee]) | _row_roles(shin, names[knee:ankle])
+    found |= _row_roles(foot, names[ankle : ankle + 1]) | _row_roles(toe, names[ankle + 1 :])
     first = 1 if names[ankle + 1 :] else 0
     across = bones.halves.across
     rows = sorted(limb.digits, key=lambda row: abs(bones.places[row[0]].dot(across)))
     for number, row in enumerate(rows, first):
-        found |= _row(toe, row, number=number)
+        found |= _row_roles(toe, row, number=number)
     return _both(bones, found, left)
 
 
@@ -269,10 +380,10 @@ def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) 
         bounds = (0, shoulder, elbow, wrist, len(names))
         pieces = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
         for part, (start, end) in zip(pieces, pairwise(bounds), strict=True):
-            roles |= _row(part, names[start:end], number=number)
+            roles |= _row_roles(part, names[start:end], number=number)
         rows = sorted(limb.digits, key=lambda row: -bones.places[row[-1]].dot(middle.front))
         for finger, row in enumerate(rows, fingers):
-            roles |= _row(Part.FINGER, row, number=finger)
+            roles |= _row_roles(Part.FINGER, row, number=finger)
         fingers += len(rows)
     return _both(bones, roles, _left(bones, middle.front))
 
@@ -301,6 +412,6 @@ def _wings(bones: Skeleton, others: Sequence[Limb], middle: Trunk) -> dict[str, 
     for number, limb in enumerate(ordered):
         rows = [row for row in limb.digits if not words.says(row[0], Clue.FEATHER)]
         tip = max(rows, key=lambda row: bones.reaches[row[0]], default=())
-        row = _row(Part.WING, (*limb.bones, *tip), number=number)
+        row = _row_roles(Part.WING, (*limb.bones, *tip), number=number)
         roles |= _both(bones, row, _left(bones, middle.front))
     return roles
