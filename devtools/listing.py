@@ -1,4 +1,4 @@
-"""Make the pictures and the film of docs/listing: whole windows of Debian's Blender, and an icon that is drawn.
+"""Make the pictures and the film of docs/listing: windows of Debian's Blender, and an icon that is drawn.
 
     python3 dev.py docs --listing
 
@@ -90,7 +90,9 @@ render.filepath, render.use_file_extension = "/tmp/film/{FILM}", False
 bpy.ops.render.render(animation=True)
 """
     command = ["chroot", str(window.FOLDER), "blender", "--background", "--factory-startup"]
-    subprocess.run([*command, "--python-exit-code", "1", "--python-expr", script], timeout=TIMEOUT, check=False)
+    subprocess.run(
+        [*command, "--python-exit-code", "1", "--python-expr", script], timeout=TIMEOUT, check=False
+    )
     if not (scratch / FILM).is_file():
         return False
     shutil.copy2(scratch / FILM, FOLDER / FILM)

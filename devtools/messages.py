@@ -37,7 +37,6 @@ ENGLISH = (
     "ccd_rig/blender/cli/",
     "ccd_rig/blender/farm/bundle.py",
     "ccd_rig/blender/farm/clips.py",
-    "ccd_rig/blender/farm/messages.py",
     "ccd_rig/blender/figures/families.py",
     "ccd_rig/blender/languages/",
     "ccd_rig/blender/limit_sources/joint_ranges.py",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the user can do: one file per verb. Imports stand inside the functions: nothing loads early."""
+"""What the user can do: one file per subject. Imports stand inside the functions: nothing loads early."""
 
 
 def _classes() -> list[type]:

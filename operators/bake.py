@@ -1,25 +1,173 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Solve a range of frames and key the result."""
+"""Bake one armature or all, or write the job of a render farm that does."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import bpy
-from bpy.props import IntProperty
+from bpy.props import BoolProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.bake import bake, options
-from ..ccd_rig.blender.bake.progress import Steps
+from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
+from ..ccd_rig.blender.bake.progress import Pace, Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
+from ..ccd_rig.blender.farm import bundle, job, records
+from ..ccd_rig.blender.farm.bundle import bundle_job
+from ..ccd_rig.blender.farm.job import Shot
+from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from . import poll_reasons
-from .modal_steps import ModalSteps, shown_range, tell_report
+from ..ccd_rig.errors import CCDRigError
+from ..ccd_rig.solvers.stepping import Ended, advance
+from . import command
+from .command import Command, shown_range
+
+SLICE = 0.1  # [s] of solving between two looks at the keyboard
+BAR = 10.0  # width of the bar of progress, in widths of a button
+REDRAW = 0.5  # [s] from one line of progress to the next: each costs a redraw, and Esc waits for it
 
 
-class CCD_RIG_OT_bake(ModalSteps, bpy.types.Operator):
+class ModalCommand(Command):
+    """A command that works a slice at a time, with its progress shown, until Esc cancels it.
+
+    `begin` gives the steps, `finish` says what they came to.
+    """
+
+    def take_options(self, context: bpy.types.Context) -> None:
+        """Take over options that are stored, where the operator was called by the user."""
+
+    def begin(self, context: bpy.types.Context) -> Steps[Any]:
+        """The work, of which nothing is done yet."""
+        raise NotImplementedError
+
+    def finish(self, result: Any) -> None:
+        """Say what it came to."""
+        raise NotImplementedError
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        try:
+            self.take_options(context)
+            if bpy.app.background:
+                return self.execute(context)
+            self._run = _Run(self.begin(context))
+        except CCDRigError as error:
+            self.tell("ERROR", str(error))
+            return {"CANCELLED"}
+        self._timer = context.window_manager.event_timer_add(0.001, window=context.window)
+        context.window_manager.progress_begin(0, 100)
+        context.window_manager.modal_handler_add(self)
+        return {"RUNNING_MODAL"}
+
+    def run(self, context: bpy.types.Context) -> None:
+        run = _Run(self.begin(context))
+        while not run.advance():
+            pass
+        self.finish(run.result)
+
+    def modal(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        if event.type == "ESC" and event.value == "PRESS":
+            self.cancel(context)
+            self.tell("INFO", "Bake cancelled: nothing was changed")
+            return {"CANCELLED"}
+        if event.type != "TIMER":
+            return {"RUNNING_MODAL"}  # nothing else may happen meanwhile: the file must stay as it was read
+        try:
+            ended = self._run.advance_slice(context)
+        except CCDRigError as error:
+            self.cancel(context)
+            self.tell("ERROR", str(error))
+            return {"CANCELLED"}
+        except BaseException:  # a bug is shown as one, but leaves no timer and no status text behind
+            self.cancel(context)
+            raise
+        if not ended:
+            return {"RUNNING_MODAL"}
+        self.cancel(context)
+        self.finish(self._run.result)
+        return {"FINISHED"}
+
+    def cancel(self, context: bpy.types.Context) -> None:
+        """Leave the modal run; Blender calls this too when it ends the run by itself."""
+        self._run.steps.close()
+        context.window_manager.event_timer_remove(self._timer)
+        context.window_manager.progress_end()
+        context.workspace.status_text_set(None)
+
+
+def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
+    """Show what a bake came to; `name` stands before each sentence."""
+    found = list(report.warnings)
+    found += report.check.mismatches() if report.check is not None else ()
+    if advice := report.advice():
+        found.append(advice)
+    for words in found:
+        command.tell("WARNING", name + words)
+    for each in report.smoothed:
+        if each.is_seen:
+            command.tell("INFO", name + each.words())
+    level = "WARNING" if report.unsolved() else "INFO"
+    command.tell(level, f"{name}{report.summary()} (action '{report.action}')")
+
+
+@dataclasses.dataclass
+class _Run:
+    """Work under way: its steps, the last of them, how fast it goes, and what it came to."""
+
+    steps: Steps[Any]
+    progress: Progress | None = None
+    pace: Pace = dataclasses.field(default_factory=Pace)
+    result: Any = None
+    shown: float = -REDRAW
+
+    def advance(self) -> bool:
+        """One more step; whether it was the last."""
+        progress = advance(self.steps)
+        if isinstance(progress, Ended):
+            self.result = progress.result
+            return True
+        self.pace.take(progress)
+        self.progress = progress
+        return False
+
+    def advance_slice(self, context: bpy.types.Context) -> bool:
+        """Go on for a moment, and show now and then how far it came; whether it has ended."""
+        until = time.perf_counter() + SLICE
+        while time.perf_counter() < until:
+            if self.advance():
+                return True
+        assert self.progress is not None
+        if time.perf_counter() < self.shown + REDRAW:
+            return False
+        self.shown = time.perf_counter()
+        context.window_manager.progress_update(self.pace.percent)
+        words = self.pace.words(self.progress)
+        status = translated(f"Baking, {words}. Esc cancels, and nothing is changed")
+        context.workspace.status_text_set(status_drawer(self.pace.percent, status))
+        return False
+
+
+def status_drawer(percent: float, words: str) -> Callable[[bpy.types.Header, bpy.types.Context], None]:
+    """A function that draws a bar and words in the status bar; Blender calls no other callable there."""
+
+    def draw(header: bpy.types.Header, _context: bpy.types.Context) -> None:
+        row = header.layout.row()
+        bar = row.row()
+        bar.ui_units_x = BAR
+        bar.progress(factor=percent / 100.0, text=f"{percent:.0f}%")
+        row.label(text=words, translate=False)
+
+    return draw
+
+
+class CCD_RIG_OT_bake(ModalCommand, bpy.types.Operator):
     bl_idname = "ccd_rig.bake"
     bl_label = "Bake to Action"
     bl_description = (
         "Solve each frame of the range and key the chains' rotations. "
         "Nothing is changed before the last frame is solved; Esc cancels"
     )
-    bl_options = {"REGISTER", "UNDO"}
 
     # The armature stores the options: what is left over from a bake of another one must not count.
     __annotations__ = {
@@ -38,9 +186,7 @@ class CCD_RIG_OT_bake(ModalSteps, bpy.types.Operator):
         **options.properties(options={"SKIP_SAVE"}),
     }
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
+    why_grey = staticmethod(command.none_enabled)
 
     def take_options(self, context: bpy.types.Context) -> None:
         options.take_stored(self.properties, active_rig(context))
@@ -56,6 +202,88 @@ class CCD_RIG_OT_bake(ModalSteps, bpy.types.Operator):
         settings = options.bake_settings(self, rig, (self.frame_start, self.frame_end))
         return bake.bake_steps(scene, rig, settings)
 
-    def finish(self, report: BakeReport) -> set[str]:
+    def finish(self, report: BakeReport) -> None:
         tell_report(self, report)
-        return {"FINISHED"}
+
+
+class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
+    bl_idname = "ccd_rig.bake_all"
+    bl_label = "Bake All Rigs"
+    bl_description = (
+        "Bake all armatures of the scene that have enabled CCD constraints, each with its own options, over "
+        "the same frames. Nothing is changed before the last of them is solved; Esc cancels"
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        return "" if rigs(context.scene) else "No armature has an enabled CCD constraint"
+
+    def begin(self, context: bpy.types.Context) -> Steps[list[BakeReport]]:
+        frames = shown_range(context.scene)
+        settings = {
+            each: options.bake_settings(each.ccd_rig.bake, each, frames) for each in rigs(context.scene)
+        }
+        return bake_all_steps(context.scene, settings)
+
+    def finish(self, reports: list[BakeReport]) -> None:
+        for report in reports:
+            tell_report(self, report, f"{report.armature}: ")
+        missed = [report.armature for report in reports if report.unsolved()]
+        words = f"Baked {len(reports)} armatures"
+        if missed:
+            self.tell("WARNING", f"{words}; these miss targets: {', '.join(missed)}")
+        else:
+            self.tell("INFO", f"{words}; all reach their targets")
+
+
+class CCD_RIG_OT_farm(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.farm"
+    bl_label = "Write Farm Job"
+    bl_description = (
+        "Write a job bundle (Open Job Description) that bakes all armatures of the saved file with enabled "
+        "CCD constraints on a render farm, each with its own options"
+    )
+    bl_options = {"REGISTER"}
+
+    directory: StringProperty(
+        name="Folder", description="Where the folder of the job goes", subtype="DIR_PATH"
+    )
+    filter_folder: BoolProperty(
+        name="Folders", description="Show folders in the file browser", default=True, options={"HIDDEN"}
+    )
+    chunk: IntProperty(
+        name="Chunk",
+        description="Share a longer shot out in chunks of at most this many frames; 0 bakes it in one task",
+        default=Shot.chunk,
+        min=0,
+    )
+    program: StringProperty(
+        name="Program", description="What runs Blender on the farm", default=bundle.PROGRAM
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        if not rigs(context.scene):
+            return "No armature has an enabled CCD constraint"
+        return "" if bpy.data.filepath else "Save the file: a farm bakes what is on the disk"
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        if not self.directory:
+            self.directory = str(Path(bpy.data.filepath).parent)
+        context.window_manager.fileselect_add(self)
+        return {"RUNNING_MODAL"}
+
+    def run(self, context: bpy.types.Context) -> None:
+        frames, path = shown_range(context.scene), Path(bpy.data.filepath)
+        folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
+        settings = {
+            each: options.bake_settings(each.ccd_rig.bake, each, frames) for each in rigs(context.scene)
+        }
+        shot, whole_because = job.plan(context.scene, settings, self.chunk)
+        made = bundle_job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
+        bundle.write(made, folder)
+        if whole_because:
+            self.tell("INFO", f"One task for the whole shot: {whole_because}")
+        if bpy.data.is_dirty:
+            self.tell("WARNING", f"{path.name} has changes: save it before the job runs")
+        self.tell("INFO", f"Wrote {folder / bundle.TEMPLATE}: {len(made.steps[0].tasks())} tasks")

@@ -11,9 +11,9 @@ from ..ccd_rig.blender.drag.session import Pulled, Session
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.names_in_words import named
-from ..ccd_rig.errors import CCDRigError
-from . import poll_reasons
-from .telling import tell
+from ..ccd_rig.errors import CCDRigError, RigError
+from . import command
+from .command import Command, selected_bones
 
 LONGER, SHORTER = {"WHEELUPMOUSE", "PAGE_UP"}, {"WHEELDOWNMOUSE", "PAGE_DOWN"}
 CONFIRM = {"RET", "NUMPAD_ENTER", "SPACE"}
@@ -21,7 +21,7 @@ SNAP = {"LEFT_CTRL", "RIGHT_CTRL"}
 OWN_AXES = {"LOCAL", "NORMAL", "GIMBAL"}  # orientations of Blender's that begin with the bone's axes
 
 
-class CCD_RIG_OT_drag(bpy.types.Operator):
+class CCD_RIG_OT_drag(Command, bpy.types.Operator):
     bl_idname = "ccd_rig.drag"
     bl_label = "Drag Bones"
     bl_description = (
@@ -63,25 +63,19 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         options={"SKIP_SAVE", "HIDDEN"},
     )
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return poll_reasons.poll(cls, poll_reasons.not_posing(context))
+    why_grey = staticmethod(command.not_posing)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def run(self, context: bpy.types.Context) -> None:
         if not self.names:
             self._take_selected(context)
-        try:
-            session = self._session(context)
-            session.move(self.value)
-        except CCDRigError as error:
-            tell(self, {"ERROR"}, str(error))
-            return {"CANCELLED"}
-        return self._finish(context, session)
+        session = self._session(context)
+        session.move(self.value)
+        self._finish(context, session)
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         region = context.region
         if context.space_data is None or context.space_data.type != "VIEW_3D" or region.type != "WINDOW":
-            tell(self, {"ERROR"}, "Drag bones in a 3D viewport: put the pointer over one")
+            self.tell("ERROR", "Drag bones in a 3D viewport: put the pointer over one")
             return {"CANCELLED"}
         self._mouse = self._at = Vector((event.mouse_region_x, event.mouse_region_y))
         if self.pick and not _select_at(context, self._at):
@@ -92,7 +86,7 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         try:
             self._drag = self._session(context)
         except CCDRigError as error:
-            tell(self, {"ERROR"}, str(error))
+            self.tell("ERROR", str(error))
             return {"CANCELLED"}
         bone = context.object.pose.bones[self.names.split("\n")[0]]
         self._place = _place(bone, self.along)
@@ -116,7 +110,8 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         if let_go or clicked or (pressed and event.type in CONFIRM):
             self._leave(context)
             self.value, self.turning = self._delta, self._drag.turning
-            return self._finish(context, self._drag)
+            self._finish(context, self._drag)
+            return {"FINISHED"}
         try:
             if event.type == "MOUSEMOVE":
                 here = Vector((event.mouse_region_x, event.mouse_region_y))
@@ -163,12 +158,11 @@ class CCD_RIG_OT_drag(bpy.types.Operator):
         selected = sorted(_selected(context), key=lambda bone: bone != active)
         self.names = "\n".join(bone.name for bone in selected)
 
-    def _finish(self, context: bpy.types.Context, session: Session) -> set[str]:
+    def _finish(self, context: bpy.types.Context, session: Session) -> None:
         if refusal := auto_keys.insert(context, session.written()):
-            tell(self, {"WARNING"}, refusal)
+            self.tell("WARNING", refusal)
         if session.far_pins:
-            tell(self, {"INFO"}, _far(session))
-        return {"FINISHED"}
+            self.tell("INFO", _far(session))
 
     def _bind(self, context: bpy.types.Context, event: bpy.types.Event) -> None:
         """Bind the motion to an axis, with Shift to the plane across; then to other axes, then to none."""
@@ -230,7 +224,7 @@ def _far(session: Session) -> str:
 def _selected(context: bpy.types.Context) -> list[bpy.types.PoseBone]:
     """The selected bones of the active armature."""
     rig = context.object
-    names = poll_reasons.selected_bones(context, rig)
+    names = selected_bones(context, rig)
     return [rig.pose.bones[name] for name in names]
 
 
@@ -270,14 +264,13 @@ def _ray(context: bpy.types.Context, at: Vector) -> pointer.Ray:
     )
 
 
-class CCD_RIG_OT_pin(bpy.types.Operator):
+class CCD_RIG_OT_pin(Command, bpy.types.Operator):
     bl_idname = "ccd_rig.pin"
     bl_label = "Pin Bones"
     bl_description = (
         "Pin the place of the selected bones, again their rotation too, again free them: while others are "
         "dragged, pinned bones stay"
     )
-    bl_options = {"REGISTER", "UNDO"}
 
     pick: BoolProperty(
         name="Bone under Pointer",
@@ -285,23 +278,20 @@ class CCD_RIG_OT_pin(bpy.types.Operator):
         options={"SKIP_SAVE", "HIDDEN"},
     )
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return poll_reasons.poll(cls, poll_reasons.not_posing(context))
+    why_grey = staticmethod(command.not_posing)
 
     def invoke(self, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
         if self.pick:
             place = (event.mouse_region_x, event.mouse_region_y)
             if {"CANCELLED"} & set(bpy.ops.view3d.select(location=place)):
-                tell(self, {"WARNING"}, "No bone is under the pointer: put it over one to pin it")
+                self.tell("WARNING", "No bone is under the pointer: put it over one to pin it")
                 return {"CANCELLED"}
         return self.execute(context)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
-        bones = poll_reasons.selected_bones(context, context.object)
+    def run(self, context: bpy.types.Context) -> None:
+        bones = selected_bones(context, context.object)
         if not bones:
-            tell(self, {"ERROR"}, "Select the bones to pin")
-            return {"CANCELLED"}
+            raise RigError("Select the bones to pin")
         active = context.active_pose_bone
         leading = active.name if active is not None and active.name in bones else bones[0]
         kind = pins.NEXT[context.object.pose.bones[leading].ccd_rig.pin]
@@ -313,21 +303,16 @@ class CCD_RIG_OT_pin(bpy.types.Operator):
             "PLACE": f"Place pinned: {names}",
             "ROTATION": f"Place and rotation pinned: {names}",
         }
-        tell(self, {"INFO"}, told[kind])
-        return {"FINISHED"}
+        self.tell("INFO", told[kind])
 
 
-class CCD_RIG_OT_pins_clear(bpy.types.Operator):
+class CCD_RIG_OT_pins_clear(Command, bpy.types.Operator):
     bl_idname = "ccd_rig.pins_clear"
     bl_label = "Free All Pins"
     bl_description = "Free all pinned bones of the armature"
-    bl_options = {"REGISTER", "UNDO"}
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return poll_reasons.poll(cls, poll_reasons.not_posing(context))
+    why_grey = staticmethod(command.not_posing)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def run(self, context: bpy.types.Context) -> None:
         for bone in context.object.pose.bones:
             bone.ccd_rig.property_unset("pin")
-        return {"FINISHED"}

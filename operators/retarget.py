@@ -1,42 +1,179 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Carry the motion of another armature over to the active one."""
+"""Motion of another armature: the map of bones, the reference pose, one frame, all frames."""
+
+from pathlib import Path
 
 import bpy
+from bpy_extras.io_utils import ExportHelper, ImportHelper
 
+from ..ccd_rig.blender import whole_files
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.retarget import chosen, report
-from ..ccd_rig.blender.retarget.retarget import retarget_motion
+from ..ccd_rig.blender.retarget import bone_map, chosen, clips, report
+from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
 from ..ccd_rig.errors import CCDRigError
-from . import poll_reasons
-from .telling import tell
+from . import command
+from .command import Command, JsonFile
 
 
-class CCD_RIG_OT_retarget(bpy.types.Operator):
+def no_source(context: bpy.types.Context) -> str:
+    """There is no armature, or no other one whose motion it could get."""
+    if reason := command.no_armature(context):
+        return reason
+    source = active_rig(context).ccd_rig.retarget.source
+    return "" if source is not None else "Choose the source: the armature that has the motion"
+
+
+def no_pairs(context: bpy.types.Context) -> str:
+    """There is no armature, or its map is empty."""
+    if reason := command.no_armature(context):
+        return reason
+    return "" if active_rig(context).ccd_rig.retarget.pairs else "The map is empty: find bones first"
+
+
+class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelper):
+    bl_idname = "ccd_rig.retarget_source_import"
+    bl_label = "Import Source"
+    bl_description = (
+        "Read an armature with its motion from a BVH, FBX, glTF or .blend file and take it as the source, "
+        "with the rate of frames that the file has; the scene keeps its own"
+    )
+
+    filter_glob: bpy.props.StringProperty(
+        name="Files",
+        description="Which files are listed",
+        default=";".join(f"*{ending}" for ending in clips.CLIPS),
+        options={"HIDDEN"},
+    )
+
+    why_grey = staticmethod(command.no_armature)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig, path = active_rig(context), Path(bpy.path.abspath(self.filepath))
+        active, selected = context.view_layer.objects.active, list(context.selected_objects)
+        mode = active.mode
+        # Importers work in Object Mode, and select what they have made.
+        bpy.ops.object.mode_set(mode="OBJECT")
+        try:
+            source, rate = clips.read_source(path)
+        finally:
+            for thing in context.view_layer.objects:
+                thing.select_set(thing in selected)
+            context.view_layer.objects.active = active
+            bpy.ops.object.mode_set(mode=mode)
+        group = rig.ccd_rig.retarget
+        group.source, group.source_fps = source, rate
+        self.tell("INFO", f"Source: {source.name}{f', {rate:g} frames a second' if rate else ''}")
+
+
+class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.retarget_map_fill"
+    bl_label = "Find Bones"
+    bl_description = (
+        "Recognise both figures by the names of their bones or by how they lie at rest, and list which bone "
+        "follows which. Pairs that were changed by hand are found anew"
+    )
+
+    why_grey = staticmethod(no_source)
+
+    def run(self, context: bpy.types.Context) -> None:
+        found = chosen.fill_map(active_rig(context))
+        if found.missing:
+            self.tell("WARNING", f"Nothing to follow for: {', '.join(found.missing[:6])}")
+        self.tell("INFO", f"{len(found.bones)} bones follow one of the source")
+
+
+class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
+    bl_idname = "ccd_rig.retarget_map_load"
+    bl_label = "Load Map"
+    bl_description = "Read pairs of bones from a JSON file; they replace those of the same target bones"
+
+    why_grey = staticmethod(command.no_armature)
+
+    def run(self, context: bpy.types.Context) -> None:
+        pairs = bone_map.read_map(Path(bpy.path.abspath(self.filepath)))
+        chosen.set_pairs(active_rig(context), pairs)
+        self.tell("INFO", f"Read {len(pairs)} pairs")
+
+
+class CCD_RIG_OT_retarget_map_save(JsonFile, bpy.types.Operator, ExportHelper):
+    bl_idname = "ccd_rig.retarget_map_save"
+    bl_label = "Save Map"
+    bl_description = "Write which bone follows which to a JSON file, for other files and the command line"
+    bl_options = set()
+
+    why_grey = staticmethod(no_pairs)
+
+    def run(self, context: bpy.types.Context) -> None:
+        pairs = {pair.name: pair.source for pair in active_rig(context).ccd_rig.retarget.pairs}
+        path = Path(bpy.path.abspath(self.filepath))
+        with whole_files.replacing(path) as temporary:
+            temporary.write_text(bone_map.map_as_text(pairs), encoding="utf-8")
+        self.tell("INFO", f"Saved {len(pairs)} pairs to {path.name}")
+
+
+FRAMES = (
+    (ReferenceFrame.FIRST.value, "First Frame", "The first frame of the source", 0),
+    (ReferenceFrame.CURRENT.value, "This Frame", "The frame at which the scene is", 1),
+    (
+        ReferenceFrame.STRAIGHTEST.value,
+        "Straightest Frame",
+        "The frame in which legs stand straight and arms are stretched, most like a T pose",
+        2,
+    ),
+)
+
+
+class CCD_RIG_OT_retarget_reference(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.retarget_reference"
+    bl_label = "Use Frame as Reference"
+    bl_description = "Bring a frame of the source in line with this armature's rest pose"
+
+    frame: bpy.props.EnumProperty(name="Frame", description="Which frame", items=FRAMES)
+
+    why_grey = staticmethod(no_source)
+
+    def run(self, context: bpy.types.Context) -> None:
+        frame = chosen.use_frame(context.scene, active_rig(context), ReferenceFrame(self.frame))
+        self.tell("INFO", f"Frame {frame:g} of the source is the reference")
+
+
+class CCD_RIG_OT_retarget_preview(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.retarget_preview"
+    bl_label = "Show This Frame"
+    bl_description = "Pose this armature as the present frame would be retargeted; keys stay as they are"
+
+    why_grey = staticmethod(no_source)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        try:
+            show_frame(context.scene, rig.ccd_rig.retarget.source, rig, chosen.choice_of(rig))
+        except CCDRigError as error:
+            chosen.note_refusal(rig, error)
+            raise
+
+
+class CCD_RIG_OT_retarget(Command, bpy.types.Operator):
     bl_idname = "ccd_rig.retarget"
     bl_label = "Retarget"
     bl_description = (
         "Bake the source's motion to a new action of this armature: rotations carried over, hips "
         "scaled, feet locked where they are down. The action that played before stays in the file"
     )
-    bl_options = {"REGISTER", "UNDO"}
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return poll_reasons.poll(cls, poll_reasons.no_source(context))
+    why_grey = staticmethod(no_source)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         group = rig.ccd_rig.retarget
         try:
             done = retarget_motion(context.scene, group.source, rig, chosen.choice_of(rig))
         except CCDRigError as error:
             chosen.note_refusal(rig, error)
-            tell(self, {"ERROR"}, str(error))
-            return {"CANCELLED"}
+            raise
         chosen.note_refusal(rig, None)
         told = report.lines(done)
         group.report = "\n".join(told)
-        tell(self, {"INFO"}, told[0])
+        self.tell("INFO", told[0])
         for warning in report.warnings(done):
-            tell(self, {"WARNING"}, warning)
-        return {"FINISHED"}
+            self.tell("WARNING", warning)

@@ -1,24 +1,32 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Solve the present frame and pose the bones."""
+"""The present frame: solved once, or live."""
 
 import dataclasses
 import math
 from collections.abc import Sequence
 
 import bpy
-from bpy.props import BoolProperty, FloatProperty, IntProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..ccd_rig.blender.bake import bake
+from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import auto_keys
+from ..ccd_rig.blender.live import handlers
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Constraint
-from ..ccd_rig.blender.properties.solver_settings import field_help, solver_settings
+from ..ccd_rig.blender.properties.solver_settings import (
+    PRESET_WORDS,
+    apply_preset,
+    field_help,
+    solver_settings,
+)
 from ..ccd_rig.blender.rig import clamps
-from ..ccd_rig.errors import CCDRigError
-from ..ccd_rig.settings import SolveResult, SolverSettings, SolveStatus
-from . import poll_reasons
-from .telling import tell
+from ..ccd_rig.errors import RigError
+from ..ccd_rig.settings import PRESETS, SolveResult, SolverSettings, SolveStatus
+from ..ccd_rig.solvers.stepping import result_of
+from . import command
+from .command import Command
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
 WORDS = {
@@ -30,13 +38,12 @@ WORDS = {
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(SolverSettings)}
 
 
-class CCD_RIG_OT_solve(bpy.types.Operator):
+class CCD_RIG_OT_solve(Command, bpy.types.Operator):
     bl_idname = "ccd_rig.solve"
     bl_label = "Solve Pose"
     bl_description = (
         "Pose the chains so that they reach their targets at this frame; keys are set only with Auto Keying"
     )
-    bl_options = {"REGISTER", "UNDO"}
 
     only_active: BoolProperty(
         name="Only Active", description="Solve the active constraint alone", options={"SKIP_SAVE"}
@@ -65,29 +72,21 @@ class CCD_RIG_OT_solve(bpy.types.Operator):
         options={"SKIP_SAVE"},
     )
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return poll_reasons.poll(cls, poll_reasons.none_enabled(context))
+    why_grey = staticmethod(command.none_enabled)
 
-    def execute(self, context: bpy.types.Context) -> set[str]:
+    def run(self, context: bpy.types.Context) -> None:
         active = constraint_list.active(active_rig(context))
         if self.only_active and active is None:
-            tell(self, {"ERROR"}, "No constraint is active: choose one in the list")
-            return {"CANCELLED"}
+            raise RigError("No constraint is active: choose one in the list")
         names = (active.name,) if self.only_active else ()
-        try:
-            settings = self._settings(active_rig(context))
-            with clamps.suspended():  # other rigs that are live may move its targets
-                depsgraph = context.evaluated_depsgraph_get()
-                posed = bake.solve_current(depsgraph, active_rig(context), names, settings)
-        except CCDRigError as error:
-            tell(self, {"ERROR"}, str(error))
-            return {"CANCELLED"}
+        settings = self._settings(active_rig(context))
+        with clamps.suspended():  # other rigs that are live may move its targets
+            depsgraph = context.evaluated_depsgraph_get()
+            posed = bake.solve_current(depsgraph, active_rig(context), names, settings)
         bones = active_rig(context).pose.bones
         if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
-            tell(self, {"WARNING"}, refusal)
-        tell(self, *_words(posed.result, posed.constraints, active_rig(context), settings))
-        return {"FINISHED"}
+            self.tell("WARNING", refusal)
+        self.tell(*_words(posed.result, posed.constraints, active_rig(context), settings))
 
     def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:
         """The armature's settings with what was set here; the rest is filled in, for the redo panel."""
@@ -103,7 +102,7 @@ def _words(
     constraints: Sequence[Constraint],
     armature_object: bpy.types.Object,
     settings: SolverSettings,
-) -> tuple[set[str], str]:
+) -> tuple[str, str]:
     """The level and the words of the report: how far off the worst constraint is, in metres and degrees."""
     scale = max(abs(each) for each in armature_object.matrix_world.to_scale())
     worst, name = max(
@@ -116,5 +115,44 @@ def _words(
     angle = f" / {math.degrees(worst.angle):.2g} degrees" if turned else ""
     miss = f"{worst.distance * scale:.2g} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
-    level = {"INFO"} if result.status is SolveStatus.CONVERGED else {"WARNING"}
+    level = "INFO" if result.status is SolveStatus.CONVERGED else "WARNING"
     return level, f"{WORDS[result.status]}. {miss} off at worst ({name}), {passes}"
+
+
+class CCD_RIG_OT_live(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.live"
+    bl_label = "CCD Live"
+    bl_description = (
+        "The rig follows its targets while they are dragged, typed, scrubbed or played. "
+        "Keys and channels stay as they are, and files keep nothing of it"
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        rig = active_rig(context)
+        is_on = rig is not None and handlers.preview_of(rig) is not None
+        return "" if is_on else command.none_enabled(context)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        if rig.ccd_rig.live:
+            handlers.switch(rig, False)
+            return
+        result_of(setup.require(rig, context.scene))
+        handlers.switch(rig, True)
+
+
+ITEMS = tuple((name, *PRESET_WORDS[name], number) for number, name in enumerate(PRESETS))
+
+
+class CCD_RIG_OT_solver_preset(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.solver_preset"
+    bl_label = "Solver Preset"
+    bl_description = "Set the order and the size of the solver's steps to what suits a kind of chain"
+
+    preset: EnumProperty(name="Preset", description="The kind of chain", items=ITEMS)
+
+    why_grey = staticmethod(command.no_armature)
+
+    def run(self, context: bpy.types.Context) -> None:
+        apply_preset(active_rig(context), self.preset)

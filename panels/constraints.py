@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The list of constraints, what the active one does, and what to do where there is none yet."""
+"""The list of constraints, what the active one does, contacts, and what to do where there is none yet."""
 
 from typing import Any
 
 import bpy
 
+from ..ccd_rig.blender import convert
 from ..ccd_rig.blender.checks import constraint_checks
-from ..ccd_rig.blender.convert import convert
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
+from ..ccd_rig.blender.live import handlers
 from ..ccd_rig.blender.properties import body, constraint_list, joints
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
+from ..ccd_rig.blender.properties.constraint_group import CCD_RIG_PG_constraint
 from ..ccd_rig.blender.properties.constraint_values import Kind
-from . import live
+from ..ccd_rig.blender.properties.influence_keys import has_keys, planted_spans
 from .sidebar import Sidebar, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
@@ -80,7 +82,9 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
     def draw_header_preset(self, context: bpy.types.Context) -> None:
         armature_object = active_rig(context)
         if armature_object is not None and armature_object.ccd_rig.constraints:
-            live.draw_switch(self.layout, armature_object)
+            on = armature_object.ccd_rig.live
+            icon = "RADIOBUT_ON" if on else "RADIOBUT_OFF"
+            self.layout.operator("ccd_rig.live", text="Live", icon=icon, depress=on)
 
     def draw(self, context: bpy.types.Context) -> None:
         armature_object = active_rig(context)
@@ -93,7 +97,9 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             line = self.layout.row()
             line.label(text=translated(f"Target of '{armature_object.name}'"), icon="EMPTY_DATA")
             line.operator("ccd_rig.rig_select", icon="BACK")
-        live.draw_notes(self.layout, context, armature_object)
+        if preview := handlers.preview_of(armature_object):
+            for note in preview.notes():
+                draw_words(self.layout, context, note, "CANCEL" if preview.failure else "INFO")
         _draw_list(self.layout, armature_object)
         constraint = constraint_list.active(armature_object)
         if constraint is not None:
@@ -397,3 +403,30 @@ def _column(layout: bpy.types.UILayout, constraint: Any) -> bpy.types.UILayout:
     lines = layout.column()
     lines.active = constraint.enabled
     return lines
+
+
+class CCD_RIG_PT_contacts(Sidebar, bpy.types.Panel):
+    bl_label = "Feet and Contacts"
+    bl_parent_id = "CCD_RIG_PT_constraints"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return active_rig(context) is not None
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout = self.layout
+        layout.operator("ccd_rig.feet_plant", icon="PINNED")
+        plants = [row for row in active_rig(context).ccd_rig.constraints if row.kind == Kind.PLANT]
+        if not plants:
+            return
+        layout.operator("ccd_rig.contacts_find", icon="VIEWZOOM")
+        for row in plants:
+            draw_words(layout, context, f"{row.name}: {when_planted(row)}", "PINNED")
+
+
+def when_planted(row: CCD_RIG_PG_constraint) -> str:
+    """Frames in which a planted bone stands, in words."""
+    if spans := planted_spans(row):
+        return ", ".join(f"{first}–{'' if last is None else last}" for first, last in spans)
+    return "in all frames" if row.influence > 0.5 and not has_keys(row) else "in no frame"

@@ -3,7 +3,7 @@
 
 import bpy
 
-from ..ccd_rig.blender.convert import convert, restore
+from ..ccd_rig.blender import convert
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from .constraints import draw_setup
 
@@ -19,7 +19,7 @@ class CCD_RIG_MT_pose(bpy.types.Menu):
         layout.operator("ccd_rig.constraint_add", icon="ADD")
         if convert.is_offered(rig):
             layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")
-        if next(restore.candidates(rig), None) is not None:
+        if next(convert.converted(rig), None) is not None:
             layout.operator("ccd_rig.ik_restore", icon="LOOP_BACK")
         layout.menu("CCD_RIG_MT_limits")
         layout.separator()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the armature is solved."""
+"""How the armature is solved, and the poses that solves start again from."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import PRESET_WORDS, present_preset
 from ..ccd_rig.settings import SolverSettings
-from .sidebar import Sidebar
+from .sidebar import Sidebar, draw_words
 
 MAIN = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "sweep", "comfort")
 
@@ -52,3 +52,71 @@ def _draw_fields(layout: bpy.types.UILayout, solver: Any, names: Sequence[str]) 
     lines = layout.column()
     for name in names:
         lines.prop(solver, name)
+
+
+class CCD_RIG_UL_poses(bpy.types.UIList):
+    """One line per pose: its name, how many bones it knows, and whether the armature has them."""
+
+    def draw_item(
+        self,
+        context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        data: Any,
+        item: Any,
+        icon: int,
+        active_data: Any,
+        active_property: str,
+        index: int,
+        flt_flag: int,
+    ) -> None:
+        line = layout.row(align=True)
+        line.prop(item, "name", text="", emboss=False, icon="ARMATURE_DATA")
+        bones = item.id_data.pose.bones
+        known = sum(rotation.name in bones for rotation in item.rotations)
+        count = line.row()
+        count.alignment = "RIGHT"
+        if known == len(item.rotations) > 0:
+            count.label(text=translated(f"{known} bone{'' if known == 1 else 's'}"))
+        else:
+            words = translated(f"{known} of {len(item.rotations)}")
+            count.label(text=words, icon="ERROR" if known else "CANCEL")
+
+
+class CCD_RIG_MT_poses(bpy.types.Menu):
+    bl_label = "Pose Library"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout = self.layout
+        layout.operator_context = "INVOKE_DEFAULT"
+        layout.operator("ccd_rig.pose_capture", text="Capture Action...", icon="ACTION").source = "ACTION"
+        layout.operator(
+            "ccd_rig.pose_capture", text="Capture Pose Asset...", icon="ASSET_MANAGER"
+        ).source = "ASSET"
+        layout.separator()
+        layout.operator("ccd_rig.poses_import", text="Import...", icon="IMPORT")
+        layout.operator("ccd_rig.poses_export", text="Export...", icon="EXPORT")
+        layout.separator()
+        layout.operator("ccd_rig.pose_remove", text="Remove All", icon="X").all = True
+
+
+class CCD_RIG_PT_pose_library(Sidebar, bpy.types.Panel):
+    bl_label = "Pose Library"
+    bl_parent_id = "CCD_RIG_PT_solver"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout = self.layout
+        group = active_rig(context).ccd_rig
+        line = layout.row()
+        line.template_list(
+            "CCD_RIG_UL_poses", "", group, "poses", group, "active_pose", rows=4 if group.poses else 3
+        )
+        side = line.column(align=True)
+        side.operator("ccd_rig.pose_capture", text="", icon="ADD").source = "POSE"
+        side.operator("ccd_rig.pose_remove", text="", icon="REMOVE").all = False
+        side.separator()
+        side.menu("CCD_RIG_MT_poses", text="", icon="DOWNARROW_HLT")
+        layout.operator("ccd_rig.pose_apply", icon="POSE_HLT")
+        if group.poses and group.solver.restarts == 0:
+            words = "Solves do not start from these poses: raise Restarts under Advanced"
+            draw_words(layout, context, words, "INFO")

@@ -11,9 +11,16 @@ from bpy_extras.view3d_utils import region_2d_to_origin_3d, region_2d_to_vector_
 from mathutils import Matrix, Vector
 
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.viewport.bone_axes import bone_axes, drawable_limit
-from ..ccd_rig.blender.viewport.handles import Handle, drag_to, handles, restore, stored
-from ..ccd_rig.blender.viewport.limit_sketch import EULER_COLOURS
+from ..ccd_rig.blender.viewport.limits import (
+    EULER_COLOURS,
+    Handle,
+    bone_axes,
+    drag_to,
+    drawable_limit,
+    handles,
+    restore,
+    stored,
+)
 from ..ccd_rig.limits.dragging import Drag, angle_on
 from .overlay import shown_bones, shown_rig
 from .preferences import palette

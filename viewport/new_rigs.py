@@ -11,7 +11,7 @@ from bpy.props import BoolProperty, EnumProperty, FloatProperty, PointerProperty
 
 from ..ccd_rig.blender.bake.options import CCD_RIG_PG_bake
 from ..ccd_rig.blender.properties.solver_settings import CCD_RIG_PG_solver, from_core
-from ..ccd_rig.blender.set_up.made import RANGES, Choices
+from ..ccd_rig.blender.set_up.plan import RANGES, Choices
 from ..ccd_rig.goals import PositionGoal
 
 BAKE = ("destination", "keys", "step", "start", "reduce_angle", "reduce_error", "verify", "switch_to_fk")

@@ -14,11 +14,9 @@ from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.live.handlers import preview_of
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.viewport.limit_sketch import sketch_limits
-from ..ccd_rig.blender.viewport.pin_sketch import sketch_pins
-from ..ccd_rig.blender.viewport.role_sketch import sketch_roles
-from ..ccd_rig.blender.viewport.row_sketch import sketch_rows
-from ..ccd_rig.blender.viewport.sketch import Label, Sketch
+from ..ccd_rig.blender.viewport.constraints import sketch_rows
+from ..ccd_rig.blender.viewport.limits import sketch_limits
+from ..ccd_rig.blender.viewport.sketch import Label, Sketch, sketch_pins, sketch_roles
 from .preferences import palette, preferences
 
 TEXT_SIZE = 13  # [points] at interface scale 1

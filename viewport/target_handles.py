@@ -27,11 +27,11 @@ from ..ccd_rig.blender.figures.role import Side
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.scene import dependence
-from ..ccd_rig.blender.viewport.target_grip import Grip
-from ..ccd_rig.blender.viewport.target_marks import (
+from ..ccd_rig.blender.viewport.targets import (
     DISC,
     RING,
     Floats,
+    Grip,
     Hit,
     TargetMark,
     hit,

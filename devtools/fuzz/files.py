@@ -251,7 +251,7 @@ def _sound() -> Path:
     found = [finding.Finding(finding.Trouble.SHORT, "Hand", "bone_3", 1, 4, 2, 0.5, fix=finding.Fix.POLE)] * 2
     (folder / "findings.json").write_text(finding.to_json(found))
     (folder / "map.json").write_text('{"bones": {"thigh.L": "thigh.L", "shin.L": "shin.L"}}')
-    names = module("blender.limit_sources.own_presets").VALUES
+    names = module("blender.limit_sources.presets").VALUES
     bpy.context.object.data.bones.active = rig.data.bones["bone_1"]
     lines = [f"{name} = {_python(eval(name))}" for name in names]
     (folder / "preset.py").write_text("import bpy\n" + "\n".join(lines) + "\n")

@@ -12,12 +12,9 @@ import rigs
 
 MODULES = {
     "constraints": ("constraints", "rotation", "pole", "importance", "effector"),
-    "bone": ("bone", "comfort", "slide", "mass"),
-    "coupled_offsets": ("coupled_offsets",),
-    "solver": ("solver", "solver_steps"),
-    "pose_library": ("pose_library",),
-    "bake": ("bake", "bake_options", "bake_more"),
-    "fk_ik": ("fk_ik",),
+    "bone": ("bone", "comfort", "slide", "mass", "coupled_offsets"),
+    "solver": ("solver", "solver_steps", "pose_library"),
+    "bake": ("bake", "bake_options", "bake_more", "fk_ik"),
 }
 PANELS = tuple(name for names in MODULES.values() for name in names)
 
@@ -67,7 +64,7 @@ def test_which_panels_show(ext):
     assert shown(ext) == ["constraints"]
     bpy.ops.object.mode_set(mode="POSE")
     rig.data.bones.active = rig.data.bones["bone_1"]
-    assert shown(ext) == ["constraints", *MODULES["bone"], *MODULES["coupled_offsets"]]
+    assert shown(ext) == ["constraints", *MODULES["bone"]]
     bpy.ops.ccd_rig.constraint_add()
     assert shown(ext) == list(PANELS)
     rig.ccd_rig.constraints[0].kind = "BALANCE"
@@ -77,9 +74,7 @@ def test_which_panels_show(ext):
         "constraints",
         "importance",
         *MODULES["solver"],
-        "pose_library",
         *MODULES["bake"],
-        "fk_ik",
     ]
 
 
@@ -101,7 +96,7 @@ def test_advanced_settings_are_folded_away(ext):
 )
 def test_only_a_bake_without_faults_gets_a_check_mark(ext, trouble, icon):
     """All frames may be reached, and a bone flips in one of them."""
-    report, finding = ext.module("panels.report"), ext.module("ccd_rig.blender.bake.report")
+    report, finding = ext.module("panels.bake"), ext.module("ccd_rig.blender.bake.report")
     rig = rigs.chain(2)
     stored = rig.ccd_rig.report
     stored.unsolved = stored.mismatches = 0
@@ -114,7 +109,7 @@ def test_only_a_bake_without_faults_gets_a_check_mark(ext, trouble, icon):
 
 def test_a_long_report_is_folded(ext):
     """To seven lines, a button counted as two, but never to less than the head and the first thing found."""
-    report = ext.module("panels.report")
+    report = ext.module("panels.bake")
     fix = ext.module("ccd_rig.blender.bake.report").Fix.POLE
     head, two, four, button = (
         report.Part(["word"] * count, "NONE", index, found)
@@ -142,7 +137,7 @@ def test_a_long_report_is_folded(ext):
     ],
 )
 def test_a_report_warns_of_what_is_missed_alone(ext, words, missed, icon):
-    assert ext.module("panels.report")._icon_of(words, missed) == icon
+    assert ext.module("panels.bake")._icon_of(words, missed) == icon
 
 
 def done(ext):
@@ -213,7 +208,7 @@ def test_when_a_foot_is_planted(ext):
     rig = rigs.chain(3)
     row = rigs.reach(rig, "bone_2", rigs.empty("Target"))
     row.kind = "PLANT"
-    words = ext.module("panels.contacts").when_planted
+    words = ext.module("panels.constraints").when_planted
     assert words(row) == "in all frames"
     row.influence = 0.0
     assert words(row) == "in no frame"
@@ -229,9 +224,9 @@ def test_when_a_foot_is_planted(ext):
 
 
 def test_the_mechanism_of_a_generated_rig_is_not_offered_for_conversion(ext):
-    offered = ext.module("ccd_rig.blender.convert.convert").is_offered
+    offered = ext.module("ccd_rig.blender.convert").is_offered
     rig = rigs.generated("basic_human")
-    mechanism = ext.module("ccd_rig.blender.convert.convert").candidates(rig)
+    mechanism = ext.module("ccd_rig.blender.convert").candidates(rig)
     assert any(constraint.type == "IK" for _, constraint in mechanism)
     assert not offered(rig)
     rig.pose.bones["spine_fk"].constraints.new("IK")

@@ -48,7 +48,8 @@ BLENDER = (
     ("bake",),
     ("retarget",),
     ("farm",),
-    ("cli", "drag", "live", "set_up"),
+    ("drag", "live", "set_up"),
+    ("cli",),
 )
 PUBLIC = "ccd_rig"  # ccd_rig/__init__.py: gathers the core's names, so it stands below the core
 SHELLS = ("operators", "panels", "viewport")

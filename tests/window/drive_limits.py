@@ -122,14 +122,14 @@ def presets() -> Iterator[float]:
 
 def words_of_redo() -> list[str]:
     """What operators give Blender's panel for the last operation to draw, from now on."""
-    found, module = [], sys.modules[f"{PACKAGE}.operators.redo_lines"]
-    own = module.draw
+    found, module = [], sys.modules[f"{PACKAGE}.operators.limits"]
+    own = module.draw_lines
 
     def draw(layout: bpy.types.UILayout, words: str) -> None:
         found.append(words)
         own(layout, words)
 
-    module.draw = draw
+    module.draw_lines = draw
     return found
 
 

@@ -283,7 +283,7 @@ def take_tool(name: str) -> None:
 def pulled(
     place: Vector, ways: Sequence[tuple[float, float, float]], shots: Iterator[int]
 ) -> Iterator[float]:
-    """What lies at a place is dragged by the real pointer along a way, by its corners; `shots` numbers frames."""
+    """What lies at a place is dragged along a way with these corners; `shots` numbers frames."""
     corners = [Vector(), *map(Vector, ways)]
     sh("xdotool", "mousemove", *screen(place))
     yield REDRAW

@@ -20,10 +20,9 @@ from ..bake import bake_all, report
 from ..bake.bake import bake
 from ..bake.progress import Pace, Progress
 from ..checks import setup
-from . import arguments, blend_files, farm_arguments, farm_commands, figure_command, places, retarget_command
+from . import arguments, farm_commands, figure_command, files, retarget_command
 from .arguments import COMMAND
-from .exits import Exit, UsageError
-from .terminal import complain, say
+from .files import Exit, UsageError, complain, say
 
 SLOW = 1.0  # [s] a bake that takes longer shows its progress
 REDRAW = 0.1  # [s] from one progress line to the next on a terminal
@@ -85,7 +84,7 @@ def main(argv: Sequence[str]) -> int:
             return int(figure_command.run(options, _warn))
         if options.command == "retarget":
             return int(retarget_command.run(options, _warn))
-        if options.command in (farm_arguments.FARM, *farm_arguments.TASKS):
+        if options.command in (arguments.FARM, *arguments.TASKS):
             return int(farm_commands.run_command(options, interrupt.check))
         _open(options)
         return int(_bake(options, interrupt) if options.command == "bake" else _check(options))
@@ -114,7 +113,7 @@ def _open(options: argparse.Namespace) -> None:
             raise UsageError("no file is open: name the .blend file to work on")
         return
     path = Path(options.file)
-    skipped = blend_files.open_file(path, options.enable_autoexec)
+    skipped = files.open_file(path, options.enable_autoexec)
     if skipped is not None:
         _warn(f"{path}: {skipped} was not run; use --enable-autoexec if you trust the file")
 
@@ -122,7 +121,7 @@ def _open(options: argparse.Namespace) -> None:
 def _bake(options: argparse.Namespace, interrupt: Interrupt) -> Exit:
     if options.output is None and options.report is None:
         raise UsageError("nothing would be kept: name --output, --report or both")
-    places.require(Path(options.file or bpy.data.filepath), options)
+    files.require(Path(options.file or bpy.data.filepath), options)
     scene = bpy.context.scene
     settings = arguments.bake_settings(options, scene)
     armatures = bake_all.rigs(scene) if options.all else [_armature(scene, options.armature)]
@@ -140,7 +139,7 @@ def _bake(options: argparse.Namespace, interrupt: Interrupt) -> Exit:
     for warning in (warning for result in results for warning in result.warnings):
         _warn(warning)
     if options.output is not None:
-        blend_files.save_as(options.output)
+        files.save_as(options.output)
     if options.report is not None and options.all:
         report.save_all(results, options.report)
     elif options.report is not None:

@@ -23,13 +23,11 @@ from ..bake.report import write
 from ..figures.role import Role
 from ..figures.roles import figure_of, with_roles
 from ..retarget import clips
-from ..set_up import build, motion
-from ..set_up.made import Choices, Ranges
-from ..set_up.planned_rows import Group
+from ..set_up import build
+from ..set_up.plan import Choices, Group, Ranges
 from ..whole_files import read_text
-from . import blend_files, places
-from .exits import Exit, UsageError
-from .terminal import say
+from . import files
+from .files import Exit, UsageError, say
 
 EXAMPLES = """\
 examples:
@@ -66,8 +64,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--plant", action="store_true", help="hold feet where they are instead of giving them targets")
     add("--control-bones", action="store_true", help="targets are bones of the armature, not empties")
     add("--keep-still", action="store_true", help="do not key targets along the motion that the figure has")
-    places.add_arguments(command, "FILE", "the set-up", "roles and what was made")
-    blend_files.add_trust_argument(command, "FILE")
+    files.add_arguments(command, "FILE", "the set-up", "roles and what was made")
+    files.add_trust_argument(command, "FILE")
     add("--quiet", action="store_true", help="only errors and warnings")
 
 
@@ -83,14 +81,14 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     if options.output is None and options.report is None:
         raise UsageError("nothing would be kept: name --output, --report or both")
     roles = {} if options.roles is None else read_roles(options.roles)
-    skipped = blend_files.open_file(options.file, options.enable_autoexec)
-    places.require(options.file, options, {} if options.roles is None else {options.roles: "the roles"})
+    skipped = files.open_file(options.file, options.enable_autoexec)
+    files.require(options.file, options, {} if options.roles is None else {options.roles: "the roles"})
     if skipped is not None:
         warn(f"{options.file}: {skipped} was not run; use --enable-autoexec if you trust the file")
     figure = clips.armature(list(bpy.context.scene.objects), options.armature, str(options.file))
     report = _recognised(figure, roles) if options.output is None else _set_up(figure, roles, options, warn)
     if options.output is not None:
-        blend_files.save_as(options.output)
+        files.save_as(options.output)
     if options.report is not None:
         write(json.dumps(report, indent=2, ensure_ascii=False) + "\n", options.report)
     if not options.quiet:
@@ -139,7 +137,7 @@ def _set_up(
     )
     made = build.set_up(bpy.context, armature_object, choices)
     if choices.follow_motion:
-        motion.follow(bpy.context, armature_object, made)
+        build.follow(bpy.context, armature_object, made)
     for note in made.notes:
         warn(f"{armature_object.name}: {note}")
     return {

@@ -18,9 +18,8 @@ from ..bake.report import write
 from ..retarget import bone_map, clips, report
 from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference, RestIsNoPose
-from . import blend_files, places
-from .exits import Exit, UsageError
-from .terminal import say
+from . import files
+from .files import Exit, UsageError, say
 
 Words: TypeAlias = argparse.ArgumentParser | argparse._ArgumentGroup
 """What words of a command are added to."""
@@ -42,8 +41,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("target", type=Path, metavar="TARGET", help="the .blend file with the armature that gets the motion")
     add("--armature", metavar="NAME", help="armature object in TARGET (needed if there are several)")
     add_choice_arguments(command)
-    places.add_arguments(command, "TARGET", "the actions", "the results")
-    blend_files.add_trust_argument(command, "TARGET")
+    files.add_arguments(command, "TARGET", "the actions", "the results")
+    files.add_trust_argument(command, "TARGET")
     add("--quiet", action="store_true", help="only errors and warnings")
 
 
@@ -140,9 +139,9 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     if options.output is None and options.report is None:
         raise UsageError("nothing would be kept: name --output, --report or both")
     sources, choice = clips_at([options.source]), retarget_choice(options)
-    skipped = blend_files.open_file(options.target, options.enable_autoexec)
+    skipped = files.open_file(options.target, options.enable_autoexec)
     read = dict.fromkeys(sources, "a clip") | ({} if options.map is None else {options.map: "the map"})
-    places.require(options.target, options, read)
+    files.require(options.target, options, read)
     if skipped is not None:
         warn(f"{options.target}: {skipped} was not run; use --enable-autoexec if you trust the file")
     target = clips.armature(list(bpy.context.scene.objects), options.armature, str(options.target))
@@ -162,7 +161,7 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
             warn(f"{clip.name}: {warning}")
     done_some = any("error" not in each for each in results.values())
     if options.output is not None and done_some:
-        blend_files.save_as(options.output)
+        files.save_as(options.output)
     if options.report is not None:
         write(json.dumps(results, indent=2) + "\n", options.report)
     if not options.quiet:
@@ -191,7 +190,7 @@ def clips_at(sources: Sequence[Path]) -> list[Path]:
     except RigError as error:
         raise UsageError(str(error)) from error
     for path in paths:
-        blend_files.require_text(path.resolve())
+        files.require_text(path.resolve())
     return paths
 
 

@@ -19,7 +19,7 @@ from ...limits.shapes import Slide
 from ...settings import SolveResult, SolveStatus
 from ...solvers import drag
 from ..figures import roles
-from ..limit_sources import limit_rotation
+from ..limit_sources import blender_limits
 from ..properties.joints import joint_settings
 from ..rig import armature
 from ..rig.rotation_modes import rotation_channel
@@ -301,9 +301,9 @@ class Session:
             return {"slides": tuple(Slide(axis, -far - max(held), far + max(held)) for axis in axes)}
         if not self._controls.turns(bone):
             return {"stiffness": 1.0, "limit": None, "comfort": None}
-        constraint = limit_rotation.constraint_of(bone)
+        constraint = blender_limits.constraint_of(bone)
         if settings["limit"] is None and constraint is not None and not constraint.mute:
-            return {"limit": limit_rotation.box(bone, constraint), "comfort": None}
+            return {"limit": blender_limits.box(bone, constraint), "comfort": None}
         return {}
 
     def _write(self, result: SolveResult) -> None:

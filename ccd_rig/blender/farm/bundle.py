@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Job bundles of Open Job Description, version 2023-09: template, parameter values and asset references.
+"""Job bundles of Open Job Description, version 2023-09: template, values and assets; messages of tasks.
 
 Specification: https://github.com/OpenJobDescription/openjd-specifications/wiki/2023-09-Template-Schemas
 """
@@ -7,6 +7,7 @@ Specification: https://github.com/OpenJobDescription/openjd-specifications/wiki/
 from __future__ import annotations
 
 import json
+import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import RigError
+from ...json_text import printable
+from ..bake.progress import PERCENT, Pace, Progress
 from ..whole_files import WriteError, replacing
 from .job import Shot, to_json
 
@@ -277,3 +280,43 @@ def bundle_job(
         steps.append(Step("Join", (word,), {"Shot": joins}))
     description = f"Bakes CCD constraints to keys: {', '.join(shot.name for shot in shots)}"
     return Job("CCD Rig bake", description, to_json(shots), paths, assets, steps, program, is_module)
+
+
+PAUSE = 1.0
+"""Seconds from one message to the next."""
+
+
+def status(words: str) -> None:
+    """What a task does."""
+    print(f"openjd_status: {_line(words)}", flush=True)
+
+
+def fail(words: str) -> None:
+    """Why a task has failed."""
+    print(f"openjd_fail: {_line(words)}", flush=True)
+
+
+def progress(percent: float) -> None:
+    """How far a task is."""
+    print(f"openjd_progress: {percent:.1f}", flush=True)
+
+
+class ProgressMessages:
+    """Takes the progress of a bake, and says it now and then."""
+
+    def __init__(self) -> None:
+        self._next, self._pace = 0.0, Pace()
+
+    def __call__(self, step: Progress) -> None:
+        """Take the next item."""
+        self._pace.take(step)
+        now = time.monotonic()
+        if now < self._next or step.verb not in PERCENT:
+            return
+        progress(self._pace.percent)
+        status(self._pace.words(step))
+        self._next = now + PAUSE
+
+
+def _line(words: str) -> str:
+    return printable(" ".join(words.split()))

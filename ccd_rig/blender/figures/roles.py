@@ -13,12 +13,11 @@ from mathutils import Matrix, Vector
 from ...errors import RigError
 from ...json_text import printable, shown
 from . import rigify, words
-from .by_name import by_family, by_words
-from .by_structure import by_structure
 from .control_bones import is_control
 from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side, read_role
 from .skeleton_tree import SkeletonTree
-from .words import Clue
+from .structure import by_structure
+from .words import Clue, by_family, by_words
 
 RIGIFY = "Rigify"
 _PAWS = re.compile(r"paw$")

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the words in a bone's name say: its side, its part of the body, the name of the bone across."""
+"""What names of bones say: the side, the part of the body, the name across, and whole humans."""
+
+from __future__ import annotations
 
 import enum
 import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 from typing import NamedTuple
 
-from .role import Part, Side
+from .families import FAMILIES, Family
+from .role import Part, Role, Side
+from .skeleton_tree import SkeletonTree
 
 _SIDE_WORDS = {
     "left": Side.LEFT,
@@ -150,3 +156,187 @@ def across(name: str) -> str:
     elif match[0][0].isupper():
         other = other.capitalize()
     return name[: match.start()] + other + name[match.end() :]
+
+
+ENOUGH = 0.75
+"""Part of a family's names that a rig must have to belong to it."""
+_LIMBS = {
+    Part.SHOULDER: "shoulder",
+    Part.UPPER_ARM: "upper_arm",
+    Part.LOWER_ARM: "lower_arm",
+    Part.HAND: "hand",
+    Part.THIGH: "thigh",
+    Part.SHIN: "shin",
+    Part.FOOT: "foot",
+    Part.TOE: "toe",
+}
+_NEEDED = (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND, Part.THIGH, Part.SHIN, Part.FOOT)
+SIDES = (Side.LEFT, Side.RIGHT)
+Anchors = Mapping[Role, str]
+"""Bones with sure roles, from which the others follow."""
+
+
+def by_family(tree: SkeletonTree) -> tuple[str, dict[str, Role]]:
+    """The family whose names a rig has, with the roles of its bones; ("", {}) for none."""
+    known = {bare(name): name for name in reversed(tree.bones)}
+    best: tuple[float, int, str, dict[Role, str]] = (0.0, 0, "", {})
+    for family in FAMILIES:
+        names = dict(_names(family))
+        found = {role: known[key] for role, name in names.items() if (key := bare(name)) in known}
+        score = len(found) / len(names)
+        if score >= ENOUGH and (score, len(found)) > best[:2] and _is_human(tree, found):
+            best = (score, len(found), family.name, found)
+    _, _, name, anchors = best
+    return (name, filled(tree, anchors)) if name else ("", {})
+
+
+def by_words(tree: SkeletonTree) -> dict[str, Role]:
+    """Roles of a human whose names are of no known family, but tell parts and sides; none if they do not."""
+    anchors: dict[Role, str] = {}
+    for name in tree.below(""):
+        if not name:
+            continue
+        side, part = read(name)
+        if part in _LIMBS and side is Side.MIDDLE:
+            continue
+        if part in _LIMBS or part in (Part.HIPS, Part.NECK, Part.HEAD):
+            anchors.setdefault(Role(part, side if part in _LIMBS else Side.MIDDLE), name)
+    if not _is_human(tree, anchors):
+        return {}
+    hips = Role(Part.HIPS)
+    if hips not in anchors:
+        thighs = [anchors[Role(Part.THIGH, side)] for side in SIDES]
+        anchors[hips] = tree.common(*thighs)
+    return filled(tree, anchors)
+
+
+def _names(family: Family) -> Iterator[tuple[Role, str]]:
+    """(role, name) of all bones that a family names."""
+    yield Role(Part.HIPS), family.hips
+    yield from ((Role(Part.SPINE, index=index), name) for index, name in enumerate(family.spine))
+    yield Role(Part.NECK), family.neck
+    yield Role(Part.HEAD), family.head
+    for part, field in _LIMBS.items():
+        if pattern := getattr(family, field):
+            yield from (
+                (Role(part, side), pattern.format(sign))
+                for side, sign in zip(SIDES, family.sides, strict=True)
+            )
+
+
+def _is_human(tree: SkeletonTree, anchors: Anchors) -> bool:
+    """Whether both arms and both legs are there, each bone hanging on the one before it."""
+    for side in SIDES:
+        names = [anchors.get(Role(part, side), "") for part in _NEEDED]
+        if not all(names):
+            return False
+        arm, leg = names[:3], names[3:]
+        if not all(
+            tree.path(above, below) and above != below
+            for limb in (arm, leg)
+            for above, below in pairwise(limb)
+        ):
+            return False
+    return True
+
+
+# --- the bones between -------------------------------------------------------------------------------------
+
+
+def filled(tree: SkeletonTree, anchors: Anchors) -> dict[str, Role]:
+    """Roles of the anchors, of the bones between them, and of fingers, toes and tail."""
+    roles: dict[str, Role] = {}
+    hips = anchors.get(Role(Part.HIPS), "")
+    head = anchors.get(Role(Part.HEAD), "")
+    neck = anchors.get(Role(Part.NECK), "")
+    if hips:
+        roles[hips] = Role(Part.HIPS)
+    _add_trunk(tree, roles, hips, neck, head)
+    for side in SIDES:
+        limb = {part: anchors.get(Role(part, side), "") for part in _LIMBS}
+        limb[Part.SHOULDER] = _girdle(tree, roles, limb, side)
+        _add_limb(tree, roles, limb, (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND), side)
+        _add_limb(tree, roles, limb, (Part.THIGH, Part.SHIN, Part.FOOT), side)
+        _add_digits(tree, roles, limb[Part.HAND], Part.FINGER, side)
+        _add_toes(tree, roles, limb[Part.FOOT], limb[Part.TOE], side)
+    tail = [name for name in tree.bones if read(name).part is Part.TAIL and name not in roles]
+    if tail:
+        chain = [name for name in tree.below(tail[0]) if name in tail]
+        roles |= {name: Role(Part.TAIL, index=index) for index, name in enumerate(chain)}
+    return roles
+
+
+def _add_trunk(tree: SkeletonTree, roles: dict[str, Role], hips: str, neck: str, head: str) -> None:
+    top = neck or head
+    if not top or not hips:
+        return
+    start = tree.common(hips, top)
+    trunk = tree.path(start, top) if start else list(tree.ancestors(top))[::-1]
+    # Bones above hips that hang beside the spine carry the whole figure, as a root does.
+    spine = [name for name in trunk if name not in (hips, top) and (start == hips or name != start)]
+    roles |= {name: Role(Part.SPINE, index=index) for index, name in enumerate(spine)}
+    if head:
+        necks = tree.path(neck, head)[:-1] if neck and neck != head else []
+        roles |= {name: Role(Part.NECK, index=index) for index, name in enumerate(necks)}
+        roles[head] = Role(Part.HEAD)
+
+
+def _girdle(tree: SkeletonTree, roles: Mapping[str, Role], limb: Mapping[Part, str], side: Side) -> str:
+    """The bone next to the trunk on the way to an arm whose name tells the side; empty for none."""
+    arm = limb[Part.UPPER_ARM]
+    above = [name for name in tree.ancestors(arm) if read(name).side is side and name not in roles]
+    return above[-1] if above and above[-1] != arm else limb[Part.SHOULDER]
+
+
+def _add_limb(
+    tree: SkeletonTree, roles: dict[str, Role], limb: Mapping[Part, str], parts: tuple[Part, ...], side: Side
+) -> None:
+    """Each anchor, and the bones between it and the next as further bones of its part."""
+    named = [(part, limb[part]) for part in parts if limb[part]]
+    for (part, name), (_, following) in zip(named, [*named[1:], (None, "")], strict=True):
+        bones = tree.path(name, following)[:-1] or [name]
+        roles |= {bone: Role(part, side, index) for index, bone in enumerate(bones)}
+
+
+def _add_digits(tree: SkeletonTree, roles: dict[str, Role], hand: str, part: Part, side: Side) -> None:
+    """Fingers: what hangs on the hand, as far as it is no end and no other part."""
+    chains: list[list[str]] = []
+    for child in tree.children.get(hand, ()):
+        for first in _first_of_digits(tree, child):
+            chain = list(_main_chain(tree, first))
+            if chain and chain[0] not in roles:
+                chains.append(chain)
+    if all(finger_number(chain[0]) is None for chain in chains):
+        chains.sort(key=lambda chain: chain[0])
+    taken: set[int] = set()
+    for chain in chains:
+        told = finger_number(chain[0])
+        number = told if told is not None and told not in taken else _free(taken, len(chains))
+        taken.add(number)
+        roles |= {name: Role(part, side, index, number) for index, name in enumerate(chain)}
+
+
+def _add_toes(tree: SkeletonTree, roles: dict[str, Role], foot: str, toe: str, side: Side) -> None:
+    if not toe:
+        names = [child for child in tree.children.get(foot, ()) if read(child).part is Part.TOE]
+        toe = names[0] if len(names) == 1 else ""
+    if toe:
+        roles[toe] = Role(Part.TOE, side)
+
+
+def _first_of_digits(tree: SkeletonTree, name: str) -> Iterable[str]:
+    """The first bones of fingers at or below a child of the hand: palm bones are passed over."""
+    if read(name).part is Part.FINGER:
+        return [name]
+    return [each for child in tree.children[name] for each in _first_of_digits(tree, child)]
+
+
+def _main_chain(tree: SkeletonTree, name: str) -> Iterator[str]:
+    while name and not is_end(name):
+        yield name
+        further = [child for child in tree.children[name] if not is_end(child)]
+        name = further[0] if further else ""
+
+
+def _free(taken: set[int], count: int) -> int:
+    return next(number for number in range(count + len(taken) + 1) if number not in taken)

@@ -13,7 +13,7 @@ from ...limits.posed import with_bound_at, with_rim_at
 from ..properties.joints import limit_of
 from ..properties.limit_groups import store_limits
 from ..properties.names_in_words import named
-from ..viewport.bone_axes import bone_axes
+from ..viewport.limits import bone_axes
 from .chosen_bones import Outcome
 
 KINDS = {"MIN": ("HINGE", "TWIST", "EULER"), "MAX": ("HINGE", "TWIST", "EULER"), "SWING": ("CONE", "ELLIPSE")}

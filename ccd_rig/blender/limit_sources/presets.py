@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits from presets: a human or an animal on four legs by the roles of bones, and rows of bones."""
+"""Limits from presets: humans and animals by the roles of bones, rows of bones, and what users keep.
+
+Those of users are Blender's presets, under scripts/presets/ccd_rig/limit.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import acos, pi, radians
+from pathlib import Path
 from typing import Any
 
 import bpy
@@ -20,10 +24,12 @@ from ...limits.shapes import Cone, Limit, SwingTwist
 from ...limits.widening import widened
 from ..figures.role import Figure, Kind, Part, Role, Side
 from ..figures.roles import figure_of, roles_of
-from ..properties.limit_groups import store_limits
+from ..properties import overrides
+from ..properties.joints import CCD_RIG_PG_limit
+from ..properties.limit_groups import copy_limit, store_limits
 from ..properties.names_in_words import named
 from ..rig.bone_space import nearest_rotation
-from ..viewport.bone_axes import bone_axes
+from ..viewport.limits import bone_axes
 from .chosen_bones import Outcome
 from .joint_ranges import DOG, HUMAN, NECK, STRAIGHT, TAIL
 
@@ -636,3 +642,41 @@ def _finger_limits(pose_bones: Sequence[bpy.types.PoseBone], body: Body) -> Limi
     for row in fingers.values():
         found |= {bone: limit for bone, limit in finger_limits(row).items() if bone in pose_bones}
     return found
+
+
+FOLDER = "ccd_rig/limit"
+"""Where presets lie, below Blender's folders of presets."""
+
+MENU = "CCD_RIG_MT_limit_presets"
+"""The menu that lists them; Blender gives it the name of the last one chosen."""
+
+VALUES = [f"bpy.context.active_pose_bone.ccd_rig.limit.{name}" for name in CCD_RIG_PG_limit.__annotations__]
+"""What a preset holds, as Blender's presets write it."""
+
+
+def file_names() -> list[str]:
+    """The names of the presets' files, without their ending, in the order of the alphabet."""
+    folders = [Path(folder) for folder in bpy.utils.preset_paths(FOLDER)]
+    return sorted((file.stem for folder in folders for file in folder.glob("*.py")), key=str.casefold)
+
+
+def apply_own(active: bpy.types.PoseBone, pose_bones: Sequence[bpy.types.PoseBone], path: str) -> Outcome:
+    """Give bones the limit of a preset file; the active one, which presets speak of, gets it too.
+
+    Raises:
+        RigError: there is no such file, or it does not run.
+    """
+    if not Path(path).is_file():
+        raise RigError(f"there is no preset {path or 'without a name'}: choose one of the menu")
+    menu = getattr(bpy.types, MENU)
+    label = menu.bl_label
+    try:
+        bpy.ops.script.execute_preset(filepath=path, menu_idname=MENU)
+    except RuntimeError as error:
+        menu.bl_label = label  # Blender has named the menu before it ran the file
+        raise RigError(f"preset {path}: {error}".strip()) from error
+    overrides.keep(active.id_data)
+    for bone in pose_bones:
+        if bone != active:
+            copy_limit(active, bone)
+    return Outcome(tuple(dict.fromkeys((active.name, *(bone.name for bone in pose_bones)))))

@@ -117,12 +117,18 @@ def read_source(clip: Path) -> tuple[bpy.types.Object, float]:
     """The armature of a clip, in the open file for good, and its frames per second; 0 for the scene's.
 
     Raises:
-        RigError: it cannot be read, or has not one armature. Nothing of it stays then.
+        RigError: it is no clip, cannot be read, or has not one armature. Nothing of it stays then.
     """
+    if clip.is_dir():
+        raise RigError(f"{clip} is a folder: choose a file in it")
+    clips(clip)
     render = bpy.context.scene.render
     before, rate = set(_data()), (render.fps, render.fps_base)
     try:
-        _read(clip)
+        try:
+            _read(clip)
+        except RigError as error:
+            raise RigError(f"{clip.name} {error}") from error
         of_file = 0.0 if (render.fps, render.fps_base) == rate else render.fps / render.fps_base
         objects = [thing for thing in set(_data()) - before if isinstance(thing, bpy.types.Object)]
         return armature(objects, None, str(clip)), _rate(clip) or of_file

@@ -1,23 +1,440 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a figure's constraints with their targets and poles."""
+"""Make a figure's constraints with their targets and poles, and the ranges of its joints."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
+from contextlib import ExitStack
+from typing import Any
 
 import bpy
+from mathutils import Vector
 
-from ...errors import RigError
+from ...errors import CCDRigError, RigError
+from ...limits.shapes import Hinge, Limit
+from ...limits.widening import loosened
+from ...solvers.stepping import result_of
+from ..bake import target_motion
 from ..checks import setup
 from ..figures import control_bones, rigify, roles
-from ..figures.role import Figure, Part
-from ..properties import planted_rows
+from ..figures.role import Figure, Kind, Part, RestBone, Side
+from ..figures.skeleton_tree import SkeletonTree
+from ..figures.structure import AXES, IN_LINE
+from ..figures.symmetry import halves
+from ..keys import channels
+from ..limit_sources import motion, presets
+from ..properties import constraint_list, planted_rows
 from ..properties.constraint_values import Holds
+from ..properties.limit_groups import store_limits
+from ..properties.names_in_words import named
 from ..properties.new_targets import NewTarget, Target, make_targets
-from . import joint_limits, poles, rig_state, targets
-from .made import Choices, Made, Ranges
-from .planned_rows import Group, PlannedRow, planned_rows
-from .unknown_bones import refusal, unknown_bones
+from ..properties.solver_settings import solver_settings
+from ..rig import clamps
+from ..scene.targets import orthonormal
+from .plan import Choices, Group, Made, PlannedRow, Ranges, planned_rows
+
+PRESETS = {Kind.HUMAN: "HUMAN", Kind.QUADRUPED: "QUADRUPED"}
+ASIDE = math.radians(30.0)
+"""Radians by which a hinge that is to copy a target's rotation gives way to the sides."""
+HINGES = (Part.LOWER_ARM, Part.SHIN, Part.FRONT_SHIN)
+"""Parts that begin at an elbow or a knee."""
+FREE = "NONE"
+"""The kind of a limit that there is none."""
+
+
+def apply(
+    armature_object: bpy.types.Object, figure: Figure, rows: Sequence[PlannedRow], ranges: Ranges
+) -> list[str]:
+    """Give bones of the rows' chains ranges where they have none; what to know about it, in sentences.
+
+    The ranges hold the pose that the figure stands in and the motion that plays on it.
+    """
+    notes = []
+    if figure.kind in PRESETS:
+        limbs = [row for row in rows if row.group not in (Group.HIPS, Group.TAIL)]
+        names = [name for row in limbs for name in _chain(armature_object, row)]
+        if ranges is Ranges.HINGES:
+            names = [name for name in names if name in figure.roles and figure.roles[name].part in HINGES]
+        turned = {row.tip for row in limbs if row.copies_rotation}
+        notes += _apply(armature_object, names, turned, PRESETS[figure.kind], ranges)
+    tails = [row for row in rows if row.group is Group.TAIL and ranges is not Ranges.HINGES]
+    names = [name for row in tails for name in _chain(armature_object, row)]
+    return notes + _apply(armature_object, names, set(), "TAIL", ranges)
+
+
+def _apply(
+    armature_object: bpy.types.Object,
+    names: Collection[str],
+    turned: Collection[str],
+    preset: str,
+    ranges: Ranges,
+) -> list[str]:
+    bones = [bone for bone in armature_object.pose.bones if bone.name in names and _is_free(bone)]
+    if not bones:
+        return []
+    try:
+        limits, notes = presets.preset_limits(bones, preset)
+    except RigError as error:
+        return [f"No ranges of joints: {error}"]
+    limits = {bone: _loose(limit) if bone.name in turned else limit for bone, limit in limits.items()}
+    limits, for_pose = presets.held(limits, presets.present_rotations(bones), "the present pose")
+    limits, for_motion = presets.held(limits, motion.played_rotations(bones), "the motion")
+    if ranges is Ranges.COMFORT:
+        store_limits({}, limits)
+    else:
+        store_limits(limits)
+    return [*notes, *for_pose, *for_motion]
+
+
+def _loose(limit: Limit | None) -> Limit | None:
+    """A hinge with room to the sides: a paw that turns as its target does cannot do so about one axis."""
+    return loosened(limit, ASIDE) or limit if isinstance(limit, Hinge) else limit
+
+
+def _is_free(bone: bpy.types.PoseBone) -> bool:
+    return bool(bone.ccd_rig.limit.kind == FREE and bone.ccd_rig.comfort.region.kind == FREE)
+
+
+def _chain(armature_object: bpy.types.Object, row: PlannedRow) -> list[str]:
+    names = [bone.name for bone in constraint_list.chain(armature_object, row.tip)]
+    return names[: names.index(row.top) + 1]
+
+
+def follow(context: bpy.types.Context, armature_object: bpy.types.Object, made: Made) -> None:
+    """Key the targets of what was made along the motion that the figure has, if it has one.
+
+    What came of it stands among the notes then. Planted rows have no targets, and stay as they are.
+    """
+    rows = armature_object.ccd_rig.constraints
+    names = [name for group in made.rows.values() for name in group if rows[name].target is not None]
+    if not names or not is_animated(armature_object, names):
+        return
+    context.view_layer.update()
+    try:
+        count = key_targets(context.scene, armature_object, names)
+    except CCDRigError as error:
+        made.notes.append(f"Targets stand still: {error}")
+        return
+    made.notes.append(f"Targets follow the motion at {count} frames")
+
+
+def is_animated(armature_object: bpy.types.Object, names: Sequence[str]) -> bool:
+    """Whether the chains of constraints have keys in what plays."""
+    rows = armature_object.ccd_rig.constraints
+    chains = (constraint_list.chain(armature_object, rows[n].tip, rows[n].chain_length) for n in names)
+    starts = tuple({bone.path_from_id() + "." for chain in chains for bone in chain})
+    paths = (curve.data_path for _, curves in channels.played(armature_object) for curve in curves)
+    return any(path.startswith(starts) for path in paths)
+
+
+def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names: Sequence[str]) -> int:
+    """Key the targets and poles of constraints where the motion has them, over the scene's range.
+
+    Args:
+        scene: where the figure plays.
+        armature_object: the figure.
+        names: of constraints with targets.
+
+    Returns:
+        At how many frames.
+
+    Raises:
+        RigError: they cannot be keyed there. No key was set then.
+    """
+    preview = scene.use_preview_range
+    first = scene.frame_preview_start if preview else scene.frame_start
+    last = scene.frame_preview_end if preview else scene.frame_end
+    frames = [float(frame) for frame in range(first, last + 1)]
+    with ExitStack() as undo:
+        ready = result_of(setup.require(armature_object, scene, names))
+        solver = solver_settings(armature_object)
+        target_motion.key_targets(scene, armature_object, ready.constraints, frames, solver, undo)
+        undo.pop_all()
+    return len(frames)
+
+
+BENT = math.sin(math.radians(2.0))
+"""Part of a limb's length by which its knee lies aside from which the bend says where the pole is."""
+STRAIGHT = 0.0025
+"""The same below which nothing tells a side: a bend of 0.6 degrees, see `solvers.problem_tables.STRAIGHT`."""
+ONE_WAY = 0.6
+"""Part of the largest bend that all bends together must be, for a limb to have one side; legs of animals bend
+to both."""
+KNEES = (Part.FOOT, Part.TOE)
+"""Limbs that bend to the front, as a human's leg; others bend to the back, as an arm or a front leg."""
+DISTANCE = 0.75
+"""Part of the limb's length by which a pole stands away from the knee or elbow."""
+
+
+def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | None) -> Vector | None:
+    """World point for a pole; None for a limb that bends to both sides, or whose side nothing tells.
+
+    The pole stands where `skeleton.bends.pole_bend` looks: on the side of the sum of all bends.
+
+    Args:
+        evaluated: the armature as it is posed.
+        row: a constraint with a bend.
+        front: where the figure faces, world, for limbs that are straight.
+    """
+    line, asides = _bends(evaluated, row)
+    if not asides:
+        return None
+    aside: Vector = sum(asides, Vector())
+    largest = max(each.length for each in asides)
+    if largest < BENT * line.length:
+        if front is None:
+            return None
+        knee = _knee(row, front)
+        aside = knee - knee.project(line)
+    elif aside.length < ONE_WAY * largest:
+        return None
+    knee_place = evaluated.matrix_world @ evaluated.pose.bones[row.bend].head
+    return knee_place + DISTANCE * line.length * aside.normalized() if aside.length > 1e-9 else None
+
+
+def needs_pole(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | None) -> bool:
+    """Whether a limb's pose does not tell to which side it bends, or tells the wrong one by a little."""
+    line, asides = _bends(evaluated, row)
+    largest = max((each.length for each in asides), default=0.0)
+    if largest < STRAIGHT * line.length:
+        return True
+    if front is None or largest >= BENT * line.length:
+        return False
+    aside: Vector = sum(asides, Vector())
+    return aside.dot(_knee(row, front)) <= 0.0
+
+
+def _knee(row: PlannedRow, front: Vector) -> Vector:
+    """Where a limb's knee or elbow points, for a figure that faces a way."""
+    return front if row.role.part in KNEES else -front
+
+
+def _bends(evaluated: bpy.types.Object, row: PlannedRow) -> tuple[Vector, list[Vector]]:
+    """The line from a limb's root to its end, and how far each joint between lies beside it, world."""
+    world, tip = evaluated.matrix_world, evaluated.pose.bones[row.tip]
+    chain = [tip]
+    while chain[-1].name != row.top:
+        chain.append(chain[-1].parent)
+    heads = [world @ bone.head for bone in reversed(chain)]
+    start, end = heads[0], world @ (tip.tail if row.use_tail else tip.head)
+    line = end - start
+    if line.length < 1e-9:
+        return line, []
+    inner = heads[1:] if row.use_tail else heads[1:-1]
+    return line, [(place - start) - (place - start).project(line) for place in inner]
+
+
+def front_of(figure: Figure, evaluated: bpy.types.Object) -> Vector | None:
+    """Where a figure faces, world; None where it has no pair of legs or arms."""
+    bones, world = evaluated.pose.bones, evaluated.matrix_world.to_3x3()
+    up = Vector((0.0, 0.0, 1.0))
+    hips, head = figure.bones(Part.HIPS), figure.bones(Part.HEAD)
+    if figure.kind is Kind.HUMAN and hips and head:
+        up = world @ (bones[head[0]].head - bones[hips[0]].head)
+    for part in (Part.THIGH, Part.UPPER_ARM, Part.LEG):
+        pair = [figure.bones(part, side) for side in (Side.LEFT, Side.RIGHT)]
+        if all(pair):
+            left, right = (bones[names[0]].head for names in pair)
+            front: Any = (world @ (left - right)).cross(up)
+            if world.is_negative:  # mirrored, its left is on the other side
+                front.negate()
+            return front.normalized() if front.length > 1e-9 else None
+    return None
+
+
+PIECES = (Part.UPPER_ARM, Part.LOWER_ARM, Part.THIGH, Part.SHIN, Part.FRONT_THIGH, Part.FRONT_SHIN)
+
+
+def is_turned(armature_object: bpy.types.Object, row: PlannedRow) -> bool:
+    """Whether constraints of the rig turn bones of a chain."""
+    for bone in constraint_list.chain(armature_object, row.tip):
+        if any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone)):
+            return True
+        if bone.name == row.top:
+            break
+    return False
+
+
+def keyed_at_or_above(armature_object: bpy.types.Object, name: str) -> str:
+    """The bone, or the next one above it, that has keys in what plays; empty for none."""
+    paths = _played_paths(armature_object)
+    bone = armature_object.pose.bones[name]
+    for each in (bone, *bone.parent_recursive):
+        start = each.path_from_id() + "."
+        if any(path.startswith(start) for path in paths):
+            return str(each.name)
+    return ""
+
+
+def stiffen(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[PlannedRow]) -> list[str]:
+    """Let pieces of one thigh, shin or arm that are in line at rest stay so: Stiffness 1; notes of it."""
+    locked = []
+    for row in rows:
+        following: bpy.types.PoseBone | None = None
+        for bone in constraint_list.chain(armature_object, row.tip):
+            if following is not None and _is_piece(figure, bone, following):
+                bone.ccd_rig.stiffness = 1.0
+                locked.append(bone.name)
+            if bone.name == row.top:
+                break
+            following = bone
+    return [f"Kept in line with the bone before (Stiffness 1): {named(locked)}"] if locked else []
+
+
+def _is_piece(figure: Figure, bone: bpy.types.PoseBone, following: bpy.types.PoseBone) -> bool:
+    """Whether a bone goes on in line from the one before it, which is the same part of a limb."""
+    role = figure.roles.get(bone.name)
+    if role is None or role.part not in PIECES or role.index == 0:
+        return False
+    before = figure.bones(role.part, role.side, role.number)[role.index - 1]
+    start = bone.bone.head_local
+    way: Vector = start - bone.id_data.data.bones[before].head_local
+    return bool(way.angle(following.bone.head_local - start, 0.0) < IN_LINE)
+
+
+def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) -> list[str]:
+    """Set the limbs of a generated rig to FK, so that their FK controls move them; notes of it."""
+    switched, animated = [], []
+    paths = _played_paths(armature_object) | _driven_paths(armature_object)
+    for row in rows:
+        switch = armature_object.pose.bones.get(rigify.limb_parent(row.top))
+        if switch is None or not isinstance(switch.get(rigify.IK_FK), bool | int | float):
+            continue
+        path = f'{switch.path_from_id()}["{rigify.IK_FK}"]'
+        if path in paths:
+            animated.append(switch.name)
+        elif switch[rigify.IK_FK] < 1.0:
+            switch[rigify.IK_FK] = 1.0
+            switched.append(switch.name)
+            armature_object.update_tag()  # drivers do not see a custom property otherwise
+    notes = [f"{rigify.IK_FK} set to FK on {named(switched)}"] if switched else []
+    if animated:
+        notes.append(f"{rigify.IK_FK} is animated on {named(animated)}: set it to 1 for the frames to bake")
+    return notes
+
+
+def _played_paths(armature_object: bpy.types.Object) -> set[str]:
+    """Data paths that F-curves play on."""
+    return {curve.data_path for _, curves in channels.played(armature_object) for curve in curves}
+
+
+def _driven_paths(armature_object: bpy.types.Object) -> set[str]:
+    """Data paths that have drivers."""
+    animation = armature_object.animation_data
+    return set() if animation is None else {driver.data_path for driver in animation.drivers}
+
+
+ROOM = 1.0
+"""Part of the figure's size by which a bone that carries it may be shifted by its target."""
+
+
+def add_row(armature_object: bpy.types.Object, planned: PlannedRow, plants: bool) -> Any:
+    """A constraint that lacks its target."""
+    row = constraint_list.add(armature_object, planned.tip, planned.tip)
+    chain = [each.name for each in constraint_list.chain(armature_object, planned.tip)]
+    row.chain_length = chain.index(planned.top) + 1
+    row.use_tail, row.use_position = planned.use_tail, planned.reaches
+    if planned.copies_rotation:
+        row.rotation = "ORIENTATION"
+    if planned.slides and not plants:  # planted feet shift the bone that they carry
+        _let_slide(armature_object, planned.tip)
+    return row
+
+
+def new_target(evaluated: bpy.types.Object, planned: PlannedRow, carrier: Target | int | None) -> NewTarget:
+    """A target at the bone of a constraint, turned as the bone is."""
+    bone = evaluated.pose.bones[planned.tip]
+    axes: Any = (evaluated.matrix_world @ bone.matrix).to_3x3()
+    return NewTarget(
+        f"Target {planned.tip}",
+        planned.tip,
+        evaluated.matrix_world @ (bone.tail if planned.use_tail else bone.head),
+        orthonormal(axes) if planned.copies_rotation else None,
+        "CUBE" if planned.copies_rotation else "SPHERE",  # a cube shows how it is turned
+        planned.role.side,
+        carrier=carrier,
+    )
+
+
+def new_pole(planned: PlannedRow, place: Vector, carrier: Target | int | None) -> NewTarget:
+    """A pole of a constraint; at rest it stands beside the bone that begins at the knee or elbow."""
+    side = planned.role.side
+    return NewTarget(
+        f"Pole {planned.tip}", planned.tip, place, None, "PLAIN_AXES", side, planned.bend, carrier
+    )
+
+
+def _let_slide(armature_object: bpy.types.Object, name: str) -> None:
+    """Let a bone be shifted to all sides as far as the figure is large."""
+    bone = armature_object.pose.bones[name]
+    points = [point for each in armature_object.data.bones for point in (each.head_local, each.tail_local)]
+    spans = [max(point[k] for point in points) - min(point[k] for point in points) for k in range(3)]
+    room = ROOM * Vector(spans).length
+    joint = bone.ccd_rig
+    joint.use_slide = (True, True, True)
+    joint.slide_lower, joint.slide_upper = (-room,) * 3, (room,) * 3
+
+
+WANTED = {
+    Kind.HUMAN: (Group.HANDS, Group.FEET, Group.HEAD, Group.HIPS),
+    Kind.QUADRUPED: (Group.FEET, Group.HEAD, Group.HIPS),
+    Kind.BIPED: (Group.HANDS, Group.FEET, Group.HEAD, Group.HIPS),
+    Kind.BIRD: (Group.FEET, Group.WINGS, Group.HEAD, Group.HIPS),
+    Kind.MANY_LEGS: (Group.FEET,),
+    Kind.FISH: (Group.HEAD,),
+}
+ENDS = (
+    *(Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE),
+    *(Part.HAND, Part.HEAD, Part.WING, Part.TAIL, Part.LEG),
+)
+"""Parts below which bones are details."""
+
+
+def refusal(armature_object: bpy.types.Object, bones: Sequence[RestBone]) -> str:
+    """Why an armature is no figure, with what its bones were seen to be, and what to do."""
+    tree = SkeletonTree(bones)
+    no_figure = f"'{armature_object.name}' is no figure that is known"
+    split = halves(tree, AXES)
+    partners = split.partners if split else {}
+    pairs = [name for name in partners if tree.bones[name].parent not in partners]
+    ends = [name for name in tree.bones if not tree.children[name]]
+    if not bones:
+        return f"{no_figure}: it has no bones. Add bones to it"
+    if pairs:
+        return (
+            f"{no_figure}: {named(pairs)} mirror each other, but none of them begins a limb, long and of two "
+            "bones or more, and they hang on no single row. Select a bone and add a constraint for it"
+        )
+    return (
+        f"{no_figure}: its rows of bones end at {named(ends)}, none of them is the mirror image of another "
+        "one, and they are no single row of three bones or more. Select a bone and add a constraint for it"
+    )
+
+
+def unknown_bones(
+    armature_object: bpy.types.Object, figure: Figure, planned: Sequence[PlannedRow]
+) -> list[str]:
+    """What is missing of such a figure, and rows of bones that are no known part of it, in words."""
+    found = {row.group for row in planned}
+    missing = [group for group in WANTED.get(figure.kind, ()) if group not in found]
+    notes = [f"Not recognised: {', '.join(missing)}"] if missing else []
+    if figure.family != roles.RIGIFY:
+        odd = [bone.name for bone in armature_object.data.bones if _begins_odd_row(bone, figure)]
+        notes += [f"Left as they are: {named(odd)}"] if odd else []
+    return notes
+
+
+def _begins_odd_row(bone: bpy.types.Bone, figure: Figure) -> bool:
+    """Whether a bone that deforms begins a row of bones, of which none has a role and none is a detail."""
+    parent = bone.parent
+    if not bone.use_deform or not bone.children or bone.name in figure.roles or parent is None:
+        return False
+    begins = parent.name in figure.roles or parent.parent is None
+    above = [figure.roles.get(each.name) for each in bone.parent_recursive]
+    details = any(role is not None and role.part in ENDS for role in above)
+    return begins and not details and not any(each.name in figure.roles for each in bone.children_recursive)
+
 
 CARRIED = (Group.HEAD, Group.HANDS, Group.TAIL, Group.WINGS)
 """Groups whose targets go along with the hips."""
@@ -62,10 +479,10 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
         made.notes.append("Feet are planted where they are, and the hips follow them")
     _add_rows(context, armature_object, figure, [row for row in rows if row not in planted], choices, made)
     if choices.ranges is not Ranges.NONE:
-        made.notes += joint_limits.apply(armature_object, figure, rows, choices.ranges)
-    made.notes += rig_state.stiffen(armature_object, figure, rows)
+        made.notes += apply(armature_object, figure, rows, choices.ranges)
+    made.notes += stiffen(armature_object, figure, rows)
     if rigify.is_generated(armature_object.data):
-        made.notes += rig_state.switch_to_fk(armature_object, rows)
+        made.notes += switch_to_fk(armature_object, rows)
         if choices.control_bones:
             made.notes.append(
                 "Rigify's Re-Generate Rig removes control bones: take empties for rigs that change"
@@ -91,7 +508,7 @@ def _add_rows(
     cannot be its target.
     """
     evaluated = armature_object.evaluated_get(context.evaluated_depsgraph_get())
-    front = poles.front_of(figure, evaluated)
+    front = front_of(figure, evaluated)
     known = (each for each in armature_object.ccd_rig.constraints if each.tip == made.carrier and each.target)
     carrier: Target | int | None = next((Target(each.target, each.target_bone) for each in known), None)
     if carrier is None and made.carrier and not made.is_planted:
@@ -99,20 +516,20 @@ def _add_rows(
     wanted: list[NewTarget] = []
     users: list[tuple[str, str]] = []  # of each target: name of its constraint, and which of its fields it is
     for row in rows:
-        added = targets.add_row(armature_object, row, choices.plant)
+        added = add_row(armature_object, row, choices.plant)
         made.rows.setdefault(row.group, []).append(added.name)
         if row.group is Group.HIPS:
             carrier = len(wanted)
         if row.group is Group.HANDS and not choices.turn_hands:
             added.rotation = "NONE"
         place_of_target = len(wanted)
-        wanted.append(targets.new_target(evaluated, row, carrier if row.group in CARRIED else None))
+        wanted.append(new_target(evaluated, row, carrier if row.group in CARRIED else None))
         users.append((added.name, "target"))
-        bends = row.bend and (choices.poles or poles.needs_pole(evaluated, row, front))
-        place = poles.pole_place(evaluated, row, front) if bends else None
+        bends = row.bend and (choices.poles or needs_pole(evaluated, row, front))
+        place = pole_place(evaluated, row, front) if bends else None
         if place is not None:
             goes_with_foot = row.role.part in KNEE_GOES_WITH_FOOT
-            wanted.append(targets.new_pole(row, place, place_of_target if goes_with_foot else carrier))
+            wanted.append(new_pole(row, place, place_of_target if goes_with_foot else carrier))
             users.append((added.name, "pole"))
             made.poles += 1
     for target, (name, field) in zip(
@@ -136,9 +553,9 @@ def _left(
     for row in planned:
         if row.group not in choices.groups:
             continue
-        if row.slides and (keyed := rig_state.keyed_at_or_above(armature_object, row.tip)):
+        if row.slides and (keyed := keyed_at_or_above(armature_object, row.tip)):
             made.notes.append(f"'{keyed}' keeps its animation, so '{row.tip}' got no target")
-        elif row.group in (Group.TAIL, Group.WINGS) and rig_state.is_turned(armature_object, row):
+        elif row.group in (Group.TAIL, Group.WINGS) and is_turned(armature_object, row):
             made.notes.append(f"'{row.tip}' got no target: constraints of the rig turn its chain")
         elif row.tip in taken:
             made.notes.append(f"'{row.tip}' keeps the constraint that it has")

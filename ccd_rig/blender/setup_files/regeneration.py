@@ -21,9 +21,7 @@ from .. import evaluations
 from ..figures.rigify import is_generated
 from ..properties import renamed_bones
 from ..scene.isolation import is_isolated
-from .applying import Applied, apply
-from .group_values import Values, give_values, values_of
-from .setup_file import from_json, setup_of, to_json
+from .setup_file import Applied, Values, apply, from_json, give_values, setup_of, to_json, values_of
 
 _noted: dict[int, dict[str, Values]] = {}  # by session_uid of rigs: settings of bones that may be replaced
 _edited: set[int] = set()  # `session_uid` of generated rigs that are in Edit Mode

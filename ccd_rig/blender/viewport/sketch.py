@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be drawn, collected by colour: one call of the graphics card for each."""
+"""What is to be drawn, collected by colour: one call of the graphics card for each. Pins and roles."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
+from math import cos, pi, sin
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import bpy
 from mathutils import Vector
+
+from ..figures.role import Part, Role
 
 Colour = tuple[float, float, float, float]  # red, green, blue, alpha; 0..1
 Opaque = tuple[float, float, float]  # red, green, blue
@@ -93,3 +98,86 @@ class Sketch:
 def placed(matrix: Any, points: Iterable[Vector]) -> list[Vector]:
     """Points moved by a matrix."""
     return [matrix @ point for point in points]
+
+
+PIN_SIZE = 0.12  # half the width of a pin's mark, as a part of the bone's length
+PIN_WIDTH = 3.0  # [pixels]
+
+
+def sketch_pins(sketch: Sketch, armature_object: bpy.types.Object, shown: Iterable[str]) -> None:
+    """Draw the pins of bones.
+
+    Args:
+        sketch: what is drawn on.
+        armature_object: the armature.
+        shown: names of the bones that the view shows.
+    """
+    bones = armature_object.pose.bones
+    for name in shown:
+        kind = bones[name].ccd_rig.pin
+        if kind in ("PLACE", "ROTATION"):
+            _sketch_pin(sketch, bones[name], kind == "ROTATION")
+
+
+def _sketch_pin(sketch: Sketch, bone: bpy.types.PoseBone, turns_too: bool) -> None:
+    world: Any = bone.id_data.matrix_world @ bone.matrix
+    length, colour = bone.bone.length, sketch.palette.planted
+    size = PIN_SIZE * length
+    end = world @ Vector((0.0, length, 0.0))
+    corners = [
+        world @ Vector((size * x, length, size * z)) for x, z in ((1, 0), (0, 1), (-1, 0), (0, -1), (1, 0))
+    ]
+    sketch.path(corners, (*colour, 1.0), PIN_WIDTH)
+    sketch.fan(end, corners, (*colour, 0.5))
+    for along in (-1.0, 1.0):
+        point = world @ Vector((0.0, length + along * size, 0.0))
+        sketch.fan(point, corners, (*colour, 0.35))
+        sketch.path((end, point), (*colour, 1.0), PIN_WIDTH)
+    if turns_too:
+        angles = (2.0 * pi * k / 24 for k in range(25))
+        ring = [world @ Vector((1.6 * size * cos(a), 0.7 * length, 1.6 * size * sin(a))) for a in angles]
+        sketch.path(ring, (*colour, 1.0), PIN_WIDTH)
+
+
+ROLE_WIDTH = 6.0  # [pixels]
+ROLE_ALPHA = 0.8
+_TRUNK: Opaque = (0.75, 0.45, 1.0)
+_ARM: Opaque = (1.0, 0.55, 0.15)
+_LEG: Opaque = (0.3, 0.85, 0.35)
+_FRONT_LEG: Opaque = (0.1, 0.75, 0.75)
+COLOURS: Mapping[Part, Opaque] = MappingProxyType(
+    {
+        **dict.fromkeys((Part.SPINE, Part.NECK), _TRUNK),
+        **dict.fromkeys((Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND, Part.FINGER), _ARM),
+        **dict.fromkeys((Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE, Part.LEG), _LEG),
+        **dict.fromkeys((Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE), _FRONT_LEG),
+        Part.HIPS: (1.0, 0.85, 0.2),
+        Part.HEAD: (0.95, 0.35, 0.75),
+        Part.TAIL: (0.35, 0.65, 1.0),
+        Part.WING: (0.9, 0.9, 0.9),
+    }
+)
+"""By part of the body; both sides alike."""
+OTHER_COLOUR: Opaque = (0.65, 0.65, 0.5)
+NAMED = (Part.HIPS, Part.HEAD, Part.HAND, Part.FOOT, Part.FRONT_FOOT, Part.TAIL, Part.WING, Part.LEG)
+"""Parts whose first bone is labelled."""
+
+
+def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mapping[str, Role]) -> None:
+    """Draw bones in the colours of their roles, with words at the ends of limbs.
+
+    Args:
+        sketch: what is drawn on.
+        armature_object: the figure.
+        roles: by bone.
+    """
+    world: Any = armature_object.matrix_world
+    for name, role in roles.items():
+        bone = armature_object.pose.bones.get(name)
+        if bone is None:
+            continue
+        colour = COLOURS.get(role.part, OTHER_COLOUR)
+        ends = world @ bone.head, world @ bone.tail
+        sketch.path(ends, (*colour, ROLE_ALPHA), ROLE_WIDTH)
+        if role.part in NAMED and role.index == 0:
+            sketch.label(ends[1], ends[0], role.words(), (*colour, 1.0))

@@ -54,7 +54,7 @@ def test_a_damaged_report_shows_its_words_alone(ext, rig, text):
     assert ext.module("ccd_rig.blender.bake.report").from_json(text) == ()
     assert not bpy.ops.ccd_rig.report_markers.poll()
     assert not bpy.ops.ccd_rig.report_fix.poll()
-    assert ext.module("operators.poll_reasons").no_findings(bpy.context) == "The report has found nothing"
+    assert ext.module("operators.report").no_findings(bpy.context) == "The report has found nothing"
 
 
 def test_what_is_sound_in_a_damaged_report_is_shown(ext, rig):

@@ -373,7 +373,7 @@ def test_targets_from_motion_leave_room_for_a_keyed_offset(ext, space):
     scene.frame_start, scene.frame_end = 1, 20
     scene.frame_set(1)
     assert bpy.ops.ccd_rig.targets_from_motion() == {"FINISHED"}
-    shown_point = ext.module("ccd_rig.blender.viewport.rows").target_point
+    shown_point = ext.module("ccd_rig.blender.viewport.constraints").target_point
     for frame in (1, 8, 20):
         scene.frame_set(frame)
         assert (shown_point(row) - rig.matrix_world @ rig.pose.bones["bone_3"].tail).length < 1e-4

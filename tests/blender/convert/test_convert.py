@@ -48,7 +48,7 @@ def test_a_chain_that_is_straight_at_rest_bends_as_it_does_now(ext):
     target, pole = keyed("Goal", rig, (0.1, -0.1, 0.3), (0.2, 0.3, 0.2)), rigs.empty("Pole", (0.5, -2.0, 0.4))
     ik(rig, "shin", target, pole_target=pole, pole_angle=1.3)
     rigs.update()
-    told = ext.module("ccd_rig.blender.convert.convert").convert(bpy.context, rig, None, 3)
+    told = ext.module("ccd_rig.blender.convert").convert(bpy.context, rig, None, 3)
     assert "straight at rest and now, so Pole Angle is 0" in told.notes[0]
     assert rig.ccd_rig.constraints[0].pole_target == pole
     rigs.activate(rig)
@@ -166,7 +166,7 @@ def test_a_pole_beside_a_rotation_bends_as_blender_does_now(ext):
     rigs.update()
     see = places("thigh", "shin")
     expected = see(rig.evaluated_get(bpy.context.evaluated_depsgraph_get()))
-    told = ext.module("ccd_rig.blender.convert.convert").convert(bpy.context, rig, None, 3)
+    told = ext.module("ccd_rig.blender.convert").convert(bpy.context, rig, None, 3)
     assert "as now: elsewhere it may differ" in told.notes[0]
     rigs.activate(rig)
     assert bpy.ops.ccd_rig.solve() == {"FINISHED"}

@@ -81,7 +81,7 @@ def test_what_has_no_counterpart_is_said_and_stays(ext, spoil, words):
     assert everything(rig) == before and not made.mute
     rig.pose.ik_solver = "LEGACY"
     ik(rig, "foot", target, 1)
-    told = ext.module("ccd_rig.blender.convert.convert").convert(bpy.context, rig, None, 3)
+    told = ext.module("ccd_rig.blender.convert").convert(bpy.context, rig, None, 3)
     assert made.mute == (spoil in (distance, free_axes))  # these are for iTaSC alone
     if not made.mute:
         assert (told.rows, told.originals) == (("foot",), 1)
@@ -97,7 +97,7 @@ def test_what_is_lost_on_the_way_is_said(ext):
     made.use_rotation = True
     look = rig.pose.bones["foot"].constraints.new("DAMPED_TRACK")
     look.target = bpy.data.objects["Goal"]
-    told = ext.module("ccd_rig.blender.convert.convert").convert(bpy.context, rig, None, 3)
+    told = ext.module("ccd_rig.blender.convert").convert(bpy.context, rig, None, 3)
     words = "\n".join(told.notes)
     assert "do not stretch here ('thigh' did)" in words
     assert "IK limits, locks and stiffness taken over: 'shin'" in words

@@ -541,7 +541,7 @@ def test_pins_go_round_place_rotation_free_and_are_kept_in_the_file(ext, tmp_pat
 def test_pins_are_drawn(ext):
     rig = bent(3)
     sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
-    draw = ext.module("ccd_rig.blender.viewport.pin_sketch").sketch_pins
+    draw = ext.module("ccd_rig.blender.viewport.sketch").sketch_pins
     draw(sketch, rig, [bone.name for bone in rig.pose.bones])
     assert not sketch.lines
     assert not sketch.faces

@@ -261,14 +261,14 @@ class Layout:
 
 @pytest.mark.parametrize("name", ["feet_plant", "contacts_find"])
 def test_the_redo_panel_shows_thresholds_and_ranges(ext, name):
-    operator = getattr(ext.module(f"operators.{name}"), f"CCD_RIG_OT_{name}")
+    operator = getattr(ext.module("operators.contacts"), f"CCD_RIG_OT_{name}")
     layout = Layout()
     drawn = SimpleNamespace(
         layout=layout,
         found="toe.L: 1-15\ntoe.R: no contact",
         fields=set(operator.bl_rna.properties.keys()) | set(operator.__annotations__),
     )
-    drawn.fields |= set(ext.module("operators.contact_options").ContactOptions.__annotations__)
+    drawn.fields |= set(ext.module("operators.contacts").ContactCommand.__annotations__)
     drawn.draw_thresholds = lambda: operator.draw_thresholds(drawn)
     operator.draw(drawn, None)
     assert layout.labels == ["toe.L: 1-15", "toe.R: no contact"]

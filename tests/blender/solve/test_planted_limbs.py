@@ -49,7 +49,7 @@ def test_a_body_that_climbs_and_tips_is_found(ext, bake, limb):
     assert tips.angle == report.body.drift.lean.amount > 1.0
     assert "climbs" in climbs.label() and "tips" in tips.label()
     assert any("carries no figure" in warning for warning in report.warnings)
-    panel = ext.module("panels.report")
+    panel = ext.module("panels.bake")
     assert panel._icon_of_head(limb.ccd_rig.report, report.findings) == "ERROR"
     assert bpy.ops.ccd_rig.report_markers() == {"FINISHED"}
     assert sorted(marker.frame for marker in bpy.context.scene.timeline_markers) == sorted(
@@ -78,7 +78,7 @@ def test_what_is_said_of_a_body_is_what_is_found(ext, rise, lean, hover, expecte
     assert len([words for words in body.words().split("; ") if words]) == len(expected)
     finding = ext.module("ccd_rig.blender.bake.report")
     assert finding.from_json(finding.to_json(body.findings())) == body.findings()
-    icons = ext.module("panels.report").ICONS
+    icons = ext.module("panels.bake").ICONS
     assert set(icons) == set(finding.Trouble)
     known = bpy.types.UILayout.bl_rna.functions["label"].parameters["icon"].enum_items
     assert set(icons.values()) <= set(known.keys())

@@ -23,9 +23,9 @@ def bone(ext):
 
 def found(ext, bone):
     viewport = "ccd_rig.blender.viewport"
-    axes = ext.module(f"{viewport}.bone_axes")
+    axes = ext.module(f"{viewport}.limits")
     limit = axes.drawable_limit(bone, bone.ccd_rig.limit)
-    return ext.module(f"{viewport}.handles").handles(bone.ccd_rig.limit, limit, axes.bone_axes(bone).rotation)
+    return ext.module(f"{viewport}.limits").handles(bone.ccd_rig.limit, limit, axes.bone_axes(bone).rotation)
 
 
 FIELDS = {
@@ -52,7 +52,7 @@ def value_of(group, field, component):
 def test_each_bound_has_a_handle_that_moves_it(ext, bone, kind):
     group = bone.ccd_rig.limit
     group.kind = kind
-    drag_to = ext.module("ccd_rig.blender.viewport.handles").drag_to
+    drag_to = ext.module("ccd_rig.blender.viewport.limits").drag_to
     names = [(handle.field, handle.component) for handle in found(ext, bone)]
     assert sorted(names) == sorted(FIELDS[kind])
     for i, name in enumerate(names):
@@ -102,7 +102,7 @@ def test_the_rim_handle_of_a_cone_lies_on_the_rim(ext, bone):
 def test_a_hinges_axis_is_turned_round_the_bone(ext, bone):
     group = bone.ccd_rig.limit
     group.kind, group.axis = "HINGE", (1.0, 0.5, 0.0)
-    drag_to = ext.module("ccd_rig.blender.viewport.handles").drag_to
+    drag_to = ext.module("ccd_rig.blender.viewport.limits").drag_to
     axis = Vector(group.axis)
     for turn in (0.0, 0.4, math.pi, -2.0):
         group.axis = axis
@@ -115,7 +115,7 @@ def test_a_hinges_axis_is_turned_round_the_bone(ext, bone):
 
 
 def test_a_limit_that_contradicts_itself_is_not_drawn(ext, bone):
-    axes = ext.module("ccd_rig.blender.viewport.bone_axes")
+    axes = ext.module("ccd_rig.blender.viewport.limits")
     group = bone.ccd_rig.limit
     assert axes.drawable_limit(bone, group) is None
     group.kind, group.hinge_lower, group.hinge_upper = "HINGE", 1.0, 0.5
@@ -142,7 +142,7 @@ def test_the_frame_holds_what_the_channels_hold(ext, mode):
     bone.rotation_mode = mode
     rigs.set_rotation(rig.pose.bones["a"], rigs.random_rotation(rng))
     rigs.update()
-    axes = ext.module("ccd_rig.blender.viewport.bone_axes")
+    axes = ext.module("ccd_rig.blender.viewport.limits")
     unposed = axes.bone_axes(bone).matrix
     assert axes.bone_axes(bone).rotation.angle < 1e-3
     tail = rig.matrix_world @ bone.tail
@@ -167,7 +167,7 @@ def test_a_bone_that_inherits_no_rotation_keeps_its_frame(ext):
     bone = rig.pose.bones["bone_1"]
     bone.bone.use_inherit_rotation = False
     rigs.update()
-    axes = ext.module("ccd_rig.blender.viewport.bone_axes")
+    axes = ext.module("ccd_rig.blender.viewport.limits")
     before = axes.bone_axes(bone).matrix.to_quaternion()
     rigs.set_rotation(rig.pose.bones["bone_0"], Quaternion((1, 0, 0), 1.0))
     rigs.update()

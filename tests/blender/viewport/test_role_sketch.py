@@ -7,7 +7,7 @@ import rigs
 
 def drawn(ext, rig, roles):
     made = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
-    ext.module("ccd_rig.blender.viewport.role_sketch").sketch_roles(made, rig, roles)
+    ext.module("ccd_rig.blender.viewport.sketch").sketch_roles(made, rig, roles)
     return made
 
 

@@ -26,7 +26,7 @@ def reach_row(ext, rig, place, tip="bone_2"):
 
 
 def reach_of(ext, rig, row):
-    return ext.module("ccd_rig.blender.viewport.rows").reach_of(rig, row)
+    return ext.module("ccd_rig.blender.viewport.constraints").reach_of(rig, row)
 
 
 def test_a_line_goes_from_the_tip_to_the_target(ext, rig):
@@ -99,7 +99,7 @@ def test_no_gap_is_told_where_bones_shift_or_feet_carry_the_root(ext, rig):
 def sketched_rows(ext, rig, shown=None):
     sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
     shown = {bone.name for bone in rig.pose.bones} if shown is None else shown
-    ext.module("ccd_rig.blender.viewport.row_sketch").sketch_rows(sketch, rig, shown, "{:.2f} m".format)
+    ext.module("ccd_rig.blender.viewport.constraints").sketch_rows(sketch, rig, shown, "{:.2f} m".format)
     return sketch
 
 
@@ -130,7 +130,7 @@ def test_hidden_bones_and_constraints_that_are_off_show_nothing(ext, rig):
 def test_the_active_chain_is_tinted(ext, rig):
     row = reach_row(ext, rig, (1.0, 0.0, 1.0))
     row.chain_length = 2
-    module = ext.module("ccd_rig.blender.viewport.row_sketch")
+    module = ext.module("ccd_rig.blender.viewport.constraints")
     (ends,) = (ends for (_, width), ends in sketched_rows(ext, rig).lines.items() if width == module.CHAIN)
     assert sorted(round(end.z, 3) for end in ends) == [1.0, 2.0, 2.0, 3.0]
 
@@ -161,7 +161,7 @@ KINDS = ("HINGE", "CONE", "ELLIPSE", "TWIST", "EULER")
 def sketched_limit(ext, bone):
     rigs.update()
     sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
-    ext.module("ccd_rig.blender.viewport.limit_sketch").sketch_limits(sketch, bone)
+    ext.module("ccd_rig.blender.viewport.limits").sketch_limits(sketch, bone)
     return sketch
 
 

@@ -1,0 +1,614 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Blender's constraints that pose chains, as rows, and back; originals are muted, never deleted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import bpy
+import numpy as np
+from mathutils import Matrix, Vector
+from numpy.typing import NDArray
+
+from ..errors import RigError
+from .keys import copied_curves
+from .limit_sources import blender_limits
+from .properties import constraint_list, new_targets
+from .properties.names_in_words import named
+from .properties.new_targets import new_target
+from .rig import clamps
+from .scene import isolation
+
+MakeTarget = Callable[[bpy.types.Context], bpy.types.Object]
+
+
+class NotConverted(RigError):
+    """One of Blender's constraints has no counterpart; the message says why, without its name."""
+
+
+@dataclass(frozen=True)
+class NewRow:
+    """A constraint to add.
+
+    Attributes:
+        tip: name of its bone.
+        chain_length: how many bones may turn, counted from it.
+        fields: its other properties, by name.
+        make_target: makes an empty as its target; None where `fields` names one.
+    """
+
+    tip: str
+    chain_length: int
+    fields: Mapping[str, Any]
+    make_target: MakeTarget | None = None
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """One of Blender's constraints and what takes its place.
+
+    Attributes:
+        rows: at least one.
+        notes: what it did that the rows do not, in sentences without its name.
+    """
+
+    rows: tuple[NewRow, ...]
+    notes: tuple[str, ...] = ()
+
+
+def require_target(armature_object: bpy.types.Object, constraint: Any) -> None:
+    """Raise NotConverted unless the target of a constraint is one that a row can have."""
+    target, bone = constraint.target, constraint.subtarget
+    if target is None:
+        raise NotConverted("it has no target")
+    if bone and target.pose is None:
+        raise NotConverted(f"its target is the vertex group '{bone}' of '{target.name}'")
+    if bone and bone not in target.pose.bones:
+        raise NotConverted(f"its target '{target.name}' has no bone '{bone}'")
+    if target == armature_object and not bone:
+        raise NotConverted("its target is the armature itself")
+
+
+BENT = 1e-3
+"""Part of its length by which a chain is off straight at least, to have a side."""
+AXES = "xyz"
+
+
+def ik_conversion(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, constraint: Any) -> Conversion:
+    """What becomes of an IK constraint.
+
+    Raises:
+        NotConverted: there is no counterpart; says why.
+    """
+    require_target(armature_object, constraint)
+    tip = bone if constraint.use_tail else bone.parent
+    if tip is None:
+        raise NotConverted("Use Tail is off, and its bone has no parent to move")
+    is_itasc = armature_object.pose.ik_solver == "ITASC"
+    if is_itasc and constraint.ik_type == "DISTANCE":
+        raise NotConverted("it keeps a distance, for which there is no CCD constraint")
+    has_position, has_rotation = constraint.use_location, constraint.use_rotation
+    if not has_position and not has_rotation:
+        raise NotConverted("it asks for neither a position nor a rotation")
+    if is_itasc:
+        _require_all_axes(constraint, has_position, has_rotation)
+    chain = constraint_list.chain(armature_object, tip.name, constraint.chain_count)
+    weight = constraint.weight if has_position else constraint.orient_weight
+    fields = {
+        "target": constraint.target,
+        "target_bone": constraint.subtarget,
+        "use_position": has_position,
+        "weight": weight,
+    }
+    if has_rotation:
+        fields |= {"rotation": "ORIENTATION", "rotation_weight": constraint.orient_weight / weight}
+    notes = list(_ik_notes(constraint, chain))
+    if constraint.pole_target is not None and not is_itasc:
+        pole, note = _pole(armature_object, constraint, chain, has_rotation)
+        fields |= pole
+        notes += [note] if note else []
+    return Conversion((NewRow(tip.name, constraint.chain_count, fields),), tuple(notes))
+
+
+def _require_all_axes(constraint: Any, has_position: bool, has_rotation: bool) -> None:
+    """iTaSC can leave axes free: those it has switched on count."""
+    asked = [name for name, has in (("location", has_position), ("rotation", has_rotation)) if has]
+    if not all(getattr(constraint, f"lock_{name}_{axis}") for name in asked for axis in AXES):
+        raise NotConverted("it leaves axes of its target free, which a CCD constraint does not")
+
+
+def _ik_notes(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> Iterator[str]:
+    """What else the chain does in Blender's IK."""
+    stretched = [bone.name for bone in chain if bone.ik_stretch > 0.0]
+    if constraint.use_stretch and stretched:
+        yield f"bones do not stretch here ({_names(stretched)} did)"
+
+
+def _names(names: Sequence[str]) -> str:
+    shown = ", ".join(f"'{name}'" for name in names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+
+
+def _pole(
+    armature_object: bpy.types.Object,
+    constraint: Any,
+    chain: Sequence[bpy.types.PoseBone],
+    has_rotation: bool,
+) -> tuple[dict[str, Any], str]:
+    """The fields of a pole, and what is to be said of it."""
+    thing, bone = constraint.pole_target, constraint.pole_subtarget
+    if (bone and (thing.pose is None or bone not in thing.pose.bones)) or (
+        thing == armature_object and not bone
+    ):
+        return {}, f"its pole '{thing.name}' is not taken over: choose an object or one of its bones"
+    # A bone whose rotation is asked for has none left for the bend.
+    if len(chain) - has_rotation < 2:
+        return {}, "its pole is not taken over, since less than two bones are free to bend"
+    fields = {"pole_target": thing, "pole_bone": bone}
+    angle = _shown_angle(constraint, chain) if has_rotation else _pole_angle(chain, constraint.pole_angle)
+    if angle is None:
+        return fields, "its chain is straight at rest and now, so Pole Angle is 0: set it by eye"
+    note = "its pole bends the bones before the one that is turned, as now: elsewhere it may differ"
+    return fields | {"pole_angle": angle}, note if has_rotation else ""
+
+
+def _pole_angle(chain: Sequence[bpy.types.PoseBone], angle: float) -> float | None:
+    """The pole angle of a row, radians, for that of Blender's IK; None where the chain has no bend.
+
+    Blender turns the first bone until X cos(angle) + Z sin(angle) of it is on the side of the pole; a row
+    turns the bend there. The angle between the two is that at rest, or now where rest is straight.
+
+    Args:
+        chain: tip first.
+        angle: Blender's, radians.
+    """
+    root, tip = chain[-1], chain[0]
+    rest = [Vector(bone.bone.head_local) for bone in reversed(chain)]
+    now = [Vector(bone.head) for bone in reversed(chain)]
+    up = Vector((math.cos(angle), 0.0, math.sin(angle)))
+    found = _from_to_bend(rest, Vector(tip.bone.tail_local), root.bone.matrix_local.to_3x3() @ up)
+    return found if found is not None else _from_to_bend(now, Vector(tip.tail), root.matrix.to_3x3() @ up)
+
+
+def _shown_angle(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> float | None:
+    """The angle from the pole to the bend of the bones before the tip as they are now; None without a bend.
+
+    Blender turns such a chain about a line that goes on to the tip's tail, which fixes no angle to this bend.
+    """
+    thing, bone = constraint.pole_target, constraint.pole_subtarget
+    heads = [Vector(each.head) for each in reversed(chain[1:])]
+    pole = thing.matrix_world @ (thing.pose.bones[bone].head if bone else Vector())
+    local: Any = chain[0].id_data.matrix_world.inverted() @ pole
+    return _from_to_bend(heads, Vector(chain[0].head), local - heads[0])
+
+
+def _from_to_bend(heads: Sequence[Vector], end: Vector, up: Vector) -> float | None:
+    """The signed angle from a direction to the bend of a chain, about its line; None if it is straight."""
+    line = end - heads[0]
+    if line.length == 0.0:
+        return None
+    line.normalize()
+    length = sum((b - a).length for a, b in zip(heads, [*heads[1:], end], strict=True))
+    bend = sum((head - heads[0] for head in heads), Vector())
+    bend -= line * bend.dot(line)
+    if bend.length < BENT * (len(heads) - 1) * length:
+        return None
+    across: Any = line.cross(up)  # a number only for two-dimensional vectors, which these are not
+    return math.atan2(across.dot(bend), up.dot(bend))
+
+
+SAMPLES = 256
+"""Places on the curve at which it is looked at."""
+MOVED = 1e-3
+"""Part of a bone's length by which its head is moved at least, to be said."""
+
+
+def spline_conversion(
+    context: bpy.types.Context, bone: bpy.types.PoseBone, constraint: Any, every: int
+) -> Conversion:
+    """What becomes of a Spline IK constraint: a row for its bone and for every n-th one above.
+
+    Args:
+        context: says the scene and the frame.
+        bone: that has the constraint.
+        constraint: Spline IK.
+        every: how many bones a target serves.
+
+    Raises:
+        NotConverted: there is no counterpart; says why.
+    """
+    curve, armature_object = constraint.target, bone.id_data
+    if curve is None or curve.type != "CURVE":
+        raise NotConverted("it has no curve as its target")
+    chain = constraint_list.chain(armature_object, bone.name, constraint.chain_count)
+    tips = chain[:: max(every, 1)]
+    tails = [armature_object.matrix_world @ tip.tail for tip in tips]
+    parts = _parts_of_path(context.scene, armature_object, curve, tails)
+    rows = [
+        NewRow(
+            tip.name,
+            len(chain) - k * max(every, 1),
+            {},
+            partial(_target_on_curve, armature_object, curve, tip.name, part),
+        )
+        for k, (tip, part) in enumerate(zip(tips, parts, strict=True))
+    ]
+    return Conversion(tuple(rows), tuple(_spline_notes(constraint, chain[-1])))
+
+
+def _spline_notes(constraint: Any, root: bpy.types.PoseBone) -> Iterator[str]:
+    if constraint.y_scale_mode == "FIT_CURVE" or constraint.xz_scale_mode != "NONE":
+        yield "bones keep their size here, they are not scaled to the curve"
+    head = Vector(root.bone.head_local)
+    if root.parent is not None:
+        place: Any = root.parent.matrix @ root.parent.bone.matrix_local.inverted() @ head
+        head = place
+    if (root.head - head).length > MOVED * root.bone.length:
+        yield f"bone '{root.name}' starts where its parent has it, not where the curve does"
+
+
+def _parts_of_path(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    curve: bpy.types.Object,
+    points: Sequence[Any],
+) -> list[float]:
+    """For points of the world how far along the curve, 0 to 1, the places nearest to them are."""
+    with isolation.isolated_scene(scene, armature_object, [(curve, "")], []) as isolated:
+        probes = [bpy.data.objects.new("", None) for _ in range(SAMPLES)]
+        try:
+            for probe, part in zip(probes, np.linspace(0.0, 1.0, SAMPLES), strict=True):
+                _follow(probe, curve, float(part))
+                isolated.collection.objects.link(probe)
+            graph = isolation.set_frame(isolated, scene.frame_current_final)
+            places = np.array([probe.evaluated_get(graph).matrix_world.translation for probe in probes])
+        finally:
+            bpy.data.batch_remove(probes)
+    return [_nearest(places, np.array(point[:])) for point in points]
+
+
+def _nearest(places: NDArray[np.float64], point: NDArray[np.float64]) -> float:
+    """Where a line through evenly spaced parameters, 0 to 1, is nearest to a point."""
+    steps = places[1:] - places[:-1]
+    squares = np.maximum((steps * steps).sum(1), 1e-30)
+    along = np.clip(((point - places[:-1]) * steps).sum(1) / squares, 0.0, 1.0)
+    gaps = np.linalg.norm(places[:-1] + along[:, None] * steps - point, axis=1)
+    k = int(np.argmin(gaps))
+    return float((k + along[k]) / len(steps))
+
+
+def _follow(empty: bpy.types.Object, curve: bpy.types.Object, part: float) -> None:
+    """Let an empty stay at a part of a curve's length, wherever the curve goes."""
+    follows: Any = empty.constraints.new("FOLLOW_PATH")
+    follows.target, follows.use_fixed_location, follows.offset_factor = curve, True, part
+
+
+def _target_on_curve(
+    armature_object: bpy.types.Object,
+    curve: bpy.types.Object,
+    tip: str,
+    part: float,
+    context: bpy.types.Context,
+) -> bpy.types.Object:
+    empty = new_target(context, armature_object, f"Target {tip}", tip)
+    _follow(empty, curve, part)
+    return empty
+
+
+LOOKS = "TRACK_Y"
+"""The axis of the empty that looks at the target."""
+
+
+def tracking_conversion(
+    armature_object: bpy.types.Object, bone: bpy.types.PoseBone, constraint: Any
+) -> Conversion:
+    """What becomes of a Damped Track constraint.
+
+    Raises:
+        NotConverted: there is no counterpart; says why.
+    """
+    require_target(armature_object, constraint)
+    axis = constraint.track_axis.removeprefix("TRACK_")
+    sign, letter = ("NEG", axis[-1]) if axis.startswith("NEGATIVE") else ("POS", axis)
+    fields = {
+        "use_position": False,
+        "rotation": "DIRECTION",
+        "bone_axis": f"{sign}_{letter}",
+        "target_axis": f"POS_{LOOKS[-1]}",
+    }
+
+    def make(context: bpy.types.Context) -> bpy.types.Object:
+        return _looking_empty(context, armature_object, bone.name, constraint)
+
+    return Conversion((NewRow(bone.name, 1, fields, make),))
+
+
+def _looking_empty(
+    context: bpy.types.Context, armature_object: bpy.types.Object, name: str, constraint: Any
+) -> bpy.types.Object:
+    """An empty at the head of a bone that goes with the bone's parent and looks at a constraint's target."""
+    bone = armature_object.data.bones[name]
+    empty = new_target(context, armature_object, f"Look {name}", name)
+    empty.empty_display_type = "SINGLE_ARROW"
+    empty.parent, empty.matrix_parent_inverse = armature_object, Matrix.Identity(4)
+    empty.location = bone.head_local
+    if bone.parent is not None:
+        empty.parent_type, empty.parent_bone = "BONE", bone.parent.name
+        # The space of what is parented to a bone begins at its tail.
+        at: Any = bone.parent.matrix_local.inverted() @ bone.head_local
+        empty.location = at - Vector((0.0, bone.parent.length, 0.0))
+    looks: Any = empty.constraints.new("DAMPED_TRACK")
+    looks.target, looks.subtarget, looks.track_axis = constraint.target, constraint.subtarget, LOOKS
+    looks.head_tail, looks.use_bbone_shape = constraint.head_tail, constraint.use_bbone_shape
+    return empty
+
+
+KINDS = ("IK", "DAMPED_TRACK", "SPLINE_IK")
+"""Types of Blender's constraints that rows can take the place of."""
+MOST = 3
+"""Reasons that a refusal as a whole names."""
+
+
+Found = list[tuple[bpy.types.PoseBone, Any, Conversion]]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What has become of the constraints.
+
+    Attributes:
+        rows: names of the new rows.
+        originals: how many constraints they stand for.
+        notes: what is not as it was, and what was not converted and why; sentences that name the constraint.
+    """
+
+    rows: tuple[str, ...]
+    originals: int
+    notes: tuple[str, ...]
+
+
+def candidates(armature_object: bpy.types.Object, bones: Collection[str] | None = None) -> Iterator[Any]:
+    """Unmuted constraints of `KINDS`, each as (bone, constraint): of bones of these names, or of all."""
+    posed = armature_object.pose  # a new armature has none until Blender has evaluated it
+    for bone in () if posed is None else posed.bones:
+        if bones is None or bone.name in bones:
+            for constraint in clamps.user_constraints(bone):
+                if constraint.type in KINDS and not constraint.mute:
+                    yield bone, constraint
+
+
+def is_offered(armature_object: bpy.types.Object) -> bool:
+    """Whether panels offer to convert: a bone with such a constraint can be turned by hand.
+
+    One whose rotation is locked belongs to a rig's own mechanism, such as those that Rigify generates.
+    """
+    return any(not all(bone.lock_rotation) for bone, _ in candidates(armature_object))
+
+
+def convert(
+    context: bpy.types.Context,
+    armature_object: bpy.types.Object,
+    bones: Collection[str] | None,
+    every: int,
+    takes_limits: bool = True,
+) -> Converted:
+    """Let rows take the place of Blender's constraints, with their influence and what animates it.
+
+    Args:
+        context: says the scene and the frame, at which targets on curves are placed.
+        armature_object: editable, not in Edit Mode.
+        bones: names of those whose constraints are converted; None: all.
+        every: how many bones a target of a Spline IK serves.
+        takes_limits: whether bones that Blender's IK turns get the limits, locks and stiffness that they have
+            for it, where they have none here.
+
+    Raises:
+        RigError: nothing can be converted; says why. Nothing has changed then.
+    """
+    found, notes = [], []
+    for bone, constraint in candidates(armature_object, bones):
+        try:
+            found.append((bone, constraint, _conversion(context, bone, constraint, every)))
+        except NotConverted as error:
+            notes.append(f"{_name(bone, constraint)} is not converted: {error}")
+    found, refused = _not_carried(armature_object, found)
+    notes += refused
+    if not found:
+        more = f"; and {len(notes) - MOST} more" if len(notes) > MOST else ""
+        raise RigError("; ".join(notes[:MOST]) + more or _nothing(armature_object, bones))
+    rows = []
+    for bone, constraint, conversion in found:
+        rows += [_add(context, armature_object, bone, constraint, row) for row in conversion.rows]
+        constraint.mute = True
+        notes += [f"{_name(bone, constraint)}: {note}" for note in conversion.notes]
+    notes += _limits(_turned_by_ik(armature_object, found), takes_limits)
+    return Converted(tuple(rows), len(found), tuple(notes))
+
+
+def _turned_by_ik(armature_object: bpy.types.Object, found: Found) -> list[bpy.types.PoseBone]:
+    """The bones in chains of IK constraints that have limits, locks or stiffness for it."""
+    rows = [row for _, constraint, made in found if constraint.type == "IK" for row in made.rows]
+    chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows)
+    turned = {bone.name for chain in chains for bone in chain}
+    return [
+        bone
+        for bone in armature_object.pose.bones
+        if bone.name in turned and blender_limits.has_ik_limit(bone)
+    ]
+
+
+def _limits(limited: Sequence[bpy.types.PoseBone], takes: bool) -> list[str]:
+    """Take over what bones have for Blender's IK; what became of it, in sentences."""
+    if not takes:
+        return [f"IK limits, locks and stiffness of {_named(limited)} are not taken over"] if limited else []
+    free = [bone for bone in limited if bone.ccd_rig.limit.kind == "NONE" and bone.ccd_rig.stiffness == 0.0]
+    kept = [bone for bone in limited if bone not in free]
+    notes = [f"{_named(kept)} keep the limits and the stiffness that they have here"] if kept else []
+    if free:
+        outcome = blender_limits.from_ik(free)
+        notes += [f"IK limits, locks and stiffness taken over: {_named(free)}", *outcome.notes]
+    return notes
+
+
+def _named(bones: Sequence[bpy.types.PoseBone]) -> str:
+    return named([bone.name for bone in bones])
+
+
+def _conversion(
+    context: bpy.types.Context, bone: bpy.types.PoseBone, constraint: Any, every: int
+) -> Conversion:
+    armature_object: Any = bone.id_data
+    influence = constraint.path_from_id("influence")
+    if copied_curves.is_moved(armature_object, constraint.path_from_id("mute")):
+        raise NotConverted("its Mute has keys or a driver: remove them, and animate its Influence")
+    if why := copied_curves.obstacle(armature_object, influence):
+        raise NotConverted(f"its Influence {why}")
+    if constraint.type == "IK":
+        found = ik_conversion(armature_object, bone, constraint)
+    elif constraint.type == "SPLINE_IK":
+        found = spline_conversion(context, bone, constraint, every)
+    else:
+        found = tracking_conversion(armature_object, bone, constraint)
+    notes = list(found.notes)
+    if locked := _locked(armature_object, found.rows):
+        notes.append(f"locked rotations hold here: {', '.join(repr(name) for name in locked)}")
+    if copied_curves.in_strips(armature_object, influence):
+        notes.append(
+            "its Influence is also moved by NLA strips, which is not taken over: bring it into the action"
+        )
+    return replace(found, notes=tuple(notes))
+
+
+def _locked(armature_object: bpy.types.Object, rows: Sequence[NewRow]) -> list[str]:
+    """Names of bones that Blender's IK turns although their rotation is locked.
+
+    Raises:
+        NotConverted: no others are in a chain, as in the mechanism of a rig.
+    """
+    found: dict[str, None] = {}
+    for row in rows:
+        chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
+        locked = [bone.name for bone in chain if all(bone.lock_rotation)]
+        if len(locked) == len(chain):
+            raise NotConverted("its bones have locked rotations, as a rig's own mechanism has: unlock them")
+        found |= dict.fromkeys(locked)
+    return list(found)
+
+
+def _not_carried(armature_object: bpy.types.Object, found: Found) -> tuple[Found, list[str]]:
+    """Those that can be baked together, and why others cannot.
+
+    An empty that looks at a target hangs on the parent of its bone: no row may move that.
+    """
+    chains = {
+        bone.name: row.name
+        for row in armature_object.ccd_rig.constraints
+        if row.enabled
+        for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)
+    }
+    for _, constraint, conversion in found:
+        for row in conversion.rows:
+            for turned in constraint_list.chain(armature_object, row.tip, row.chain_length):
+                chains.setdefault(turned.name, constraint.name)
+    kept, notes = [], []
+    for bone, constraint, conversion in found:
+        above = next((each.name for each in bone.parent_recursive if each.name in chains), "")
+        if constraint.type == "DAMPED_TRACK" and above:
+            why = f"its bone hangs on '{above}', which '{chains[above]}' turns: bake that first"
+            notes.append(f"{_name(bone, constraint)} is not converted: {why}")
+        else:
+            kept.append((bone, constraint, conversion))
+    return kept, notes
+
+
+def _add(
+    context: bpy.types.Context,
+    armature_object: bpy.types.Object,
+    bone: bpy.types.PoseBone,
+    constraint: Any,
+    new: NewRow,
+) -> str:
+    """Add a row with the influence of its original; its name."""
+    target = None if new.make_target is None else new.make_target(context)
+    row = constraint_list.add(armature_object, new.tip, new.tip)
+    row.chain_length, row.influence = new.chain_length, constraint.influence
+    row.original_bone, row.original_constraint = bone.name, constraint.name
+    for field, value in new.fields.items():
+        setattr(row, field, value)
+    if target is not None:
+        row.target = target
+    copied_curves.copy(
+        armature_object, constraint.path_from_id("influence"), f"{row.path_from_id()}.influence"
+    )
+    return str(row.name)
+
+
+def _name(bone: bpy.types.PoseBone, constraint: Any) -> str:
+    return f"'{constraint.name}' of bone '{bone.name}'"
+
+
+def _nothing(armature_object: bpy.types.Object, bones: Collection[str] | None) -> str:
+    where = f"'{armature_object.name}'" if bones is None else "the selected bones"
+    kinds = "IK, Damped Track or Spline IK constraint"
+    return f"No {kinds} of {where} is on: unmute one, or convert other bones"
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What has become of the rows.
+
+    Attributes:
+        rows: names of those that were removed.
+        originals: how many of Blender's constraints act again.
+        kept: names of those whose constraint is no longer there.
+    """
+
+    rows: tuple[str, ...]
+    originals: int
+    kept: tuple[str, ...]
+
+
+def converted(armature_object: bpy.types.Object, bones: Collection[str] | None = None) -> Iterator[Any]:
+    """Rows that stand for one of Blender's constraints: of bones of these names, of all without."""
+    for row in armature_object.ccd_rig.constraints:
+        if row.original_constraint and (bones is None or row.original_bone in bones):
+            yield row
+
+
+def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) -> Restored:
+    """Remove rows that were converted, with the targets made for them, and unmute their originals.
+
+    Args:
+        armature_object: editable.
+        bones: names of those whose constraints are restored; None: all.
+
+    Raises:
+        RigError: there is none, or one comes from the library of an override. Nothing has changed then.
+    """
+    rows = armature_object.ccd_rig.constraints
+    for row in converted(armature_object, bones):
+        constraint_list.require_own(armature_object, rows.find(row.name))
+    names, kept, originals, targets = [], [], set(), set()
+    for row in converted(armature_object, bones):
+        bone = armature_object.pose.bones.get(row.original_bone)
+        original = None if bone is None else bone.constraints.get(row.original_constraint)
+        if original is None:
+            kept.append(row.name)
+            continue
+        original.mute = False
+        originals.add((row.original_bone, row.original_constraint))
+        names.append(row.name)
+        targets.add(row.target)
+    if not names:
+        lost = f"; the constraints behind {', '.join(kept)} are gone" if kept else ""
+        raise RigError(f"No CCD constraint here comes from Convert IK{lost}")
+    for name in names:
+        constraint_list.remove(armature_object, rows.find(name))
+    for target in targets - {None}:
+        if new_targets.is_left_over(new_targets.Target(target)):
+            new_targets.remove_empty(target)
+    return Restored(tuple(names), len(originals), tuple(kept))

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limits in the viewport: where they stand, how they are drawn, and what can be dragged of them."""
+
+from __future__ import annotations
+
+from math import atan2, cos, hypot, isfinite, sin
+from typing import Any, NamedTuple
+
+import bpy
+from mathutils import Matrix, Quaternion, Vector
+
+from ...errors import InvalidInput
+from ...limits.outlines import FULL_TURN, Dial, dials, rim
+from ...limits.shapes import Hinge, Limit, SwingTwist
+from ...maths.tolerances import NOISE
+from ..properties.joints import limit_value
+from .sketch import Sketch, placed
+
+SIZE = 0.75
+"""Radius of a limit's drawing, as a part of the bone's length."""
+
+
+class BoneAxes(NamedTuple):
+    """The frame of a bone's limit.
+
+    Attributes:
+        matrix: from the joint's frame at rest, in parts of the drawing's size, to world space.
+        rotation: that the bone shows relative to rest, constraints included.
+    """
+
+    matrix: Matrix
+    rotation: Quaternion
+
+
+def bone_axes(pose_bone: bpy.types.PoseBone) -> BoneAxes:
+    """The frame of a bone's limit as Blender has evaluated the bone and its parent."""
+    axes = _rest_matrix(pose_bone).to_quaternion()
+    head: Any = Matrix.LocRotScale(pose_bone.head, axes, None)
+    size = Matrix.Scale(SIZE * pose_bone.length, 4)
+    rotation = axes.conjugated() @ pose_bone.matrix.to_quaternion()
+    return BoneAxes(pose_bone.id_data.matrix_world @ head @ size, rotation)
+
+
+def drawable_limit(pose_bone: bpy.types.PoseBone, group: Any) -> Limit | None:
+    """A limit of a bone, from how it is stored.
+
+    None for a free bone, where the bounds contradict themselves, and of a bone that is nowhere.
+    """
+    if not isfinite(sum(map(sum, pose_bone.matrix))):  # one number that is not makes the sum so
+        return None
+    try:
+        return limit_value(group)
+    except InvalidInput:  # the checks before a solve say it in words
+        return None
+
+
+def _rest_matrix(pose_bone: bpy.types.PoseBone) -> Matrix:
+    """The pose matrix that the bone would have with empty channels, in armature space."""
+    bone, parent = pose_bone.bone, pose_bone.parent
+    if parent is None:
+        return bone.convert_local_to_pose(Matrix.Identity(4), bone.matrix_local)
+    return bone.convert_local_to_pose(
+        Matrix.Identity(4),
+        bone.matrix_local,
+        parent_matrix=parent.matrix,
+        parent_matrix_local=parent.bone.matrix_local,
+    )
+
+
+EULER_COLOURS = {"X": (1.0, 0.32, 0.35), "Y": (0.55, 0.85, 0.2), "Z": (0.3, 0.55, 1.0)}
+FILL, COMFORT_FILL = 0.13, 0.16  # alpha of faces
+COMFORT_SIZE = 0.8  # of the limit's drawing
+RIBS = 8  # lines of a cone from its point to its rim
+LINE, NEEDLE, THIN = 2.0, 3.0, 1.0  # [pixels]
+NEEDLE_LENGTH = 1.08  # of the arc's radius
+
+
+def sketch_limits(sketch: Sketch, pose_bone: bpy.types.PoseBone) -> None:
+    """Draw the limit of a bone and its comfort region, if it has them."""
+    group = pose_bone.ccd_rig
+    limit, region = (drawable_limit(pose_bone, each) for each in (group.limit, group.comfort.region))
+    if limit is None and region is None:
+        return
+    axes = bone_axes(pose_bone)
+    if region is not None:
+        smaller = axes.matrix @ Matrix.Scale(COMFORT_SIZE, 4)
+        sketch_shape(sketch, smaller, region, axes.rotation, is_comfort=True)
+    if limit is not None:
+        sketch_shape(sketch, axes.matrix, limit, axes.rotation)
+        sketch_needles(sketch, axes.matrix, limit, axes.rotation)
+
+
+def sketch_shape(
+    sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quaternion, is_comfort: bool = False
+) -> None:
+    """Draw the border of a limit, for a joint with this rotation.
+
+    Args:
+        sketch: what is drawn on.
+        matrix: from the joint's frame at rest to world space.
+        limit: what is drawn.
+        rotation: of the joint relative to rest; it carries a twist and the angles of an Euler box.
+        is_comfort: whether it is a comfort region. Euler boxes that are limits have the colours of their
+            axes.
+    """
+    palette = sketch.palette
+    colour, alpha = (palette.comfort, COMFORT_FILL) if is_comfort else (palette.limit, FILL)
+    for dial in dials(limit, rotation):
+        own = colour if is_comfort else EULER_COLOURS.get(dial.name, colour)
+        centre, arc = matrix @ dial.centre, placed(matrix, dial.arc())
+        sketch.fan(centre, arc, (*own, alpha))
+        sketch.path([centre, *arc, centre], (*own, 1.0), LINE)
+    if isinstance(limit, Hinge) and not is_comfort:
+        axis = Vector(limit.axis)
+        sketch.path(placed(matrix, (-axis, axis)), (*colour, 0.6), THIN)
+    border = rim(limit, rotation)
+    if border is not None:
+        centre, points = matrix.to_translation(), placed(matrix, border.points)
+        sketch.fan(centre, points, (*colour, alpha))
+        sketch.path(points, (*colour, 1.0), LINE)
+        for rib in points[: -1 : max(1, (len(points) - 1) // RIBS)]:
+            sketch.path((centre, rib), (*colour, 0.5), THIN)
+
+
+def sketch_needles(sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quaternion) -> None:
+    """Draw where a rotation stands in a limit: a needle for each angle and for the swing, red at a border."""
+    for dial in dials(limit, rotation):
+        _needle(sketch, (matrix @ dial.centre, matrix @ _beyond(dial)), dial.is_at_border)
+    border = rim(limit, rotation)
+    if border is not None:
+        end = matrix @ (border.direction * NEEDLE_LENGTH)
+        _needle(sketch, (matrix.to_translation(), end), border.is_at_border)
+
+
+def _beyond(dial: Dial) -> Vector:
+    return dial.centre.lerp(dial.point(dial.angle), NEEDLE_LENGTH)
+
+
+def _needle(sketch: Sketch, ends: tuple[Vector, Vector], is_at_border: bool) -> None:
+    colour = sketch.palette.warning if is_at_border else sketch.palette.needle
+    sketch.path(ends, (*colour, 1.0), NEEDLE)
+
+
+_X, _Y, _Z = (Vector([float(i == k) for i in range(3)]).freeze() for k in range(3))
+
+
+class Handle(NamedTuple):
+    """A value that can be dragged.
+
+    Attributes:
+        field: name of the limit's property.
+        component: of a vector; -1 for a number, and where the whole vector is turned.
+        dial: on which the value is an angle, in the joint's frame at rest.
+        value: the present one, radians.
+        lower: smallest value, radians: the property's own, or that of the other end of its range.
+        upper: largest value, radians.
+    """
+
+    field: str
+    component: int
+    dial: Dial
+    value: float
+    lower: float
+    upper: float
+
+    @property
+    def point(self) -> Vector:
+        """Where the handle stands, in the joint's frame at rest."""
+        return self.dial.point(self.value)
+
+
+def handles(group: Any, limit: Limit, rotation: Quaternion) -> list[Handle]:
+    """What can be dragged of a limit; nothing of one that has no bounds.
+
+    Args:
+        group: the limit as it is stored.
+        limit: its value.
+        rotation: of the joint, relative to rest.
+    """
+    found = [_swing_handle(group, *each) for each in _SWINGS.get(group.kind, ())]
+    if group.kind == "HINGE":
+        (dial,) = dials(limit, rotation)
+        found += _range_handles(group, dial, ("hinge_lower", "hinge_upper"), -1)
+        found += _axis_handles(group)
+    elif group.kind == "EULER":
+        for dial in dials(limit, rotation):
+            found += _range_handles(group, dial, ("euler_lower", "euler_upper"), "XYZ".index(dial.name))
+    elif isinstance(limit, SwingTwist):
+        for dial in dials(limit, rotation):
+            found += _range_handles(group, dial, ("twist_lower", "twist_upper"), -1)
+    return found
+
+
+def drag_to(group: Any, handle: Handle, value: float) -> None:
+    """Store a handle's value in radians; it has to lie inside the handle's bounds."""
+    if handle.field == "axis":
+        x, y, z = group.axis
+        group.axis = (hypot(x, z) * cos(value), y, -hypot(x, z) * sin(value))
+    elif handle.component >= 0:
+        getattr(group, handle.field)[handle.component] = value
+    else:
+        setattr(group, handle.field, value)
+
+
+def stored(group: Any, handle: Handle) -> tuple[float, ...]:
+    """All that a handle's property holds, to bring it back exactly."""
+    value = getattr(group, handle.field)
+    return (value,) if isinstance(value, float) else tuple(value)
+
+
+def restore(group: Any, handle: Handle, value: tuple[float, ...]) -> None:
+    """Give a handle's property what `stored` has found in it."""
+    setattr(group, handle.field, value if len(value) > 1 else value[0])
+
+
+# Of a swing: the property, and the axis about which it turns the bone.
+_SWINGS = {
+    "CONE": (("cone_radius", _X),),
+    "ELLIPSE": (("x_lower", _X), ("x_upper", _X), ("z_lower", _Z), ("z_upper", _Z)),
+}
+
+
+def _swing_handle(group: Any, field: str, axis: Vector) -> Handle:
+    prop, value = group.bl_rna.properties[field], getattr(group, field)
+    dial = Dial("SWING", Vector(), axis, _Y, 1.0, prop.hard_min, prop.hard_max, value)
+    return Handle(field, -1, dial, value, prop.hard_min, prop.hard_max)
+
+
+def _range_handles(group: Any, dial: Dial, fields: tuple[str, str], component: int) -> list[Handle]:
+    """The two ends of a range; neither is dragged past the other."""
+    lower, upper = (group.bl_rna.properties[field] for field in fields)
+    return [
+        Handle(fields[0], component, dial, dial.lower, lower.hard_min, dial.upper),
+        Handle(fields[1], component, dial, dial.upper, dial.lower, upper.hard_max),
+    ]
+
+
+def _axis_handles(group: Any) -> list[Handle]:
+    """The end of a hinge's axis, that is turned round the bone; none for an axis along the bone."""
+    axis = Vector(group.axis).normalized()
+    across = hypot(axis.x, axis.z)
+    if across < NOISE:
+        return []
+    angle = atan2(-axis.z, axis.x)
+    dial = Dial("AXIS", _Y * axis.y, _Y, _X, across, 0.0, FULL_TURN, angle)
+    return [Handle("axis", -1, dial, angle, -2.0 * FULL_TURN, 2.0 * FULL_TURN)]

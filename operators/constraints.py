@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Constraints: added for selected bones, moved in their list, changed in kind, removed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
+from mathutils import Vector
+
+from ..ccd_rig.blender.figures import control_bones
+from ..ccd_rig.blender.properties import constraint_list, joints, new_rows, new_targets
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.constraint_group import KINDS
+from ..ccd_rig.blender.properties.constraint_values import Kind
+from ..ccd_rig.blender.scene import dependence
+from ..ccd_rig.errors import RigError
+from . import command, new_rigs
+from .command import Command, selected_bones
+
+SELECTED = (
+    ("EACH", "Each Reaches", "Each selected bone gets a constraint and a target of its own"),
+    ("TARGET", "Other Is Target", "The active bone reaches for the other selected bone"),
+)
+
+
+class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.constraint_add"
+    bl_label = "Add CCD Constraint"
+    bl_description = (
+        "Let each selected bone reach for a target of its own: a new empty or control bone, or one other "
+        "selected object or bone of another armature"
+    )
+
+    kind: EnumProperty(
+        name="Kind", description="What the constraint is about", items=KINDS, options={"SKIP_SAVE"}
+    )
+    selected: EnumProperty(
+        name="Selected Bones",
+        description="What several selected bones of one armature are",
+        items=SELECTED,
+        options={"SKIP_SAVE"},
+    )
+    chain_length: IntProperty(
+        name="Chain Length",
+        description="How many bones may turn, counted from the active one, locked ones too; 0 goes up to the "
+        "root. At first up to the bone that also carries other limbs, for each bone its own",
+        min=0,
+        soft_max=255,
+        options={"SKIP_SAVE"},
+    )
+    suits: StringProperty(
+        description="Kind that the chain length was chosen for", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    suited: IntProperty(
+        description="Chain length that was chosen for the active bone",
+        default=-1,
+        options={"HIDDEN", "SKIP_SAVE"},
+    )
+    target_empty: BoolProperty(
+        name="New Target",
+        description="Where nothing else is selected, make an empty or a control bone as the target: at the "
+        "bone's end, or for balance at the centre of mass. A planted bone needs none",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
+    control_bones: BoolProperty(
+        name="Control Bones",
+        description="Where a target is made, make it as a bone of the armature instead of an empty",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        reason = command.no_armature(context)
+        if not reason and context.mode != "POSE":
+            reason = "Go to Pose Mode and select the bone to move"
+        if not reason and context.active_pose_bone is None:
+            reason = "Select the bone to move"
+        return reason
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig, kind = context.object, Kind(self.kind)
+        length = self._asked_length(context)
+        tips = _tips(context, kind, self.selected)
+        rows, in_chains = new_rows.new_rows(rig, tips, kind, length)
+        target, target_bone = _selected_target(context, rows, self.selected)
+        makes = target is None and self.target_empty and kind != Kind.PLANT
+        if makes and self.control_bones:
+            control_bones.require_editable(context, rig)
+        before, names = new_rigs.names(rig), []
+        for row in rows:
+            added = constraint_list.add(rig, row.tip, row.tip)
+            added.kind, added.chain_length, added.use_tail = kind, row.chain_length, row.use_tail
+            added.target, added.target_bone = target, target_bone
+            names.append(added.name)
+        if makes:
+            wanted = [_new_target(context, row, kind == Kind.BALANCE) for row in rows]
+            made = new_targets.make_targets(context, rig, wanted, self.control_bones)
+            for name, new in zip(names, made, strict=True):
+                added = rig.ccd_rig.constraints[name]
+                added.target, added.target_bone = new
+        new_rigs.give(context, rig, before)
+        if kind is Kind.REACH:
+            for words in new_rows.words(rig, rows, in_chains):
+                self.tell("INFO", words)
+
+    def _asked_length(self, context: bpy.types.Context) -> int | None:
+        """The chain length that the user has asked for; None: what suits each bone.
+
+        The redo panel shows what was chosen for the active bone; it stays until the kind is another.
+        """
+        if self.suits != self.kind and (self.suits or not self.properties.is_property_set("chain_length")):
+            lengths = constraint_list.CHAIN_LENGTHS[Kind(self.kind)]
+            self.suited = self.chain_length = lengths(context.object, context.active_pose_bone.name)
+        self.suits = self.kind
+        return None if self.chain_length == self.suited else int(self.chain_length)
+
+
+def _tips(context: bpy.types.Context, kind: Kind, selected: str) -> list[str]:
+    """Names of the bones that get a constraint, the active one last: it is shown then."""
+    active = context.active_pose_bone.name
+    if kind is Kind.BALANCE or selected == "TARGET":
+        return [active]
+    return [
+        *(bone for bone in selected_bones(context, context.object) if bone != active),
+        active,
+    ]
+
+
+def _selected_target(
+    context: bpy.types.Context, rows: Sequence[new_rows.NewRow], selected: str
+) -> tuple[bpy.types.Object | None, str]:
+    """The other selected object or bone: (object, bone name), (None, "") if nothing else is selected.
+
+    What follows the armature, such as its skin after an import, is none.
+
+    Raises:
+        RigError: there are several, or one for several bones, or it moves with the chain.
+    """
+    owner, tip = context.object, context.active_pose_bone
+    bones = [
+        bone
+        for bone in context.selected_pose_bones
+        if bone != tip and (bone.id_data != owner or selected == "TARGET")
+    ]
+    posed = {owner, *(bone.id_data for bone in context.selected_pose_bones), *context.objects_in_mode}
+    objects = [
+        each for each in context.selected_objects if each not in posed and not dependence.follows(each, owner)
+    ]
+    names = ", ".join(f"'{each.name}'" for each in (*bones, *objects))
+    if len(bones) + len(objects) > 1:
+        raise RigError(
+            f"More than one target is selected ({names}): select the target first, then the bone to move"
+        )
+    if names and len(rows) > 1:
+        tips = ", ".join(f"'{row.tip}'" for row in rows)
+        raise RigError(f"{names} can be the target of one bone, not of {tips}: select it and one of them")
+    if objects:
+        return objects[0], ""
+    if not bones:
+        return None, ""
+    chain = {bone.name for bone in constraint_list.chain(owner, rows[0].tip, rows[0].chain_length)}
+    below = {bone.name for bone in (bones[0], *bones[0].parent_recursive)}
+    if bones[0].id_data == owner and chain & below:
+        raise RigError(
+            f"Bone '{bones[0].name}' moves with the chain of '{tip.name}', so it cannot be its target: "
+            "select another bone, or shorten the chain"
+        )
+    posed_by: Any = bones[0].id_data  # an armature object: only that has pose bones
+    return posed_by, bones[0].name
+
+
+def _new_target(context: bpy.types.Context, row: new_rows.NewRow, balances: bool) -> new_targets.NewTarget:
+    """A target at the evaluated end of a bone, or at the centre of mass."""
+    owner = context.object
+    evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
+    tip = evaluated.pose.bones[row.tip]
+    point = tip.tail if row.use_tail else tip.head
+    masses = joints.masses(owner) if balances else {}
+    if masses:
+        bones = [(mass, evaluated.pose.bones[name]) for name, mass in masses.items()]
+        middles = [mass * 0.5 * (bone.head + bone.tail) for mass, bone in bones]
+        point = sum(middles, Vector()) / sum(masses.values())
+    # The bone's name comes last: its ending (.L, .R) stays an ending.
+    return new_targets.NewTarget(f"Target {row.tip}", row.tip, evaluated.matrix_world @ point)
+
+
+class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.constraint_remove"
+    bl_label = "Remove CCD Constraint"
+    bl_description = "Remove the active constraint; its bones and its target stay as they are"
+
+    with_target: BoolProperty(
+        name="Remove Target Too",
+        description="Remove its target and pole as well, if they were made for it and nothing else uses them",
+        default=False,
+        options={"SKIP_SAVE"},
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        reason = command.no_active_constraint(context)
+        if not reason and constraint_list.is_from_library(
+            active_rig(context), active_rig(context).ccd_rig.active_index
+        ):
+            reason = "This constraint comes from the library's file: disable it here, or remove it there"
+        return reason
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        targets = new_targets.of_row(constraint_list.active(rig))
+        made = [each for each in targets if each.bone and control_bones.is_made(each.thing, each.bone)]
+        if self.with_target and made:
+            control_bones.require_editable(context, made[0].thing)
+        constraint_list.remove(rig, rig.ccd_rig.active_index)
+        for each in targets:  # the pole first: it may hang on the target
+            if not new_targets.is_left_over(each):
+                continue
+            if not self.with_target:
+                target = each.bone or each.thing.name
+                self.tell("INFO", f"Its target '{target}' stays: see Remove Target Too")
+            elif each.bone:
+                control_bones.remove(context, each.thing, [each.bone])
+            else:
+                new_targets.remove_empty(each.thing)
+
+
+class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.constraint_move"
+    bl_label = "Move CCD Constraint"
+    bl_description = "Move the active constraint up or down in the list"
+
+    direction: EnumProperty(
+        name="Direction",
+        description="Where the constraint goes in the list",
+        items=(("UP", "Up", "Towards the top"), ("DOWN", "Down", "Towards the bottom")),
+        options={"SKIP_SAVE"},
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        reason = command.no_constraint(context)
+        if not reason and len(active_rig(context).ccd_rig.constraints) < 2:
+            reason = "There is only one constraint"
+        if not reason and constraint_list.active(active_rig(context)) is None:
+            reason = "Choose a constraint in the list"
+        return reason
+
+    def run(self, context: bpy.types.Context) -> set[str] | None:
+        index = active_rig(context).ccd_rig.active_index
+        new_index = index + (1 if self.direction == "DOWN" else -1)
+        if not 0 <= new_index < len(active_rig(context).ccd_rig.constraints):
+            return {"CANCELLED"}  # it is at the end already, as a list in Blender takes it
+        constraint_list.move(active_rig(context), index, new_index)
+        return None
+
+
+class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.constraint_kind"
+    bl_label = "Kind of CCD Constraint"
+    bl_description = (
+        "Change what the constraint is about. Its chain then goes up to the bone that suits the kind; a bone "
+        "that becomes planted is held where it is, without a target"
+    )
+
+    kind: EnumProperty(name="Kind", description="What the constraint is about", items=KINDS)
+
+    why_grey = staticmethod(command.no_active_constraint)
+
+    def run(self, context: bpy.types.Context) -> None:
+        constraint = constraint_list.active(active_rig(context))
+        target = constraint.target
+        constraint_list.set_kind(constraint, Kind(self.kind))
+        chain = constraint_list.chain(active_rig(context), constraint.tip, constraint.chain_length)
+        if chain:
+            cleared = (
+                "" if target is None or constraint.target else f"; its target '{target.name}' is cleared"
+            )
+            words = f"Constraint '{constraint.name}': its chain goes up to '{chain[-1].name}'{cleared}"
+            self.tell("INFO", words)

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limits of bones: from poses, presets, actions, Blender's own limits, and from other bones."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+from bl_operators.presets import AddPresetBase
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
+
+from ..ccd_rig.blender.languages.translation import CONTEXT, translated
+from ..ccd_rig.blender.limit_sources import blender_limits, motion, other_bones, present_pose, presets
+from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.names_in_words import named
+from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
+from ..ccd_rig.limits.fitting import FitSettings
+from . import command
+from .command import Command, draw_lines
+
+SCOPES = (
+    ("SELECTED", "Selected Bones", "All bones that are selected in Pose Mode; the active one where none is"),
+    ("CHAIN", "Chain", "The chain of the active CCD constraint"),
+    ("ALL", "All Bones", "All bones of the armature"),
+)
+
+
+def sentence(words: str) -> str:
+    """Words that begin with none of the user's names, with a capital letter."""
+    return words[:1].upper() + words[1:]
+
+
+class LimitCommand(Command):
+    """A command that gives bones limits by its function `give`, in one step of undo.
+
+    Attributes:
+        fields: names of the properties that the redo panel shows.
+        told: what there is to know about the limits, a line each.
+    """
+
+    fields: tuple[str, ...] = ("bones",)
+
+    bones: EnumProperty(
+        name="Bones",
+        description="Which bones it is for",
+        items=SCOPES,
+        options={"SKIP_SAVE"},
+        translation_context=CONTEXT,
+    )
+    told = ""
+
+    why_grey = staticmethod(command.no_pose_bone)
+
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        """Give limits to bones, or take them over from these bones; raises CCDRigError."""
+        raise NotImplementedError
+
+    def run(self, context: bpy.types.Context) -> None:
+        try:
+            outcome = self.give(context, chosen(active_rig(context), self.bones))
+        except CCDRigError as error:
+            raise RigError(sentence(str(error))) from error
+        for area in context.screen.areas if context.screen is not None else ():
+            area.tag_redraw()  # handles and rims of limits stand in other areas than the panel
+        notes = [sentence(note) for note in outcome.notes]
+        self.told = "\n".join([outcome.source, *notes] if outcome.source else notes)
+        words = f"Limits of {named(outcome.done)} set"
+        self.tell("INFO", f"{words}. {outcome.source}" if outcome.source else words)
+        for note in notes:  # last: the status bar shows the last message alone
+            self.tell("WARNING", note)
+
+    def draw(self: Any, _context: bpy.types.Context) -> None:
+        self.layout.use_property_split = True
+        for name in self.fields:
+            self.layout.prop(self, name)
+        if self.told:
+            draw_lines(self.layout, self.told)
+
+
+BOUNDS = (
+    ("MIN", "Min", "The smallest angle of hinges and twists, and all three of Euler angles"),
+    ("MAX", "Max", "The largest angle of hinges and twists, and all three of Euler angles"),
+    ("SWING", "Swing", "The border of cones and ellipses, on the side to which the bone swings"),
+)
+
+
+class CCD_RIG_OT_limit_from_pose(LimitCommand, bpy.types.Operator):
+    bl_idname = "ccd_rig.limit_from_pose"
+    bl_label = "Limit from Pose"
+    bl_description = "Let the limits of the selected bones end where the bones are posed now"
+
+    fields = ("bones", "bound")
+    bound: EnumProperty(
+        name="Bound",
+        description="Which end of the limits is set",
+        items=BOUNDS,
+        options={"SKIP_SAVE"},
+        translation_context=CONTEXT,
+    )
+
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        context.view_layer.update()  # a script may have posed the bones just now
+        return present_pose.set_bounds(pose_bones, self.bound)
+
+
+PRESETS = (
+    ("HUMAN", "Human", "Bones that are parts of a human: back, neck, arms, hands, fingers, legs, feet"),
+    ("QUADRUPED", "Quadruped", "Bones that are parts of an animal on four legs, as a dog's joints go"),
+    ("SPINE", "Spine", "Rows of bones as a human's back: each takes an equal share"),
+    ("TAIL", "Tail", "Rows of bones that bend evenly to all sides and hardly roll"),
+    ("FINGER", "Finger", "Rows of bones as fingers: the last three bones of each"),
+)
+
+
+class CCD_RIG_OT_limits_preset(LimitCommand, bpy.types.Operator):
+    bl_idname = "ccd_rig.limits_preset"
+    bl_label = "Limits from Preset"
+    bl_description = (
+        "Give the selected bones the limits that joints of a body have, less what their rest pose has used up"
+    )
+
+    fields = ("bones", "preset")
+    preset: EnumProperty(
+        name="Preset",
+        description="What the bones are",
+        items=PRESETS,
+        options={"SKIP_SAVE"},
+        translation_context=CONTEXT,
+    )
+
+    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        return presets.apply_preset(pose_bones, self.preset)
+
+
+class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
+    bl_idname = "ccd_rig.limit_preset_add"
+    bl_label = "Add Limit Preset"
+    bl_description = "Keep the limit of the active bone under a name, for other bones and files"
+    bl_options = AddPresetBase.bl_options
+
+    remove_name: BoolProperty(
+        name="Remove", description="Remove the preset of this name", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    remove_active: BoolProperty(
+        name="Remove Chosen", description="Remove the preset that is chosen", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    preset_menu = presets.MENU
+    preset_subdir = presets.FOLDER
+    preset_values = presets.VALUES
+
+    why_grey = staticmethod(command.no_pose_bone)
+
+    def run(self, context: bpy.types.Context) -> set[str] | None:
+        name, bone = self.name.strip(), context.active_pose_bone
+        removes = self.remove_active or self.remove_name
+        if not removes:
+            if not name:
+                raise RigError("The preset needs a name: type one")
+            if bone.ccd_rig.limit.kind == "NONE":
+                raise RigError(f"Bone '{bone.name}' has no limit to keep: choose one first")
+        done: Any = AddPresetBase.execute(self, context)  # a set, of which the stubs do not know
+        if "FINISHED" in done:
+            words = "The preset is removed" if removes else f"Limit of '{bone.name}' kept as '{name}'"
+            self.tell("INFO", words)
+        return done
+
+
+class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
+    bl_idname = "ccd_rig.limit_preset_apply"
+    bl_label = "Apply Limit Preset"
+    bl_description = "Give the active bone and the selected ones the limit that this preset keeps"
+
+    filepath: StringProperty(
+        name="File", description="The file of the preset", subtype="FILE_PATH", options={"SKIP_SAVE"}
+    )
+    menu_idname: StringProperty(
+        name="Menu", description="The menu that it was chosen in", options={"HIDDEN", "SKIP_SAVE"}
+    )
+
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        return presets.apply_own(context.active_pose_bone, pose_bones, self.filepath)
+
+
+class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
+    bl_idname = "ccd_rig.limits_from_ik"
+    bl_label = "Limits from Blender's IK"
+    bl_description = (
+        "Take over what the selected bones allow Blender's own IK: locked axes, ranges, stiffness"
+    )
+
+    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        return blender_limits.from_ik(pose_bones)
+
+
+class CCD_RIG_OT_limits_from_constraints(LimitCommand, bpy.types.Operator):
+    bl_idname = "ccd_rig.limits_from_constraints"
+    bl_label = "Limits from Limit Rotation"
+    bl_description = (
+        "Take over the ranges of the Limit Rotation constraints of the selected bones. The constraints stay"
+    )
+
+    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        return blender_limits.from_limit_rotation(pose_bones)
+
+
+SOURCES = (
+    ("ACTION", "Action", "The action below; where none is chosen, the armature's present action"),
+    ("ALL", "All Actions", "All actions of the file that turn the bones, together"),
+)
+
+
+class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
+    bl_idname = "ccd_rig.limits_from_action"
+    bl_label = "Limits from Action"
+    bl_description = (
+        "Learn limits from the motion of the selected bones: a hinge where a bone turns about one axis, else "
+        "an ellipse with a twist range"
+    )
+
+    source: EnumProperty(name="From", description="Which motion counts", items=SOURCES, options={"SKIP_SAVE"})
+    action: StringProperty(
+        name="Action", description="Name of the action; empty: the present one", options={"SKIP_SAVE"}
+    )
+    margin: FloatProperty(
+        name="Margin",
+        description="By how much limits go beyond the motion",
+        default=FitSettings.margin,
+        min=0.0,
+        soft_max=0.5,
+        subtype="ANGLE",
+    )
+    percentile: FloatProperty(
+        name="Percentile",
+        description="Part of the motion's frames that limits hold, before the margin; less than 100 leaves "
+        "out rare extremes",
+        default=FitSettings.percentile,
+        min=50.0,
+        max=100.0,
+        subtype="PERCENTAGE",
+    )
+    comfort: FloatProperty(
+        name="Comfort",
+        description="Part of the motion's frames, those in the middle of each range, that becomes the "
+        "comfort region; 0 leaves comfort as it is",
+        default=FitSettings.comfort,
+        min=0.0,
+        max=100.0,
+        subtype="PERCENTAGE",
+    )
+    hinge_tolerance: FloatProperty(
+        name="Hinge Tolerance",
+        description="How far a bone may turn off one axis and still get a hinge",
+        default=FitSettings.hinge_tolerance,
+        min=0.0,
+        soft_max=0.5,
+        subtype="ANGLE",
+    )
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        if bpy.app.background:
+            done: set[str] = self.execute(context)
+            return done
+        answer: set[str] = set(context.window_manager.invoke_props_dialog(self))
+        return answer
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        layout.prop(self, "bones")
+        layout.prop(self, "source")
+        if self.source == "ACTION":
+            layout.prop_search(self, "action", bpy.data, "actions")
+            if not self.action:
+                animation = active_rig(context).animation_data
+                present = animation.action if animation is not None else None
+                words = f"The present one: '{present.name}'" if present else "The armature has no action now"
+                layout.label(text=translated(words), icon="ACTION" if present else "ERROR", translate=False)
+        layout.prop(self, "margin")
+        layout.prop(self, "percentile")
+        layout.prop(self, "comfort")
+        layout.prop(self, "hinge_tolerance")
+        if self.told:
+            draw_lines(layout, self.told)
+
+    def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        try:
+            settings = FitSettings(self.margin, self.percentile, self.hinge_tolerance, comfort=self.comfort)
+        except InvalidInput as error:
+            raise RigError(str(error)) from error
+        if self.source == "ALL":
+            return motion.from_all_actions(pose_bones, settings)
+        action = bpy.data.actions.get(self.action)
+        if self.action and action is None:
+            raise RigError(f"there is no action '{self.action}': choose one of the list")
+        return motion.from_action(pose_bones, action, settings)
+
+
+class CCD_RIG_OT_limits_copy(LimitCommand, bpy.types.Operator):
+    bl_idname = "ccd_rig.limits_copy"
+    bl_label = "Copy Limit"
+    bl_description = "Give other bones the limit of the active bone, in their own axes"
+
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        return other_bones.copy(context.active_pose_bone, pose_bones)
+
+
+class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
+    bl_idname = "ccd_rig.limits_mirror"
+    bl_label = "Mirror Limits"
+    bl_description = (
+        "Give the bones on the other side the mirrored limits of the selected bones. Where both sides are "
+        "selected, the side of the active bone counts"
+    )
+
+    def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
+        return other_bones.mirror(pose_bones, context.active_pose_bone)

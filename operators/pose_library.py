@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The pose library: poses captured, applied, removed, and exchanged as JSON files."""
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
+from bpy_extras.io_utils import ExportHelper, ImportHelper
+
+from ..ccd_rig.blender.keys import auto_keys
+from ..ccd_rig.blender.properties import pose_capture, pose_library
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.rig.rotation_modes import rotation_channel
+from ..ccd_rig.errors import RigError
+from . import command
+from .command import Command, JsonFile
+
+SOURCES = (
+    ("POSE", "Current Pose", "The pose as it stands now"),
+    ("ACTION", "Action", "Frames of the armature's present action, read without going to them"),
+    ("ASSET", "Pose Asset", "An action of one frame that is marked as an asset"),
+)
+BONES = (
+    ("CHAINS", "Chains", "The bones of all constraints' chains"),
+    ("SELECTED", "Selected Bones", "The bones that are selected in Pose Mode"),
+)
+
+
+def no_poses(context: bpy.types.Context) -> str:
+    """There is no armature, or its pose library is empty."""
+    if reason := command.no_armature(context):
+        return reason
+    if not active_rig(context).ccd_rig.poses:
+        return f"The pose library of '{active_rig(context).name}' is empty: capture a pose first"
+    return ""
+
+
+def no_pose(context: bpy.types.Context) -> str:
+    """No pose of the library is chosen."""
+    if reason := no_poses(context):
+        return reason
+    return "" if pose_library.active(active_rig(context)) is not None else "Choose a pose in the list"
+
+
+class CCD_RIG_OT_pose_capture(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.pose_capture"
+    bl_label = "Capture Pose"
+    bl_description = (
+        "Add poses to the pose library: where targets are not reached, solves start again from the nearest"
+    )
+
+    source: EnumProperty(
+        name="From", description="Where the pose is taken from", items=SOURCES, options={"SKIP_SAVE"}
+    )
+    bones: EnumProperty(name="Bones", description="Whose rotations are captured", items=BONES)
+    name: StringProperty(
+        name="Name",
+        description="What the library calls the pose",
+        default=pose_library.DEFAULT_NAME,
+        options={"SKIP_SAVE"},
+    )
+    step: IntProperty(
+        name="Every Nth Frame",
+        description="Frames from one captured pose to the next; the last frame is always captured",
+        default=10,
+        min=1,
+        soft_max=100,
+    )
+    asset: StringProperty(
+        name="Pose Asset", description="Name of the action that is the pose asset", options={"SKIP_SAVE"}
+    )
+
+    why_grey = staticmethod(command.no_armature)
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        if self.source == "POSE" or bpy.app.background:
+            return self.execute(context)
+        answer: set[str] = set(context.window_manager.invoke_props_dialog(self))
+        return answer
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        layout.prop(self, "bones")
+        if self.source == "POSE":
+            layout.prop(self, "name")
+        elif self.source == "ACTION":
+            layout.prop(self, "step")
+        else:
+            layout.prop_search(self, "asset", bpy.data, "actions")
+
+    def run(self, context: bpy.types.Context) -> None:
+        owner = active_rig(context)
+        bones = (pose_capture.chain_bones if self.bones == "CHAINS" else pose_capture.selected_bones)(owner)
+        if self.source == "ACTION":
+            entries = pose_capture.from_action(owner, bones, self.step)
+        elif self.source == "ASSET":
+            entries = (pose_capture.from_asset(owner, bones, self.asset),)
+        else:
+            entries = (pose_capture.from_pose(owner, bones, self.name or pose_library.DEFAULT_NAME),)
+        pose_library.add(owner, entries)
+        poses, turned = len(entries), len(entries[0].rotations)
+        words = f"{poses} pose{'' if poses == 1 else 's'} of {turned} bone{'' if turned == 1 else 's'}"
+        self.tell("INFO", f"Captured {words}")
+
+
+class CCD_RIG_OT_pose_apply(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.pose_apply"
+    bl_label = "Apply Pose"
+    bl_description = (
+        "Rotate the bones as the chosen pose has them; limits are not applied, keys are set only with Auto "
+        "Keying"
+    )
+
+    why_grey = staticmethod(no_pose)
+
+    def run(self, context: bpy.types.Context) -> None:
+        owner = active_rig(context)
+        entry = pose_library.entries(owner)[owner.ccd_rig.active_pose]
+        pose_library.apply(owner, entry)
+        posed = [owner.pose.bones[bone] for bone in entry.rotations if bone in owner.pose.bones]
+        if refusal := auto_keys.insert(context, [(bone, rotation_channel(bone)[0]) for bone in posed]):
+            self.tell("WARNING", refusal)
+        if strangers := pose_library.strangers(owner, entry):
+            self.tell("WARNING", strangers)
+
+
+class CCD_RIG_OT_pose_remove(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.pose_remove"
+    bl_label = "Remove Pose"
+    bl_description = "Remove the chosen pose, or all poses, from the pose library; bones stay as they are"
+
+    all: BoolProperty(
+        name="All",
+        description="Remove all poses but those that come from the library of an override",
+        options={"SKIP_SAVE"},
+    )
+
+    why_grey = staticmethod(no_pose)
+
+    def run(self, context: bpy.types.Context) -> None:
+        owner = active_rig(context)
+        group = owner.ccd_rig
+        removable = [i for i in range(len(group.poses)) if not pose_library.is_from_library(owner, i)]
+        pose_library.remove(owner, removable if self.all else [group.active_pose])
+
+
+class CCD_RIG_OT_poses_export(JsonFile, bpy.types.Operator, ExportHelper):
+    bl_idname = "ccd_rig.poses_export"
+    bl_label = "Export Pose Library"
+    bl_description = "Write all poses of the pose library to a JSON file, for other armatures and programs"
+    bl_options = {"REGISTER"}
+
+    why_grey = staticmethod(no_poses)
+
+    def run(self, context: bpy.types.Context) -> None:
+        path = bpy.path.abspath(self.filepath)
+        entries = pose_library.entries(active_rig(context))
+        pose_library.save(path, entries)
+        self.tell("INFO", f"Wrote {len(entries)} pose{'' if len(entries) == 1 else 's'} to {path}")
+
+
+class CCD_RIG_OT_poses_import(JsonFile, bpy.types.Operator, ImportHelper):
+    bl_idname = "ccd_rig.poses_import"
+    bl_label = "Import Pose Library"
+    bl_description = "Add the poses of a JSON file to the pose library"
+
+    why_grey = staticmethod(command.no_armature)
+
+    def run(self, context: bpy.types.Context) -> None:
+        owner, path = active_rig(context), bpy.path.abspath(self.filepath)
+        entries = pose_library.load(path)
+        for entry in entries:
+            if len(pose_library.missing(owner, entry)) == len(entry.rotations):
+                raise RigError(f"{path}: {pose_library.strangers(owner, entry)}")
+        pose_library.add(owner, entries)
+        strangers = [words for entry in entries if (words := pose_library.strangers(owner, entry))]
+        if strangers:
+            more = f" (and {len(strangers) - 1} more poses with such bones)" if len(strangers) > 1 else ""
+            self.tell("WARNING", strangers[0] + more)
+        self.tell("INFO", f"Read {len(entries)} pose{'' if len(entries) == 1 else 's'} from {path}")

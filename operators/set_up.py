@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A rig as a whole: set up as a figure, from Blender's own IK, or from a file."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, CollectionProperty, EnumProperty, IntProperty, StringProperty
+from bpy_extras.io_utils import ExportHelper, ImportHelper
+
+from ..ccd_rig.blender import convert
+from ..ccd_rig.blender.figures.rigify import is_generated
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.names_in_words import named
+from ..ccd_rig.blender.set_up import build
+from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Ranges
+from ..ccd_rig.blender.setup_files import regeneration, setup_file
+from . import command, new_rigs
+from .command import Command, JsonFile, draw_lines, selected_bones
+
+
+def _box(name: str, description: str, default: bool = True) -> Any:
+    return BoolProperty(name=name, description=description, default=default, options={"SKIP_SAVE"})
+
+
+class CCD_RIG_PG_figure_role(bpy.types.PropertyGroup):
+    role: StringProperty(
+        name="Role",
+        description="What this bone is to the figure, such as left hand, spine 2, or left leg 3:1 for the "
+        "first bone of the third leg; empty for nothing",
+    )
+
+
+class CCD_RIG_UL_figure_roles(bpy.types.UIList):
+    def draw_item(
+        self,
+        _context: bpy.types.Context,
+        layout: bpy.types.UILayout,
+        _data: Any,
+        item: Any,
+        _icon: int,
+        _active_data: Any,
+        _active_property: str,
+        _index: int = 0,
+        _flags: int = 0,
+    ) -> None:
+        row = layout.split(factor=0.5)
+        row.label(text=item.name, translate=False)
+        row.prop(item, "role", text="", emboss=False)
+
+
+class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.figure_set_up"
+    bl_label = "Set Up Figure"
+    bl_description = (
+        "Recognise hands, feet, head, hips, tail and wings by the names of bones or by how they lie at rest, "
+        "and give each a target. Generated Rigify rigs are moved by their FK controls"
+    )
+
+    hands: _box("Hands", "A target for each hand")
+    feet: _box("Feet", "A target for each foot, which also turns it where it has a sole")
+    head: _box("Head", "A target for the head, which spine and neck follow")
+    hips: _box(
+        "Hips",
+        "A target for the bone that carries the figure: it shifts and turns with it. Left out where "
+        "that bone is animated",
+    )
+    tail: _box("Tail", "A target for the end of the tail")
+    wings: _box("Wings", "A target for the end of each wing or fin")
+    poles: _box(
+        "Poles",
+        "Objects that knees and elbows point at, where they bend to now; without it limbs that are straight "
+        "get them, since nothing else tells their side",
+        Choices.poles,
+    )
+    turn_hands: _box(
+        "Turn Hands",
+        "Hands turn as their targets do; else they stay as they are on their forearms",
+        Choices.turn_hands,
+    )
+    ranges: EnumProperty(
+        name="Joints",
+        description="What joints of its chains that have no range yet get of the preset for such a figure",
+        items=RANGES,
+        default=Choices.ranges,
+        options={"SKIP_SAVE"},
+    )
+    plant: _box(
+        "Plant Feet",
+        "Hold feet where they are in the world and let hips follow, instead of targets for feet",
+        default=False,
+    )
+    control_bones: _box(
+        "Control Bones",
+        "Make targets and poles as bones of the armature, with a bone collection and shapes of their own, "
+        "instead of empties",
+        Choices.control_bones,
+    )
+    follow_motion: _box(
+        "Follow Motion",
+        "Where the figure is animated, key targets along its motion over the scene's range: a bake "
+        "then leaves it as it is until a target is moved",
+        default=Choices.follow_motion,
+    )
+    roles: CollectionProperty(
+        type=CCD_RIG_PG_figure_role,
+        name="Roles",
+        description="Roles of bones instead of those that are recognised, as a name and a role each",
+        options={"SKIP_SAVE"},
+    )
+    active_role: IntProperty(
+        name="Selected Role",
+        description="The row of the list of roles that is selected",
+        options={"HIDDEN", "SKIP_SAVE"},
+    )
+    figure: StringProperty(
+        description="Name of the armature object whose bones are listed", options={"HIDDEN", "SKIP_SAVE"}
+    )
+    recognised: tuple[str, ...] = ()  # groups that the figure has
+    listed: Mapping[str, str] = {}  # by bone, the recognised role: what differs from it is a change
+    told = ""  # what was made, a line each
+
+    why_grey = staticmethod(command.no_armature)
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        wanted = new_rigs.chosen(context)
+        if wanted is not None:
+            new_rigs.copy(wanted.figure, self.properties)
+        return self.execute(context)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        chosen = [group for group in Group if getattr(self, group)]
+        before = new_rigs.names(rig)
+        choices = Choices(
+            chosen,
+            self.poles,
+            self.turn_hands,
+            Ranges(self.ranges),
+            self.plant,
+            roles={item.name: item.role for item in self.roles if item.role != self.listed.get(item.name)},
+            control_bones=self.control_bones,
+        )
+        made = build.set_up(context, rig, choices)
+        new_rigs.give(context, rig, before)
+        self.roles.clear()
+        self.figure = rig.name
+        self.listed = {name: recognised for name, (_, recognised) in made.roles.items()}
+        for name, (role, _) in made.roles.items():
+            item = self.roles.add()
+            item.name, item.role = name, role
+        if self.follow_motion:
+            build.follow(context, rig, made)
+        self.recognised = tuple(made.available)
+        self.told = "\n".join([made.words(), *made.notes])
+        self.tell("INFO", made.words())
+        for note in made.notes:
+            self.tell("WARNING", note)
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        layout = self.layout
+        layout.use_property_split = True
+        boxes = layout.column(heading="Set Up")
+        for group in self.recognised:
+            boxes.prop(self, group)
+        boxes.prop(self, "poles")
+        boxes.prop(self, "turn_hands")
+        boxes.prop(self, "ranges")
+        boxes.prop(self, "plant")
+        boxes.prop(self, "control_bones")
+        boxes.prop(self, "follow_motion")
+        layout.label(text="Roles")
+        layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=6)
+        draw_lines(layout, self.told)
+
+
+class CCD_RIG_OT_ik_convert(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.ik_convert"
+    bl_label = "Convert IK"
+    bl_description = (
+        "Make CCD constraints from Blender's IK, Damped Track and Spline IK constraints, with their poles, "
+        "influence, keys and drivers. The originals are muted; Restore IK is the way back"
+    )
+
+    only_selected: BoolProperty(
+        name="Only Selected Bones",
+        description="Convert constraints of selected bones alone",
+        options={"SKIP_SAVE"},
+    )
+    every: IntProperty(
+        name="Spline Every",
+        description="How many bones of a Spline IK share a target on its curve",
+        default=3,
+        min=1,
+        soft_max=20,
+    )
+    limits: BoolProperty(
+        name="IK Limits",
+        description="Give bones of the chains the limits, locks and stiffness of Blender's IK, where they "
+        "have none here",
+        default=True,
+        options={"SKIP_SAVE"},
+    )
+    told = ""  # what is not as it was, a line each
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        reason = command.no_armature(context)
+        if not reason and next(convert.candidates(active_rig(context)), None) is None:
+            name = active_rig(context).name
+            reason = f"No IK, Damped Track or Spline IK constraint of '{name}' is on"
+        return reason
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        bones = selected_bones(context, rig) if self.only_selected else None
+        before = new_rigs.names(rig)
+        done = convert.convert(context, rig, bones, self.every, self.limits)
+        new_rigs.give(context, rig, before)
+        self.told = "\n".join(done.notes)
+        originals = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
+        self.tell("INFO", f"Converted {originals} of Blender, muted now: {', '.join(done.rows)}")
+        for note in done.notes:
+            self.tell("WARNING", note)
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        layout = self.layout
+        layout.use_property_split = True
+        layout.prop(self, "only_selected")
+        layout.prop(self, "every")
+        layout.prop(self, "limits")
+        if self.told:
+            draw_lines(layout, self.told)
+
+
+class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.ik_restore"
+    bl_label = "Restore IK"
+    bl_description = (
+        "Remove the CCD constraints that Convert IK has made, with the targets made for them, and let "
+        "Blender's own constraints act again"
+    )
+
+    only_selected: BoolProperty(
+        name="Only Selected Bones",
+        description="Restore constraints of selected bones alone",
+        options={"SKIP_SAVE"},
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        reason = command.no_armature(context)
+        if not reason and next(convert.converted(active_rig(context)), None) is None:
+            reason = f"No CCD constraint of '{active_rig(context).name}' comes from Convert IK"
+        return reason
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        bones = selected_bones(context, rig) if self.only_selected else None
+        done = convert.restore(rig, bones)
+        count = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
+        self.tell("INFO", f"Restored {count} of Blender; removed {', '.join(done.rows)}")
+        for name in done.kept:
+            self.tell("WARNING", f"Constraint '{name}' stays: Blender's own behind it is gone or renamed")
+
+
+class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
+    bl_idname = "ccd_rig.setup_save"
+    bl_label = "Save Set-Up"
+    bl_description = (
+        "Write all constraints, limits and solver settings of the armature to a JSON file, for this rig "
+        "generated anew and for others"
+    )
+    bl_options = {"REGISTER"}
+
+    why_grey = staticmethod(command.no_armature)
+
+    def invoke(self: Any, context: bpy.types.Context, event: bpy.types.Event) -> set[str]:
+        if not self.filepath:
+            name = f"{bpy.path.clean_name(active_rig(context).name)}{self.filename_ext}"
+            self.filepath = str(Path(bpy.data.filepath).parent / name) if bpy.data.filepath else name
+        helper: Any = ExportHelper  # which is not typed alike in all versions
+        answer: set[str] = helper.invoke(self, context, event)
+        return answer
+
+    def run(self, context: bpy.types.Context) -> None:
+        owner, path = active_rig(context), bpy.path.abspath(self.filepath)
+        setup = setup_file.with_roles(owner, setup_file.setup_of(owner))
+        setup_file.save(path, setup)
+        counts = {"bone": len(setup.bones), "constraint": len(setup.constraints)}
+        words = " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
+        self.tell("INFO", f"Wrote {words} to {path}")
+        if driven := setup_file.driven(owner):
+            where = f"The driver of Influence of {named(driven)}"
+            self.tell("WARNING", f"{where} is not in the file: make it anew on the other rig")
+        for setting, names in setup_file.left_out(owner).items():
+            where = f"What moves '{setting}' of {named(names)}, keys or a driver,"
+            self.tell("WARNING", f"{where} is not in the file: make it anew on the other rig")
+
+
+class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
+    bl_idname = "ccd_rig.setup_load"
+    bl_label = "Load Set-Up"
+    bl_description = (
+        "Give the armature the constraints, limits and solver settings of a JSON file. Bones are found by "
+        "name, else by the part of the body that they are; constraints of the same name are replaced"
+    )
+
+    why_grey = staticmethod(command.no_armature)
+
+    def run(self, context: bpy.types.Context) -> None:
+        applied = setup_file.apply(active_rig(context), setup_file.load(bpy.path.abspath(self.filepath)))
+        self.tell("INFO", applied.words())
+        for warning in applied.warnings():
+            self.tell("WARNING", warning)
+
+
+class CCD_RIG_OT_setup_restore(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.setup_restore"
+    bl_label = "Restore Set-Up from Metarig"
+    bl_description = (
+        "Bring back the constraints and limits that a rig generated by Rigify had when it was last generated "
+        "anew or saved: its metarig keeps them"
+    )
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        reason = command.no_armature(context)
+        if not reason and not is_generated(active_rig(context).data):
+            reason = f"'{active_rig(context).name}' was not generated by Rigify"
+        return reason
+
+    def run(self, context: bpy.types.Context) -> None:
+        applied = regeneration.restore(active_rig(context))
+        self.tell("INFO", applied.words())
+        for warning in applied.warnings():
+            self.tell("WARNING", warning)

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Targets: selected, matched to the pose, keyed from motion, and given a layer on top."""
+
+from contextlib import ExitStack
+from typing import Any
+
+import bpy
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
+from mathutils import Vector
+
+from ..ccd_rig.blender.bake import offset_layer, switches, target_motion
+from ..ccd_rig.blender.checks import setup
+from ..ccd_rig.blender.keys import auto_keys, channels
+from ..ccd_rig.blender.properties import constraint_list
+from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.properties.constraint_group import AXES, OFFSET_SPACES
+from ..ccd_rig.blender.properties.constraint_values import Kind
+from ..ccd_rig.blender.properties.new_targets import new_target
+from ..ccd_rig.blender.properties.solver_settings import solver_settings
+from ..ccd_rig.blender.scene.targets import AXES as DIRECTIONS
+from ..ccd_rig.errors import RigError
+from ..ccd_rig.solvers.stepping import result_of
+from . import command
+from .command import Command, shown_range
+
+
+class CCD_RIG_OT_target_select(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.target_select"
+    bl_label = "Select Target"
+    bl_description = "Select the target of the active constraint, to move it or key it"
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        if reason := command.no_active_constraint(context):
+            return reason
+        constraint = constraint_list.active(active_rig(context))
+        return "" if constraint.target is not None else f"Constraint '{constraint.name}' has no target"
+
+    def run(self, context: bpy.types.Context) -> None:
+        constraint = constraint_list.active(active_rig(context))
+        _select(context, constraint.target, constraint.target_bone)
+
+
+class CCD_RIG_OT_rig_select(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.rig_select"
+    bl_label = "Back to Rig"
+    bl_description = "Select the rig that reaches for this target, in Pose Mode, with the bone that reaches"
+
+    @staticmethod
+    def why_grey(context: bpy.types.Context) -> str:
+        rig = active_rig(context)
+        reason = "" if rig is not None else "Select a target"
+        if not reason and rig == context.object:
+            reason = "The rig is selected"
+        return reason
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig, target = active_rig(context), context.object
+        rows = rig.ccd_rig.constraints
+        index = next(i for i, row in enumerate(rows) if target in (row.target, row.pole_target))
+        _select(context, rig, rows[index].tip)
+        rig.ccd_rig.active_index = index
+
+
+def _select(context: bpy.types.Context, thing: Any, bone: str) -> None:
+    """Make an object, or a bone of an armature, the only selected one.
+
+    Raises:
+        RigError: it is not shown.
+    """
+    if not thing.visible_get(view_layer=context.view_layer):
+        raise RigError(f"'{thing.name}' is hidden or not in this view layer: show it first")
+    if context.object is not None and context.object.mode != "OBJECT":
+        bpy.ops.object.mode_set(mode="OBJECT")
+    bpy.ops.object.select_all(action="DESELECT")
+    thing.select_set(True)
+    context.view_layer.objects.active = thing
+    if bone and thing.pose is not None and bone in thing.pose.bones:
+        bpy.ops.object.mode_set(mode="POSE")
+        for each in thing.pose.bones:
+            channels.select_bone(each, each.name == bone)
+        thing.data.bones.active = thing.data.bones[bone]
+
+
+class CCD_RIG_OT_targets_match(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.targets_match"
+    bl_label = "Match Targets"
+    bl_description = (
+        "Put each target where its bone is at this frame, and each pole on the side of the bend. Keys are "
+        "set only with Auto Keying"
+    )
+
+    only_active: BoolProperty(
+        name="Only Active", description="Match the active constraint alone", options={"SKIP_SAVE"}
+    )
+
+    why_grey = staticmethod(command.none_enabled)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig, scene = active_rig(context), context.scene
+        active = constraint_list.active(rig)
+        if self.only_active and active is None:
+            raise RigError("No constraint is active: choose one in the list")
+        ready = result_of(setup.require(rig, scene, (active.name,) if self.only_active else ()))
+        solver = solver_settings(rig)
+        moved = target_motion.match(context.evaluated_depsgraph_get(), rig, ready.constraints, solver)
+        if warning := switches.ik_warning(scene, rig, ready.constraints, [scene.frame_current]):
+            self.tell("WARNING", warning)
+        if refusal := auto_keys.insert(context, moved):
+            self.tell("WARNING", refusal)
+        count = len({owner for owner, _ in moved})
+        self.tell("INFO", f"Matched {count} target{'' if count == 1 else 's'}")
+
+
+FRAMES = (
+    ("ALL", "Every Frame", "Key targets at every frame of the range"),
+    ("KEYED", "Where Bones Have Keys", "Key targets only at frames at which bones of the chains have keys"),
+)
+
+
+class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.targets_from_motion"
+    bl_label = "Targets from Motion"
+    bl_description = (
+        "Key each target where the animation has its bone, and each pole on the side of the bend, over the "
+        "scene's range. A bake then leaves the motion as it is until a target is moved"
+    )
+
+    frames: EnumProperty(name="Frames", description="Which frames get keys", items=FRAMES)
+    every: IntProperty(
+        name="More Targets Every",
+        description="Also give every n-th bone of the active constraint's chain a target of its own, so that "
+        "a tail keeps its shape; 0 adds none",
+        default=0,
+        min=0,
+        soft_max=20,
+        options={"SKIP_SAVE"},
+    )
+
+    why_grey = staticmethod(command.none_enabled)
+
+    def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
+        if bpy.app.background:
+            return self.execute(context)
+        answer: set[str] = set(context.window_manager.invoke_props_dialog(self))
+        return answer
+
+    def draw(self, _context: bpy.types.Context) -> None:
+        layout = self.layout
+        layout.use_property_split = True
+        layout.use_property_decorate = False
+        layout.prop(self, "frames")
+        layout.prop(self, "every")
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig, scene = active_rig(context), context.scene
+        with ExitStack() as undo:
+            if self.every:
+                _add_targets(context, rig, self.every, undo)
+            ready = result_of(setup.require(rig, scene, ()))
+            frames = self._frames(scene, rig, ready.constraints)
+            solver = solver_settings(rig)
+            count = target_motion.key_targets(scene, rig, ready.constraints, frames, solver, undo)
+            undo.pop_all()
+        if warning := switches.ik_warning(scene, rig, ready.constraints, frames):
+            self.tell("WARNING", warning)
+        words = f"{count} target{'' if count == 1 else 's'} at {len(frames)} frames"
+        self.tell("INFO", f"Keyed {words}")
+
+    def _frames(self, scene: bpy.types.Scene, rig: bpy.types.Object, constraints: Any) -> list[float]:
+        first, last = shown_range(scene)
+        if self.frames == "ALL":
+            return [float(frame) for frame in range(first, last + 1)]
+        chains = (constraint_list.chain(rig, row.tip, row.chain_length) for row in constraints)
+        bones = list({bone.name for chain in chains for bone in chain})
+        found = target_motion.keyed_frames(scene, rig, bones, first, last)
+        if not found:
+            raise RigError(
+                f"No bone of the chains has keys in frames {first} to {last}: key one, or all frames"
+            )
+        return found
+
+
+def _add_targets(context: bpy.types.Context, rig: bpy.types.Object, every: int, undo: ExitStack) -> None:
+    """Constraints with new targets for every n-th bone of the active constraint's chain."""
+    row = constraint_list.active(rig)
+    if row is None or row.kind != Kind.REACH:
+        raise RigError("More Targets Every needs a Reach as the active constraint: choose one in the list")
+    chain = constraint_list.chain(rig, row.tip, row.chain_length)
+    taken = {each.tip for each in rig.ccd_rig.constraints}
+    active_index = rig.ccd_rig.active_index
+    undo.callback(setattr, rig.ccd_rig, "active_index", active_index)
+    undo.callback(_remove_new_collections, set(bpy.data.collections))
+    for k in range(every, len(chain) - 1, every):
+        name = chain[k].name
+        if name in taken:
+            continue
+        target = new_target(context, rig, f"Target {name}", name)
+        undo.callback(bpy.data.objects.remove, target)
+        added = constraint_list.add(rig, name, name)
+        undo.callback(constraint_list.remove, rig, len(rig.ccd_rig.constraints) - 1)
+        added.target, added.chain_length = target, len(chain) - k
+    rig.ccd_rig.active_index = active_index
+
+
+def _remove_new_collections(before: set[bpy.types.Collection]) -> None:
+    for made in set(bpy.data.collections) - before:
+        bpy.data.collections.remove(made)
+
+
+AXIS_NAMES = {item[0]: item[1] for item in AXES}
+SPACE_NAMES = {item[0]: item[1] for item in OFFSET_SPACES}
+
+
+class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.offset_raise"
+    bl_label = "Raise Over Frames"
+    bl_description = (
+        "Key Target Offset of the active constraint over some frames, so that its target counts as shifted "
+        "there. Keys of the target, and what plays outside of these frames, stay as they are"
+    )
+
+    distance: FloatProperty(
+        name="Distance", description="How far, in the unit of Offset Space", default=0.1, subtype="DISTANCE"
+    )
+    direction: EnumProperty(
+        name="Direction", description="Along which axis of Offset Space", items=AXES, default="POS_Z"
+    )
+    start: IntProperty(
+        name="Start Frame",
+        description="First frame of the whole shift; when not set, the present frame",
+        options={"SKIP_SAVE"},
+    )
+    end: IntProperty(
+        name="End Frame",
+        description="Last frame of the whole shift; when not set, a second after the first",
+        options={"SKIP_SAVE"},
+    )
+    falloff: IntProperty(
+        name="Falloff",
+        description="Frames in which the shift comes before the first frame, and goes after the last",
+        default=5,
+        min=1,
+    )
+
+    why_grey = staticmethod(command.no_constraint)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig, scene = active_rig(context), context.scene
+        row = constraint_list.active(rig)
+        if row is None:
+            raise RigError("No constraint is active: choose one in the list")
+        # The redo panel shows what was taken.
+        if not self.properties.is_property_set("start"):
+            self.start = scene.frame_current
+        if not self.properties.is_property_set("end"):
+            self.end = self.start + round(scene.render.fps / scene.render.fps_base)
+        span = offset_layer.Span(self.start, self.end, self.falloff)
+        shift = self.distance * Vector(DIRECTIONS[self.direction])
+        with ExitStack() as undo:
+            offset_layer.shift_over(scene, row, shift, span, undo)
+            undo.pop_all()
+        axis, space = AXIS_NAMES[self.direction], SPACE_NAMES[row.offset_space]
+        words = f"'{row.name}' raised by {self.distance:.4g} along {axis} of {space}"
+        self.tell("INFO", f"{words} at frames {self.start} to {self.end}")
