@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The tool Drag Bones of Pose Mode's toolbar: press on a bone and pull, P over a bone pins it."""
 
+from typing import Any
+
 import bpy
 
 AFTER = "builtin.transform"
@@ -34,6 +36,12 @@ class CCD_RIG_WT_drag(bpy.types.WorkSpaceTool):
         if rig is not None and rig.type == "ARMATURE":
             layout.prop(rig.ccd_rig, "pin_feet")
             layout.operator("ccd_rig.pins_clear", icon="UNPINNED")
+
+
+def is_chosen(context: bpy.types.Context) -> bool:
+    """Whether the tool is chosen: it pulls bones that handles would cover, and shows what it would pin."""
+    tool: Any = context.workspace.tools.from_space_view3d_mode("POSE", create=False)
+    return tool is not None and tool.idname == CCD_RIG_WT_drag.bl_idname
 
 
 _made: list[type] = []

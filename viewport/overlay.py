@@ -9,7 +9,9 @@ import gpu
 from bpy_extras.view3d_utils import location_3d_to_region_2d
 from gpu_extras.batch import batch_for_shader
 
-from ..ccd_rig.blender.figures.role import Role, read_role
+from ..ccd_rig.blender.drag.pins import pins_of, standing_feet
+from ..ccd_rig.blender.figures.role import Figure, Role, read_role
+from ..ccd_rig.blender.figures.roles import figure_of
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.live.handlers import preview_of
 from ..ccd_rig.blender.properties import constraint_list
@@ -17,6 +19,7 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.viewport.constraints import sketch_rows
 from ..ccd_rig.blender.viewport.limits import sketch_limits
 from ..ccd_rig.blender.viewport.sketch import Label, Sketch, sketch_pins, sketch_roles
+from .drag_tool import is_chosen
 from .preferences import palette, preferences
 
 TEXT_SIZE = 13  # [points] at interface scale 1
@@ -24,6 +27,7 @@ TEXT_OFFSET = 8  # [pixels]
 SET_UP = "CCD_RIG_OT_figure_set_up"
 
 _handlers: list[Any] = []  # what Blender gave for them; it is needed to take them away again
+_figures: dict[tuple[int, int], Figure] = {}  # of armatures in Pose Mode, by session_uid and number of bones
 _labels: list[Label] = []  # words of the view whose lines were drawn last; they are drawn right after these
 
 
@@ -56,12 +60,26 @@ def sketch(context: bpy.types.Context) -> Sketch:
     preview = preview_of(rig)
     missed = preview.missed if preview is not None else ()
     sketch_rows(made, rig, shown, lambda metres: _in_words(context.scene, metres), missed)
-    sketch_pins(made, rig, shown)
+    pins = {name: held for name, held in _pins(context, rig).items() if name in shown}
+    sketch_pins(made, rig, pins)
     for bone in _limited_bones(context, rig):
         if bone.name in shown:
             sketch_limits(made, bone)
     sketch_roles(made, rig, _listed_roles(context, rig))
     return made
+
+
+def _pins(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, bool]:
+    """The pins of a rig; while Drag Bones is chosen also the feet that it would pin by themselves."""
+    kept = pins_of(rig)
+    if context.mode != "POSE":
+        _figures.clear()  # rest poses may change
+    elif rig.ccd_rig.pin_feet and is_chosen(context):
+        key = rig.data.session_uid, len(rig.data.bones)
+        if key not in _figures:
+            _figures[key] = figure_of(rig)
+        return standing_feet(rig, _figures[key]) | kept
+    return kept
 
 
 def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, Role]:

@@ -39,7 +39,7 @@ from ..ccd_rig.blender.viewport.targets import (
     target_marks,
 )
 from . import active_row
-from .drag_tool import CCD_RIG_WT_drag
+from .drag_tool import is_chosen
 from .overlay import shown_bones, shown_rig
 
 STILL = 3.0  # [pixels] up to which a press is a click
@@ -219,7 +219,7 @@ class CCD_RIG_GGT_targets(bpy.types.GizmoGroup):
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
-        if context.mode != "POSE" or _drags_bones(context):
+        if context.mode != "POSE" or is_chosen(context):
             return False
         rig = shown_rig(context)
         return rig is not None and rig.is_property_set("ccd_rig") and len(rig.ccd_rig.constraints) > 0
@@ -230,12 +230,6 @@ class CCD_RIG_GGT_targets(bpy.types.GizmoGroup):
     def draw_prepare(self, context: bpy.types.Context) -> None:
         for gizmo in self.gizmos:
             gizmo.look(context)
-
-
-def _drags_bones(context: bpy.types.Context) -> bool:
-    """Whether the tool Drag Bones is chosen, which pulls the bones that handles would cover."""
-    tool: Any = context.workspace.tools.from_space_view3d_mode("POSE", create=False)
-    return tool is not None and tool.idname == CCD_RIG_WT_drag.bl_idname
 
 
 def shown_marks(context: bpy.types.Context) -> tuple[list[TargetMark], Floats]:

@@ -232,13 +232,15 @@ def figure() -> Iterator[float]:
     make_figure()
     made = bpy.data.objects[FIGURE]
     bpy.ops.pose.select_all(action="DESELECT")
-    made.ccd_rig.pin_feet = True
     for side in "LR":
         made.pose.bones[f"thigh.{side}"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), -0.3)
         made.pose.bones[f"shin.{side}"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.6)
     look(OBLIQUE, (0.1, 0.0, 0.9), 3.5)
     yield 2 * REDRAW
     yield from choose_tool()
+    photograph("figure_without_pins")
+    made.ccd_rig.pin_feet = True
+    yield 2 * REDRAW
     at = {name: tail(name, FIGURE) for name in ("hand.L", "foot.L", "foot.R")}
     hips = made.pose.bones["spine"].matrix.translation.copy()
     photograph("figure_at_rest")

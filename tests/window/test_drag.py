@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from visits import colours, photographs, saw
+from visits import colours, photographs, pixels, saw
 
 SCRIPT = "drive_drag.py"
 ERRORS = ("is locked, and so is what carries it",)
+PINNED = "rgb(26,217,179)"  # the color of planted bones in the palette's defaults
 PIXEL = 0.03  # [m] that two pixels are in the view
 ALL = [f"Bone{i}" for i in range(8)]
 
@@ -80,6 +81,12 @@ def test_a_figure_follows_a_hand_and_its_feet_stay(visit):
     assert step["hand"] > 0.5
     assert max(step["feet"]) < 2e-3
     assert step["hips"] > 0.05
+
+
+def test_feet_that_are_pinned_by_themselves_are_drawn_while_the_tool_is_chosen(visit):
+    saw(visit, "figure")
+    assert pixels("figure_without_pins", PINNED) < 20
+    assert pixels("figure_at_rest", PINNED) > 100
 
 
 def test_disabled_no_tool_and_no_keymap_is_left(visit):

@@ -104,19 +104,10 @@ PIN_SIZE = 0.12  # half the width of a pin's mark, as a part of the bone's lengt
 PIN_WIDTH = 3.0  # [pixels]
 
 
-def sketch_pins(sketch: Sketch, armature_object: bpy.types.Object, shown: Iterable[str]) -> None:
-    """Draw the pins of bones.
-
-    Args:
-        sketch: what is drawn on.
-        armature_object: the armature.
-        shown: names of the bones that the view shows.
-    """
-    bones = armature_object.pose.bones
-    for name in shown:
-        kind = bones[name].ccd_rig.pin
-        if kind in ("PLACE", "ROTATION"):
-            _sketch_pin(sketch, bones[name], kind == "ROTATION")
+def sketch_pins(sketch: Sketch, armature_object: bpy.types.Object, pins: Mapping[str, bool]) -> None:
+    """Draw pins: by name of the bone, whether its rotation is held too."""
+    for name, turns_too in pins.items():
+        _sketch_pin(sketch, armature_object.pose.bones[name], turns_too)
 
 
 def _sketch_pin(sketch: Sketch, bone: bpy.types.PoseBone, turns_too: bool) -> None:

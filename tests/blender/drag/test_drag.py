@@ -542,17 +542,18 @@ def test_pins_are_drawn(ext):
     rig = bent(3)
     sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
     draw = ext.module("ccd_rig.blender.viewport.sketch").sketch_pins
-    draw(sketch, rig, [bone.name for bone in rig.pose.bones])
+    pins_of = ext.module("ccd_rig.blender.drag.pins").pins_of
+    draw(sketch, rig, pins_of(rig))
     assert not sketch.lines
     assert not sketch.faces
     rig.pose.bones["bone_1"].ccd_rig.pin = "PLACE"
     rigs.update()
-    draw(sketch, rig, ["bone_1"])
+    draw(sketch, rig, pins_of(rig))
     place_alone = sum(map(len, sketch.lines.values()))
     points = [point for each in sketch.lines.values() for point in each]
     assert max((point - tail(rig, "bone_1")).length for point in points) < 0.2
     rig.pose.bones["bone_1"].ccd_rig.pin = "ROTATION"
-    draw(sketch, rig, ["bone_1"])
+    draw(sketch, rig, pins_of(rig))
     assert sum(map(len, sketch.lines.values())) > 2 * place_alone
 
 
