@@ -18,10 +18,10 @@ FOLDERS = ("ccd_rig", "operators", "panels", "viewport")
 CORE = (
     "ccd_rig/kernel/loading.py",
     "ccd_rig/limits/body_motions.py",
-    "ccd_rig/limits/containment.py",
+    "ccd_rig/limits/shapes.py",
     "ccd_rig/limits/fitting.py",
     "ccd_rig/limits/mirroring.py",
-    "ccd_rig/limits/posed.py",
+    "ccd_rig/limits/outlines.py",
     "ccd_rig/limits/shapes.py",
     "ccd_rig/maths/validation.py",
     "ccd_rig/motion/interpolation.py",

@@ -5,7 +5,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.languages.translation import CONTEXT
-from ..ccd_rig.blender.properties import body, planted_rows
+from ..ccd_rig.blender.properties import body, new_rows
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import Holds, Kind
 from ..ccd_rig.blender.scene import contact_search
@@ -196,7 +196,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         holds = Holds(self.hold_ground, self.hold_height, self.hold_rotation)
         if not any(holds):
             raise RigError("Nothing of the feet is held: switch on Ground, Height or Rotation")
-        planted = planted_rows.plant(rig, selected_bones(context, context.object), holds)
+        planted = new_rows.plant(rig, selected_bones(context, context.object), holds)
         words = f"'{planted.root_bone}' carries the figure over {', '.join(planted.names)}"
         if planted.switched:
             words += f"; now planted, without their targets: {', '.join(planted.switched)}"
@@ -211,7 +211,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
             # Feet that never step keep their height too: they would go into the ground with hips that sink.
             if not self.properties.is_property_set("hold_height"):
                 self.hold_height = True
-                planted_rows.hold_height(rig, planted.fresh)
+                new_rows.hold_height(rig, planted.fresh)
             self.found = f"Planted all the time. {error}"
             self.tell("WARNING", self.found)
             return

@@ -10,7 +10,7 @@ from ..ccd_rig.blender.drag import pins, pointer
 from ..ccd_rig.blender.drag.session import Pulled, Session
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.properties.names_in_words import named
+from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import command
 from .command import Command, selected_bones

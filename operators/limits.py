@@ -12,7 +12,7 @@ from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.limit_sources import blender_limits, motion, other_bones, present_pose, presets
 from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.names_in_words import named
+from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
 from ..ccd_rig.limits.fitting import FitSettings
 from . import command

@@ -6,7 +6,7 @@ from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender.keys import auto_keys
-from ..ccd_rig.blender.properties import pose_capture, pose_library
+from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.rig.rotation_modes import rotation_channel
 from ..ccd_rig.errors import RigError
@@ -90,13 +90,13 @@ class CCD_RIG_OT_pose_capture(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         owner = active_rig(context)
-        bones = (pose_capture.chain_bones if self.bones == "CHAINS" else pose_capture.selected_bones)(owner)
+        bones = (pose_library.chain_bones if self.bones == "CHAINS" else pose_library.selected_bones)(owner)
         if self.source == "ACTION":
-            entries = pose_capture.from_action(owner, bones, self.step)
+            entries = pose_library.from_action(owner, bones, self.step)
         elif self.source == "ASSET":
-            entries = (pose_capture.from_asset(owner, bones, self.asset),)
+            entries = (pose_library.from_asset(owner, bones, self.asset),)
         else:
-            entries = (pose_capture.from_pose(owner, bones, self.name or pose_library.DEFAULT_NAME),)
+            entries = (pose_library.from_pose(owner, bones, self.name or pose_library.DEFAULT_NAME),)
         pose_library.add(owner, entries)
         poses, turned = len(entries), len(entries[0].rotations)
         words = f"{poses} pose{'' if poses == 1 else 's'} of {turned} bone{'' if turned == 1 else 's'}"

@@ -8,7 +8,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender import whole_files
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.retarget import bone_map, chosen, clips, report
+from ..ccd_rig.blender.retarget import bone_map, chosen, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
 from ..ccd_rig.errors import CCDRigError
 from . import command
@@ -172,8 +172,8 @@ class CCD_RIG_OT_retarget(Command, bpy.types.Operator):
             chosen.note_refusal(rig, error)
             raise
         chosen.note_refusal(rig, None)
-        told = report.lines(done)
+        told = retarget.lines(done)
         group.report = "\n".join(told)
         self.tell("INFO", told[0])
-        for warning in report.warnings(done):
+        for warning in retarget.warnings(done):
             self.tell("WARNING", warning)

@@ -12,7 +12,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 from ..ccd_rig.blender import convert
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.names_in_words import named
+from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.set_up import build
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Ranges
 from ..ccd_rig.blender.setup_files import regeneration, setup_file

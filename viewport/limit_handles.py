@@ -21,7 +21,7 @@ from ..ccd_rig.blender.viewport.limits import (
     restore,
     stored,
 )
-from ..ccd_rig.limits.dragging import Drag, angle_on
+from ..ccd_rig.limits.outlines import Drag, angle_on
 from .overlay import shown_bones, shown_rig
 from .preferences import palette
 

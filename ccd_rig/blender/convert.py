@@ -15,10 +15,10 @@ from mathutils import Matrix, Vector
 from numpy.typing import NDArray
 
 from ..errors import RigError
-from .keys import copied_curves
+from .keys import channels
 from .limit_sources import blender_limits
 from .properties import constraint_list, new_targets
-from .properties.names_in_words import named
+from .properties.names import named
 from .properties.new_targets import new_target
 from .rig import clamps
 from .scene import isolation
@@ -463,9 +463,9 @@ def _conversion(
 ) -> Conversion:
     armature_object: Any = bone.id_data
     influence = constraint.path_from_id("influence")
-    if copied_curves.is_moved(armature_object, constraint.path_from_id("mute")):
+    if channels.is_moved(armature_object, constraint.path_from_id("mute")):
         raise NotConverted("its Mute has keys or a driver: remove them, and animate its Influence")
-    if why := copied_curves.obstacle(armature_object, influence):
+    if why := channels.obstacle(armature_object, influence):
         raise NotConverted(f"its Influence {why}")
     if constraint.type == "IK":
         found = ik_conversion(armature_object, bone, constraint)
@@ -476,7 +476,7 @@ def _conversion(
     notes = list(found.notes)
     if locked := _locked(armature_object, found.rows):
         notes.append(f"locked rotations hold here: {', '.join(repr(name) for name in locked)}")
-    if copied_curves.in_strips(armature_object, influence):
+    if channels.in_strips(armature_object, influence):
         notes.append(
             "its Influence is also moved by NLA strips, which is not taken over: bring it into the action"
         )
@@ -541,9 +541,7 @@ def _add(
         setattr(row, field, value)
     if target is not None:
         row.target = target
-    copied_curves.copy(
-        armature_object, constraint.path_from_id("influence"), f"{row.path_from_id()}.influence"
-    )
+    channels.copy(armature_object, constraint.path_from_id("influence"), f"{row.path_from_id()}.influence")
     return str(row.name)
 
 

@@ -1,22 +1,26 @@
-"""Limits as they are drawn: arcs of single angles, the rim of a swing, and where a rotation stands in them.
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Limits as they are drawn, and bounds put where a pointer or a rotation is.
 
 All is in the joint's own frame at rest: the joint at the origin, the bone along +Y. Lengths are parts of the
 size of the drawing.
+
+Lengths and directions are in the frame of the dial.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import atan2, cos, hypot, inf, pi, radians, sin
+from math import asin, atan2, cos, hypot, inf, pi, radians, remainder, sin, sqrt
 from typing import Any
 
 from mathutils import Quaternion, Vector
 
+from ..errors import InvalidInput
 from ..maths.alignment import wrapped
-from ..maths.rotations import exp, log, perpendicular, swing_twist
+from ..maths.rotations import angle_of, exp, log, perpendicular, swing_twist
 from ..maths.tolerances import NOISE, ROUNDING
-from .shapes import ORDERS, Cone, EulerBox, Hinge, Limit, SwingTwist, swing_axes
+from .shapes import ORDERS, Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, swing_axes
 
 NEAR = radians(0.5)
 """Radians from a border at which a rotation counts as being there."""
@@ -231,3 +235,131 @@ def _roll_dial(name: str, lower: float, upper: float, angle: float, swing: Quate
     near = wrapped(angle, 0.5 * (lower + upper))
     zero = swing @ perpendicular(axis)
     return Dial(name, along * TWIST_PLACE, along, zero, TWIST_RADIUS, lower, upper, near)
+
+
+EDGE_ON = 0.15
+"""Sine of the angle between ray and dial below which where they cross says too little."""
+
+
+def angle_on(dial: Dial, origin: Vector, direction: Vector, near: float) -> float | None:
+    """The angle in radians at which a ray meets the dial; None where it crosses the dial's centre.
+
+    That is where the ray crosses the dial's plane. A dial that is seen edge-on is a line to the eye: of its
+    two points that are seen where the ray passes, the one nearer to `near` counts.
+
+    Args:
+        dial: in its own frame.
+        origin: of the ray.
+        direction: of the ray, any length but 0.
+        near: the angle before, radians.
+    """
+    ray = direction.normalized()
+    side: Any = dial.axis.cross(dial.zero)
+    from_centre: Any = origin - dial.centre
+    slope = ray.dot(dial.axis)
+    if abs(slope) > EDGE_ON:
+        found: Any = from_centre - ray * (from_centre.dot(dial.axis) / slope)
+        x, y = found.dot(dial.zero), found.dot(side)
+        return None if max(abs(x), abs(y)) < 1e-6 * dial.radius else atan2(y, x)
+    to_eye: Any = dial.axis * slope - ray
+    facing = atan2(to_eye.dot(side), to_eye.dot(dial.zero))
+    line: Any = dial.axis.cross(to_eye)
+    across = from_centre.dot(line.normalized()) / dial.radius
+    swing = asin(min(max(across, -1.0), 1.0))
+    return min(
+        (facing + swing, facing + pi - swing), key=lambda angle: abs(remainder(angle - near, FULL_TURN))
+    )
+
+
+class Drag:
+    """A value that follows the pointer round a dial, also past a half turn.
+
+    `value` is where the value would be with no bounds and no snapping, `angle` where the pointer was last;
+    both in radians.
+    """
+
+    def __init__(self, value: float, angle: float) -> None:
+        """Start with the value as it is and the pointer's angle, radians."""
+        self.value = value
+        self.angle = angle
+
+    def follow(self, angle: float, is_precise: bool) -> None:
+        """Take the pointer's next angle, radians; precisely a tenth of the way counts."""
+        self.value += remainder(angle - self.angle, FULL_TURN) * (0.1 if is_precise else 1.0)
+        self.angle = angle
+
+    def bounded(self, lower: float, upper: float, step: float = 0.0) -> float:
+        """The value on a whole number of steps, if there is a step, and inside the bounds."""
+        value = round(self.value / step) * step if step else self.value
+        return min(max(value, lower), upper)
+
+
+STRAIGHT = 1e-4
+"""Radians to the side below which a swing goes along one axis: what single precision leaves of it."""
+
+
+def with_bound_at(limit: Limit, rotation: Quaternion, is_upper: bool) -> Limit:
+    """`limit` with the lower or the upper bounds of its angles at those of a rotation.
+
+    The angles are a hinge's, a twist's, or all three of an Euler box. A bound that would pass the other end
+    of its range takes it along.
+
+    Raises:
+        InvalidInput: the limit has no range of an angle.
+    """
+    angles = {dial.name: dial.angle for dial in dials(limit, rotation)}
+    if isinstance(limit, Hinge):
+        lower, upper = _moved(limit.lower, limit.upper, angles["HINGE"], is_upper)
+        return replace(limit, lower=lower, upper=upper)
+    if isinstance(limit, SwingTwist) and limit.twist is not None:
+        return replace(limit, twist=_moved(*limit.twist, angles["TWIST"], is_upper))
+    if isinstance(limit, EulerBox):
+        x, y, z = (
+            _moved(lower, upper, angles[name], is_upper)
+            for name, lower, upper in zip("XYZ", limit.lower, limit.upper, strict=True)
+        )
+        return replace(limit, lower=(x[0], y[0], z[0]), upper=(x[1], y[1], z[1]))
+    raise InvalidInput("the limit has no smallest and largest angle")
+
+
+def _moved(lower: float, upper: float, angle: float, is_upper: bool) -> tuple[float, float]:
+    return (min(lower, angle), angle) if is_upper else (angle, max(upper, angle))
+
+
+def with_rim_at(limit: Limit, rotation: Quaternion) -> Limit:
+    """`limit` with the border of its swing where a rotation swings to.
+
+    A cone gets that radius. Of an ellipse the side to which the rotation swings most goes there, and the side
+    at right angles to it stays, unless the swing is past half of its square.
+
+    Raises:
+        InvalidInput: the limit has no border of a swing.
+    """
+    if not isinstance(limit, SwingTwist) or limit.swing is None:
+        raise InvalidInput("the limit has no border of a swing")
+    swing, _ = swing_twist(rotation, Vector(limit.axis))
+    if isinstance(limit.swing, Cone):
+        return replace(limit, swing=Cone(min(angle_of(swing), pi)))
+    vector = log(swing)
+    x, z = (vector.dot(Vector(axis)) for axis in swing_axes(limit.axis))
+    sides = _sides_through(limit.swing, x, z)
+    return replace(limit, swing=replace(limit.swing, **sides))
+
+
+def _sides_through(ellipse: Ellipse, x: float, z: float) -> dict[str, float]:
+    """The sides, by name, with which an ellipse goes through a point that is not its centre."""
+    if hypot(x, z) == 0.0:
+        raise InvalidInput("the rotation does not swing")
+    names = "x_upper" if x >= 0.0 else "x_lower", "z_upper" if z >= 0.0 else "z_lower"
+    parts = abs(x), abs(z)
+    most = 0 if parts[0] >= parts[1] else 1
+    aside, kept = parts[1 - most], abs(getattr(ellipse, names[1 - most]))
+    lengths = {most: parts[most]}
+    if aside >= kept * sqrt(0.5) and aside > STRAIGHT:
+        lengths = {most: parts[most] * sqrt(2.0), 1 - most: aside * sqrt(2.0)}
+    elif aside > STRAIGHT:
+        lengths = {most: parts[most] / sqrt(1.0 - (aside / kept) ** 2)}
+    return {
+        names[k]: min(size, pi) if names[k].endswith("upper") else -min(size, pi)
+        for k, size in lengths.items()
+    }

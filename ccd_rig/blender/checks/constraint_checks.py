@@ -1,24 +1,305 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with one constraint by itself, and the words for it."""
+"""What is wrong with one constraint, its method and its planting, and the words for it."""
+
+from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import bpy
-from mathutils import Matrix
+from mathutils import Matrix, Vector
 
+from ...errors import CCDRigError, InvalidInput
+from ...goals import PositionGoal
+from ...skeleton.joints import Skeleton
+from ...skeleton.pose import Pose
+from ...skeleton.rerooting import reroot
+from ...solvers.analytic.single_pass import turning_joints
 from ..figures import words
 from ..figures.role import Side
 from ..properties import constraint_list
 from ..properties.body import Body, body_of
-from ..properties.constraint_values import Kind
+from ..properties.constraint_group import METHODS
+from ..properties.constraint_values import Constraint, Kind
 from ..properties.joints import masses
-from .method_checks import method_problems
-from .plant_checks import plant_problems
-from .problem import Problem
+from ..rig import clamps
+from ..scene.evaluation import PLANTED
+from ..solve.constraint_goals import chain_joints
+from ..solve.methods import SINGLE_PASS, panel_words
+from ..solve.planting import different_ends, support_chains
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong.
+
+    Attributes:
+        severity: "ERROR" keeps the armature from being solved; "WARNING" does not, but what plays afterwards
+            may surprise.
+        where: name of the constraint, bone or object.
+        message: what is wrong and what to do, with the name.
+    """
+
+    severity: str
+    where: str
+    message: str
+
+
+LABELS = {name: label for name, label, _, _ in METHODS}
+
+
+def method_problems(constraint: Any) -> Iterator[Problem]:
+    """What a constraint, as it is stored, asks for that its method cannot do."""
+
+    def error(message: str) -> Problem:
+        return Problem("ERROR", constraint.name, message)
+
+    if constraint.method == "CCD":
+        return
+    if constraint.method not in LABELS:  # the file holds a number that is not in the list
+        yield error(f"Constraint '{constraint.name}': its method is not known to this version: choose one")
+        return
+    does = f"Constraint '{constraint.name}': method {LABELS[constraint.method]}"
+    if not (constraint.use_position and constraint.use_tail):
+        ends = "brings the tail of a bone to the target: switch on Position and Use Tail"
+        yield error(f"{does} {ends}, or choose Loop")
+    if any(constraint.effector_offset):
+        yield error(f"{does} knows no Bone Offset: set it to 0, or choose Loop")
+    if constraint.method not in SINGLE_PASS:
+        return
+    if constraint.rotation != "NONE":
+        yield error(f"{does} does not turn the bone as its target is: set Rotation to Free, or choose Loop")
+    if constraint.method == "TRIANGLE" and constraint.pole_target is not None:
+        yield error(f"{does} has no pole: clear the pole target, or choose Loop or Two Bones")
+    if constraint.method == "TRIANGLE" and constraint.max_extension < 1.0:
+        yield error(f"{does} has no reach window: set Max Extension to 1, or choose Loop or Two Bones")
+
+
+def method_skeleton_problems(
+    skeleton: Skeleton, pose: Pose, constraints: Sequence[Constraint]
+) -> Iterator[Problem]:
+    """What does not fit the chain of a constraint's method."""
+    for constraint in constraints:
+        yield from _window_problems(skeleton, constraint)
+        if constraint.method == "CCD":
+            continue
+        what = f"Constraint '{constraint.name}': method {LABELS[constraint.method]}"
+        least = 1 if constraint.method == "TRIANGLE" else 2
+        goal = PositionGoal(constraint.tip, Vector(), chain_length=constraint.chain_length)
+        try:
+            turning = turning_joints(skeleton, pose, goal, what, least)
+        except InvalidInput as error:
+            yield Problem("ERROR", constraint.name, f"{panel_words(error)}; or choose Loop")
+            continue
+        used = turning if constraint.method == "TRIANGLE" else turning[-2:]
+        for j in used:
+            joint = skeleton.joints[j]
+            unused = [
+                name
+                for name, on in (
+                    ("Stiffness", joint.stiffness > 0.0),
+                    ("Comfort", joint.comfort is not None),
+                    ("Slide", bool(joint.slides)),
+                    ("Coupled Offset", bool(joint.coupled_offsets)),
+                )
+                if on
+            ]
+            if unused:
+                effect = "does without" if constraint.method in SINGLE_PASS else "leaves to the loop, for its"
+                message = f"{what} {effect} {' and '.join(unused)} of bone '{joint.name}'"
+                yield Problem("WARNING", constraint.name, f"{message}: clear it, or choose Loop")
+        if constraint.method in SINGLE_PASS:
+            yield from _shared(skeleton, constraints, constraint, what)
+
+
+def _window_problems(skeleton: Skeleton, constraint: Constraint) -> Iterator[Problem]:
+    """A part of a chain that may not be stretched needs links that keep their lengths."""
+    if constraint.kind is not Kind.REACH or not constraint.use_position or constraint.max_extension >= 1.0:
+        return
+    top = chain_joints(skeleton, constraint)[-constraint.extension_joints :][:1]
+    for j in skeleton.chain(constraint.tip):
+        if top and j > top[0] and skeleton.joints[j].coupled_offsets:
+            message = (
+                f"Constraint '{constraint.name}': Max Extension is below 1, but bone "
+                f"'{skeleton.joints[j].name}' has a coupled offset, so the chain's length changes"
+            )
+            yield Problem(
+                "ERROR", constraint.name, f"{message}: set Max Extension to 1, or remove the offset"
+            )
+
+
+def _shared(
+    skeleton: Skeleton, constraints: Sequence[Constraint], constraint: Constraint, what: str
+) -> Iterator[Problem]:
+    joints = set(chain_joints(skeleton, constraint))
+    for other in constraints:
+        common = joints & set(chain_joints(skeleton, other))
+        # A planted bone is let go before anything reaches with it.
+        if other.name != constraint.name and common and other.kind is not Kind.PLANT:
+            bone = skeleton.joints[min(common)].name
+            message = f"{what} poses its bones alone, but '{other.name}' turns bone '{bone}' too"
+            yield Problem("ERROR", constraint.name, f"{message}: shorten a chain, or choose Loop")
+
+
+def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_body: bool) -> Iterator[Problem]:
+    """What is wrong with one constraint of kind PLANT by itself.
+
+    Args:
+        armature_object: carries it.
+        constraint: as it is stored.
+        keeps_body: whether the bone that carries the figure keeps its animation.
+    """
+    where = f"Constraint '{constraint.name}'"
+    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    if 0.0 < constraint.influence <= PLANTED and not constraint_list.is_animated(
+        armature_object, constraint, "influence"
+    ):
+        message = f"{where}: a bone is planted while influence is above {PLANTED}: raise it"
+        yield Problem("WARNING", constraint.name, message)
+    if not (constraint.plant_ground or constraint.plant_height or constraint.plant_rotation):
+        message = f"{where} holds no part of its bone: switch on Ground, Height or Rotation"
+        yield Problem("ERROR", constraint.name, message)
+    if not chain:
+        return
+    root_bone = chain[-1]
+    if len(chain) <= constraint_list.limb_length(armature_object, constraint.tip):
+        suited = constraint_list.first_root_bone_chain_length(armature_object, constraint.tip)
+        above = constraint_list.chain(armature_object, constraint.tip, suited)[-1].name
+        message = (
+            f"{where}: bone '{root_bone.name}', where its chain ends, is of the limb and carries no figure"
+        )
+        yield Problem("WARNING", constraint.name, f"{message}: set Chain Length to end at '{above}'")
+    yield from _other_root_bones(armature_object, constraint, root_bone)
+    if not keeps_body:
+        yield from _root_bone_problems(constraint, root_bone)
+    for bone in chain:
+        if any(bone.ccd_rig.use_slide) and not (keeps_body and bone == root_bone):
+            message = (
+                f"{where}: bone '{bone.name}' slides, which a bone between a planted one and the one that"
+            )
+            yield Problem("ERROR", constraint.name, f"{message} carries the figure cannot: switch off Slide")
+        if len(bone.ccd_rig.coupled_offsets):
+            message = (
+                f"{where}: bone '{bone.name}' has a coupled offset, which no bone from a planted one up to "
+                "the one that carries the figure may have: remove it"
+            )
+            yield Problem("ERROR", constraint.name, message)
+    between = chain[:-1]
+    if between and all(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in between):
+        locked = f"{where}: every bone from '{constraint.tip}' up to '{root_bone.name}' is locked, so"
+        effect = "it cannot be held" if keeps_body else "the figure stands stiffly on it"
+        message = f"{locked} {effect}: unlock a rotation, or lower a stiffness"
+        yield Problem("WARNING", constraint.name, message)
+
+
+def _other_root_bones(
+    armature_object: bpy.types.Object, constraint: Any, root_bone: bpy.types.PoseBone
+) -> Iterator[Problem]:
+    """Other planted bones by which another bone would carry the figure."""
+    for other in armature_object.ccd_rig.constraints:
+        if other == constraint or other.kind != Kind.PLANT or not other.enabled:
+            continue
+        ends = constraint_list.chain(armature_object, other.tip, other.chain_length)[-1:]
+        if ends and ends[0] != root_bone:
+            message = different_ends((constraint.name, other.name), (root_bone.name, ends[0].name))
+            yield Problem("ERROR", constraint.name, message)
+            return
+
+
+def _root_bone_problems(constraint: Any, root_bone: bpy.types.PoseBone) -> Iterator[Problem]:
+    """What keeps a bone from carrying the figure over a planted one."""
+    name = f"bone '{root_bone.name}'"
+    does = f"Constraint '{constraint.name}': {name} carries the figure over the planted bone, but"
+    cure = "or set Chain Length to end at another bone"
+    if root_bone.parent is not None and root_bone.bone.use_connect:
+        message = f"{does} it is connected to its parent: switch off Connected in Edit Mode, {cure}"
+        yield Problem("ERROR", constraint.name, message)
+    if any(root_bone.lock_location):
+        yield Problem("ERROR", constraint.name, f"{does} its location is locked: unlock it, {cure}")
+    if any(root_bone.lock_rotation) or (root_bone.lock_rotations_4d and root_bone.lock_rotation_w):
+        yield Problem("ERROR", constraint.name, f"{does} its rotation is locked: unlock it, {cure}")
+    if root_bone.ccd_rig.limit.kind != "NONE":
+        message = f"{does} its limit cannot hold there: set the limit's kind to None"
+        yield Problem("WARNING", constraint.name, message)
+
+
+def body_problems(
+    armature_object: bpy.types.Object, chosen: Sequence[Any], figure: Body
+) -> Iterator[Problem]:
+    """What contradicts a body that keeps its animation."""
+    stays = f"bone '{figure.bone}', which keeps its animation"
+    for row in chosen:
+        if row.tip == figure.bone:
+            does = "plants" if row.kind == Kind.PLANT else "moves"
+            message = f"Constraint '{row.name}' {does} {stays}: disable it, or set Body to Follow Feet"
+            yield Problem("ERROR", row.name, message)
+        elif row.kind != Kind.PLANT:
+            chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
+            if any(bone.name == figure.bone for bone in chain):
+                message = f"Constraint '{row.name}' goes up to {stays}: only bones below it turn"
+                yield Problem("WARNING", row.name, f"{message}; set Body to Follow Feet to let it turn")
+    bone = armature_object.pose.bones[figure.bone]
+    if figure.walks_on:
+        yield from _walking_problems(bone)
+    for constraint in clamps.user_constraints(bone):
+        if not constraint.mute and constraint.influence > 0.0:
+            message = (
+                f"Bone '{bone.name}' keeps its animation, but what Blender's constraint "
+                f"'{constraint.name}' makes of it is not seen: bake it to keys and mute it, "
+                "or set Body to Follow Feet"
+            )
+            yield Problem("ERROR", bone.name, message)
+
+
+def _walking_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
+    """What keeps a body from being carried along the ground."""
+    does = f"Bone '{bone.name}' walks on over planted bones, but"
+    if bone.parent is not None and bone.bone.use_connect:
+        message = f"{does} it is connected to its parent: switch off Connected in Edit Mode"
+        yield Problem("ERROR", bone.name, message)
+    if any(bone.lock_location):
+        message = f"{does} its location is locked: unlock it, or set Body to Keep Animation"
+        yield Problem("ERROR", bone.name, message)
+
+
+def plant_skeleton_problems(
+    skeleton: Skeleton, constraints: Sequence[Constraint], keeps_body: bool
+) -> Iterator[Problem]:
+    """What is wrong with planted bones beside each other."""
+    planted = [constraint for constraint in constraints if constraint.kind == Kind.PLANT]
+    if not planted:
+        return
+    try:
+        support_chains(skeleton, constraints)
+    except CCDRigError as error:
+        yield Problem("ERROR", planted[0].name, str(error))
+        return
+    for coupling in () if keeps_body else skeleton.couplings[:1]:
+        message = (
+            f"Bone '{skeleton.joints[coupling.joint].name}' has a coupled offset, which no bone of a figure "
+            "that follows its planted bones may have: remove it, or set Body to Keep Animation"
+        )
+        yield Problem("ERROR", planted[0].name, message)
+    for constraint in () if keeps_body or skeleton.couplings else planted:
+        try:
+            reroot(skeleton, Pose.rest(skeleton), constraint.tip)
+        except CCDRigError as error:
+            yield Problem("ERROR", constraint.name, f"Constraint '{constraint.name}': {error}")
+
+
+def root_bones(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> list[bpy.types.PoseBone]:
+    """The bones that carry the figure for these constraints, each once."""
+    bones = [
+        constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)[-1]
+        for constraint in chosen
+        if constraint.kind == Kind.PLANT
+    ]
+    return list(dict.fromkeys(bones))
+
 
 _VERBS = {"target": "reach", "pole": "bend towards"}
 

@@ -37,8 +37,7 @@ from ..farm.clips import Clips
 from ..farm.job import Shot, Span
 from ..farm.records import Record
 from ..keys import file_version
-from ..retarget import clips
-from ..retarget import report as retarget_report
+from ..retarget import clips, retarget
 from ..whole_files import WriteError
 from . import arguments, files, retarget_command
 from .arguments import COMMAND
@@ -194,14 +193,14 @@ def carry_over(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
     except CCDRigError as error:
         raise RigError(f"{clip.name}: {error}") from error
     check()
-    values = {"clip": clip.name, "armature": target.name, **retarget_report.as_values(done)}
+    values = {"clip": clip.name, "armature": target.name, **retarget.as_values(done)}
     text = json.dumps(values, indent=2) + "\n"
     row = table.row_of_clip(name, target.name, done, time.perf_counter() - began)
     record = Record(made_with, inputs, rows=(row,))
     save_result(folder, name, lambda path: write(text, path), record)
-    for words in retarget_report.warnings(done):
+    for words in retarget.warnings(done):
         say(f"{name}: {words}")
-    say_done(f"{name}: {retarget_report.lines(done)[0]}")
+    say_done(f"{name}: {retarget.lines(done)[0]}")
     return Exit.DONE
 
 

@@ -15,7 +15,7 @@ from ...errors import CCDRigError, InvalidInput, RigError
 from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
 from ..bake.report import write
-from ..retarget import bone_map, clips, report
+from ..retarget import bone_map, clips, retarget
 from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference, RestIsNoPose
 from . import files
@@ -156,8 +156,8 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
             warn(f"{clip.name}: {told}")
             results[clip.name], failed = {"error": told}, True
             continue
-        results[clip.name] = report.as_values(done)
-        for warning in report.warnings(done):
+        results[clip.name] = retarget.as_values(done)
+        for warning in retarget.warnings(done):
             warn(f"{clip.name}: {warning}")
     done_some = any("error" not in each for each in results.values())
     if options.output is not None and done_some:

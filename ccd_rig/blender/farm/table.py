@@ -13,8 +13,7 @@ from typing import Any
 from ...errors import RigError
 from ...json_text import printable
 from ..bake.report import BakeReport, write
-from ..retarget.report import warnings
-from ..retarget.retarget import Retargeted
+from ..retarget.retarget import Retargeted, warnings
 from . import bundle, records
 from .chunks import Seam
 from .job import Shot

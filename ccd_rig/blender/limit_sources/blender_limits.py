@@ -20,8 +20,8 @@ import bpy
 from ...errors import RigError
 from ...limits.shapes import Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ..keys.channels import animated_components
-from ..properties.limit_groups import store_limits
-from ..properties.names_in_words import named
+from ..properties.joints import store_limits
+from ..properties.names import named
 from .chosen_bones import Outcome
 
 Range = tuple[float, float]

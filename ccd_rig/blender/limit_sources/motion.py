@@ -21,9 +21,9 @@ from ...limits.shapes import Limit
 from ..figures.role import Figure, Kind, Part
 from ..figures.roles import figure_of
 from ..keys import channels
-from ..properties.limit_groups import store_limits
-from ..properties.names_in_words import named
-from ..properties.pose_capture import rotations_at, turned_bones
+from ..properties.joints import store_limits
+from ..properties.names import named
+from ..properties.pose_library import rotations_at, turned_bones
 from .chosen_bones import Outcome
 
 HINGES = {

@@ -11,9 +11,8 @@ from ...errors import InvalidInput, RigError
 from ...limits.mirroring import mirror_turn, turned
 from ...limits.shapes import Limit
 from ..figures.roles import figure_of, partner_in
-from ..properties.joints import limit_of
-from ..properties.limit_groups import copy_limit, store_limits
-from ..properties.names_in_words import named
+from ..properties.joints import copy_limit, limit_of, store_limits
+from ..properties.names import named
 from ..rig.bone_space import nearest_rotation
 from .chosen_bones import Outcome
 

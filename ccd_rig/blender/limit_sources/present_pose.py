@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import bpy
 
 from ...errors import InvalidInput, RigError
-from ...limits.posed import with_bound_at, with_rim_at
-from ..properties.joints import limit_of
-from ..properties.limit_groups import store_limits
-from ..properties.names_in_words import named
+from ...limits.outlines import with_bound_at, with_rim_at
+from ..properties.joints import limit_of, store_limits
+from ..properties.names import named
 from ..viewport.limits import bone_axes
 from .chosen_bones import Outcome
 

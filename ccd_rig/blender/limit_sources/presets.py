@@ -19,15 +19,13 @@ from mathutils import Quaternion, Vector
 
 from ...errors import InvalidInput, RigError
 from ...limits.body_motions import Motion, beyond_rest, blend, hinge_limit, swing_limit, turned_toward
-from ...limits.fitting import FitSettings
+from ...limits.fitting import FitSettings, widened
 from ...limits.shapes import Cone, Limit, SwingTwist
-from ...limits.widening import widened
 from ..figures.role import Figure, Kind, Part, Role, Side
 from ..figures.roles import figure_of, roles_of
 from ..properties import overrides
-from ..properties.joints import CCD_RIG_PG_limit
-from ..properties.limit_groups import copy_limit, store_limits
-from ..properties.names_in_words import named
+from ..properties.joints import CCD_RIG_PG_limit, copy_limit, store_limits
+from ..properties.names import named
 from ..rig.bone_space import nearest_rotation
 from ..viewport.limits import bone_axes
 from .chosen_bones import Outcome

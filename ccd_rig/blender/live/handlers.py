@@ -15,11 +15,10 @@ import bpy
 from mathutils import Matrix
 
 from .. import evaluations
-from ..properties import live_switch
+from ..properties import armature_data
 from ..rig import clamps
 from ..scene.isolation import is_isolated
-from . import edits
-from .preview import Preview, bones_ahead, update
+from .preview import Preview, bones_ahead, is_rebuilt, update
 
 _previews: dict[int, Preview] = {}  # by session_uid
 _switched_off_by_save: list[int] = []
@@ -30,7 +29,7 @@ _catching_up: list[bpy.types.Scene] = []  # one at most: that is evaluated by `c
 
 def preview_of(armature_object: bpy.types.Object) -> Preview | None:
     """What is known of an armature; None if it is not live."""
-    return _previews.get(armature_object.session_uid) if live_switch.is_live(armature_object) else None
+    return _previews.get(armature_object.session_uid) if armature_data.is_live(armature_object) else None
 
 
 def switch(armature_object: bpy.types.Object, on: bool) -> None:
@@ -50,7 +49,7 @@ def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     if is_isolated(scene) or clamps.is_suspended() or depsgraph.mode == "RENDER":
         return
     shown = list(_shown(scene, depsgraph))
-    if edits.is_rebuilt(depsgraph):
+    if is_rebuilt(depsgraph):
         for armature_object in shown:
             _preview(armature_object).forget()
     before = [_preview(armature_object).set_up for armature_object in shown]
@@ -83,7 +82,7 @@ def catch_up() -> None:
 
 
 def _catch_up(scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> None:
-    live = [thing for thing in _armatures(scene.objects) if live_switch.is_live(thing)]
+    live = [thing for thing in _armatures(scene.objects) if armature_data.is_live(thing)]
     _catching_up.append(scene)
     try:
         for _ in live:  # each may wait for the one before
@@ -101,7 +100,7 @@ def _shown(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Iterator[b
     """The live armatures of a scene that can show a pose now."""
     for armature_object in _armatures(scene.objects):
         uid = armature_object.session_uid
-        if uid not in live_switch.switched_on:
+        if uid not in armature_data.switched_on:
             continue
         if not armature_object.ccd_rig.live:
             if uid in _previews:
@@ -222,7 +221,7 @@ def end_copies(
     Blender writes single data-blocks without a word (`bpy.data.libraries.write`), clamps too. Of one that is
     linked they are taken away in memory, each time that its library is read.
     """
-    on = live_switch.switched_on
+    on = armature_data.switched_on
     for thing in armatures:
         uid = thing.session_uid
         if uid in on or uid in _looked_at:
@@ -252,7 +251,7 @@ def end_all(*_arguments: object) -> None:
     _previews.clear()
     _late.clear()
     _looked_at.clear()
-    live_switch.switched_on.clear()
+    armature_data.switched_on.clear()
     _listen_no_more()
     for thing in _armatures(bpy.data.objects):
         _end(thing)
@@ -262,7 +261,7 @@ def end_left() -> None:
     """A timer, once after the extension was enabled: undo may have brought back what was live before it was
     disabled."""
     for thing in _armatures(bpy.data.objects):
-        if thing.session_uid not in live_switch.switched_on:
+        if thing.session_uid not in armature_data.switched_on:
             _end(thing)
 
 
@@ -273,7 +272,7 @@ def forget_all(*_arguments: object) -> None:
     for preview in _previews.values():
         preview.forget()
     for thing in _armatures(bpy.data.objects):
-        if live_switch.is_live(thing):
+        if armature_data.is_live(thing):
             thing.update_tag()
 
 
@@ -281,7 +280,7 @@ def forget_all(*_arguments: object) -> None:
 def before_save(*_arguments: object) -> None:
     """Nothing of a preview gets into a file."""
     editable = [thing for thing in _armatures(bpy.data.objects) if thing.is_editable]
-    _switched_off_by_save[:] = [thing.session_uid for thing in editable if live_switch.is_live(thing)]
+    _switched_off_by_save[:] = [thing.session_uid for thing in editable if armature_data.is_live(thing)]
     for thing in editable:
         _end(thing)
 
@@ -346,7 +345,7 @@ def _listeners() -> Sequence[tuple[list[Any], Any]]:
 def register() -> None:
     """Listen to what Blender does; to all evaluations only while an armature is live."""
     evaluations.add(end_copies)
-    live_switch.begin.append(_listen)
+    armature_data.begin.append(_listen)
     for listeners, listener in _listeners():
         listeners.append(listener)
     _soon(end_left)  # Blender hides the file while it enables an extension
@@ -357,12 +356,12 @@ def unregister() -> None:
     for listeners, listener in _listeners():
         listeners.remove(listener)
     _listen_no_more()
-    live_switch.begin.remove(_listen)
+    armature_data.begin.remove(_listen)
     evaluations.remove(end_copies)
     for timer in (catch_up, end_left):
         if bpy.app.timers.is_registered(timer):
             bpy.app.timers.unregister(timer)
-    live_switch.switched_on.clear()
+    armature_data.switched_on.clear()
     # Blender hides the file while it enables an extension: one that fails then has made nothing live.
     for thing in _armatures(getattr(bpy.data, "objects", ())):
         if thing.is_editable:

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The live preview of one armature: what is known of it, and one update.
+"""The live preview of one armature: what is known of it, what tells an edit, and one update.
+
+Blender reports the armature after each update of its clamps, in the same way as after an edit of a property.
+Its reports alone so cannot tell one from the other. Properties that are keyed, or set by a script, are not
+reported at all. Reading the values costs a small part of checking a set-up.
 
 Every update solves the frame from the pose in the channels, with the armature's own settings: as Solve and a
 bake of that frame do, while things move as at rest.
@@ -7,9 +11,11 @@ bake of that frame do, while things move as at rest.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -20,13 +26,130 @@ from ...skeleton.kinematics import forward_kinematics
 from ...solvers.stepping import result_of
 from ..bake import single_frame
 from ..bake.single_frame import SolvedFrame
+from ..bake.staleness import fields
 from ..checks import setup
+from ..properties import body
 from ..properties.constraint_values import Kind
 from ..rig import clamps
+from ..rig.pose_values import foreach
 from ..scene.evaluation import FrameReader, FrameSample, present
 from ..scene.targets import NOTHING_AHEAD, Ahead
 from ..solve.frame_settings import FrameSolveSettings
-from . import edits
+
+POSE_BONES = {
+    "rotation_mode": 1,
+    "lock_rotation": 3,
+    "lock_rotation_w": 1,
+    "lock_rotations_4d": 1,
+    "lock_location": 3,
+}
+"""Properties of pose bones that a set-up depends on, with how many values each has."""
+BONES = {
+    "matrix_local": 16,
+    "length": 1,
+    "use_connect": 1,
+    "use_inherit_rotation": 1,
+    "inherit_scale": 1,
+    "use_local_location": 1,
+}
+"""The same of the armature's bones."""
+
+Values = tuple[Any, ...]
+_Getter = Callable[[Any], Values]
+
+
+def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
+    """Values that change with every edit of a set-up that the user's scene does not report.
+
+    Args:
+        armature_object: the original object.
+        names: of the bones of its chains.
+    """
+    group, pose_bones = armature_object.ccd_rig, armature_object.pose.bones
+    bones = [pose_bones.get(name) for name in names]
+    return (
+        pose_bones.keys(),
+        [_row_values(row) for row in group.constraints],
+        [None if bone is None else _values(bone.ccd_rig) for bone in bones],
+        [(bone.ccd_rig.mass, len(bone.ccd_rig.coupled_offsets)) for bone in pose_bones],
+        [foreach(pose_bones, name, width).tobytes() for name, width in POSE_BONES.items()],
+        [foreach(armature_object.data.bones, name, width).tobytes() for name, width in BONES.items()],
+        _values(group.solver),
+        list(_library(group.poses)),
+        group.body,
+        body.body_of(armature_object),
+    )
+
+
+def is_rebuilt(depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether a scene was edited, or what depends on what in it; a key that moves it is no edit.
+
+    Blender reports that when objects, constraints, drivers, actions or their first keys come or go.
+    """
+    if not depsgraph.id_type_updated("SCENE"):
+        return False
+    return any(
+        isinstance(each.id, bpy.types.Scene) and not each.is_updated_shading for each in depsgraph.updates
+    )
+
+
+def _row_values(row: Any) -> Values:
+    """A constraint, but for its influence, which every sample has."""
+    return (_values(row), _end(row.target, row.target_bone), _end(row.pole_target, row.pole_bone))
+
+
+def _end(thing: bpy.types.Object | None, bone: str) -> tuple[int, str, bool] | None:
+    """A target or a pole, and whether it has the bone that is meant."""
+    if thing is None:
+        return None
+    return thing.session_uid, thing.name_full, thing.pose is not None and bone in thing.pose.bones
+
+
+def _library(poses: Any) -> Iterator[tuple[str, bytes]]:
+    """The name and the rotations of each pose."""
+    for pose in poses:
+        rotations = np.empty(4 * len(pose.rotations), np.float32)
+        pose.rotations.foreach_get("rotation", rotations)
+        yield pose.name, rotations.tobytes()
+
+
+def _values(group: Any) -> Values:
+    """All values of a group of properties. A limit that is none has no others."""
+    if getattr(group, "kind", "") == "NONE":
+        return ("NONE",)
+    single, arrays, groups, lists = _getters(type(group))
+    return (
+        single(group),
+        *map(tuple, arrays(group)),
+        *map(_values, groups(group)),
+        *([_values(each) for each in rows] for rows in lists(group)),
+    )
+
+
+@lru_cache(maxsize=32)
+def _getters(group: type) -> tuple[_Getter, _Getter, _Getter, _Getter]:
+    """Functions that read the single values of a group, its arrays, its groups and its collections."""
+    properties: Any = group.bl_rna.properties  # type: ignore[attr-defined]
+    names: dict[str, list[str]] = {"ARRAY": [], "POINTER": [], "COLLECTION": []}
+    single: list[str] = []
+    for name, sort in fields(group):
+        if name == "influence" or (sort == "POINTER" and not _is_group(properties[name])):
+            continue
+        names.get(sort, single).append(name)
+    return _getter(single), _getter(names["ARRAY"]), _getter(names["POINTER"]), _getter(names["COLLECTION"])
+
+
+def _is_group(field: Any) -> bool:
+    """Whether a pointer leads to a group of properties, not to a data-block."""
+    base = field.fixed_type.base
+    return base is not None and base.identifier == "PropertyGroup"
+
+
+def _getter(names: list[str]) -> _Getter:
+    """A function that reads these attributes of a thing, as a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda thing: tuple(getattr(thing, name) for name in names)
 
 
 class SetUp(NamedTuple):
@@ -42,7 +165,7 @@ class SetUp(NamedTuple):
     ready: setup.Ready
     settings: FrameSolveSettings
     reader: FrameReader
-    state: edits.Values
+    state: Values
 
     @classmethod
     def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
@@ -50,11 +173,11 @@ class SetUp(NamedTuple):
         ready = result_of(setup.require(armature_object, scene))
         settings = single_frame.settings_of(armature_object, scene)
         reader = FrameReader.of(armature_object, ready.constraints, ready.layout, with_keyed=False)
-        return cls(ready, settings, reader, edits.state_of(armature_object, ready.layout.names))
+        return cls(ready, settings, reader, state_of(armature_object, ready.layout.names))
 
     def is_current(self) -> bool:
         """Whether nothing was edited since it was read."""
-        return self.state == edits.state_of(self.reader.armature_object, self.ready.layout.names)
+        return self.state == state_of(self.reader.armature_object, self.ready.layout.names)
 
     def plants(self) -> bool:
         """Whether bones are planted."""

@@ -1,9 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an armature object stores in the .blend file.
+"""What an armature object stores in the .blend file, and the switch of the live preview.
+
+Undo and redo carry it, files do not. A copy of an object has its switch too: only objects that were switched
+on by themselves are live.
 
 `Object.ccd_rig` on an armature object holds the constraints, the solver's settings and the last report;
 `PoseBone.ccd_rig` holds what each joint may do. Defaults that the core has are read from its dataclasses.
 """
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 import bpy
 from bpy.props import (
@@ -16,11 +24,50 @@ from bpy.props import (
     StringProperty,
 )
 
-from . import body, constraint_group, live_switch, pose_library, retarget_group
+from . import body, constraint_group, pose_library, retarget_group
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
 from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
+
+switched_on: set[int] = set()
+"""`session_uid` of the armature objects that were switched on since the file was opened."""
+
+begin: list[Callable[[], None]] = []
+"""What is called when an armature object is switched on."""
+
+
+def on_switch(group: Any, _context: bpy.types.Context | None = None) -> None:
+    """The switch was set: let Blender evaluate the object, so that the preview begins or ends."""
+    armature_object = group.id_data
+    if group.live:
+        switched_on.add(armature_object.session_uid)
+        for listen in begin:
+            listen()
+    armature_object.update_tag()
+
+
+def is_live(armature_object: Any) -> bool:
+    """Whether an armature object was switched on itself."""
+    return armature_object.session_uid in switched_on and armature_object.ccd_rig.live
+
+
+def register_on(group: type[Any]) -> None:
+    """Give a group of properties that is not registered yet the switch."""
+    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
+    group.__annotations__["live"] = BoolProperty(
+        name="Live",
+        description="The rig follows its targets while they move; keys and channels stay as they are. Files "
+        "keep nothing of it",
+        update=on_switch,
+        options={"SKIP_SAVE"},
+        override=OVERRIDE,
+    )
+
+
+def unregister_from(group: type[Any]) -> None:
+    """Take the switch away again."""
+    del group.__annotations__["live"]
 
 
 class CCD_RIG_PG_report(bpy.types.PropertyGroup):
@@ -136,7 +183,7 @@ def register() -> None:
     constraint_group.register_calls()
     pose_library.register_names()
     retarget_group.register_calls()
-    live_switch.register_on(CCD_RIG_PG_armature)
+    register_on(CCD_RIG_PG_armature)
     for group in CLASSES:
         bpy.utils.register_class(group)
     bpy.types.Object.ccd_rig = PointerProperty(
@@ -159,7 +206,7 @@ def unregister() -> None:
     del bpy.types.Object.ccd_rig
     for group in reversed(CLASSES):
         bpy.utils.unregister_class(group)
-    live_switch.unregister_from(CCD_RIG_PG_armature)
+    unregister_from(CCD_RIG_PG_armature)
     retarget_group.unregister_calls()
     pose_library.unregister_names()
     constraint_group.unregister_calls()

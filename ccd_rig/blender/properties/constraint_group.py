@@ -19,8 +19,8 @@ from ...goals import BalanceGoal, PoleGoal, PositionGoal
 from ...solvers.analytic.two_bone import TwoBoneOptions
 from ..languages.translation import CONTEXT
 from . import renamed_bones
+from .names import unique_name
 from .solver_settings import OVERRIDE, from_core
-from .unique_names import unique_name
 
 DEFAULT_NAME = "CCD"
 

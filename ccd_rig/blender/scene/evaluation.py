@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -17,13 +17,14 @@ from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...maths.batch import Array
+from ...maths.batch import Array, cross, dot, length
 from ...skeleton.pose import Pose
-from ..properties.constraint_values import Constraint
+from ..properties import constraint_list, coupled_offsets, joints
+from ..properties.constraint_values import Constraint, Kind
+from ..properties.joints import masses
+from ..rig import armature
 from ..rig.armature import RigLayout, RigReading, RigRows
 from .dependence import require_evaluable
-from .evaluated_rig import is_evaluated, own_bones, rig_layout, world_matrices
-from .influences import counted
 from .isolation import SharedScene, isolated_scene, set_frame, shared_scene
 from .targets import (
     NOTHING_AHEAD,
@@ -36,6 +37,119 @@ from .targets import (
     sampled_paths,
     target_sources,
 )
+
+FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
+
+
+def rig_layout(
+    armature_object: bpy.types.Object, seen: bpy.types.Object, constraints: Sequence[Any], fixed: str = ""
+) -> RigLayout:
+    """The layout of the constraints' bones.
+
+    Args:
+        armature_object: the original object, which carries the settings of joints.
+        seen: itself, or an evaluated copy.
+        constraints: those of its list, in either form.
+        fixed: name of a bone that stays as it is, whatever chains it is in.
+
+    Raises:
+        CCDRigError: as `armature.layout`, and for settings that contradict one another.
+    """
+    chains = [(constraint.tip, constraint.chain_length) for constraint in constraints]
+    bones = [
+        bone.name for tip, length in chains for bone in constraint_list.chain(armature_object, tip, length)
+    ]
+    settings = joints.joint_settings(armature_object, list(dict.fromkeys(bones)))
+    for name in coupled_offsets.followers(armature_object, settings):
+        offsets = coupled_offsets.coupled_offsets(armature_object.pose.bones[name])
+        settings[name] = {"stiffness": 1.0, "coupled_offsets": offsets}
+    if fixed in settings:
+        settings[fixed] = {"stiffness": 1.0, "mass": settings[fixed]["mass"]}
+    balances = any(constraint.kind == Kind.BALANCE for constraint in constraints)
+    return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
+
+
+def own_bones(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint]
+) -> list[tuple[bpy.types.Object, str]]:
+    """The ends of all that is read of the armature: what is above them is evaluated with them."""
+    bones = [constraint.tip for constraint in constraints]
+    if any(constraint.kind == Kind.BALANCE for constraint in constraints):
+        bones += masses(armature_object)
+    chains = {
+        bone.name
+        for constraint in constraints
+        for bone in constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    }
+    bones += coupled_offsets.followers(armature_object, chains)
+    return [(armature_object, bone) for bone in bones]
+
+
+def is_evaluated(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether a depsgraph keeps an object up to date: hidden objects it leaves as they were."""
+    return thing.evaluated_get(depsgraph).is_evaluated and thing.visible_get(view_layer=depsgraph.view_layer)
+
+
+def world_matrices(
+    armature_object: bpy.types.Object, frames: Sequence[float], worlds: Sequence[Matrix]
+) -> Array:
+    """(R, 4, 4) places of the armature object at R frames, in the world; each must lead back as well."""
+    matrices = np.array([[*row] for matrix in worlds for row in matrix]).reshape(-1, 4, 4)
+    where = f"Armature '{armature_object.name}'"
+    good = np.isfinite(matrices).all(axis=(1, 2))
+    if not good.all():
+        frame = frames[int(np.argmin(good))]
+        raise RigError(f"{where} has a place that is not a number at frame {frame:g}: look at its transform")
+    sizes, (x, y, z) = length(matrices[:, :3, :3], axis=1), (matrices[:, :3, k] for k in range(3))
+    flat = (sizes < FLAT).any(axis=1) | (dot(x, cross(y, z, axis=-1), axis=-1) == 0.0)
+    if flat.any():
+        frame = frames[int(np.argmax(flat))]
+        raise RigError(f"{where} has a scale of 0 at frame {frame:g}: give it another scale")
+    return matrices
+
+
+PLANTED = 0.5
+"""Influence above which a bone is planted; there is no half of it."""
+
+
+def counted(
+    armature_object: Any, constraints: Sequence[Constraint], influences: Array
+) -> tuple[Array, Array | None]:
+    """(R, C) influences as they count at R frames, and as they would count if nothing was planted.
+
+    The second is None where nothing ever is.
+    """
+    if not any(constraint.kind is Kind.PLANT for constraint in constraints):
+        return influences, None
+    rows = [tuple(row) for row in influences.tolist()]
+    known = {row: _in_force(armature_object, constraints, row) for row in set(rows)}
+    never = np.array([constraint.kind is Kind.PLANT for constraint in constraints])
+    return np.array([known[row] for row in rows]), np.where(never, 0.0, influences)
+
+
+def _in_force(
+    armature_object: Any, constraints: Sequence[Constraint], influences: Sequence[float]
+) -> tuple[float, ...]:
+    """Influences as they count at a frame: a planted bone is held fully, and nothing else reaches with it.
+
+    The end of the bone that it is connected to is a part of it.
+    """
+    pairs = list(zip(constraints, influences, strict=True))
+    planted = {
+        constraint.tip
+        for constraint, influence in pairs
+        if constraint.kind is Kind.PLANT and influence > PLANTED
+    }
+    bones = [armature_object.pose.bones[name].bone for name in planted]
+    above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
+    influences_now = []
+    for constraint, influence in pairs:
+        if constraint.kind is Kind.PLANT:
+            influences_now.append(1.0 if influence > PLANTED else 0.0)
+        else:
+            waits = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
+            influences_now.append(0.0 if constraint.kind is Kind.REACH and waits else influence)
+    return tuple(influences_now)
 
 
 class FrameSample(NamedTuple):

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from ...maths.batch import Array
 from ..properties.constraint_values import Constraint
-from .evaluated_rig import own_bones, world_matrices
-from .influences import counted
+from .evaluation import counted, own_bones, world_matrices
 from .isolation import SharedScene, shared_scene
 from .targets import TargetReader, TargetRows, objects_of, sampled_paths, target_sources
 

@@ -12,8 +12,8 @@ import bpy
 from mathutils import Vector
 
 from ...errors import CCDRigError, RigError
+from ...limits.fitting import loosened
 from ...limits.shapes import Hinge, Limit
-from ...limits.widening import loosened
 from ...solvers.stepping import result_of
 from ..bake import target_motion
 from ..checks import setup
@@ -24,10 +24,10 @@ from ..figures.structure import AXES, IN_LINE
 from ..figures.symmetry import halves
 from ..keys import channels
 from ..limit_sources import motion, presets
-from ..properties import constraint_list, planted_rows
+from ..properties import constraint_list, new_rows
 from ..properties.constraint_values import Holds
-from ..properties.limit_groups import store_limits
-from ..properties.names_in_words import named
+from ..properties.joints import store_limits
+from ..properties.names import named
 from ..properties.new_targets import NewTarget, Target, make_targets
 from ..properties.solver_settings import solver_settings
 from ..rig import clamps
@@ -473,7 +473,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
         control_bones.require_editable(context, armature_object)
     planted = [row for row in rows if choices.plant and row.group is Group.FEET]
     if planted:
-        names = planted_rows.plant(armature_object, [row.tip for row in planted], Holds()).names
+        names = new_rows.plant(armature_object, [row.tip for row in planted], Holds()).names
         made.rows[Group.FEET] = list(names)
         made.is_planted = True
         made.notes.append("Feet are planted where they are, and the hips follow them")

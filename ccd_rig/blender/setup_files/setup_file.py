@@ -33,9 +33,8 @@ from ..properties import constraint_list, influence_keys, overrides
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.constraint_group import CCD_RIG_PG_constraint
 from ..properties.influence_keys import FIELD
-from ..properties.joints import CCD_RIG_PG_joint, limit_of
-from ..properties.limit_groups import store_limits
-from ..properties.names_in_words import named
+from ..properties.joints import CCD_RIG_PG_joint, limit_of, store_limits
+from ..properties.names import named
 from ..properties.renamed_bones import OTHER_BONES, OWN_BONES
 from ..rig.bone_space import nearest_rotation
 from ..whole_files import read_text, replacing

@@ -13,7 +13,7 @@ from mathutils import Vector
 
 from ..properties import constraint_list
 from ..properties.constraint_values import Kind
-from ..scene.influences import PLANTED
+from ..scene.evaluation import PLANTED
 from ..scene.targets import FAR
 from .sketch import Sketch
 

@@ -159,15 +159,15 @@ def test_a_failure_leaves_nothing_behind(ext, writing, channels, rig, monkeypatc
         monkeypatch.undo()
         raise KeyError("on purpose")
 
-    strips = ext.module("ccd_rig.blender.keys.strips")
-    real = strips.add
+    strips = ext.module("ccd_rig.blender.keys.writer")
+    real = strips.add_strip
 
     def fail_at_last(*arguments):
         if arguments[4] == "NOTHING":
             fail()
         return real(*arguments)
 
-    monkeypatch.setattr(strips, "add", fail_at_last)
+    monkeypatch.setattr(strips, "add_strip", fail_at_last)
     with pytest.raises(KeyError):
         write(writing, rig)
     assert differences(before, dump()) == []

@@ -46,7 +46,7 @@ def test_animals_stand_along_the_ground(ext):
 
 
 def test_legs_of_a_generated_beast_hang_on_each_other_and_front_ones_on_its_chest(ext):
-    names = ("bone_map", "controlled_rigs")
+    names = ("bone_map", "sampling")
     bone_map, controlled = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in names)
     rig, other = rigs.generated("basic_quadruped"), rigs.metarig("wolf")
     joints = controlled.without_carriers(rig, bone_map.figure_map(bone_map.bone_map(rig, other)))

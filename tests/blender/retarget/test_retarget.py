@@ -241,7 +241,7 @@ def test_weights_of_the_panel_bring_head_and_knees_to_the_source(ext, source, ta
     assert errors[1]["head"] < 1e-3
     for side in ("left", "right"):
         assert errors[1][f"knee of the {side} leg"] <= errors[0][f"knee of the {side} leg"] + 1e-6
-    lines = ext.module("ccd_rig.blender.retarget.report").lines(done)
+    lines = ext.module("ccd_rig.blender.retarget.retarget").lines(done)
     assert any("worse knee: 0." in line and "the head: 0." in line for line in lines)
 
 

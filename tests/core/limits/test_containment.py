@@ -8,9 +8,18 @@ import pytest
 from chains import FLOAT32, random_limit
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.containment import outside
 from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, ReversedLimit, SwingTwist, contains
+from ccd_rig.limits.shapes import (
+    Comfort,
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    ReversedLimit,
+    SwingTwist,
+    contains,
+    outside,
+)
 from ccd_rig.skeleton.joints import Joint
 
 X, Z = (1.0, 0.0, 0.0), (0.0, 0.0, 1.0)

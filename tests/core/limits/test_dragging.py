@@ -8,8 +8,7 @@ import random
 import pytest
 from mathutils import Quaternion, Vector
 
-from ccd_rig.limits.dragging import Drag, angle_on
-from ccd_rig.limits.outlines import Dial
+from ccd_rig.limits.outlines import Dial, Drag, angle_on
 
 PI = math.pi
 

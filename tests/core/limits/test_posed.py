@@ -9,7 +9,7 @@ import pytest
 from mathutils import Euler, Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.posed import with_bound_at, with_rim_at
+from ccd_rig.limits.outlines import with_bound_at, with_rim_at
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, SwingTwist, violation
 from ccd_rig.maths.rotations import exp
 

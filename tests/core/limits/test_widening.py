@@ -8,8 +8,8 @@ from math import degrees, pi, radians
 import pytest
 from mathutils import Quaternion, Vector
 
+from ccd_rig.limits.fitting import INSIDE, loosened, widened
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, SwingTwist, contains, violation
-from ccd_rig.limits.widening import INSIDE, loosened, widened
 
 MARGIN = radians(5.0)
 KNEE = Hinge((1.0, 0.0, 0.0), 0.0, radians(130.0))
