@@ -247,7 +247,7 @@ def _sound() -> Path:
     bpy.ops.ccd_rig.pose_capture()
     bpy.ops.ccd_rig.poses_export(filepath=str(folder / "poses.json"))
     bpy.ops.ccd_rig.setup_save(filepath=str(folder / "set_up.json"))
-    finding = module("blender.bake.finding")
+    finding = module("blender.bake.report")
     found = [finding.Finding(finding.Trouble.SHORT, "Hand", "bone_3", 1, 4, 2, 0.5, fix=finding.Fix.POLE)] * 2
     (folder / "findings.json").write_text(finding.to_json(found))
     (folder / "map.json").write_text('{"bones": {"thigh.L": "thigh.L", "shin.L": "shin.L"}}')
