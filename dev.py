@@ -106,6 +106,10 @@ def docs(options: argparse.Namespace) -> int:
         from devtools import listing
 
         return listing.make(version)
+    if options.drawing:
+        from devtools import drawing
+
+        drawing.write(environments.ROOT)
     if options.pictures is not None and (code := site.take_pictures(version, options.pictures)):
         return code
     if options.reference and (code := site.write_reference(version)):
@@ -181,6 +185,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument(
         "--reference", action="store_true", help="first write the reference of all settings anew"
     )
+    sub.add_argument("--drawing", action="store_true", help="first draw the packages' imports anew")
     sub.add_argument(
         "--pictures",
         nargs="*",

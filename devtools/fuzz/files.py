@@ -187,7 +187,7 @@ def _stored_report(path: Path) -> str:
     window = bpy.context.window_manager.windows[0]
     area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
     with bpy.context.temp_override(window=window, area=area, region=area.regions[-1]):
-        import_module(f"{PACKAGE}.panels.report").report_parts(bpy.context, rig.ccd_rig.report)
+        import_module(f"{PACKAGE}.panels.bake").report_parts(bpy.context, rig.ccd_rig.report)
     refusals = ""
     for name, fields in (("report_markers", {}), ("report_fix", {}), ("go_to_frame", {"finding": 0})):
         try:
@@ -247,7 +247,7 @@ def _sound() -> Path:
     bpy.ops.ccd_rig.pose_capture()
     bpy.ops.ccd_rig.poses_export(filepath=str(folder / "poses.json"))
     bpy.ops.ccd_rig.setup_save(filepath=str(folder / "set_up.json"))
-    finding = module("blender.bake.finding")
+    finding = module("blender.bake.report")
     found = [finding.Finding(finding.Trouble.SHORT, "Hand", "bone_3", 1, 4, 2, 0.5, fix=finding.Fix.POLE)] * 2
     (folder / "findings.json").write_text(finding.to_json(found))
     (folder / "map.json").write_text('{"bones": {"thigh.L": "thigh.L", "shin.L": "shin.L"}}')
