@@ -193,11 +193,7 @@ class CCD_RIG_OT_bake(ModalCommand, bpy.types.Operator):
 
     def begin(self, context: bpy.types.Context) -> Steps[BakeReport]:
         scene = context.scene
-        first, last = shown_range(scene)
-        if not self.properties.is_property_set("frame_start"):
-            self.frame_start = first
-        if not self.properties.is_property_set("frame_end"):
-            self.frame_end = last
+        self.fill_range(scene)
         rig = active_rig(context)
         settings = options.bake_settings(self, rig, (self.frame_start, self.frame_end))
         return bake.bake_steps(scene, rig, settings)

@@ -51,6 +51,20 @@ class Command:
             self.tell("ERROR", str(error))
             return {"CANCELLED"}
 
+    def ask(self: Any, context: bpy.types.Context) -> set[str]:
+        """Ask for the options in a dialog before the work; in the background do it at once."""
+        if bpy.app.background:
+            return set(self.execute(context))
+        return set(context.window_manager.invoke_props_dialog(self))
+
+    def fill_range(self: Any, scene: bpy.types.Scene) -> None:
+        """Set `frame_start` and `frame_end`, where they are not set, to the range that the scene shows."""
+        first, last = shown_range(scene)
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start = first
+        if not self.properties.is_property_set("frame_end"):
+            self.frame_end = last
+
     def tell(self: Any, level: str, words: str) -> None:
         """Show a message in Blender's status bar, and an error beside the pointer, in the user's language.
 

@@ -13,7 +13,7 @@ from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
 from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.motion.contacts import ContactThresholds
 from . import command
-from .command import Command, draw_lines, selected_bones, shown_range
+from .command import Command, draw_lines, selected_bones
 
 
 class ContactCommand(Command):
@@ -87,11 +87,7 @@ class ContactCommand(Command):
     def find(self, context: bpy.types.Context, rig: bpy.types.Object, names: list[str]) -> Contacts:
         """Look for contacts; nothing changes."""
         scene = context.scene
-        first, last = shown_range(scene)
-        if not self.properties.is_property_set("frame_start"):
-            self.frame_start = first
-        if not self.properties.is_property_set("frame_end"):
-            self.frame_end = last
+        self.fill_range(scene)
         thresholds = ContactThresholds(self.speed, self.height, self.release, self.shortest)
         return contact_search.find_contacts(scene, rig, names, self.frames, thresholds, self.ground)
 

@@ -257,11 +257,7 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
     )
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        if bpy.app.background:
-            done: set[str] = self.execute(context)
-            return done
-        answer: set[str] = set(context.window_manager.invoke_props_dialog(self))
-        return answer
+        return self.ask(context)
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout

@@ -71,10 +71,7 @@ class CCD_RIG_OT_pose_capture(Command, bpy.types.Operator):
     why_grey = staticmethod(command.no_armature)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        if self.source == "POSE" or bpy.app.background:
-            return self.execute(context)
-        answer: set[str] = set(context.window_manager.invoke_props_dialog(self))
-        return answer
+        return self.execute(context) if self.source == "POSE" else self.ask(context)
 
     def draw(self, _context: bpy.types.Context) -> None:
         layout = self.layout

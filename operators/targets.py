@@ -140,10 +140,7 @@ class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
     why_grey = staticmethod(command.none_enabled)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        if bpy.app.background:
-            return self.execute(context)
-        answer: set[str] = set(context.window_manager.invoke_props_dialog(self))
-        return answer
+        return self.ask(context)
 
     def draw(self, _context: bpy.types.Context) -> None:
         layout = self.layout

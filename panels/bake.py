@@ -200,9 +200,7 @@ class CCD_RIG_PT_bake_options(Sidebar, bpy.types.Panel):
     bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout = self.fields()
         options = active_rig(context).ccd_rig.bake
         layout.prop(options, "destination")
         layout.prop(options, "start")
@@ -224,9 +222,7 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
     bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout = self.fields()
         options = active_rig(context).ccd_rig.bake
         fewer = layout.column()
         fewer.active = options.keys == "EVERY_FRAME"

@@ -21,9 +21,7 @@ class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         bone = context.active_pose_bone
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout = self.fields()
         layout.label(text=bone.name, icon="BONE_DATA", translate=False)
         line = layout.row(align=True)
         line.prop(bone.ccd_rig.limit, "kind", text="Limit")
@@ -42,9 +40,7 @@ class CCD_RIG_PT_slide(Sidebar, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         bone = context.active_pose_bone
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout = self.fields()
         if any(bone.ccd_rig.use_slide) and bone.parent is not None and bone.bone.use_connect:
             draw_words(layout, context, "The bone is connected to its parent, so it cannot slide", "CANCEL")
         layout.row(heading="Along", align=True).prop(bone.ccd_rig, "use_slide", text="", toggle=True)
@@ -61,9 +57,7 @@ class CCD_RIG_PT_mass(Sidebar, bpy.types.Panel):
     bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout = self.fields()
         layout.prop(context.active_pose_bone.ccd_rig, "mass")
 
 
@@ -74,9 +68,7 @@ class CCD_RIG_PT_comfort(Sidebar, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         comfort = context.active_pose_bone.ccd_rig.comfort
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout = self.fields()
         layout.active = context.active_pose_bone.id_data.ccd_rig.solver.comfort
         layout.prop(comfort, "tolerance", text="Tolerance")
         layout.prop(comfort.region, "kind", text="Region")

@@ -120,9 +120,7 @@ class _OfRow(Sidebar):
         return armature_object is not None and constraint_list.active(armature_object) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout = self.layout
-        layout.use_property_split = True
-        layout.use_property_decorate = False
+        layout = self.fields()
         constraint = constraint_list.active(active_rig(context))
         self.draw_part(_column(layout, constraint), constraint)
 

@@ -43,7 +43,7 @@ class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
         return active_rig(context) is not None
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout, group = _fields(self, context)
+        layout, group = self.fields(), active_rig(context).ccd_rig.retarget
         row = layout.row(align=True)
         row.prop(group, "source")
         row.operator("ccd_rig.retarget_source_import", text="", icon="IMPORT")
@@ -82,20 +82,13 @@ class CCD_RIG_PT_retarget_map(Sidebar, bpy.types.Panel):
             draw_words(layout, context, f"Follow nothing: {', '.join(missing)}", "ERROR")
 
 
-def _fields(panel: Any, context: bpy.types.Context) -> tuple[Any, Any]:
-    """The panel's layout, for fields with their names beside them, and what the fields belong to."""
-    panel.layout.use_property_split = True
-    panel.layout.use_property_decorate = False
-    return panel.layout, active_rig(context).ccd_rig.retarget
-
-
 class CCD_RIG_PT_retarget_options(Sidebar, bpy.types.Panel):
     bl_label = "Options"
     bl_parent_id = "CCD_RIG_PT_retarget"
     bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout, group = _fields(self, context)
+        layout, group = self.fields(), active_rig(context).ccd_rig.retarget
         for name in ("source_fps", "scale", "in_place"):
             layout.prop(group, name)
         draw_ground(layout, group)
@@ -116,7 +109,7 @@ class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
     bl_options = {"DEFAULT_CLOSED"}
 
     def draw(self, context: bpy.types.Context) -> None:
-        layout, group = _fields(self, context)
+        layout, group = self.fields(), active_rig(context).ccd_rig.retarget
         for weight, space in zip(WEIGHTS, SPACES, strict=True):
             apart = group.sides_apart and weight in PAIRED
             row = layout.row(align=True)

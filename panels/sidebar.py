@@ -16,11 +16,17 @@ LEAST = 40  # [pixels] of words at scale 1, however narrow the sidebar is
 
 
 class Sidebar:
-    """Where a panel stands."""
+    """Where a panel stands, and its layout."""
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_category = "CCD Rig"
+
+    def fields(self: Any) -> Any:
+        """The panel's layout, for fields with their names beside them."""
+        self.layout.use_property_split = True
+        self.layout.use_property_decorate = False
+        return self.layout
 
 
 def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: str, icon: str) -> None:

@@ -31,7 +31,7 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
         label = PRESET_WORDS[name][0] if name else "Custom"
         words = translated(f"Preset: {label}")
         self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text=words)
-        _draw_fields(self.layout, active_rig(context).ccd_rig.solver, MAIN)
+        _draw_fields(self.fields(), active_rig(context).ccd_rig.solver, MAIN)
 
 
 class CCD_RIG_PT_solver_steps(Sidebar, bpy.types.Panel):
@@ -43,12 +43,10 @@ class CCD_RIG_PT_solver_steps(Sidebar, bpy.types.Panel):
         solver = active_rig(context).ccd_rig.solver
         # In the order of the core's settings: what is added there shows here.
         names = [field.name for field in dataclasses.fields(SolverSettings) if field.name not in MAIN]
-        _draw_fields(self.layout, solver, names)
+        _draw_fields(self.fields(), solver, names)
 
 
 def _draw_fields(layout: bpy.types.UILayout, solver: Any, names: Sequence[str]) -> None:
-    layout.use_property_split = True
-    layout.use_property_decorate = False
     lines = layout.column()
     for name in names:
         lines.prop(solver, name)
