@@ -205,7 +205,7 @@ def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: set
                 "alone": bool(base) and _is_alone(rows[entry.constraint], chains, limits),
             }
             for entry in entries
-            if rows[entry.constraint]["target"]
+            if rows[entry.constraint]["target"] and not rows[entry.constraint]["unseen"]
         ]
         frames.append({"frame": int(frame), "limited": sorted(limited), "entries": told_of, "base": base})
     return {
@@ -233,6 +233,7 @@ def _row(rig: Any, row: Any) -> dict[str, Any]:
         above.append(bone.name)
         bone = bone.parent
     is_balance = row.kind == "BALANCE"
+    heavy = [each for each in rig.pose.bones if each.ccd_rig.mass > 0.0]
     return {
         "kind": row.kind,
         "tip": row.tip,
@@ -250,7 +251,8 @@ def _row(rig: Any, row: Any) -> dict[str, Any]:
         "target_axis": row.target_axis,
         "pole": row.pole_target is not None,
         "length": sum(each.bone.length for each in rig.pose.bones),
-        "masses": {each.name: each.ccd_rig.mass for each in rig.pose.bones if each.ccd_rig.mass > 0.0},
+        "masses": {each.name: each.ccd_rig.mass for each in heavy},
+        "unseen": is_balance and any(each.constraints for each in heavy),  # which a warning tells
     }
 
 

@@ -283,7 +283,8 @@ def start_poses(
 ) -> StartPoses:
     """The base poses of all bones that constraints move; see `Start`.
 
-    A channel of which strips or drivers play some components only starts from what is evaluated.
+    Bones of a constraint whose influence is 0 throughout get no keys, so they go on as they play. A channel
+    of which strips or drivers play some components only starts from what is evaluated.
 
     Args:
         armature_object: the original object.
@@ -300,7 +301,13 @@ def start_poses(
     values: Values = {}
     played: dict[tuple[str, int], bpy.types.FCurve] = {}
     posed: dict[str, None] = {}  # in order
-    for channel in _keyed_channels(armature_object, constraints, layout):
+    rows = armature_object.ccd_rig.constraints
+    moving_rows = [
+        each
+        for each in constraints
+        if rows[each.name].influence > 0.0 or (f"{rows[each.name].path_from_id()}.influence", 0) in animated
+    ]
+    for channel in _keyed_channels(armature_object, moving_rows, layout):
         if start in (Start.ACTION, Start.ORIGINAL) or channel.follows:
             moving = animated.intersection(channel.parts)
             if len(moving) == len(channel.parts) or not moving <= curves.keys():

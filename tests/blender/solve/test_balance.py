@@ -94,3 +94,15 @@ def test_what_cannot_be_balanced_is_said(bake, errors, spoil, words):
     rigs.update()
     with pytest.raises(errors.CCDRigError, match=words):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))
+
+
+@pytest.mark.parametrize("start", ["ACTION", "REST", "POSE"])
+def test_heavy_bones_of_a_constraint_without_influence_stay_as_they_play(bake, start):
+    """Such bones get no keys, whatever a bake starts from."""
+    rig, row = body()
+    rigs.reach(rig, "arm.L", rigs.empty("Nowhere", (3.0, 0.0, 3.0)), "Off", chain_length=1, influence=0.0)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES, start=bake.Start[start]))
+    lines = [line for line in report.entries if line.constraint == row.name]
+    for line, (frame, evaluated, depsgraph) in zip(lines, played(rig), strict=True):
+        off = off_axes(rig, row, evaluated, depsgraph)
+        assert off == pytest.approx(line.keyed_residual, abs=PLAYED), frame
