@@ -18,6 +18,10 @@ HALF_TURN = 0.05
 """Radians from a half turn within which a swing tells little of its axis."""
 
 
+SINGLE = 2.5e-7
+"""What rounding to single precision turns a rotation by, radians."""
+
+
 def outside(limit: Mapping[str, Any], rotation: Numbers) -> float:
     """How far a rotation is outside a limit, whose fields are those of a bone's stored one."""
     kind = limit["kind"]
@@ -119,6 +123,7 @@ def euler(rotation: Numbers, order: str, lower: Numbers, upper: Numbers) -> floa
     middle = math.asin(max(-1.0, min(1.0, sine)))
     if math.cos(middle) < 2e-3:
         return 0.0
+    rounding = SINGLE / math.cos(middle)  # of the outer angles of a rotation in single precision
     first = math.atan2(sign * matrix[k][j], matrix[k][k])
     last = math.atan2(sign * matrix[j][i], matrix[i][i])
     best = math.inf
@@ -126,7 +131,7 @@ def euler(rotation: Numbers, order: str, lower: Numbers, upper: Numbers) -> floa
         angles = {i: a, j: b, k: c}
         off = max(outside_range(angles[axis], lower[axis], upper[axis]) for axis in range(3))
         best = min(best, off)
-    return best
+    return max(0.0, best - rounding)
 
 
 def between(a: Numbers, b: Numbers) -> float:
