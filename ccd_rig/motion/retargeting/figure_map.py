@@ -24,6 +24,7 @@ class Limb:
         tip: the ball of the foot; empty where there is none, and for arms.
         girdle: what a leg hangs on, such as "front"; empty for the hips.
         is_right: whether it is on the right, for weights that differ by side.
+        bends: joints between these that bend too, as of a spider's leg.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Limb:
     tip: str = ""
     girdle: str = ""
     is_right: bool = False
+    bends: tuple[str, ...] = ()
 
     @property
     def joints(self) -> tuple[str, ...]:
