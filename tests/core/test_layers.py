@@ -47,6 +47,7 @@ BLENDER = (
     ("checks",),
     ("bake",),
     ("retarget",),
+    ("walk",),
     ("farm",),
     ("cli", "drag", "live", "set_up"),
 )

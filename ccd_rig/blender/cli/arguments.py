@@ -16,7 +16,7 @@ from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Start
 from ..keys.obstacles import Destination
 from ..properties import body
-from . import blend_files, farm_arguments, places, retarget_command
+from . import blend_files, farm_arguments, places, retarget_command, walk_command
 from .exits import Exit, UsageError
 from .retarget_command import Words
 
@@ -136,7 +136,7 @@ def _parser() -> argparse.ArgumentParser:
         prog=COMMAND, description="Pose armatures by CCD and bake them to keys.", epilog=EPILOG, **look
     )
     commands = parser.add_subparsers(
-        title="commands", dest="command", required=True, metavar="bake | check | retarget | farm"
+        title="commands", dest="command", required=True, metavar="bake | check | retarget | walk | farm"
     )
     for name, words in (
         ("bake", "bake the CCD constraints of an armature to keys"),
@@ -161,6 +161,15 @@ def _parser() -> argparse.ArgumentParser:
             help="carry motion over to the armature of a file",
             description="Carry motion over to the armature of a file.",
             epilog=retarget_command.EXAMPLES + EPILOG,
+            **look,
+        )
+    )
+    walk_command.add_arguments(
+        commands.add_parser(
+            "walk",
+            help="walk along a curve over the ground",
+            description="Walk along a curve over the ground.",
+            epilog=walk_command.EXAMPLES + EPILOG,
             **look,
         )
     )

@@ -20,7 +20,7 @@ from ..bake import bake_all, report
 from ..bake.bake import bake
 from ..bake.progress import Pace, Progress
 from ..checks import setup
-from . import arguments, blend_files, farm_arguments, farm_commands, places, retarget_command
+from . import arguments, blend_files, farm_arguments, farm_commands, places, retarget_command, walk_command
 from .arguments import COMMAND
 from .exits import Exit, UsageError
 from .terminal import complain, say
@@ -83,6 +83,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         if options.command == "retarget":
             return int(retarget_command.run(options, _warn))
+        if options.command == "walk":
+            return int(walk_command.run(options, _warn))
         if options.command in (farm_arguments.FARM, *farm_arguments.TASKS):
             return int(farm_commands.run_command(options, interrupt.check))
         _open(options)

@@ -61,7 +61,9 @@ def mesh_ground(
             every = [_world(shared.isolated, objects, frame) for frame in frames]
             for (vertices, triangles), frame in zip(every, frames, strict=True):
                 if triangles.shape != first[1].shape or vertices.shape != first[0].shape:
-                    raise RigError(f"the ground has other faces at frame {frame:g}: choose one that keeps them")
+                    raise RigError(
+                        f"the ground has other faces at frame {frame:g}: choose one that keeps them"
+                    )
             states = [vertices for vertices, _ in every]
             if all(np.abs(each - states[0]).max(initial=0.0) <= STILL for each in states[1:]):
                 states = states[:1]
@@ -83,9 +85,9 @@ def _is_animated(thing: bpy.types.Object) -> bool:
         line.append(parent)
         parent = parent.parent
     keys = getattr(thing.data, "shape_keys", None)
-    return any(
-        each is not None and each.animation_data is not None for each in (*line, keys)
-    ) or any(len(each.constraints) for each in line if isinstance(each, bpy.types.Object))
+    return any(each is not None and each.animation_data is not None for each in (*line, keys)) or any(
+        len(each.constraints) for each in line if isinstance(each, bpy.types.Object)
+    )
 
 
 def _alike(a: tuple[Array, Indices], b: tuple[Array, Indices]) -> bool:

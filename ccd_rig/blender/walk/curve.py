@@ -10,6 +10,8 @@ import numpy as np
 
 from ...errors import RigError
 from ...maths.batch import Array
+from ..bake.frame_selection import key_time
+from ..keys.channels import fcurves_of
 from ..scene.isolation import set_frame, shared_scene
 
 
@@ -49,3 +51,21 @@ def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) 
     if len(points) < 6:
         raise RigError(f"curve '{thing.name}' has no length: give it two points or more")
     return points.reshape(-1, 3).astype(np.float64) @ world[:3, :3].T + world[:3, 3], closed
+
+
+def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, Array]:
+    """The first frame at which a curve's Evaluation Time is keyed, and (F,) parts of the curve from there to its
+    last keyed frame.
+
+    Raises:
+        RigError: it has fewer than two keys.
+    """
+    keyed = next((each for each in fcurves_of(thing.data) if each.data_path == "eval_time"), None)
+    if keyed is None or len(keyed.keyframe_points) < 2:
+        raise RigError(
+            f"curve '{thing.name}' has no keys of its Evaluation Time: key it, or take the cycle's speed"
+        )
+    time = key_time(scene)
+    first, last = (int(round(each / time)) for each in keyed.range())
+    whole = max(float(thing.data.path_duration), 1.0)
+    return first, np.array([keyed.evaluate(frame * time) for frame in range(first, last + 1)]) / whole

@@ -54,9 +54,7 @@ def many_legs(figure: Figure) -> tuple[Limb, ...]:
         upper, middle, end = bones[0], bones[len(bones) // 2 if len(bones) > 2 else 1], bones[-1]
         between = tuple(bone for bone in bones[1:-1] if bone != middle)
         is_right = side is not Side.LEFT
-        found.append(
-            Limb(f"{words} leg {number + 1}", upper, middle, end, "", "", is_right, between)
-        )
+        found.append(Limb(f"{words} leg {number + 1}", upper, middle, end, "", "", is_right, between))
     return tuple(found)
 
 

@@ -80,7 +80,9 @@ def _reach(done: Walked) -> str:
     hips = f"hips are lowered or shifted {1000.0 * found.moved:.0f} mm at most"
     if not found.stretched:
         return f"All legs reach their feet; {hips}"
-    return f"Legs are too short in {found.stretched} frames, by {1000.0 * found.missed:.1f} mm at most; {hips}"
+    return (
+        f"Legs are too short in {found.stretched} frames, by {1000.0 * found.missed:.1f} mm at most; {hips}"
+    )
 
 
 def _ratio(value: float, own: float) -> str:

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A cycle of an armature, along a curve and over the ground, as keys.
 
-    action -> SourceMotion -> Cycle    curve -> Way    height or meshes -> Ground
-    -> solvers.walk -> channels of bones -> keys.writer -> what plays -> measures
+action -> SourceMotion -> Cycle    curve -> Way    height or meshes -> Ground
+-> solvers.walk -> channels of bones -> keys.writer -> what plays -> measures
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import bpy
 import numpy as np
@@ -36,7 +36,7 @@ from ..retarget.retarget import (
 )
 from ..retarget.sampling import SourceChoice, source_motion
 from ..scene.ground import mesh_ground
-from .curve import curve_points
+from .curve import curve_points, keyed_places
 from .figure import walking_map
 
 ROUNDING = 0.5
@@ -56,7 +56,8 @@ class WalkChoice:
         meshes: objects that are the ground.
         start: scene frame of the first key.
         end: scene frame of the last key at most; None for as many as the way takes.
-        speeds: by scene frame from `start` on, metres per second; empty for the cycle's own.
+        keyed: whether the curve's Evaluation Time says where the figure is, at its keyed frames; `start`, `end`
+            and `settings.cycles` do not count then.
         settings: how the figure walks.
     """
 
@@ -66,7 +67,7 @@ class WalkChoice:
     meshes: Sequence[bpy.types.Object] = ()
     start: int = 1
     end: int | None = None
-    speeds: Sequence[float] = ()
+    keyed: bool = False
     settings: WalkSettings = field(default_factory=WalkSettings)
 
 
@@ -122,23 +123,27 @@ def walk_along(
         cycle = cycle_of(joints, figure, played, choice.settings.thresholds)
         cycle = with_stride(cycle, choice.settings.stride)
         way = way_along(points, closed, ROUNDING * cycle.leg)
-        if choice.settings.offset >= way.length and not closed:
+        start, ways, settings = choice.start, None, choice.settings
+        if choice.keyed:
+            start, shares = keyed_places(scene, curve)
+            ways = shares * way.length
+            settings = replace(settings, offset=float(ways[0]), cycles=0.0)
+        if settings.offset >= way.length and not closed:
             raise InvalidInput(
-                f"offset {choice.settings.offset:.3g} m is beyond the end of the curve of {way.length:.3g} m"
+                f"offset {settings.offset:.3g} m is beyond the end of the curve of {way.length:.3g} m"
             )
-        speeds = np.array(choice.speeds) if len(choice.speeds) else None
-        length = way.length - (0.0 if closed else choice.settings.offset)
-        if closed and choice.settings.cycles > 0.0:
-            length = max(length, 1.001 * choice.settings.cycles * cycle.speed * cycle.period)
-        time = timeline(cycle, length, seconds, choice.settings, speeds)
-        frames = choice.start + np.arange(len(time.times), dtype=np.float64)
-        if choice.end is not None and frames[-1] > choice.end:
-            time = timeline(cycle, _shorter(cycle, choice, seconds), seconds, choice.settings, speeds)
-            frames = choice.start + np.arange(len(time.times), dtype=np.float64)
+        length = way.length - (0.0 if closed else settings.offset)
+        if closed and settings.cycles > 0.0:
+            length = max(length, 1.001 * settings.cycles * cycle.speed * cycle.period)
+        time = timeline(cycle, length, seconds, settings, ways)
+        frames = start + np.arange(len(time.times), dtype=np.float64)
+        if choice.end is not None and ways is None and frames[-1] > choice.end:
+            time = timeline(cycle, _shorter(cycle, choice, seconds), seconds, settings, ways)
+            frames = start + np.arange(len(time.times), dtype=np.float64)
         if len(frames) > MOST_FRAMES:
             raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
         ground = _ground(scene, choice, frames, way.places, cycle, figure)
-        done = walk(cycle, way, float(points[0, 2]), ground, time, choice.settings)
+        done = walk(cycle, way, float(points[0, 2]), ground, time, settings)
     except InvalidInput as error:
         raise RigError(str(error)) from error
     pose = done.rotations, done.translations
@@ -208,5 +213,3 @@ def _measured(
     heads[:, rows] = played.heads[:, order] + target.shift
     rotations[:, rows] = played.rotations[:, order]
     return walk_measures(done.cycle, done.plan, ground, heads, rotations)
-
-

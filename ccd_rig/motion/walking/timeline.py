@@ -39,7 +39,7 @@ class Timeline:
 
 
 def timeline(
-    cycle: Cycle, length: float, seconds: float, settings: WalkSettings, speeds: Array | None = None
+    cycle: Cycle, length: float, seconds: float, settings: WalkSettings, ways: Array | None = None
 ) -> Timeline:
     """Frames for a way.
 
@@ -48,10 +48,10 @@ def timeline(
         length: metres that there are; `settings.cycles` may ask for fewer.
         seconds: from one frame to the next.
         settings: start, stop, ease and cycles count.
-        speeds: (F,) metres per second of each frame, which make as many frames; None for the cycle's.
+        ways: (F,) metres gone at each frame, which make as many frames; None for the cycle's speed.
 
     Raises:
-        InvalidInput: the way is too short for a step, or a speed is not a number of 0 or more.
+        InvalidInput: the way is too short for a step, or ways decrease or are not numbers.
     """
     spread = _spread(cycle)
     first = int(np.argmin(spread)) * cycle.step if settings.start else 0.0
@@ -63,8 +63,8 @@ def timeline(
                 f"{length:.3g} m: take fewer, or 0 for as many as there is way"
             )
         most = settings.cycles * cycle.period
-    if speeds is not None:
-        return _at_speeds(cycle, first, most, seconds, speeds, settings)
+    if ways is not None:
+        return _along(cycle, first, seconds, ways, settings)
     span = _last_phase(spread, cycle, first, most, settings) - first
     ease_in, ease_out = (
         min(settings.ease, span) * flag for flag in (float(settings.start), float(settings.stop))
@@ -120,25 +120,20 @@ def _advanced(times: Array, ease_in: float, total: float, ease_out: float) -> Ar
     return np.asarray(found)
 
 
-def _at_speeds(
-    cycle: Cycle, first: float, most: float, seconds: float, speeds: Array, settings: WalkSettings
-) -> Timeline:
-    speeds = np.asarray(speeds, np.float64)
-    if speeds.ndim != 1 or len(speeds) < 2:
-        raise InvalidInput("speeds must be two numbers or more, one for each frame")
-    bad = np.flatnonzero(~(np.isfinite(speeds) & (speeds >= 0.0)))
-    if len(bad):
-        raise InvalidInput(f"speed at row {bad[0]} must be 0 m/s or more, not {speeds[bad[0]]}")
-    ways = np.concatenate(([0.0], np.cumsum(0.5 * (speeds[1:] + speeds[:-1]) * seconds)))
-    phases = first + np.minimum(ways / cycle.speed, most)
-    stands = speeds[0] == 0.0, speeds[-1] == 0.0
-    return _with_shares(
-        np.arange(len(speeds)) * seconds,
-        phases,
-        cycle,
-        settings.start and stands[0],
-        settings.stop and stands[1],
-    )
+def _along(cycle: Cycle, first: float, seconds: float, ways: Array, settings: WalkSettings) -> Timeline:
+    ways = np.asarray(ways, np.float64)
+    if ways.ndim != 1 or len(ways) < 2 or not np.isfinite(ways).all():
+        raise InvalidInput("ways must be two numbers of metres or more, one for each frame")
+    back = np.flatnonzero(np.diff(ways) < -1e-9)
+    if len(back):
+        raise InvalidInput(f"the way goes back after row {back[0]}: let what is keyed only grow")
+    if not ways[-1] > ways[0]:
+        raise InvalidInput("the way does not go on: key a larger value at its end")
+    phases = first + (np.maximum.accumulate(ways) - ways[0]) / cycle.speed
+    slow = 0.1 * cycle.speed * seconds
+    start, stop = ways[1] - ways[0] < slow, ways[-1] - ways[-2] < slow
+    times = np.arange(len(ways)) * seconds
+    return _with_shares(times, phases, cycle, settings.start and bool(start), settings.stop and bool(stop))
 
 
 def _with_shares(times: Array, phases: Array, cycle: Cycle, start: bool, stop: bool) -> Timeline:
