@@ -11,6 +11,9 @@ from ...errors import InvalidInput
 from ...maths.batch import Array
 from ...skeleton.joints import Skeleton
 
+MOST_LEGS = 4
+"""Legs of a figure at most that lead down from the body, rather than aside."""
+
 
 @dataclass(frozen=True)
 class Limb:
@@ -116,9 +119,10 @@ class FigureMap:
         target's joint.
 
         Above are the shoulders; of a body that lies along the ground on two pairs of legs, it is where legs
-        lead up to. A figure without legs has its hips in all three places.
+        lead up to. A figure without legs, or on more than four, which lead aside, has its hips in all three
+        places.
         """
-        if not self.legs:
+        if not 0 < len(self.legs) <= MOST_LEGS:
             return (heads[self.hips],) * 3
         groups = ([leg.end for leg in self.legs], [leg.upper for leg in self.legs], self.shoulders)
         feet, hips, top = (np.mean([heads[name] for name in names], axis=0) for names in groups)

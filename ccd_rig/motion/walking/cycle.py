@@ -20,7 +20,7 @@ from ...maths.batch import Array
 from ..contacts import ContactThresholds, ground_velocity
 from ..interpolation import same_side
 from ..retargeting.carry_over import carried_over, moved_root
-from ..retargeting.figure_map import FigureMap, Limb
+from ..retargeting.figure_map import MOST_LEGS, FigureMap, Limb
 from ..retargeting.motions import SourceMotion, TargetFigure, inverse, path_length, product, turned
 from ..retargeting.sole import Sole
 from ..retargeting.stances import find_stances
@@ -62,8 +62,9 @@ class WalkLeg:
     length: float
 
     @classmethod
-    def of(cls, target: TargetFigure, limb: Limb) -> WalkLeg:
-        """As it stands in the reference pose. A leg without a ball stands on the lower end of its last bone."""
+    def of(cls, target: TargetFigure, limb: Limb, has_soles: bool = True) -> WalkLeg:
+        """As it stands in the reference pose. A leg without a ball stands on the lower end of its last bone;
+        figures on more than four legs have no soles, but ends."""
         heads, rotations = target.reference
         sole, foot = Sole.of(target, limb), target.index(limb.end)
         names = [target.skeleton.joints[i].name for i in target.skeleton.chain(limb.end)]
@@ -85,7 +86,7 @@ class WalkLeg:
             sole = replace(
                 sole, ball=bone, under=turned(back, down), heel=turned(back, behind), height=float(-down[2])
             )
-        flat = -ball[2] < UPRIGHT * float(np.hypot(*ball[:2]))
+        flat = has_soles and -ball[2] < UPRIGHT * float(np.hypot(*ball[:2]))
         if not flat:  # what is behind the ankle is in the air
             sole = replace(sole, heel=sole.under)
         return cls(limb, sole, flat, length)
@@ -179,7 +180,8 @@ def cycle_of(
     """
     if not figure_map.legs:
         raise InvalidInput("the figure has no legs to walk on: map a leg, or give bones their roles")
-    legs = [WalkLeg.of(target, limb) for limb in figure_map.legs]
+    has_soles = len(figure_map.legs) <= MOST_LEGS
+    legs = [WalkLeg.of(target, limb, has_soles) for limb in figure_map.legs]
     if len(source.times) < 4:
         raise InvalidInput(f"a cycle needs four frames or more, not {len(source.times)}: give its frames")
     step = float(np.median(np.diff(source.times)))

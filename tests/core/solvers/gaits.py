@@ -59,7 +59,7 @@ def gait(
     goals, targets = [], []
     across = np.cross(way, (0.0, 0.0, 1.0))
     for limb in figure_map.legs:
-        leg = WalkLeg.of(target, limb)
+        leg = WalkLeg.of(target, limb, len(figure_map.legs) <= 4)
         foot = target.index(limb.end)
         u = (phase - starts[limb.name]) % 1.0
         down = u < duty
