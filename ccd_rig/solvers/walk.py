@@ -60,4 +60,4 @@ def walk(
     tips = {leg.limb.tip: toes for leg in cycle.legs if (toes := plan.feet[leg.limb.name].toes) is not None}
     del carried
     rotations = turned_to(target, rotations, tips)
-    return Walk(same_side(batch.unit(rotations, -1)), plan.translations, plan, cycle)
+    return Walk(same_side(rotations), plan.translations, plan, cycle)

@@ -19,7 +19,7 @@ from ...maths.batch import Array
 from ...motion.ground import Ground, LevelGround
 from ...motion.retargeting.motions import TargetFigure
 from ...motion.walking.cycle import Cycle, cycle_of, with_stride
-from ...motion.walking.measures import WalkMeasures, walk_measures
+from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
 from ...motion.walking.path import way_along
 from ...motion.walking.settings import WalkSettings
 from ...motion.walking.timeline import timeline
@@ -204,12 +204,12 @@ def _measured(
     scene: bpy.types.Scene, rig: bpy.types.Object, done: Walk, ground: Ground, frames: Array
 ) -> WalkMeasures:
     """Of what plays now."""
-    joints, target = done.cycle.figure_map, done.cycle.target
+    target, names = done.cycle.target, joints_seen(done.cycle.figure_map)
+    seen = replace(done.cycle.figure_map, sources={name: name for name in names})
     seconds = scene.render.fps_base / scene.render.fps
-    played = source_motion(scene, rig, joints, SourceChoice(frames.tolist(), seconds))
+    played = source_motion(scene, rig, seen, SourceChoice(frames.tolist(), seconds))
     heads, rotations = target.world(done.rotations, done.translations)
-    rows = [target.index(name) for name in joints.sources]
-    order = [played.index(name) for name in joints.sources.values()]
+    rows, order = ([each.index(name) for name in names] for each in (target, played))
     heads[:, rows] = played.heads[:, order] + target.shift
     rotations[:, rows] = played.rotations[:, order]
     return walk_measures(done.cycle, done.plan, ground, heads, rotations)

@@ -12,9 +12,11 @@ import numpy as np
 from ...maths import batch
 from ...maths.batch import Array
 from ..ground import Ground
+from ..retargeting.figure_map import FigureMap
 from ..retargeting.motions import turned
 from .cycle import Cycle, WalkLeg, posed
-from .steps import STEP_UP, WalkPlan
+from .profile import STEP_UP
+from .steps import WalkPlan
 
 JERK_PERCENTILE = 99.0
 STRAIGHT = 0.05
@@ -54,10 +56,18 @@ class WalkMeasures:
     moved: float
 
 
+def joints_seen(figure_map: FigureMap) -> tuple[str, ...]:
+    """The joints that are looked at: of the trunk and of limbs."""
+    limbs = (name for limb in figure_map.limbs for name in (*limb.joints, *limb.bends))
+    head = (figure_map.head,) if figure_map.head else ()
+    return tuple(dict.fromkeys((figure_map.hips, *figure_map.trunk, *head, *limbs)))
+
+
 def walk_measures(
     cycle: Cycle, plan: WalkPlan, ground: Ground, heads: Array, rotations: Array
 ) -> WalkMeasures:
-    """Of joints as they play: (F, n, 3) heads and (F, n, 4) rotations, world, in the order of the figure's."""
+    """Of joints as they play: (F, n, 3) heads and (F, n, 4) rotations, world, in the order of the figure's; of
+    those of `joints_seen` alone."""
     target = cycle.target
     slides, depths, floats, missed, jerks = [0.0], [0.0], [0.0], np.zeros(len(heads)), []
     meant, _ = target.world(plan.rotations, plan.translations)
@@ -82,7 +92,7 @@ def walk_measures(
     own, own_turns = _walked(cycle)
     own_times = np.arange(len(own)) * cycle.step
     own_jerks = [_jerk(own[:, target.index(leg.limb.end)], own_times, leg.length) for leg in cycle.legs]
-    mapped = [target.index(name) for name in cycle.figure_map.sources]
+    seen = [target.index(name) for name in joints_seen(cycle.figure_map)]
     return WalkMeasures(
         sum(int(i in foot.down) for foot in plan.feet.values() for i in range(len(foot.footfalls))),
         max(slides),
@@ -91,8 +101,8 @@ def walk_measures(
         int((missed > MISSED).sum()),
         float(missed.max(initial=0.0)),
         flipped,
-        _turn(rotations[:, mapped], plan.times),
-        _turn(own_turns[:, mapped], own_times),
+        _turn(rotations[:, seen], plan.times),
+        _turn(own_turns[:, seen], own_times),
         _percentile(jerks),
         _percentile(own_jerks),
         float(batch.length(plan.moved, -1).max(initial=0.0)),
