@@ -1,13 +1,13 @@
 """The ground below points: a height, or triangles that may move.
 
-World points are in metres with Z up. `rows` are places of frames, from 0; ground that stands still is the same
-in all of them.
+World points are in metres with Z up. `rows` are places of frames, from 0; ground that stands still is the
+same in all of them.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from mathutils import Vector
@@ -15,7 +15,7 @@ from mathutils.bvhtree import BVHTree
 
 from ..errors import InvalidInput
 from ..maths import batch
-from ..maths.batch import Array, Indices
+from ..maths.batch import Array, Indices, Mask
 
 MOST_TREES = 64
 """Search trees of moving triangles that are kept at a time."""
@@ -35,7 +35,7 @@ class Ground(Protocol):
         """(P,) heights of the first surface below points (P, 3) at rows (P,), and (P, 3) unit normals with Z
         not below 0; not a number where there is none."""
 
-    def blocked(self, starts: Array, ends: Array, row: int) -> Array:
+    def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
         """(P,) whether anything of the ground is between points (P, 3) and others (P, 3)."""
 
     def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
@@ -58,7 +58,7 @@ class LevelGround:
         heights = np.where(points[:, 2] >= self.height, self.height, np.nan)
         return heights, np.tile((0.0, 0.0, 1.0), (len(points), 1))
 
-    def blocked(self, starts: Array, ends: Array, row: int) -> Array:
+    def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
         """See `Ground`."""
         return np.zeros(len(starts), np.bool_)
 
@@ -90,7 +90,7 @@ class TriangleGround:
             k = int(np.argwhere(~np.isfinite(vertices))[0][1])
             raise InvalidInput(f"vertex {k} of the ground is not a number: repair or delete it")
         self.vertices, self.triangles = vertices, triangles
-        self._trees: OrderedDict[int, BVHTree] = OrderedDict()
+        self._trees: OrderedDict[int, Any] = OrderedDict()
 
     @property
     def moves(self) -> bool:
@@ -100,15 +100,13 @@ class TriangleGround:
     def _state(self, row: int) -> int:
         return min(max(row, 0), len(self.vertices) - 1)
 
-    def _tree(self, state: int) -> BVHTree:
-        tree = self._trees.get(state)
-        if tree is None:
-            corners = self.vertices[state].tolist()
-            tree = BVHTree.FromPolygons(corners, self.triangles.tolist(), all_triangles=True)
-            self._trees[state] = tree
+    def _tree(self, state: int) -> Any:
+        if state not in self._trees:
+            corners: Any = self.vertices[state].tolist()
+            self._trees[state] = BVHTree.FromPolygons(corners, self.triangles.tolist(), all_triangles=True)
             if len(self._trees) > MOST_TREES:
                 self._trees.popitem(last=False)
-        return tree
+        return self._trees[state]
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
         """See `Ground`."""
@@ -117,13 +115,13 @@ class TriangleGround:
             tree = self._tree(self._state(row))
             for dx, dy in ((0.0, 0.0), (ASIDE, ASIDE), (-ASIDE, ASIDE)):
                 place, normal, _, _ = tree.ray_cast(Vector((point[0] + dx, point[1] + dy, point[2])), DOWN)
-                if place is not None:
+                if place is not None and normal is not None:
                     heights[k] = place[2]
                     normals[k] = normal if normal[2] >= 0.0 else -normal
                     break
         return heights, normals
 
-    def blocked(self, starts: Array, ends: Array, row: int) -> Array:
+    def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
         """See `Ground`."""
         tree, found = self._tree(self._state(row)), np.zeros(len(starts), np.bool_)
         for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
@@ -137,7 +135,7 @@ class TriangleGround:
         if not self.moves:
             return np.tile(point, (len(rows), 1)), np.tile((1.0, 0.0, 0.0, 0.0), (len(rows), 1))
         start = self._state(row)
-        _, _, face, _ = self._tree(start).find_nearest(Vector(point))
+        _, _, face, _ = self._tree(start).find_nearest(Vector(point.tolist()))
         corners = self.vertices[:, self.triangles[face]]
         states = [self._state(int(each)) for each in rows]
         a, b, c = corners[start]
@@ -156,8 +154,9 @@ class TriangleGround:
 
 def _frames(corners: Array) -> Array:
     """(S, 4) rotations of triangles (S, 3, 3): along their first edge and normal."""
-    x = corners[:, 1] - corners[:, 0]
-    z = np.cross(x, corners[:, 2] - corners[:, 0])
-    x, z = (each / np.maximum(batch.length(each, -1), 1e-12)[:, None] for each in (x, z))
-    axes = np.stack((x, np.cross(z, x), z), axis=-1)
+    x: Array = corners[:, 1] - corners[:, 0]
+    z: Array = np.cross(x, corners[:, 2] - corners[:, 0]).astype(np.float64)
+    x = x / np.maximum(batch.length(x, -1), 1e-12)[:, None]
+    z = z / np.maximum(batch.length(z, -1), 1e-12)[:, None]
+    axes: Array = np.stack((x, np.cross(z, x), z), axis=-1).astype(np.float64)
     return np.ascontiguousarray(batch.quaternions(np.moveaxis(axes, 0, -1)).T)

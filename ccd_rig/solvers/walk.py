@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 from mathutils import Vector
 
-from ..maths import batch
+from ..goals import Goal
 from ..maths.batch import Array
 from ..motion.ground import Ground
 from ..motion.interpolation import same_side
@@ -43,8 +42,8 @@ def walk(
     plan = plan_walk(cycle, way, height, ground, time, settings)
     target, figure_map = cycle.target, cycle.figure_map
     pose = plan.rotations, plan.translations
-    goals, targets = [], []
-    _, carried = target.world(*pose)
+    goals: list[Goal] = []
+    targets: list[Array] = []
     for leg in cycle.legs:
         foot, end = plan.feet[leg.limb.name], leg.limb.end
         chain = target.skeleton.chain(end)
@@ -53,11 +52,10 @@ def walk(
             add_place(goals, targets, end, length, target.points_to_model(foot.ankles(leg)))
             add_turn(goals, targets, end, length, target.rotations_to_model(foot.feet))
         else:  # a foot without a ball stands on its end, and turns as its leg needs it
-            point = Vector(leg.sole.ball / target.scale)
+            point = Vector((leg.sole.ball / target.scale).tolist())
             add_place(goals, targets, end, length, target.points_to_model(foot.balls), point)
     rotations = bent_as_ever(target, pose, [leg.limb for leg in cycle.legs])
     rotations = goals_met(figure_map, target, (rotations, pose[1]), goals, targets)
     tips = {leg.limb.tip: toes for leg in cycle.legs if (toes := plan.feet[leg.limb.name].toes) is not None}
-    del carried
     rotations = turned_to(target, rotations, tips)
     return Walk(same_side(rotations), plan.translations, plan, cycle)

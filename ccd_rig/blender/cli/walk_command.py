@@ -46,8 +46,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add(
         "--ground",
         metavar="NAME|HEIGHT",
-        help="an object or a collection whose faces are the ground, or a world height (default: the armature's "
-        "own Ground)",
+        help="an object or a collection whose faces are the ground, or a world height (default: the "
+        "armature's own Ground)",
     )
     add("--start", type=int, default=1, metavar="FRAME", help="of the first key (default: %(default)s)")
     add("--end", type=int, metavar="FRAME", help="of the last key at most (default: where the curve ends)")

@@ -55,8 +55,8 @@ def mesh_ground(
         else:
             if len(first[0]) * len(frames) > MOST_CORNERS:
                 raise RigError(
-                    f"the ground has {len(first[0])} vertices and moves in {len(frames)} frames: choose a simpler "
-                    "mesh for what moves"
+                    f"the ground has {len(first[0])} vertices and moves in {len(frames)} frames: choose a "
+                    "simpler mesh for what moves"
                 )
             every = [_world(shared.isolated, objects, frame) for frame in frames]
             for (vertices, triangles), frame in zip(every, frames, strict=True):

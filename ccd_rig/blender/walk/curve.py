@@ -54,8 +54,8 @@ def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) 
 
 
 def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, Array]:
-    """The first frame at which a curve's Evaluation Time is keyed, and (F,) parts of the curve from there to its
-    last keyed frame.
+    """The first frame at which a curve's Evaluation Time is keyed, and (F,) parts of the curve from there to
+    its last keyed frame.
 
     Raises:
         RigError: it has fewer than two keys.
@@ -66,6 +66,6 @@ def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, 
             f"curve '{thing.name}' has no keys of its Evaluation Time: key it, or take the cycle's speed"
         )
     time = key_time(scene)
-    first, last = (int(round(each / time)) for each in keyed.range())
+    first, last = (round(each / time) for each in keyed.range())
     whole = max(float(thing.data.path_duration), 1.0)
     return first, np.array([keyed.evaluate(frame * time) for frame in range(first, last + 1)]) / whole

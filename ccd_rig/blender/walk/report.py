@@ -19,7 +19,8 @@ def lines(done: Walked) -> tuple[str, ...]:
     first, last = done.frames[0], done.frames[-1]
     start, end = done.cycle_frames
     return (
-        f"{len(done.frames)} frames, {first:g} to {last:g}: {done.length:.2f} m in {found.footfalls} footfalls",
+        f"{len(done.frames)} frames, {first:g} to {last:g}: {done.length:.2f} m in "
+        f"{found.footfalls} footfalls",
         f"Cycle of frames {start:g} to {end:g}: {cycle.speed:.2f} m/s, {len(cycle.legs)} legs",
         f"Planted balls slide {1000.0 * found.slide:.2f} mm at most",
         f"Soles get {1000.0 * found.penetration:.1f} mm into the ground at most, planted ones stay "
@@ -36,8 +37,8 @@ def warnings(done: Walked) -> tuple[str, ...]:
     found, told = done.measures, []
     if found.stretched:
         told.append(
-            f"Legs are too short for their feet in {found.stretched} frames, by {1000.0 * found.missed:.0f} mm "
-            "at most: lower Stride, or make the way flatter"
+            f"Legs are too short for their feet in {found.stretched} frames, by "
+            f"{1000.0 * found.missed:.0f} mm at most: lower Stride, or make the way flatter"
         )
     if found.slide > SLIDES:
         told.append(f"Planted balls slide {1000.0 * found.slide:.1f} mm")

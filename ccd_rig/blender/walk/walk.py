@@ -56,8 +56,8 @@ class WalkChoice:
         meshes: objects that are the ground.
         start: scene frame of the first key.
         end: scene frame of the last key at most; None for as many as the way takes.
-        keyed: whether the curve's Evaluation Time says where the figure is, at its keyed frames; `start`, `end`
-            and `settings.cycles` do not count then.
+        keyed: whether the curve's Evaluation Time says where the figure is, at its keyed frames; `start`,
+            `end` and `settings.cycles` do not count then.
         settings: how the figure walks.
     """
 

@@ -1,10 +1,10 @@
 """One period of a cycle, closed, in a frame that goes along with the figure, and when its feet are down.
 
-    motion of the figure -> two frames alike -> closed -> its velocity over the ground -> stances -> balls locked
+    motion of the figure -> two frames alike -> closed -> velocity over the ground -> stances -> balls locked
 
-The frame of the cycle has X ahead, along the velocity over the ground, Y to the left and Z up from the ground. It
-moves at that velocity, so that nothing in it travels. `along` of a stance counts from where the frame is at time
-0. Arrays have frames first and components last.
+The frame of the cycle has X ahead, along the velocity over the ground, Y to the left and Z up from the
+ground. It moves at that velocity, so that nothing in it travels. `along` of a stance counts from where the
+frame is at time 0. Arrays have frames first and components last.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from ...errors import InvalidInput
 from ...maths import batch
-from ...maths.batch import Array
+from ...maths.batch import Array, Indices
 from ..contacts import ContactThresholds, ground_velocity
 from ..interpolation import same_side
 from ..retargeting.carry_over import carried_over, moved_root
@@ -26,7 +26,7 @@ from ..retargeting.sole import Sole
 from ..retargeting.stances import find_stances
 
 ALIKE = 0.03
-"""Leg lengths by which joints of legs in the first and last frame may differ, on average, for a clip to be one cycle."""
+"""Leg lengths by which joints of legs in the first and last frame may differ for a clip to be one cycle."""
 UNLIKE = 0.25
 """The same of the two frames that are most alike, from which a clip is no cycle."""
 LONGEST_SEARCH = 1200
@@ -225,9 +225,9 @@ def _walked(
     rotations, hips, turns = pose
     count, size = len(hips), min(leg.length for leg in legs)
     heads, world = posed(figure_map, target, rotations, hips, turns)
-    times = np.arange(3 * count) * step
+    times = np.arange(3 * count, dtype=np.float64) * step
     balls = {leg.limb.name: _ball(target, leg, heads, world) for leg in legs}
-    still = np.zeros(3)
+    still: Array = np.zeros(3)
     if np.linalg.norm(travel) < IN_PLACE * size:
         thrice = [np.tile(each, (3, 1)) for each in balls.values()]
         still = ground_velocity(thrice, times, size, thresholds, moves=True)
@@ -235,8 +235,8 @@ def _walked(
     speed = float(np.linalg.norm(velocity[:2]))
     if speed < SLOWEST * size:
         raise InvalidInput(
-            f"the cycle goes nowhere: {speed:.3g} m/s over the ground; choose a motion that walks, in place or "
-            "along the ground"
+            f"the cycle goes nowhere: {speed:.3g} m/s over the ground; choose a motion that walks, in place "
+            "or along the ground"
         )
     angle = -float(np.arctan2(velocity[1], velocity[0]))
     about = np.array((np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)))
@@ -319,8 +319,8 @@ def placed(
 
 
 def sampled(values: Array, at: Array) -> Array:
-    """Values (K, ...) of a period at places (F,) in frames, of any size: cubic through neighbours (Catmull and
-    Rom 1974, "A Class of Local Interpolating Splines"). Unit quaternions stay unit."""
+    """Values (K, ...) of a period at places (F,) in frames, of any size: cubic through neighbours (Catmull
+    and Rom 1974, "A Class of Local Interpolating Splines"). Unit quaternions stay unit."""
     count = len(values)
     start = np.floor(at)
     u = (at - start).reshape(-1, *(1,) * (values.ndim - 1))
@@ -434,7 +434,7 @@ def _locked(
     count = len(balls)
     over = balls + np.array((speed * step, 0.0, 0.0)) * np.arange(count)[:, None]
 
-    def at(k: Array) -> Array:
+    def at(k: Indices) -> Array:
         shift = np.zeros((len(k), 3))
         shift[:, 0] = speed * step * count * np.floor_divide(k, count)
         return np.asarray(over[k % count] + shift)

@@ -66,8 +66,7 @@ def joints_seen(figure_map: FigureMap) -> tuple[str, ...]:
 def walk_measures(
     cycle: Cycle, plan: WalkPlan, ground: Ground, heads: Array, rotations: Array
 ) -> WalkMeasures:
-    """Of joints as they play: (F, n, 3) heads and (F, n, 4) rotations, world, in the order of the figure's; of
-    those of `joints_seen` alone."""
+    """Of joints as they play, those of `joints_seen`: (F, n, 3) heads and (F, n, 4) rotations, world."""
     target = cycle.target
     slides, depths, floats, missed, jerks = [0.0], [0.0], [0.0], np.zeros(len(heads)), []
     meant, _ = target.world(plan.rotations, plan.translations)
@@ -90,7 +89,7 @@ def walk_measures(
         flipped += _flips(cycle, leg, heads, meant)
         jerks.append(_jerk(heads[:, end], plan.times, leg.length))
     own, own_turns = _walked(cycle)
-    own_times = np.arange(len(own)) * cycle.step
+    own_times = np.arange(len(own), dtype=np.float64) * cycle.step
     own_jerks = [_jerk(own[:, target.index(leg.limb.end)], own_times, leg.length) for leg in cycle.legs]
     seen = [target.index(name) for name in joints_seen(cycle.figure_map)]
     return WalkMeasures(
@@ -144,7 +143,7 @@ def _flips(cycle: Cycle, leg: WalkLeg, heads: Array, meant: Array) -> int:
         sizes = batch.length(first, -1) * batch.length(second, -1)
         bends.append(batch.cross(first, second, -1) / np.maximum(sizes, 1e-12)[:, None])
     clear = np.min([batch.length(bend, -1) for bend in bends], axis=0) > STRAIGHT
-    return int((clear & (batch.dot(*bends, -1) < 0.0)).sum())
+    return int((clear & (batch.dot(bends[0], bends[1], -1) < 0.0)).sum())
 
 
 def _turn(rotations: Array, times: Array) -> float:

@@ -1,8 +1,8 @@
 """A way along the ground by arc length: points, headings, and the world bent along it.
 
-The straight line that a cycle walks on is bent along the curve: a place `along` metres ahead and `aside` metres
-to the left of it is at C(along) + aside N(along), with N the curve's normal on the left. So a foot that rests on
-the line rests on the curve, and steps on the inside of a bend are shorter.
+The straight line that a cycle walks on is bent along the curve: a place `along` metres ahead and `aside`
+metres to the left of it is at C(along) + aside N(along), with N the curve's normal on the left. So a foot
+that rests on the line rests on the curve, and steps on the inside of a bend are shorter.
 """
 
 from __future__ import annotations

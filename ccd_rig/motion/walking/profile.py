@@ -17,7 +17,7 @@ HIGH = 1e5
 STEP_UP = 0.8
 """Leg lengths above the ground so far from which the next is looked for."""
 WALL = 0.6
-"""Leg lengths up to which ground may step up or down at once, and the height at which walls are looked for."""
+"""Leg lengths up to which ground may step up or down at once, and height at which walls are looked for."""
 GRAIN = 0.1
 """Leg lengths between places of the way whose ground is looked at."""
 NARROW = 0.5
@@ -90,8 +90,8 @@ def _first_height(ground: Ground, place: Array, height: float, leg: float, row: 
         if np.isfinite(found):
             return found
     raise InvalidInput(
-        f"there is no ground below the start of the way at ({place[0]:.3g}, {place[1]:.3g}): move the curve over "
-        "it, or choose another ground"
+        f"there is no ground below the start of the way at ({place[0]:.3g}, {place[1]:.3g}): move the "
+        "curve over it, or choose another ground"
     )
 
 
@@ -105,8 +105,8 @@ def _require_ground(heights: Array, grid: Array, inside: Mask, leg: float) -> No
         last = k if last is None else last
         if grid[k] - grid[last] > NARROW * leg:
             raise InvalidInput(
-                f"there is no ground at {grid[last]:.2f} m along the curve: close the hole, or lead the curve "
-                "round it"
+                f"there is no ground at {grid[last]:.2f} m along the curve: close the hole, or lead the "
+                "curve round it"
             )
 
 
@@ -122,8 +122,8 @@ def _require_no_wall(
         at = int(steep[0])
         word = "rises" if steps[at] > 0.0 else "falls"
         raise InvalidInput(
-            f"the ground {word} by {abs(steps[at]):.2f} m at once at {grid[k[at]]:.2f} m along the curve, more "
-            "than a leg can step: lead the curve round it"
+            f"the ground {word} by {abs(steps[at]):.2f} m at once at {grid[k[at]]:.2f} m along the curve, "
+            "more than a leg can step: lead the curve round it"
         )
     tops = np.column_stack((places[k], heights[k] + WALL * leg))
     for i in range(len(k) - 1):

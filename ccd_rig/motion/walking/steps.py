@@ -50,7 +50,7 @@ LEVEL = 0.3
 TOES = 0.25
 """Seconds beyond a footfall in which toes go over into their own motion."""
 ROLLING = 0.3
-"""Seconds over which heels are raised further for a leg that is too short, and toes over what they would hit."""
+"""Seconds over which heels are raised further for a leg that is too short, toes over what they would hit."""
 WINDOWS = ((0.0, 1.0), (0.0, 0.85), (0.0, 0.7), (0.0, 0.55), (0.15, 1.0), (0.3, 1.0), (0.45, 1.0))
 """Parts of a swing in which the base may go from the height of one footfall to that of the next."""
 HASTE = 0.15
@@ -140,7 +140,7 @@ class _Course:
         return np.arange(len(self.along))
 
     def under(self, points: Array, along: Array, rows: Indices) -> tuple[Array, Array]:
-        """Heights (P,) and normals (P, 3) of the ground below points (P, 3) of feet at metres (P,) of the way."""
+        """Heights (P,) and normals (P, 3) of the ground below points (P, 3) at metres (P,) of the way."""
         tops = np.maximum(self.profile.height(along) + STEP_UP * self.cycle.leg, points[:, 2])
         return self.ground.below(np.column_stack((points[:, :2], tops)), rows)
 
@@ -164,8 +164,8 @@ def plan_walk(
     widest = max(float(np.abs(foot.balls[:, 1]).max()) for foot in cycle.feet.values())
     if way.smallest_radius <= widest:
         raise InvalidInput(
-            f"the curve bends with a radius of {way.smallest_radius:.2g} m, feet are {widest:.2g} m beside its "
-            "line: make the bend wider"
+            f"the curve bends with a radius of {way.smallest_radius:.2g} m, feet are {widest:.2g} m beside "
+            "its line: make the bend wider"
         )
     along = settings.offset + cycle.speed * (time.phases - time.phases[0])
     profile = profile_along(cycle, way, height, ground, along)
@@ -263,7 +263,8 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         rows = np.flatnonzero((down < 0) & (phases > low) & (phases < high))
         if not len(rows):
             continue
-        u, p = np.zeros(len(rows)), np.zeros(len(rows))
+        u: Array = np.zeros(len(rows))
+        p: Array = u
         if before is not after:
             u = p = (phases[rows] - low) / (high - low)
             if after.stance.along > before.stance.along:
@@ -337,7 +338,7 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     front /= max(float(np.linalg.norm(front)), 1e-12)
     left = np.cross(UP, front)
     heel = float(np.linalg.norm(turned(foot, sole.heel)[0, :2])) if leg.flat else 0.0
-    toe = 0.0 if sole.toe is None else float(np.sqrt(max(sole.toe @ sole.toe - sole.height**2, 0.0)))
+    toe = 0.0 if sole.toe is None else max(float(sole.toe @ sole.toe) - sole.height**2, 0.0) ** 0.5
     half, room = 0.04 * leg.length, toe + ROOM * size
     offsets = np.stack((0.0 * front, -heel * front, toe * front, room * front, half * left, -half * left))
     steepest = float(np.tan(settings.steepest))
@@ -381,8 +382,8 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
             best = cost, fall
     if best is None:
         raise InvalidInput(
-            f"there is no ground for the {leg.limb.name} at {stance.along:.2f} m along the curve: close the hole, "
-            "or lead the curve farther from the edge"
+            f"there is no ground for the {leg.limb.name} at {stance.along:.2f} m along the curve: close the "
+            "hole, or lead the curve farther from the edge"
         )
     return best[1]
 
@@ -400,9 +401,9 @@ def _sole_points(leg: WalkLeg, feet: Array, toes: Array | None) -> list[Array]:
 def _swing_base(u: Array, p: Array, start: float, end: float, needed: Array) -> Array:
     """(R,) heights from one footfall to the next that are not below the needed ones, but near the ends.
 
-    On a slope it is a line by how far the foot is on its way, so that the swing is the cycle's, turned. Over a
-    stair it is a smooth step in a part of the time: the foot goes up before it goes ahead. An arch is added for
-    what lies between; of all ways the one with the lowest arch is taken.
+    On a slope it is a line by how far the foot is on its way, so that the swing is the cycle's, turned. Over
+    a stair it is a smooth step in a part of the time: the foot goes up before it goes ahead. An arch is added
+    for what lies between; of all ways the one with the lowest arch is taken.
 
     Args:
         u: (R,) part of the time, 0 to 1.

@@ -1,8 +1,8 @@
 """Which moment of the cycle is shown when: the phase, in seconds of the cycle.
 
-The way is the speed of the cycle times its phase, so a foot that rests in the cycle rests at any speed. A figure
-that begins to walk is where its feet are nearest to the middle of their ways, both side by side for two, and
-its phase sets out from rest along a smooth step.
+The way is the speed of the cycle times its phase, so a foot that rests in the cycle rests at any speed. A
+figure that begins to walk is where its feet are nearest to the middle of their ways, both side by side for
+two, and its phase sets out from rest along a smooth step.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def timeline(
     if settings.cycles > 0.0:
         if settings.cycles * cycle.period > most * (1.0 + 1e-9):
             raise InvalidInput(
-                f"{settings.cycles:g} cycles go {settings.cycles * cycle.period * cycle.speed:.3g} m, the curve "
-                f"{length:.3g} m: take fewer, or 0 for as many as there is way"
+                f"{settings.cycles:g} cycles go {settings.cycles * cycle.period * cycle.speed:.3g} m, the "
+                f"curve {length:.3g} m: take fewer, or 0 for as many as there is way"
             )
         most = settings.cycles * cycle.period
     if ways is not None:
@@ -70,7 +70,7 @@ def timeline(
         min(settings.ease, span) * flag for flag in (float(settings.start), float(settings.stop))
     )
     total = span + 0.5 * (ease_in + ease_out)
-    times = np.arange(int(np.ceil(total / seconds - 1e-6)) + 1) * seconds
+    times = np.arange(int(np.ceil(total / seconds - 1e-6)) + 1, dtype=np.float64) * seconds
     phases = _advanced(times, ease_in, total, ease_out)
     phases = first + np.minimum(phases, span)
     return _with_shares(times, phases, cycle, settings.start, settings.stop)
@@ -91,11 +91,12 @@ def _last_phase(spread: Array, cycle: Cycle, first: float, most: float, settings
     low = (spread <= np.roll(spread, 1)) & (spread < np.roll(spread, -1))
     good = np.flatnonzero(low & (spread <= BESIDE * spread.min() + 0.02 * cycle.leg))
     periods = np.arange(int(most / cycle.period) + 2)
-    phases = (good[None] * cycle.step + periods[:, None] * cycle.period).ravel()
+    phases: Array = (good[None] * cycle.step + periods[:, None] * cycle.period).reshape(-1)
     phases = phases[(phases > first + cycle.step) & (phases <= first + most + 1e-9)]
     if not len(phases):
         raise InvalidInput(
-            f"the way of {most * cycle.speed:.3g} m is too short for a step of this cycle: make the curve longer"
+            f"the way of {most * cycle.speed:.3g} m is too short for a step of this cycle: make the "
+            "curve longer"
         )
     return float(phases.max())
 
@@ -107,7 +108,7 @@ def _advanced(times: Array, ease_in: float, total: float, ease_out: float) -> Ar
         u = np.clip(u, 0.0, 1.0)
         return np.asarray(u**3 - 0.5 * u**4)
 
-    found = times.copy()
+    found: Array = times.copy()
     if ease_in > 0.0:
         found = np.where(times < ease_in, ease_in * eased(times / ease_in), times - 0.5 * ease_in)
     if ease_out > 0.0:
@@ -132,14 +133,14 @@ def _along(cycle: Cycle, first: float, seconds: float, ways: Array, settings: Wa
     phases = first + (np.maximum.accumulate(ways) - ways[0]) / cycle.speed
     slow = 0.1 * cycle.speed * seconds
     start, stop = ways[1] - ways[0] < slow, ways[-1] - ways[-2] < slow
-    times = np.arange(len(ways)) * seconds
+    times = np.arange(len(ways), dtype=np.float64) * seconds
     return _with_shares(times, phases, cycle, settings.start and bool(start), settings.stop and bool(stop))
 
 
 def _with_shares(times: Array, phases: Array, cycle: Cycle, start: bool, stop: bool) -> Timeline:
     """The pose goes over from standing in a quarter of the period, and back."""
     quarter = 0.25 * cycle.period
-    shares = np.ones(len(times))
+    shares: Array = np.ones(len(times))
     if start:
         shares = np.minimum(shares, smooth((phases - phases[0]) / quarter))
     if stop:

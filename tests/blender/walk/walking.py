@@ -73,7 +73,7 @@ def contents(rig):
 
 
 def spider(frames=24, swing=0.35):
-    """A spider that walks in place by keys: legs swing about the vertical, and are lifted on their way ahead."""
+    """A spider that walks in place by keys: legs swing about the vertical, lifted on their way ahead."""
     rig = rigs.armature(rigs.spider(), "Spider")
     for side in "LR":
         for leg in range(4):
