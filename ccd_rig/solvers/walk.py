@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from mathutils import Vector
 
 from ..goals import Goal
+from ..maths import batch
 from ..maths.batch import Array
 from ..motion.ground import Ground
 from ..motion.interpolation import same_side
@@ -44,12 +46,17 @@ def walk(
     pose = plan.rotations, plan.translations
     goals: list[Goal] = []
     targets: list[Array] = []
+    heads, _ = target.world(*pose)
     for leg in cycle.legs:
         foot, end = plan.feet[leg.limb.name], leg.limb.end
+        # An ankle is no farther from its hip than its leg is long: the foot keeps its rotation then.
+        hips, ankles = heads[:, target.index(leg.limb.upper)], foot.ankles(leg)
+        far = np.maximum(batch.length(ankles - hips, -1), 1e-12)
+        ankles = hips + np.minimum(1.0, plan.reach[leg.limb.name] / far)[:, None] * (ankles - hips)
         chain = target.skeleton.chain(end)
         length = len(chain) - chain.index(target.index(leg.limb.upper))
         if leg.limb.tip or leg.flat:
-            add_place(goals, targets, end, length, target.points_to_model(foot.ankles(leg)))
+            add_place(goals, targets, end, length, target.points_to_model(ankles))
             add_turn(goals, targets, end, length, target.rotations_to_model(foot.feet))
         else:  # a foot without a ball stands on its end, and turns as its leg needs it
             point = Vector((leg.sole.ball / target.scale).tolist())

@@ -22,6 +22,7 @@ from ...motion.walking.cycle import Cycle, cycle_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
 from ...motion.walking.path import way_along
 from ...motion.walking.settings import WalkSettings
+from ...motion.walking.steps import WalkPlan
 from ...motion.walking.timeline import timeline
 from ...solvers.walk import Walk, walk
 from ..keys import channels
@@ -81,6 +82,7 @@ class Walked:
         cycle: what is walked.
         cycle_frames: first and last frame of the period that was taken.
         length: metres that the figure walks.
+        plan: what feet and hips were to do.
         measures: how good what plays is.
     """
 
@@ -89,6 +91,7 @@ class Walked:
     cycle: Cycle
     cycle_frames: tuple[float, float]
     length: float
+    plan: WalkPlan
     measures: WalkMeasures
 
 
@@ -154,7 +157,7 @@ def walk_along(
         undo.pop_all()
     period = float(first + cycle.frames[0]), float(first + cycle.frames[1])
     gone = float(done.plan.along[-1] - done.plan.along[0])
-    return Walked(made, frames, cycle, period, gone, measures)
+    return Walked(made, frames, cycle, period, gone, done.plan, measures)
 
 
 def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:

@@ -113,6 +113,7 @@ class FootCycle:
 
     Attributes:
         stances: in order.
+        before: metres that the ball is ahead of the cycle's frame in the middle of its stances.
         balls: (K, 3) joint at the ball in the cycle's frame, Z from where it is as the foot stands; locked in
             stances.
         feet: (K, 4) rotations.
@@ -120,6 +121,7 @@ class FootCycle:
     """
 
     stances: Sequence[Stance]
+    before: float
     balls: Array
     feet: Array
     toes: Array | None
@@ -279,7 +281,9 @@ def _walked(
         rise = balls[name] - up - np.array((0.0, 0.0, leg.sole.height))
         toes = world[:, target.index(limb.tip)] if limb.tip else None
         locked, stances = _locked(rise, spans[name], step, speed)
-        feet[name] = FootCycle(stances, locked, world[:, target.index(limb.end)], toes)
+        middles = [each.along - 0.5 * speed * (each.first + each.last) for each in stances]
+        before = float(np.mean(middles)) if middles else float(locked[:, 0].mean())
+        feet[name] = FootCycle(stances, before, locked, world[:, target.index(limb.end)], toes)
     return Cycle(figure_map, target, legs, step, speed, same_side(rotations), hips - up, turns, feet, frames)
 
 
@@ -289,7 +293,7 @@ def with_stride(cycle: Cycle, factor: float) -> Cycle:
         return cycle
     feet = {}
     for name, foot in cycle.feet.items():
-        middle, balls = float(foot.balls[:, 0].mean()), foot.balls.copy()
+        middle, balls = foot.before, foot.balls.copy()
         balls[:, 0] = middle + factor * (balls[:, 0] - middle)
         stances = [replace(each, along=middle + factor * (each.along - middle)) for each in foot.stances]
         feet[name] = replace(foot, balls=balls, stances=stances)

@@ -1,8 +1,11 @@
 """A way along the ground by arc length: points, headings, and the world bent along it.
 
-The straight line that a cycle walks on is bent along the curve: a place `along` metres ahead and `aside`
-metres to the left of it is at C(along) + aside N(along), with N the curve's normal on the left. So a foot
-that rests on the line rests on the curve, and steps on the inside of a bend are shorter.
+The straight line that a cycle walks on is bent along the curve. A foot is placed beside the body as it is in
+the middle of its stance: `before` metres ahead of the body and `aside` metres to its left. So a place `along`
+metres ahead on the line is at C(s) + before T(s) + aside N(s) with s = along - before, C the curve, T its
+tangent and N its normal on the left. What rests on the line rests on the curve, and feet are where their legs
+can reach them, whatever the bend: steps on its inside are shorter, and lead back where the foot is beyond its
+centre.
 """
 
 from __future__ import annotations
@@ -49,17 +52,18 @@ class Way:
         straight = np.stack((np.cos(headings), np.sin(headings)), axis=-1)
         return places + beyond[..., None] * straight, headings
 
-    def bent(self, along: Array, aside: Array) -> tuple[Array, Array]:
-        """(..., 2) places and (...,) headings of places of the straight line."""
-        places, headings = self.at(along)
-        left = np.stack((-np.sin(headings), np.cos(headings)), axis=-1)
-        return places + aside[..., None] * left, headings
+    def bent(self, along: Array, aside: Array, before: float) -> tuple[Array, Array]:
+        """(..., 2) places and (...,) headings of places (...,) of the straight line, for a foot that is
+        `before` metres ahead of the body in the middle of its stances."""
+        places, headings = self.at(along - before)
+        ahead = np.stack((np.cos(headings), np.sin(headings)), axis=-1)
+        left = np.stack((-ahead[..., 1], ahead[..., 0]), axis=-1)
+        return places + before * ahead + aside[..., None] * left, headings
 
-    @property
-    def smallest_radius(self) -> float:
-        """Metres; infinite for a straight way."""
-        most = float(np.abs(np.diff(self.headings)).max(initial=0.0))
-        return self.spacing / most if most > 0.0 else float("inf")
+    def largest_turn(self, length: float) -> float:
+        """Radians by which it turns at most over a length in metres."""
+        count = min(max(1, round(length / self.spacing)), len(self.headings) - 1)
+        return float(np.abs(self.headings[count:] - self.headings[:-count]).max(initial=0.0))
 
 
 def way_along(points: Array, closed: bool, rounding: float) -> Way:

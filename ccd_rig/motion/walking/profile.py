@@ -51,7 +51,8 @@ def profile_along(cycle: Cycle, way: Way, height: float, ground: Ground, along: 
         InvalidInput: there is none at the start, a hole that is too wide, a wall or a cliff.
     """
     leg, stride = cycle.leg, cycle.speed * cycle.period
-    ends = along[0] - stride, along[-1] + stride
+    far = max(abs(foot.before) for foot in cycle.feet.values())
+    ends = along[0] - stride - far, along[-1] + stride + far
     count = int(np.ceil((ends[1] - ends[0]) / (GRAIN * leg))) + 1
     grid = np.linspace(*ends, count)
     places, _ = way.at(grid)

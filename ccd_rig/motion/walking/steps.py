@@ -8,8 +8,8 @@ nothing level to lie on, as at the edge of a stair, the footfall goes along the 
 Between two footfalls the foot moves as in the cycle, over a base that leads from one to the other, and is
 lifted over what lies between.
 
-The body goes at its height in the cycle above the mean height of the ground over a stride, and sinks, as
-smooth as that, for legs that are too short for their feet.
+The body goes at its height in the cycle above the mean height of the ground over a stride; one that lies on
+several pairs of legs is turned to its slope. It sinks, as smooth as that, for legs that are too short.
 """
 
 from __future__ import annotations
@@ -35,11 +35,15 @@ from .profile import STEP_UP, Profile, profile_along
 from .settings import WalkSettings
 from .timeline import Timeline, smooth
 
+LYING = 0.3
+"""Leg lengths from the hindmost leg to the foremost from which a body lies along the ground."""
+SHARPEST = float(np.radians(150.0))
+"""How far a way may turn within a stride."""
 TRIES = 17
 """Places along the curve at which a footfall may be, an odd number."""
 UNEVEN, CAUGHT = 0.05, 0.03
 """Leg lengths by which a heel is off the plane of its ball, and toes below the ground, that count as one."""
-ROOM = 0.06
+ROOM = 0.12
 """Leg lengths ahead of the toes that are to be free, for them to swing."""
 GOOD = 0.5
 """What a footfall may cost, in squares of these, before it is moved."""
@@ -112,6 +116,7 @@ class WalkPlan:
         moved: (F, 3) metres by which the hips are moved for legs to reach, world.
         times: (F,) seconds.
         along: (F,) metres of the way.
+        reach: by leg, metres that it may be long from its hip to its ankle.
     """
 
     rotations: Array
@@ -120,6 +125,7 @@ class WalkPlan:
     moved: Array
     times: Array
     along: Array
+    reach: Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,11 +167,11 @@ def plan_walk(
     Raises:
         InvalidInput: there is no ground, a hole or a wall in the way, or a bend that is too narrow.
     """
-    widest = max(float(np.abs(foot.balls[:, 1]).max()) for foot in cycle.feet.values())
-    if way.smallest_radius <= widest:
+    turn = way.largest_turn(cycle.speed * cycle.period)
+    if turn > SHARPEST:
         raise InvalidInput(
-            f"the curve bends with a radius of {way.smallest_radius:.2g} m, feet are {widest:.2g} m beside "
-            "its line: make the bend wider"
+            f"the curve turns by {np.degrees(turn):.0f} degrees within a stride of "
+            f"{cycle.speed * cycle.period:.2g} m: make the bend wider, or the stride shorter"
         )
     along = settings.offset + cycle.speed * (time.phases - time.phases[0])
     profile = profile_along(cycle, way, height, ground, along)
@@ -176,9 +182,7 @@ def plan_walk(
     moved = _moved(course, heads, feet)
     rotations, hips, turns = body
     pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
-    for leg in cycle.legs:
-        feet[leg.limb.name] = _within_reach(course, leg, feet[leg.limb.name], heads + moved[:, None])
-    return WalkPlan(*pose, feet, moved, time.times, along)
+    return WalkPlan(*pose, feet, moved, time.times, along, course.reach)
 
 
 # The body -----------------------------------------------------------------------------------------
@@ -198,11 +202,30 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     limits = BatchLimits([joint.limit for joint in cycle.target.skeleton.joints])
     rotations = limits.project(np.ascontiguousarray(rotations.transpose(2, 1, 0)))[0].transpose(2, 1, 0)
     middle, headings = course.way.at(course.along)
-    heading = _about_up(headings)
-    world = turned(heading, hips)
+    heading, (heights, slopes, pivot) = _about_up(headings), _lie(course)
+    pitch = np.zeros((len(slopes), 4))
+    pitch[:, 0], pitch[:, 2] = np.cos(0.5 * np.arctan(slopes)), -np.sin(0.5 * np.arctan(slopes))
+    along = np.array((pivot, 0.0, 0.0))
+    world = turned(heading, along + turned(pitch, hips - along))
     world[:, :2] += middle
-    world[:, 2] += np.interp(course.along, course.profile.along, course.profile.means)
-    return np.ascontiguousarray(rotations), world, product(heading, turns)
+    world[:, 2] += heights
+    return np.ascontiguousarray(rotations), world, product(heading, product(pitch, turns))
+
+
+def _lie(course: _Course) -> tuple[Array, Array, float]:
+    """(F,) heights and (F,) slopes of the line that fits best (least squares) through the mean ground below
+    the legs, and metres ahead of the body where those heights are. A figure whose legs are about below one
+    place stays upright."""
+    before = np.array([foot.before for foot in course.cycle.feet.values()])
+    pivot = float(before.mean())
+    below = [np.interp(course.along + each, course.profile.along, course.profile.means) for each in before]
+    heights = np.mean(below, axis=0)
+    slopes = np.zeros(len(heights))
+    if np.ptp(before) > LYING * course.cycle.leg:
+        parts = (before - pivot) / float(((before - pivot) ** 2).sum())
+        slopes = np.sum([part * each for part, each in zip(parts, below, strict=True)], axis=0)
+    steepest = float(np.tan(course.settings.steepest))
+    return heights, np.clip(slopes, -steepest, steepest), pivot
 
 
 def _from(start: Array, rotations: Array, share: Array) -> Array:
@@ -280,13 +303,17 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         if i >= 0 and len(rests):
             carried[rows] = (1.0 - p)[:, None] * carried[rests[-1]]
             turns[rows] = _from(NONE, np.tile(turns[rests[-1]], (len(rows), 1)), 1.0 - p)
-    xy, headings = course.way.bent(ahead + shifts, aside)
+    xy, headings = course.way.bent(ahead + shifts, aside, foot.before)
     xy = xy + carried[:, :2]
     upright = product(slopes, product(turns, _about_up(headings)))
     feet = product(upright, feet)
     toes = product(upright, toes) if toes is not None else None
     arms = turned(slopes, np.column_stack((np.zeros((count, 2)), sole.height + rises)))
     points = [arms + point for point in _sole_points(leg, feet, toes)]
+    if sole.toe is not None:  # toes go over from how they lay to their own motion: what is between is lifted
+        length = max(float(np.linalg.norm(sole.toe)), 1e-12)
+        flat = -float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
+        points.append(arms + length * _up(_ahead(feet, sole.across), np.full(count, flat)))
     for rows, u, p, i in swings:
         rests = np.flatnonzero(down == i)
         low = float(bases[rests[-1]] if len(rests) else falls[i].place[2])
@@ -332,6 +359,7 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     """Where a stance is on the ground: where the cycle has it, or along the curve where it costs least."""
     cycle, settings, sole, size = course.cycle, course.settings, leg.sole, course.cycle.leg
     row = int(np.searchsorted(course.time.phases, stance.first - 1e-9).clip(0, len(course.along) - 1))
+    before = cycle.feet[leg.limb.name].before
     middle = np.array([0.5 * (stance.first + stance.last) / cycle.step])
     foot = sampled(cycle.feet[leg.limb.name].feet, middle)
     front = np.cross(turned(foot, sole.across)[0] * (1.0, 1.0, 0.0), UP)
@@ -346,7 +374,7 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     best: tuple[float, Footfall] | None = None
     for shift in tries[np.argsort(np.abs(tries), kind="stable")].tolist():
         along = np.full(len(offsets), stance.along + shift)
-        xy, headings = course.way.bent(along, np.full(len(offsets), stance.aside))
+        xy, headings = course.way.bent(along, np.full(len(offsets), stance.aside), before)
         about = _about_up(headings)
         arms = turned(about, offsets)
         points = np.column_stack((xy + arms[:, :2], np.full(len(offsets), -np.inf)))
@@ -461,7 +489,7 @@ def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
         level_tips = tips * (1.0, 1.0, 0.0) / np.maximum(flat_size, 1e-12)
         toward, rise = np.where(is_level, level_tips, ahead), _rise(tips)
         angle = np.full(len(balls), -flat)
-        for _ in range(3):  # the end of the toes is over another place than toes that are level
+        for _ in range(6):  # the end of the toes is over another place than toes that are level
             level = above(length * _up(toward, angle))
             angle = np.arctan2(
                 np.clip(level, -10.0 * length, 10.0 * length), length * np.maximum(np.cos(angle), 0.1)
@@ -538,10 +566,3 @@ def _moved(course: _Course, heads: Array, feet: Mapping[str, FootPlan]) -> Array
     missing = [drops(hips + shift, ankles, reach, whole) for hips, ankles, reach in legs]
     shift[:, 2] = -smooth_envelope(np.max(missing, axis=0), times, window)
     return shift
-
-
-def _within_reach(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> FootPlan:
-    """The foot no farther from its hip than its leg is long."""
-    ways = plan.ankles(leg) - heads[:, course.cycle.target.index(leg.limb.upper)]
-    part = np.minimum(1.0, course.reach[leg.limb.name] / np.maximum(batch.length(ways, -1), 1e-12))
-    return replace(plan, balls=plan.balls + (part - 1.0)[:, None] * ways)

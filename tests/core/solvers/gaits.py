@@ -29,20 +29,42 @@ def gait(
     in_place: bool = True,
     periods: float = 1.0,
 ) -> SourceMotion:
-    """The motion of a figure that faces `ahead` at rest, last frame as the first.
+    """The motion of a figure that faces `ahead` at rest, last frame as the first; arguments as in `pose`."""
+    named = {"frames": frames, "stride": stride, "duty": duty, "lift": lift, "sink": sink, "ahead": ahead}
+    rotations, translations = pose(target, figure_map, starts, periods=periods, **named)
+    heads, world = target.world(rotations, translations)
+    if not in_place:
+        along = stride * np.arange(len(heads)) / frames
+        heads = heads + along[:, None, None] * np.array(ahead)
+    names = tuple(joint.name for joint in target.skeleton.joints)
+    return SourceMotion(names, np.arange(len(heads)) / fps, heads, batch.unit(world, -1), *target.reference)
+
+
+def pose(
+    target: TargetFigure,
+    figure_map: FigureMap,
+    starts: Mapping[str, float],
+    *,
+    frames: int,
+    stride: float,
+    duty: float,
+    lift: float,
+    sink: float,
+    ahead: tuple[float, float, float],
+    periods: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(F, n, 4) rotations and (F, n, 3) translations of a figure that walks in place, relative to rest.
 
     Args:
         target: the figure at rest.
         figure_map: of the figure on itself.
         starts: by leg, part of the period at which its foot comes down.
         frames: of a period.
-        fps: frames per second.
         stride: metres in a period.
         duty: part of the period in which a foot is down.
         lift: metres by which feet are lifted.
         sink: metres by which the hips are below their place at rest.
         ahead: unit direction.
-        in_place: whether the ground moves instead of the figure.
         periods: how many.
     """
     count = round(frames * periods) + 1
@@ -55,7 +77,7 @@ def gait(
     sway = np.stack((np.cos(half), zeros, zeros, np.sin(half)), axis=1)
     turns = product(sway, np.tile(target.reference[1][target.index(figure_map.hips)], (count, 1)))
     rest = np.tile(target.rotations, (count, 1, 1))
-    pose = placed(figure_map, target, rest, hips, turns)
+    held = placed(figure_map, target, rest, hips, turns)
     goals, targets = [], []
     across = np.cross(way, (0.0, 0.0, 1.0))
     for limb in figure_map.legs:
@@ -85,10 +107,4 @@ def gait(
         else:
             point = Vector(leg.sole.ball / target.scale)
             add_place(goals, targets, limb.end, length, target.points_to_model(balls), point)
-    rotations = goals_met(figure_map, target, pose, goals, targets)
-    heads, world = target.world(rotations, pose[1])
-    if not in_place:
-        heads = heads + stride * phase[:, None, None] * way
-    names = tuple(joint.name for joint in target.skeleton.joints)
-    reference = target.reference
-    return SourceMotion(names, np.arange(count) / fps, heads, batch.unit(world, -1), *reference)
+    return goals_met(figure_map, target, held, goals, targets), held[1]
