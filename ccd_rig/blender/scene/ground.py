@@ -26,7 +26,8 @@ def mesh_ground(
     scene: bpy.types.Scene,
     objects: Sequence[bpy.types.Object],
     frames: Sequence[float],
-    bounds: tuple[Array, Array],
+    places: Array,
+    room: float,
 ) -> TriangleGround:
     """The faces of objects, with modifiers, whatever their frames; the scene stays as it is.
 
@@ -34,10 +35,11 @@ def mesh_ground(
         scene: in which they are.
         objects: with faces.
         frames: of the scene; the ground's rows are these.
-        bounds: (2,) lowest and highest X and Y, world metres, of the faces that can count.
+        places: (P, 2) of the world, metres, near which faces can count.
+        room: metres from them.
 
     Raises:
-        RigError: an object has no faces, a vertex is not a number, nothing lies within the bounds, or the
+        RigError: an object has no faces, a vertex is not a number, nothing lies near the places, or the
             meshes of all frames are too many.
     """
     with shared_scene(scene) as shared:
@@ -67,7 +69,7 @@ def mesh_ground(
             states = [vertices for vertices, _ in every]
             if all(np.abs(each - states[0]).max(initial=0.0) <= STILL for each in states[1:]):
                 states = states[:1]
-    vertices, triangles = _near(np.array(states), first[1], bounds)
+    vertices, triangles = _near(np.array(states), first[1], places, room)
     try:
         return TriangleGround(vertices, triangles)
     except InvalidInput as error:
@@ -121,14 +123,22 @@ def _world(
     return np.concatenate(corners), np.concatenate(faces)
 
 
-def _near(states: Array, triangles: Indices, bounds: tuple[Array, Array]) -> tuple[Array, Indices]:
-    """The same with those triangles alone that get within bounds, and their corners."""
-    low, high = bounds
+def _near(states: Array, triangles: Indices, places: Array, room: float) -> tuple[Array, Indices]:
+    """The same with those triangles alone that get within about `room` of places, and their corners."""
     bad = ~np.isfinite(states).all(axis=(0, 2))
     corners = np.where(np.isfinite(states), states, 0.0)[..., :2]
+    start = places.min(axis=0) - 2.0 * room
+    shape = np.floor((places.max(axis=0) + 2.0 * room - start) / room).astype(np.intp) + 1
+    # Cells as wide as the room: those of the places and those around them count.
+    near = np.zeros(shape, np.bool_)
+    for x, y in np.unique(np.floor((places - start) / room).astype(np.intp), axis=0).tolist():
+        near[x - 1 : x + 2, y - 1 : y + 2] = True
     lows, highs = corners.min(axis=0)[triangles].min(axis=1), corners.max(axis=0)[triangles].max(axis=1)
-    kept = (lows <= high).all(axis=1) & (highs >= low).all(axis=1) | bad[triangles].any(axis=1)
+    within = ((lows <= start + shape * room) & (highs >= start)).all(axis=1)
+    cells = [np.floor((each - start) / room).astype(np.intp).clip(0, shape - 1) for each in (lows, highs)]
+    met = [near[a[:, 0], b[:, 1]] for a in cells for b in cells]
+    kept = within & (np.any(met, axis=0) | ((highs - lows) > room).any(axis=1)) | bad[triangles].any(axis=1)
     if not kept.any():
         raise RigError("the ground is nowhere near the curve: move one of them, or choose another ground")
-    used, places = np.unique(triangles[kept], return_inverse=True)
-    return states[:, used], places.reshape(-1, 3)
+    used, order = np.unique(triangles[kept], return_inverse=True)
+    return states[:, used], order.reshape(-1, 3)

@@ -20,7 +20,7 @@ from ...motion.ground import Ground, LevelGround
 from ...motion.retargeting.motions import TargetFigure
 from ...motion.walking.cycle import Cycle, cycle_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
-from ...motion.walking.path import way_along
+from ...motion.walking.path import Way, way_along
 from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
 from ...motion.walking.timeline import timeline
@@ -42,8 +42,8 @@ from .figure import walking_map
 
 ROUNDING = 0.5
 """Leg lengths over which corners of a curve are rounded."""
-BESIDE = 3.0
-"""Leg lengths, and strides, beside the curve in which ground can count."""
+BESIDE = 1.0
+"""Leg lengths beside feet in which ground can count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +145,7 @@ def walk_along(
             frames = start + np.arange(len(time.times), dtype=np.float64)
         if len(frames) > MOST_FRAMES:
             raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
-        ground = _ground(scene, choice, frames, way.places, cycle, figure)
+        ground = _ground(scene, choice, frames, way, cycle, figure)
         done = walk(cycle, way, float(points[0, 2]), ground, time, settings)
     except InvalidInput as error:
         raise RigError(str(error)) from error
@@ -189,18 +189,15 @@ def _playing(rig: bpy.types.Object, action: bpy.types.Action | None) -> Iterator
 
 
 def _ground(
-    scene: bpy.types.Scene,
-    choice: WalkChoice,
-    frames: Array,
-    places: Array,
-    cycle: Cycle,
-    figure: TargetFigure,
+    scene: bpy.types.Scene, choice: WalkChoice, frames: Array, way: Way, cycle: Cycle, figure: TargetFigure
 ) -> Ground:
     if not choice.meshes:
         return LevelGround(figure.ground if choice.height is None else choice.height)
-    room = BESIDE * (cycle.leg + cycle.speed * cycle.period)
-    bounds = places.min(axis=0) - room, places.max(axis=0) + room
-    return mesh_ground(scene, choice.meshes, frames.tolist(), bounds)
+    balls = np.concatenate([foot.balls[:, :2] for foot in cycle.feet.values()])
+    room = BESIDE * cycle.leg + float(np.abs(balls).max())
+    beyond = cycle.speed * cycle.period + room
+    places, _ = way.at(np.arange(-beyond, way.length + beyond, 0.5 * room))
+    return mesh_ground(scene, choice.meshes, frames.tolist(), places, room)
 
 
 def _measured(
