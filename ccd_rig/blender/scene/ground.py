@@ -107,7 +107,7 @@ def _world(
         mesh: Any = evaluated.to_mesh()
         try:
             if mesh is None or not len(mesh.polygons):
-                raise RigError(f"'{each.name}' has no faces: choose a mesh with faces as the ground")
+                raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
             mesh.calc_loop_triangles()
             vertices = np.empty(3 * len(mesh.vertices), np.float32)
             mesh.vertices.foreach_get("co", vertices)

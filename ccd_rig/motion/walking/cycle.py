@@ -181,7 +181,7 @@ def cycle_of(
         InvalidInput: it does not repeat, stays in place without ground that moves, or no foot is ever down.
     """
     if not figure_map.legs:
-        raise InvalidInput("the figure has no legs to walk on: map a leg, or give bones their roles")
+        raise InvalidInput("the figure has no legs to walk on: map a leg")
     has_soles = len(figure_map.legs) <= MOST_LEGS
     legs = [WalkLeg.of(target, limb, has_soles) for limb in figure_map.legs]
     if len(source.times) < 4:
@@ -264,9 +264,7 @@ def _walked(
             raise InvalidInput(f"the {name} never leaves the ground in the cycle: choose a motion that walks")
         spans[name] = own
     if not any(spans.values()):
-        raise InvalidInput(
-            "no foot is ever down in the cycle: choose a motion that walks, or raise Speed or Height"
-        )
+        raise InvalidInput("no foot is ever down in the cycle: choose a motion that walks")
     if still.any():
         speed = _speed(balls, spans, step, speed)
     low = [
