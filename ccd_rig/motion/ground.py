@@ -91,6 +91,7 @@ class TriangleGround:
             raise InvalidInput(f"vertex {k} of the ground is not a number: repair or delete it")
         self.vertices, self.triangles = vertices, triangles
         self._trees: OrderedDict[int, Any] = OrderedDict()
+        self._tree(0)
 
     @property
     def moves(self) -> bool:

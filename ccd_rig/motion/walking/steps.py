@@ -193,8 +193,9 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     cycle, share = course.cycle, course.time.shares
     at = course.time.phases / cycle.step
     rotations, hips, turns = (sampled(each, at) for each in (cycle.rotations, cycle.hips, cycle.hip_turns))
-    if (share < 1.0).any():  # the figure stands as it is in the cycle on average
-        hips = cycle.hips.mean(axis=0) + share[:, None] * (hips - cycle.hips.mean(axis=0))
+    if (share < 1.0).any():  # the figure stands as it is in the cycle on average, as high as it gets there
+        standing = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
+        hips = standing + share[:, None] * (hips - standing)
         turns = _from(_mean_rotation(cycle.hip_turns), turns, share)
         for i in range(rotations.shape[1]):
             mean = _mean_rotation(cycle.rotations[:, i])

@@ -168,7 +168,7 @@ def test_a_walk_starts_and_ends_at_rest_with_both_feet_down(cycle):
     for name in STARTS:
         down = found.plan.feet[name].down
         assert down[0] >= 0 and down[-1] >= 0
-    speeds = np.linalg.norm(np.diff(heads[:, 0], axis=0), axis=1) / STEP
+    speeds = np.linalg.norm(np.diff(heads[:, 0, :2], axis=0), axis=1) / STEP
     assert speeds[0] < 0.02 * cycle.speed and speeds[-1] < 0.02 * cycle.speed
     assert speeds[60] == pytest.approx(cycle.speed, rel=0.1)
     assert heads[-1, 0, 1] >= -5.0 - 0.5 * cycle.speed * cycle.period
