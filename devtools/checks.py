@@ -28,6 +28,7 @@ ON_BOTH_ENDS = (
     "retarget",
     "set_up",
     "solve",
+    "walk",
     "test_demo.py",
     "test_peer_cases.py",
 )

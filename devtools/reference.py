@@ -32,6 +32,8 @@ GROUPS = {
     "bake": ("Bake", "Options of the next bake: `object.ccd_rig.bake`."),
     "retarget": ("Retarget", "Motion of another armature on this one: `object.ccd_rig.retarget`."),
     "bone-pair": ("Bone pair", "One pair of its map: `pairs` of it."),
+    "ground": ("Ground", "What the rig stands on: `object.ccd_rig.ground`."),
+    "walk": ("Walk Along", "A cycle along a curve: `object.ccd_rig.walk`."),
     "report": ("Report", "What the last bake has left, to be read: `object.ccd_rig.report`."),
     "pose": ("Pose", "One entry of the pose library: `object.ccd_rig.poses`."),
     "pose-bone": ("Pose bone", "One bone of such a pose: its `rotations`."),

@@ -33,6 +33,8 @@ ORDER = (
     "CCD_RIG_PT_retarget_map",
     "CCD_RIG_PT_retarget_effectors",
     "CCD_RIG_PT_retarget_options",
+    "CCD_RIG_PT_walk",
+    "CCD_RIG_PT_walk_options",
     "CCD_RIG_MT_pose",
 )
 """As Blender is told of them: panels come after the one that they are in, and stand in this order."""

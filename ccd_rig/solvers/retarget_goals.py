@@ -32,6 +32,7 @@ to count fully: of straight limbs it is noise."""
 STEADY = 0.5
 """Part of all bends of a limb that must be to one side for it to be the usual one."""
 
+NONE = Vector((0.0, 0.0, 0.0))
 Pose = tuple[Array, Array]
 """(F, n, 4) rotations and (F, n, 3) translations relative to rest."""
 
@@ -64,11 +65,11 @@ class Retargeting:
         }
         goals, targets = self._limb_goals(limbs, (heads, carried), paths, hands)
         placed = [limb for limb in self.figure_map.limbs if limbs[limb.name].weight > 0.0]
-        pose = self._bent_as_ever(pose, placed), pose[1]
-        pose = self._met(pose, goals, targets), pose[1]
+        pose = bent_as_ever(self.target, pose, placed), pose[1]
+        pose = goals_met(self.figure_map, self.target, pose, goals, targets), pose[1]
         turned_about = self._poles_turned(pose)
         if turned_about is not None:
-            pose = self._met((turned_about, pose[1]), goals, targets), pose[1]
+            pose = goals_met(self.figure_map, self.target, (turned_about, pose[1]), goals, targets), pose[1]
         return pose[0], hands
 
     def _limb_goals(
@@ -94,59 +95,9 @@ class Retargeting:
             chain = self.target.skeleton.chain(limb.end)
             length = len(chain) - chain.index(self.target.index(limb.upper))
             points = heads[:, i] + weight * (points - heads[:, i])
-            _add(goals, targets, limb.end, length, self.target.points_to_model(points))
-            _turn(goals, targets, limb.end, length, self.target.rotations_to_model(turns))
+            add_place(goals, targets, limb.end, length, self.target.points_to_model(points))
+            add_turn(goals, targets, limb.end, length, self.target.rotations_to_model(turns))
         return goals, targets
-
-    def _bent_as_ever(self, pose: Pose, limbs: Sequence[Limb]) -> Array:
-        """Rotations with limbs that are about straight bent to the side of their other frames.
-
-        A straight limb of a source may lie a little beyond its line. Where its end is to be nearer, it would
-        bend on that way, and jump back.
-        """
-        heads, world = self.target.world(*pose)
-        turns: dict[str, Array] = {}
-        for limb in limbs:
-            upper, middle, end = (self.target.index(name) for name in limb.joints[:3])
-            first, second = heads[:, middle] - heads[:, upper], heads[:, end] - heads[:, middle]
-            sizes = batch.length(first, -1), batch.length(second, -1)
-            across = batch.cross(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12)[:, None]
-            # Seen from the upper bone the axis of a knee or elbow stands still.
-            local = batch.rotate(batch.conjugate(world[:, upper].T).T, across, -1)
-            usual = local.sum(axis=0)
-            if np.linalg.norm(usual) <= STEADY * batch.length(local, -1).sum():
-                continue
-            sine = batch.length(across, -1)
-            off = (
-                sizes[0]
-                * sizes[1]
-                * sine
-                / np.maximum(batch.length(first + second, -1) * (sizes[0] + sizes[1]), 1e-12)
-            )
-            beyond = local @ usual < 0.0
-            for run in _runs(beyond):
-                beyond[run] = off[run].max() < STRAIGHT
-            if not beyond.any():
-                continue
-            angle = np.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12))
-            axis = across / np.maximum(sine, 1e-12)[:, None]
-            half = np.where(beyond, -angle, 0.0)
-            turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
-            turns[limb.middle] = product(turn, world[:, middle])
-        return turned_to(self.target, pose[0], turns)
-
-    def _met(self, pose: Pose, goals: Sequence[Goal], targets: Sequence[Array]) -> Array:
-        """Rotations that meet goals, as near to a pose as they leave it room."""
-        if not goals:
-            return pose[0]
-        limbs = self.figure_map.legs or self.figure_map.limbs
-        lengths = [limb_length(self.target, limb) for limb in limbs] or [self.target.scale]
-        size = min(lengths) / self.target.scale
-        precise = SolverSettings(
-            position_tolerance=PRECISION * size, angle_tolerance=ANGLE_PRECISION, restarts=0
-        )
-        skeleton = _bending_at_limbs(self.figure_map, self.target)
-        return solve_many(skeleton, pose, goals, precise, targets=targets, reference=pose).rotations
 
     def _head_solved(self, pose: Pose, carried: Array) -> Array:
         """Rotations with the head where it is to be: the spine bends, what hangs on it keeps its own."""
@@ -162,9 +113,9 @@ class Retargeting:
         goals: list[Goal] = []
         targets: list[Array] = []
         points = heads[:, i] + head.weight * (self.wanted(head, heads) - heads[:, i])
-        _add(goals, targets, head.joint, len(bent), self.target.points_to_model(points))
-        _turn(goals, targets, head.joint, len(bent), self.target.rotations_to_model(carried[:, i]))
-        found = self._met(pose, goals, targets)
+        add_place(goals, targets, head.joint, len(bent), self.target.points_to_model(points))
+        add_turn(goals, targets, head.joint, len(bent), self.target.rotations_to_model(carried[:, i]))
+        found = goals_met(self.figure_map, self.target, pose, goals, targets)
         joints = enumerate(self.target.skeleton.joints)
         hanging = {joint.name: carried[:, j] for j, joint in joints if joint.parent in bent and j not in bent}
         return turned_to(self.target, found, hanging)
@@ -189,6 +140,58 @@ class Retargeting:
         upper, end = (world[:, target.index(name)] for name in (limb.upper, limb.end))
         found = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
         return turned_to(target, found, {limb.end: end})
+
+
+def bent_as_ever(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) -> Array:
+    """Rotations with limbs that are about straight bent to the side of their other frames.
+
+    A straight limb of a source may lie a little beyond its line. Where its end is to be nearer, it would
+    bend on that way, and jump back.
+    """
+    heads, world = target.world(*pose)
+    turns: dict[str, Array] = {}
+    for limb in limbs:
+        upper, middle, end = (target.index(name) for name in limb.joints[:3])
+        first, second = heads[:, middle] - heads[:, upper], heads[:, end] - heads[:, middle]
+        sizes = batch.length(first, -1), batch.length(second, -1)
+        across = batch.cross(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12)[:, None]
+        # Seen from the upper bone the axis of a knee or elbow stands still.
+        local = batch.rotate(batch.conjugate(world[:, upper].T).T, across, -1)
+        usual = local.sum(axis=0)
+        if np.linalg.norm(usual) <= STEADY * batch.length(local, -1).sum():
+            continue
+        sine = batch.length(across, -1)
+        off = (
+            sizes[0]
+            * sizes[1]
+            * sine
+            / np.maximum(batch.length(first + second, -1) * (sizes[0] + sizes[1]), 1e-12)
+        )
+        beyond = local @ usual < 0.0
+        for run in _runs(beyond):
+            beyond[run] = off[run].max() < STRAIGHT
+        if not beyond.any():
+            continue
+        angle = np.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12))
+        axis = across / np.maximum(sine, 1e-12)[:, None]
+        half = np.where(beyond, -angle, 0.0)
+        turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
+        turns[limb.middle] = product(turn, world[:, middle])
+    return turned_to(target, pose[0], turns)
+
+
+def goals_met(
+    figure_map: FigureMap, target: TargetFigure, pose: Pose, goals: Sequence[Goal], targets: Sequence[Array]
+) -> Array:
+    """Rotations that meet goals, as near to a pose as they leave it room."""
+    if not goals:
+        return pose[0]
+    limbs = figure_map.legs or figure_map.limbs
+    lengths = [limb_length(target, limb) for limb in limbs] or [target.scale]
+    size = min(lengths) / target.scale
+    precise = SolverSettings(position_tolerance=PRECISION * size, angle_tolerance=ANGLE_PRECISION, restarts=0)
+    skeleton = _bending_at_limbs(figure_map, target)
+    return solve_many(skeleton, pose, goals, precise, targets=targets, reference=pose).rotations
 
 
 def _runs(flags: Array) -> list[slice]:
@@ -218,20 +221,23 @@ def turned_to(target: TargetFigure, rotations: Array, turns: Mapping[str, Array]
     return found
 
 
-def _add(goals: list[Goal], targets: list[Array], joint: str, length: int, points: Array) -> None:
-    none = Vector((0.0, 0.0, 0.0))
-    goals.append(PositionGoal(joint, none, none, chain_length=length))
+def add_place(
+    goals: list[Goal], targets: list[Array], joint: str, length: int, points: Array, offset: Vector = NONE
+) -> None:
+    """A goal for a point of a joint, its head by default, at (F, 3) points of model space."""
+    goals.append(PositionGoal(joint, NONE, offset, chain_length=length))
     targets.append(points)
 
 
-def _turn(goals: list[Goal], targets: list[Array], joint: str, length: int, turns: Array) -> None:
+def add_turn(goals: list[Goal], targets: list[Array], joint: str, length: int, turns: Array) -> None:
+    """A goal for the rotation of a joint, (F, 4) of model space."""
     goals.append(OrientationGoal(joint, Quaternion((1.0, 0.0, 0.0, 0.0)), chain_length=length))
     targets.append(turns)
 
 
 def _bending_at_limbs(figure_map: FigureMap, target: TargetFigure) -> Skeleton:
     """The skeleton with the joints between those of limbs locked: bones that only twist stay straight."""
-    bending = {name for limb in figure_map.limbs for name in limb.joints}
+    bending = {name for limb in figure_map.limbs for name in (*limb.joints, *limb.bends)}
     held = {}
     for limb in figure_map.limbs:
         chain = target.skeleton.chain(limb.end)

@@ -18,7 +18,8 @@ sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "examples"))
 sys.path.insert(0, str(ROOT / "examples/tutorials"))
 
-NAMES = ("tail", "arm", "quadruped", "spider", "planted_walk", "generated", "motion_capture")
+NAMES = ("tail", "arm", "quadruped", "spider", "planted_walk", "walk_along", "generated")
+NAMES += ("motion_capture",)
 
 
 def main(names: list[str]) -> int:
@@ -38,7 +39,7 @@ def main(names: list[str]) -> int:
         tutorial = importlib.import_module(name)
         rig = tutorial.build()
         tutorial.steps(rig)
-        print(f"{name}: {rig.ccd_rig.report.words}", flush=True)
+        print(f"{name}: {rig.ccd_rig.report.words or rig.ccd_rig.walk.report}", flush=True)
         file = ROOT / f"docs/images/tutorial_{name}.png"
         picture.save_png(tutorial.picture(rig), file)
         print(f"wrote {file.relative_to(ROOT)}, {file.stat().st_size / 1000:.0f} kB", flush=True)

@@ -152,6 +152,20 @@ def test_a_walk_with_planted_feet(ext, done):
     )
 
 
+def test_a_walk_over_hills(ext, tutorial):
+    module, rig = tutorial("walk_along")
+    module.steps(rig)
+    text = " ".join((PAGES / "walk_along.md").read_text(encoding="utf-8").split())
+    told = rig.ccd_rig.walk.report.split("\n")
+    assert told[0] in text
+    assert all(quote in told for quote in re.findall(r'"([^"]+)"', text))
+    first, last = (int(frame) for frame in rig.animation_data.action.frame_range)
+    assert place(rig, "spine", last).y < place(rig, "spine", first).y - 7.0
+    assert all(bend(rig, side, frame) > -0.01 for side in "LR" for frame in range(first, last, 9)), (
+        "knees to the front"
+    )
+
+
 def test_a_generated_rigify_rig(ext, done):
     rig = done("generated")
     for side in "LR":

@@ -38,6 +38,7 @@ SAME = {  # texts that a language has in common with English
             "Influence",
             "Menu",
         ),
+        *("Collection", "Cycle", "Cycles"),
         *("Percentile", "Point", "Points", "Position", "Rotation", "Rotations", "angle", "rotation"),
         *("Max", "Min", "X max", "X min", "Z max", "Z min", "Armature '{armature_object}'"),
         *("action '{action}'", "frame {frame_start}", "{*count} frame", "{*count} frames"),

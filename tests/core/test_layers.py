@@ -31,7 +31,7 @@ CORE = (
     ("solvers.drag", "solvers.many_input", "solvers.motion", "solvers.solve"),
     ("solvers.many",),
     ("solvers.retarget_goals",),
-    ("solvers.retarget",),
+    ("solvers.retarget", "solvers.walk"),
 )
 BLENDER = (
     ("whole_files", "evaluations", "languages", "classes"),
@@ -47,6 +47,7 @@ BLENDER = (
     ("checks",),
     ("bake",),
     ("retarget",),
+    ("walk",),
     ("farm",),
     ("drag", "live", "set_up"),
     ("cli",),

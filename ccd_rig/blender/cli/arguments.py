@@ -18,7 +18,7 @@ from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Start
 from ..keys.obstacles import Destination
 from ..properties import body
-from . import figure_command, files, retarget_command
+from . import figure_command, files, retarget_command, walk_command
 from .files import Exit, UsageError
 from .retarget_command import Words
 
@@ -254,7 +254,10 @@ def _parser() -> argparse.ArgumentParser:
         prog=COMMAND, description="Pose armatures by CCD and bake them to keys.", epilog=EPILOG, **look
     )
     commands = parser.add_subparsers(
-        title="commands", dest="command", required=True, metavar="bake | check | figure | retarget | farm"
+        title="commands",
+        dest="command",
+        required=True,
+        metavar="bake | check | figure | retarget | walk | farm",
     )
     for name, words in (
         ("bake", "bake the CCD constraints of an armature to keys"),
@@ -276,6 +279,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, module, words in (
         ("figure", figure_command, "recognise a figure and set it up"),
         ("retarget", retarget_command, "carry motion over to the armature of a file"),
+        ("walk", walk_command, "walk along a curve over the ground"),
     ):
         module.add_arguments(
             commands.add_parser(

@@ -20,7 +20,7 @@ from ..bake import bake_all, report
 from ..bake.bake import bake
 from ..bake.progress import Pace, Progress
 from ..checks import setup
-from . import arguments, farm_commands, figure_command, files, retarget_command
+from . import arguments, farm_commands, figure_command, files, retarget_command, walk_command
 from .arguments import COMMAND
 from .files import Exit, UsageError, complain, say
 
@@ -84,6 +84,8 @@ def main(argv: Sequence[str]) -> int:
             return int(figure_command.run(options, _warn))
         if options.command == "retarget":
             return int(retarget_command.run(options, _warn))
+        if options.command == "walk":
+            return int(walk_command.run(options, _warn))
         if options.command in (arguments.FARM, *arguments.TASKS):
             return int(farm_commands.run_command(options, interrupt.check))
         _open(options)

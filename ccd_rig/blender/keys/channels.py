@@ -39,11 +39,22 @@ def fcurves_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Iterator[b
     Raises:
         RigError: the action is not for this kind of data-block, or it is not clear which of its slots is.
     """
+    slot = slot_for(action, datablock)
+    bag = _bag_of_slot(action, slot) if has_slots() else action
+    if bag is not None:
+        yield from bag.fcurves
+
+
+def slot_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Any | None:
+    """The slot that would animate a data-block if it got this action; None where there are no slots.
+
+    Raises:
+        RigError: as `fcurves_for`.
+    """
     if not has_slots():
         if action.id_root not in ("", datablock.id_type):
             raise RigError(f"action '{action.name}' is not for objects: choose another action")
-        yield from action.fcurves
-        return
+        return None
     slots = [slot for slot in action.slots if slot.target_id_type in ("UNSPECIFIED", datablock.id_type)]
     if not slots:
         raise RigError(f"action '{action.name}' is not for objects: choose another action")
@@ -54,9 +65,7 @@ def fcurves_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Iterator[b
             f"action '{action.name}' has several slots ({names}): give one of them the name of "
             f"'{datablock.name}'"
         )
-    bag = _bag_of_slot(action, named[0] if len(named) == 1 else slots[0])
-    if bag is not None:
-        yield from bag.fcurves
+    return named[0] if len(named) == 1 else slots[0]
 
 
 def plays(fcurve: bpy.types.FCurve) -> bool:

@@ -29,6 +29,7 @@ from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
 from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
+from .walk_group import CCD_RIG_PG_ground, CCD_RIG_PG_walk
 
 switched_on: set[int] = set()
 """`session_uid` of the armature objects that were switched on since the file was opened."""
@@ -159,6 +160,15 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
         type=CCD_RIG_PG_retarget,
         override=OVERRIDE,
     )
+    ground: PointerProperty(
+        name="Ground",
+        description="What this armature stands on",
+        type=CCD_RIG_PG_ground,
+        override=OVERRIDE,
+    )
+    walk: PointerProperty(
+        name="Walk Along", description="A cycle along a curve", type=CCD_RIG_PG_walk, override=OVERRIDE
+    )
 
 
 CLASSES = (
@@ -174,6 +184,8 @@ CLASSES = (
     pose_library.CCD_RIG_PG_pose,
     CCD_RIG_PG_bone_pair,
     CCD_RIG_PG_retarget,
+    CCD_RIG_PG_ground,
+    CCD_RIG_PG_walk,
     CCD_RIG_PG_armature,
 )
 

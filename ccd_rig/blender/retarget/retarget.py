@@ -110,9 +110,9 @@ def retarget_motion(
     """
     motion = _motion(scene, source, target, choice)
     found = measures(motion.figure_map, motion.target, motion.source, motion.result)
-    played = _channels(scene, target, motion)
+    played = _played(scene, target, motion)
     with ExitStack() as undo:
-        action = _write(scene, target, played, (motion.frames, f"{target.name} {_clip(source)}"), undo)
+        action = write_motion(scene, target, played, motion.frames, f"{target.name} {_clip(source)}", undo)
         undo.pop_all()
     return Retargeted(action, motion.found, motion.frames, found)
 
@@ -137,7 +137,7 @@ def show_frame(
     motion = _motion(scene, source, target, near)
     k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - (first + step * (now - first)))))
     one = replace(motion, frames=np.array([float(scene.frame_current)]), result=_row(motion.result, k))
-    for name, (rotations, location) in _channels(scene, target, one).items():
+    for name, (rotations, location) in _played(scene, target, one).items():
         bone: Any = target.pose.bones[name]
         channel, _ = rotation_modes.rotation_channel(bone)
         values = rotation_modes.channel_values(bone.rotation_mode, rotations, tuple(getattr(bone, channel)))
@@ -161,8 +161,8 @@ def _motion(
     require_two(source, target)
     require_animated(source)
     found = bone_map(target, source, choice.bones)
-    joints, figure, reading = _figure(target, figure_map(found))
-    _require_free_hips(target, joints.hips)
+    joints, figure, reading = figure_to_move(target, figure_map(found))
+    require_free_hips(target, joints.hips)
     frames, sampled = _frames(scene, source, choice)
     played = source_motion(scene, source, joints, sampled)
     try:
@@ -172,7 +172,16 @@ def _motion(
     return _Motion(found, joints, played, figure, reading, frames, result)
 
 
-def _figure(target: bpy.types.Object, joints: FigureMap) -> tuple[FigureMap, TargetFigure, RigReading | None]:
+def figure_to_move(
+    target: bpy.types.Object, joints: FigureMap
+) -> tuple[FigureMap, TargetFigure, RigReading | None]:
+    """An armature as the figure that gets a motion, and the map of what can be moved of it.
+
+    The reading is that of its bones; None where bones hang on others by constraints or drivers.
+
+    Raises:
+        RigError: the armature is mirrored or unevenly scaled, or cannot be read as joints.
+    """
     if sampling.is_controlled(target, joints):
         joints = sampling.without_carriers(target, joints)
         return joints, sampling.figure_of_controls(target, joints), None
@@ -197,7 +206,7 @@ def require_animated(source: bpy.types.Object) -> None:
         raise RigError(f"'{source.name}' has no action: assign the one with its motion")
 
 
-def _require_free_hips(target: bpy.types.Object, hips: str) -> None:
+def require_free_hips(target: bpy.types.Object, hips: str) -> None:
     bone = target.data.bones[hips]
     if bone.parent is not None and bone.use_connect:
         raise RigError(
@@ -268,44 +277,58 @@ def _frames(
 # Keys ---------------------------------------------------------------------------------------------
 
 
-def _channels(scene: bpy.types.Scene, target: bpy.types.Object, motion: _Motion) -> Channels:
+def _played(scene: bpy.types.Scene, target: bpy.types.Object, motion: _Motion) -> Channels:
     """What the channels of bones are to hold at the frames of a motion."""
     pose = motion.result.rotations, motion.result.translations
-    if motion.reading is None:
+    return channels_of_motion(
+        scene, target, motion.figure_map, motion.target, motion.reading, motion.frames, pose
+    )
+
+
+def channels_of_motion(
+    scene: bpy.types.Scene,
+    target: bpy.types.Object,
+    joints: FigureMap,
+    figure: TargetFigure,
+    reading: RigReading | None,
+    frames: Array,
+    pose: tuple[Array, Array],
+) -> Channels:
+    """What the channels of bones are to hold at frames (F,) for a figure's rotations (F, n, 4) and
+    translations (F, n, 3); the first arguments are those of `figure_to_move`."""
+    if reading is None:
 
         @contextmanager
         def playing(some: Channels) -> Iterator[None]:
             with ExitStack() as undo:
                 if some:
-                    _write(scene, target, some, (motion.frames, target.name), undo)
+                    write_motion(scene, target, some, frames, target.name, undo)
                 yield
 
-        return sampling.channels_of(
-            scene, target, motion.figure_map, motion.target, pose, (motion.frames, playing)
-        )
+        return sampling.channels_of(scene, target, joints, figure, pose, (frames, playing))
     found: dict[str, tuple[Array, Array | None]] = {}
-    hips = motion.target.index(motion.figure_map.hips)
-    for j, name in enumerate(motion.reading.bones):
+    hips = figure.index(joints.hips)
+    for j, name in enumerate(reading.bones):
         bone: Any = target.pose.bones[name]
         location = None
         if j == hips:
-            location = slides.locations_of(motion.reading.shifts[j], pose[1][:, j])
+            location = slides.locations_of(reading.shifts[j], pose[1][:, j])
         elif not bone.bone.use_connect and any(bone.location):
-            location = np.zeros((len(motion.frames), 3))
+            location = np.zeros((len(frames), 3))
         found[name] = pose[0][:, j], location
     return found
 
 
-def _write(
+def write_motion(
     scene: bpy.types.Scene,
     target: bpy.types.Object,
     played: Channels,
-    at: tuple[Array, str],
+    frames: Array,
+    name: str,
     undo: ExitStack,
 ) -> bpy.types.Action:
     """A new action with nothing but these keys, at (F,) frames and of a name; the one that played before
     stays in the file."""
-    frames, name = at
     time = key_time(scene)
     span = float(frames[0]) * time, float(frames[-1]) * time
     keys: list[BoneKeys | PropertyKeys] = list(_keys(target, played, frames * time))

@@ -22,7 +22,7 @@ from mathutils import Matrix, Vector
 from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
-from ...motion.retargeting.figure_map import FigureMap
+from ...motion.retargeting.figure_map import MOST_LEGS, FigureMap
 from ...motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
 from ...skeleton.joints import Joint, Skeleton
 from ..checks.setup import uneven_scale
@@ -105,7 +105,8 @@ def source_motion(
     feet, hips, top = figure_map.middles(own)
     up = upward(feet, hips, top)
     # Legs must lead down at rest, else the rest is no pose: such are the rests of many BVH files.
-    if figure_map.legs and choice.reference is Reference.REST and float((feet - hips) @ np.array(up)) >= 0.0:
+    lead_down = 0 < len(figure_map.legs) <= MOST_LEGS
+    if lead_down and choice.reference is Reference.REST and float((feet - hips) @ np.array(up)) >= 0.0:
         raise RestIsNoPose(source.name, figure_map.sources[figure_map.legs[0].end])
     turn = np.array(up.rotation_difference(Vector((0.0, 0.0, 1.0)))[:])
     heads = batch.rotate(np.broadcast_to(turn, (*heads.shape[:-1], 4)), heads, -1)

@@ -61,14 +61,14 @@ def foot_path(
     ahead = _ahead(feet, sole.across)
     arms = {}
     if sole.rolls:
-        flat = _missing(feet, sole.heel, -ahead, np.full(len(feet), -sole.height))
-        feet = _raised(feet, -ahead, faded(flat[:, None], contacts, blend)[:, 0])
+        flat = missing_turn(feet, sole.heel, -ahead, np.full(len(feet), -sole.height))
+        feet = raised_ahead(feet, -ahead, faded(flat[:, None], contacts, blend)[:, 0])
         arms[SolePart.HEEL] = turned(feet, sole.heel)
     if toes is not None and sole.toe is not None:
         toes = flat_toes(toes, sole, contacts, blend)
-        angles = _missing(toes, sole.toe, ahead, ground - heights)
+        angles = missing_turn(toes, sole.toe, ahead, ground - heights)
         free = (1.0 - borne) * smooth_envelope(angles, contacts.times, 0.5 * blend)
-        toes = _raised(toes, ahead, np.maximum(angles, free))
+        toes = raised_ahead(toes, ahead, np.maximum(angles, free))
         arms[SolePart.TOES] = turned(toes, sole.toe)
     offsets, weights, holds = locked(balls, arms, sole, contacts, blend)
     balls = balls + offsets
@@ -115,7 +115,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     raised = turned(path.feet, sole.heel)[:, 2] + balls[:, 2] - path.ground
     part = np.clip(raised / (RAISED * max(float(np.linalg.norm(sole.heel)), 1e-12)), 0.0, 1.0)
     angle = np.where(missing, np.clip(asked, 0.0, MOST_ROLL), 0.0) * path.borne * part
-    feet = _raised(path.feet, -ahead, angle)
+    feet = raised_ahead(path.feet, -ahead, angle)
     return replace(path, feet=feet, ankles=balls - turned(feet, sole.ball))
 
 
@@ -128,7 +128,7 @@ def carried(path: FootPath, sole: Sole, shift: Array) -> FootPath:
     return replace(path, ankles=path.ankles + (1.0 - path.weights)[:, None] * shift)
 
 
-def _missing(rotations: Array, point: Array, ahead: Array, ground: Array) -> Array:
+def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) -> Array:
     """(F,) radians by which a point must turn upwards to be on the ground.
 
     Args:
@@ -144,7 +144,7 @@ def _missing(rotations: Array, point: Array, ahead: Array, ground: Array) -> Arr
     return np.asarray(np.maximum(0.0, wanted - np.arctan2(rise, along)))
 
 
-def _raised(rotations: Array, ahead: Array, angles: Array) -> Array:
+def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:
     """Rotations (F, 4) turned upwards on the side `ahead` by angles (F,)."""
     axis = batch.cross(ahead, np.broadcast_to(UP, ahead.shape), -1)
     half = 0.5 * angles[:, None]

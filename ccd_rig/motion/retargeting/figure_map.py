@@ -11,6 +11,9 @@ from ...errors import InvalidInput
 from ...maths.batch import Array
 from ...skeleton.joints import Skeleton
 
+MOST_LEGS = 4
+"""Legs of a figure at most that lead down from the body, rather than aside."""
+
 
 @dataclass(frozen=True)
 class Limb:
@@ -24,6 +27,7 @@ class Limb:
         tip: the ball of the foot; empty where there is none, and for arms.
         girdle: what a leg hangs on, such as "front"; empty for the hips.
         is_right: whether it is on the right, for weights that differ by side.
+        bends: joints between these that bend too, as of a spider's leg.
     """
 
     name: str
@@ -33,6 +37,7 @@ class Limb:
     tip: str = ""
     girdle: str = ""
     is_right: bool = False
+    bends: tuple[str, ...] = ()
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -114,9 +119,10 @@ class FigureMap:
         target's joint.
 
         Above are the shoulders; of a body that lies along the ground on two pairs of legs, it is where legs
-        lead up to. A figure without legs has its hips in all three places.
+        lead up to. A figure without legs, or on more than four, which lead aside, has its hips in all three
+        places.
         """
-        if not self.legs:
+        if not 0 < len(self.legs) <= MOST_LEGS:
             return (heads[self.hips],) * 3
         groups = ([leg.end for leg in self.legs], [leg.upper for leg in self.legs], self.shoulders)
         feet, hips, top = (np.mean([heads[name] for name in names], axis=0) for names in groups)

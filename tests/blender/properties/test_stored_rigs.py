@@ -39,7 +39,7 @@ def stored(rig):
 
 def fill(rig, rows):
     """Something else than the default in every property."""
-    target = rigs.empty("Goal")
+    things = (rigs.empty("Goal"), bpy.data.actions.new("Some"), bpy.data.collections.new("Some"))
     rigs.update()  # it is the active object: the list would follow it
 
     def change(group):
@@ -47,8 +47,9 @@ def fill(rig, rows):
             if name == "rna_type" or prop.type == "COLLECTION" or prop.is_skip_save:
                 continue
             if prop.type == "POINTER":
-                if prop.fixed_type == bpy.types.Object.bl_rna:
-                    setattr(group, name, target)
+                thing = next((each for each in things if each.bl_rna == prop.fixed_type), None)
+                if thing is not None:
+                    setattr(group, name, thing)
                 else:
                     change(getattr(group, name))
             elif prop.type == "BOOLEAN":

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`ccd_rig walk`: a cycle of an armature along a curve of its file, over its ground."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import bpy
+
+from ...errors import InvalidInput, RigError
+from ...json_text import shown
+from ...motion.walking.settings import WalkSettings
+from ..bake.report import write
+from ..retarget import clips
+from ..scene.ground import SURFACES
+from ..walk import chosen, report
+from ..walk.walk import WalkChoice, walk_along
+from . import files
+from .files import Exit, UsageError, say
+
+EXAMPLES = """\
+examples:
+  python -m ccd_rig walk shot.blend --cycle Walk --along Path --ground Terrain --output walked.blend
+  python -m ccd_rig walk shot.blend --along Stairs --ground House --stride 0.55 --output walked.blend
+
+The walk becomes a new action of the armature; that with the cycle stays.
+
+"""
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The words after `ccd_rig walk`."""
+    add, defaults = command.add_argument, WalkSettings()
+    add("file", type=Path, metavar="SHOT", help="the .blend file with armature, curve and ground")
+    add("--armature", metavar="NAME", help="armature object (needed if there are several)")
+    add("--cycle", metavar="ACTION", help="the action with the cycle (default: the one that plays)")
+    add("--cycle-frames", type=_frames, metavar="A-B", help="frames of the cycle (default: looked for)")
+    add("--along", metavar="CURVE", required=True, help="the curve object to walk along")
+    add(
+        "--ground",
+        metavar="NAME|HEIGHT",
+        help="an object or a collection whose faces are the ground, or a world height (default: the "
+        "armature's own Ground)",
+    )
+    add("--start", type=int, default=1, metavar="FRAME", help="of the first key (default: %(default)s)")
+    add("--end", type=int, metavar="FRAME", help="of the last key at most (default: where the curve ends)")
+    add("--keyed", action="store_true", help="go as the curve's Evaluation Time is keyed")
+    add("--no-stand", choices=("start", "end", "both"), help="begin, or end, at full speed")
+    for name, value, text in (
+        ("--cycles", defaults.cycles, "periods to walk; 0 for as many as the curve has room for"),
+        ("--stride", defaults.stride, "length of steps, in those of the cycle"),
+        ("--offset", defaults.offset, "metres along the curve where the walk begins"),
+        ("--ease", defaults.ease, "seconds in which it comes to its speed, and to rest"),
+        ("--steepest", math.degrees(defaults.steepest), "degrees up to which feet are turned to a slope"),
+        ("--clearance", defaults.clearance, "legs by which feet stay above what lies between two steps"),
+        ("--extension", defaults.extension, "part of a leg's length to be stretched before the hips sink"),
+    ):
+        add(name, type=float, default=value, help=f"{text} (default: {value:.3g})")
+    files.add_arguments(command, "SHOT", "the walk", "the results")
+    files.add_trust_argument(command, "SHOT")
+    add("--quiet", action="store_true", help="only errors and warnings")
+
+
+def _frames(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"(-?\d+)-(-?\d+)", text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"{text!r}: give two frames, such as 1-32")
+    return int(found[1]), int(found[2])
+
+
+def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
+    """Walk, save, and print what it came to."""
+    if options.output is None and options.report is None:
+        raise UsageError("nothing would be kept: name --output, --report or both")
+    settings = _settings(options)
+    skipped = files.open_file(options.file, options.enable_autoexec)
+    files.require(options.file, options)
+    if skipped is not None:
+        warn(f"{options.file}: {skipped} was not run; use --enable-autoexec if you trust the file")
+    scene = bpy.context.scene
+    rig = clips.armature(list(scene.objects), options.armature, str(options.file))
+    curve = _named(scene.objects, options.along, "curve object", ("CURVE",))
+    cycle = None
+    if options.cycle is not None:
+        cycle = bpy.data.actions.get(options.cycle)
+        if cycle is None:
+            names = ", ".join(sorted(each.name for each in bpy.data.actions)) or "none"
+            raise RigError(f"there is no action '{shown(options.cycle)}'; there are: {names}")
+    height, meshes = _ground(scene, rig, options.ground)
+    choice = WalkChoice(
+        cycle=cycle,
+        cycle_frames=options.cycle_frames,
+        height=height,
+        meshes=meshes,
+        start=options.start,
+        end=options.end,
+        keyed=options.keyed,
+        settings=settings,
+    )
+    done = walk_along(scene, rig, curve, choice)
+    for warning in report.warnings(done):
+        warn(warning)
+    if options.output is not None:
+        files.save_as(options.output)
+    if options.report is not None:
+        write(json.dumps(report.as_values(done), indent=2) + "\n", options.report)
+    if not options.quiet:
+        say("\n".join(report.lines(done)))
+    return Exit.DONE
+
+
+def _settings(options: argparse.Namespace) -> WalkSettings:
+    try:
+        settings = WalkSettings(
+            cycles=options.cycles,
+            stride=options.stride,
+            offset=options.offset,
+            ease=options.ease,
+            steepest=math.radians(options.steepest),
+            clearance=options.clearance,
+            extension=options.extension,
+        )
+    except InvalidInput as error:
+        raise UsageError(str(error)) from error
+    return replace(
+        settings,
+        start=options.no_stand not in ("start", "both"),
+        stop=options.no_stand not in ("end", "both"),
+    )
+
+
+def _named(
+    things: Iterable[bpy.types.Object], name: str, word: str, types: tuple[str, ...]
+) -> bpy.types.Object:
+    fitting = {thing.name: thing for thing in things if thing.type in types}
+    if name not in fitting:
+        names = ", ".join(sorted(fitting)) or "none"
+        raise RigError(f"there is no {word} '{shown(name)}' in the scene; there are: {names}")
+    return fitting[name]
+
+
+def _ground(
+    scene: bpy.types.Scene, rig: bpy.types.Object, name: str | None
+) -> tuple[float | None, tuple[bpy.types.Object, ...]]:
+    if name is None:
+        return chosen.ground_of_rig(rig)
+    if name in scene.objects:
+        return None, (_named(scene.objects, name, "ground with faces", SURFACES),)
+    if name in bpy.data.collections:
+        return None, chosen.surfaces(bpy.data.collections[name])
+    try:
+        height = float(name)
+    except ValueError:
+        height = math.nan
+    if not math.isfinite(height):
+        raise RigError(
+            f"there is no object or collection '{shown(name)}' to be the ground, and it is no height"
+        )
+    return height, ()

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The ground of a scene: the meshes of objects as Blender evaluates them, at every frame where they move."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ...errors import InvalidInput, RigError
+from ...maths.batch import Array, Indices
+from ...motion.ground import TriangleGround
+from .isolation import set_frame, shared_scene
+
+SURFACES = ("MESH", "CURVE", "SURFACE", "META", "FONT")
+"""Types of objects whose evaluation has faces."""
+STILL = 1e-6
+"""Metres up to which vertices stay where they are."""
+MOST_CORNERS = 100_000_000
+"""Vertices of all frames that are kept at most."""
+
+
+def mesh_ground(
+    scene: bpy.types.Scene,
+    objects: Sequence[bpy.types.Object],
+    frames: Sequence[float],
+    places: Array,
+    room: float,
+) -> TriangleGround:
+    """The faces of objects, with modifiers, whatever their frames; the scene stays as it is.
+
+    Args:
+        scene: in which they are.
+        objects: with faces.
+        frames: of the scene; the ground's rows are these.
+        places: (P, 2) of the world, metres, near which faces can count.
+        room: metres from them.
+
+    Raises:
+        RigError: an object has no faces, a vertex is not a number, nothing lies near the places, or the
+            meshes of all frames are too many.
+    """
+    with shared_scene(scene) as shared:
+        for each in objects:
+            if each.type not in SURFACES:
+                raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
+            shared.isolated.collection.objects.link(each)
+        looks = sorted({0, len(frames) // 2, len(frames) - 1})
+        probes = [_world(shared.isolated, objects, frames[k]) for k in looks]
+        first = probes[0]
+        animated = any(_is_animated(each) for each in objects)
+        still = not animated and all(_alike(first, each) for each in probes[1:])
+        if still or len(frames) == 1:
+            states = [first[0]]
+        else:
+            if len(first[0]) * len(frames) > MOST_CORNERS:
+                raise RigError(
+                    f"the ground has {len(first[0])} vertices and moves in {len(frames)} frames: choose a "
+                    "simpler mesh for what moves"
+                )
+            every = [_world(shared.isolated, objects, frame) for frame in frames]
+            for (vertices, triangles), frame in zip(every, frames, strict=True):
+                if triangles.shape != first[1].shape or vertices.shape != first[0].shape:
+                    raise RigError(
+                        f"the ground has other faces at frame {frame:g}: choose one that keeps them"
+                    )
+            states = [vertices for vertices, _ in every]
+            if all(np.abs(each - states[0]).max(initial=0.0) <= STILL for each in states[1:]):
+                states = states[:1]
+    vertices, triangles = _near(np.array(states), first[1], places, room)
+    try:
+        return TriangleGround(vertices, triangles)
+    except InvalidInput as error:
+        names = ", ".join(f"'{each.name}'" for each in objects)
+        raise RigError(f"the ground {names}: {error}") from error
+
+
+def _is_animated(thing: bpy.types.Object) -> bool:
+    """Whether something of an object, or of what it hangs on, has keys or drivers."""
+    line: list[Any] = [thing, thing.data]
+    while line[-1] is not None and isinstance(line[-1], bpy.types.Object) and line[-1].parent is not None:
+        line.append(line[-1].parent)
+    parent = thing.parent
+    while parent is not None:
+        line.append(parent)
+        parent = parent.parent
+    keys = getattr(thing.data, "shape_keys", None)
+    return any(each is not None and each.animation_data is not None for each in (*line, keys)) or any(
+        len(each.constraints) for each in line if isinstance(each, bpy.types.Object)
+    )
+
+
+def _alike(a: tuple[Array, Indices], b: tuple[Array, Indices]) -> bool:
+    return a[0].shape == b[0].shape and bool(np.abs(a[0] - b[0]).max(initial=0.0) <= STILL)
+
+
+def _world(
+    isolated: bpy.types.Scene, objects: Sequence[bpy.types.Object], frame: float
+) -> tuple[Array, Indices]:
+    """(V, 3) world vertices and (T, 3) triangles at a frame."""
+    depsgraph = set_frame(isolated, frame)
+    corners, faces, count = [], [], 0
+    for each in objects:
+        evaluated = each.evaluated_get(depsgraph)
+        mesh: Any = evaluated.to_mesh()
+        try:
+            if mesh is None or not len(mesh.polygons):
+                raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
+            mesh.calc_loop_triangles()
+            vertices = np.empty(3 * len(mesh.vertices), np.float32)
+            mesh.vertices.foreach_get("co", vertices)
+            triangles = np.empty(3 * len(mesh.loop_triangles), np.int32)
+            mesh.loop_triangles.foreach_get("vertices", triangles)
+        finally:
+            evaluated.to_mesh_clear()
+        world = np.array([row[:] for row in evaluated.matrix_world])
+        local = vertices.reshape(-1, 3).astype(np.float64)
+        corners.append(local @ world[:3, :3].T + world[:3, 3])
+        faces.append(triangles.reshape(-1, 3).astype(np.int64) + count)
+        count += len(local)
+    return np.concatenate(corners), np.concatenate(faces)
+
+
+def _near(states: Array, triangles: Indices, places: Array, room: float) -> tuple[Array, Indices]:
+    """The same with those triangles alone that get within about `room` of places, and their corners."""
+    bad = ~np.isfinite(states).all(axis=(0, 2))
+    corners = np.where(np.isfinite(states), states, 0.0)[..., :2]
+    start = places.min(axis=0) - 2.0 * room
+    shape = np.floor((places.max(axis=0) + 2.0 * room - start) / room).astype(np.intp) + 1
+    # Cells as wide as the room: those of the places and those around them count.
+    near = np.zeros(shape, np.bool_)
+    for x, y in np.unique(np.floor((places - start) / room).astype(np.intp), axis=0).tolist():
+        near[x - 1 : x + 2, y - 1 : y + 2] = True
+    lows, highs = corners.min(axis=0)[triangles].min(axis=1), corners.max(axis=0)[triangles].max(axis=1)
+    within = ((lows <= start + shape * room) & (highs >= start)).all(axis=1)
+    cells = [np.floor((each - start) / room).astype(np.intp).clip(0, shape - 1) for each in (lows, highs)]
+    met = [near[a[:, 0], b[:, 1]] for a in cells for b in cells]
+    kept = within & (np.any(met, axis=0) | ((highs - lows) > room).any(axis=1)) | bad[triangles].any(axis=1)
+    if not kept.any():
+        raise RigError("the ground is nowhere near the curve: move one of them, or choose another ground")
+    used, order = np.unique(triangles[kept], return_inverse=True)
+    return states[:, used], order.reshape(-1, 3)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What an armature stores of its ground and of Walk Along, as values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+
+from ...errors import InvalidInput, RigError
+from ...motion.walking.settings import WalkSettings
+from ..scene.ground import SURFACES
+from .walk import WalkChoice
+
+SETTINGS = (
+    *("start", "stop", "ease", "cycles", "stride", "offset"),
+    *("steepest", "clearance", "extension"),
+)
+"""Fields of `WalkSettings` that an armature stores."""
+
+
+def choice_of(rig: bpy.types.Object) -> WalkChoice:
+    """What is chosen on an armature.
+
+    Raises:
+        RigError: numbers that make no sense, or a ground that is not chosen.
+    """
+    group: Any = rig.ccd_rig.walk
+    try:
+        settings = WalkSettings(**{name: getattr(group, name) for name in SETTINGS})
+    except InvalidInput as error:
+        raise RigError(str(error)) from error
+    height, meshes = ground_of_rig(rig)
+    return WalkChoice(
+        cycle=group.cycle,
+        cycle_frames=(group.cycle_start, group.cycle_end) if group.use_range else None,
+        height=height,
+        meshes=meshes,
+        start=group.frame_start,
+        end=group.frame_end if group.use_end else None,
+        keyed=group.speed == "CURVE",
+        settings=settings,
+    )
+
+
+def ground_of_rig(rig: bpy.types.Object) -> tuple[float | None, tuple[bpy.types.Object, ...]]:
+    """The height of an armature's ground, None for that at rest, and the objects that are it.
+
+    Raises:
+        RigError: none is chosen, or none of a collection has faces.
+    """
+    ground: Any = rig.ccd_rig.ground
+    if ground.kind == "HEIGHT":
+        return ground.height, ()
+    if ground.kind == "OBJECT":
+        if ground.object is None:
+            raise RigError(f"'{rig.name}': Ground is Object, and none is chosen: choose one")
+        return None, (ground.object,)
+    if ground.kind == "COLLECTION":
+        if ground.collection is None:
+            raise RigError(f"'{rig.name}': Ground is Collection, and none is chosen: choose one")
+        return None, surfaces(ground.collection)
+    return None, ()
+
+
+def surfaces(collection: bpy.types.Collection) -> tuple[bpy.types.Object, ...]:
+    """The objects of a collection that have faces.
+
+    Raises:
+        RigError: there is none.
+    """
+    found = tuple(thing for thing in collection.all_objects if thing.type in SURFACES)
+    if not found:
+        raise RigError(f"collection '{collection.name}' has no object with faces: choose another ground")
+    return found

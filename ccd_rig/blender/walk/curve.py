@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The curve along which a figure walks, as points of the world."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import bpy
+import numpy as np
+
+from ...errors import RigError
+from ...maths.batch import Array
+from ..bake.frame_selection import key_time
+from ..keys.channels import fcurves_of
+from ..scene.isolation import set_frame, shared_scene
+
+
+def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) -> tuple[Array, bool]:
+    """(P, 3) world points of a curve object as it is at a frame, without its bevel, and whether it closes.
+
+    Raises:
+        RigError: it is no curve, or has no spline or several.
+    """
+    if thing.type != "CURVE":
+        raise RigError(f"'{thing.name}' is no curve: choose a curve to walk along")
+    splines = thing.data.splines
+    if len(splines) != 1:
+        raise RigError(f"curve '{thing.name}' has {len(splines)} splines: leave it one")
+    closed = bool(splines[0].use_cyclic_u)
+    data = thing.data.copy()
+    bare: Any = bpy.data.objects.new(thing.name, data)
+    try:
+        data.bevel_depth = data.extrude = data.offset = 0.0
+        data.bevel_object = data.taper_object = None
+        data.use_path = data.use_fill_caps = False
+        if data.dimensions == "2D":
+            data.fill_mode = "NONE"
+        with shared_scene(scene) as shared:
+            shared.isolated.collection.objects.link(thing)
+            shared.isolated.collection.objects.link(bare)
+            depsgraph = set_frame(shared.isolated, frame)
+            world = np.array([row[:] for row in thing.evaluated_get(depsgraph).matrix_world])
+            evaluated = bare.evaluated_get(depsgraph)
+            mesh = evaluated.to_mesh()
+            points = np.empty(3 * len(mesh.vertices), np.float32)
+            mesh.vertices.foreach_get("co", points)
+            evaluated.to_mesh_clear()
+    finally:
+        bpy.data.objects.remove(bare)
+        bpy.data.curves.remove(data)
+    if len(points) < 6:
+        raise RigError(f"curve '{thing.name}' has no length: give it two points or more")
+    return points.reshape(-1, 3).astype(np.float64) @ world[:3, :3].T + world[:3, 3], closed
+
+
+def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, Array]:
+    """The first frame at which a curve's Evaluation Time is keyed, and (F,) parts of the curve from there to
+    its last keyed frame.
+
+    Raises:
+        RigError: it has fewer than two keys.
+    """
+    keyed = next((each for each in fcurves_of(thing.data) if each.data_path == "eval_time"), None)
+    if keyed is None or len(keyed.keyframe_points) < 2:
+        raise RigError(
+            f"curve '{thing.name}' has no keys of its Evaluation Time: key it, or take the cycle's speed"
+        )
+    time = key_time(scene)
+    first, last = (round(each / time) for each in keyed.range())
+    whole = max(float(thing.data.path_duration), 1.0)
+    return first, np.array([keyed.evaluate(frame * time) for frame in range(first, last + 1)]) / whole

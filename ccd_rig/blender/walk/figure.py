@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""An armature as a figure that walks: all of its bones follow themselves, on legs of any number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import bpy
+
+from ...errors import InvalidInput, RigError
+from ...motion.retargeting.figure_map import FigureMap, Limb
+from ..figures.role import Figure, Part, Side
+from ..figures.roles import figure_of
+from ..retarget import sampling
+from ..retarget.bone_map import bone_map, figure_map
+
+
+def walking_map(rig: bpy.types.Object) -> FigureMap:
+    """The map of an armature on itself, with its legs.
+
+    Bones below the hips follow themselves, whatever they are; of rigs of controls those that have a role.
+
+    Raises:
+        RigError: no leg is recognised.
+    """
+    figure = figure_of(rig)
+    legs = many_legs(figure)
+    found = figure_map(bone_map(rig, rig))
+    if legs:
+        found = _with_legs(found, legs, rig)
+    if not found.legs:
+        raise RigError(
+            f"'{rig.name}': no leg is recognised: open Set Up Figure and choose what its bones are there"
+        )
+    if sampling.is_controlled(rig, found):
+        return found
+    below = [bone.name for bone in rig.data.bones[found.hips].children_recursive]
+    whole = replace(found, sources={**found.sources, **{name: name for name in below}})
+    return found if sampling.is_controlled(rig, whole) else whole
+
+
+def many_legs(figure: Figure) -> tuple[Limb, ...]:
+    """Legs of a figure that has more than four of them."""
+    groups = sorted(
+        {(role.side, role.number) for role in figure.roles.values() if role.part is Part.LEG},
+        key=lambda each: (each[1], each[0]),
+    )
+    found = []
+    for side, number in groups:
+        bones = figure.bones(Part.LEG, side, number)
+        if len(bones) < 2:
+            continue
+        words = {Side.LEFT: "left", Side.RIGHT: "right", Side.MIDDLE: "middle"}[side]
+        upper, middle, end = bones[0], bones[len(bones) // 2 if len(bones) > 2 else 1], bones[-1]
+        between = tuple(bone for bone in bones[1:-1] if bone != middle)
+        is_right = side is not Side.LEFT
+        found.append(Limb(f"{words} leg {number + 1}", upper, middle, end, "", "", is_right, between))
+    return tuple(found)
+
+
+def _with_legs(found: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object) -> FigureMap:
+    names = [name for leg in legs for name in (*leg.joints, *leg.bends)]
+    hips = found.hips
+    above = [rig.data.bones[leg.upper].parent_recursive for leg in legs]
+    if not all(hips in [bone.name for bone in line] for line in above):
+        common = [bone.name for bone in above[0] if all(bone in line for line in above)]
+        if not common:
+            raise RigError(f"'{rig.name}': its legs hang on no bone in common: parent them to the body")
+        hips = common[0]
+    try:
+        return replace(
+            found,
+            sources={**found.sources, hips: hips, **{name: name for name in names}},
+            hips=hips,
+            legs=legs,
+            arms=(),
+            legless=False,
+        )
+    except InvalidInput as error:
+        raise RigError(str(error)) from error

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A cycle of an armature, along a curve and over the ground, as keys.
+
+action -> SourceMotion -> Cycle    curve -> Way    height or meshes -> Ground
+-> solvers.walk -> channels of bones -> keys.writer -> what plays -> measures
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+import bpy
+import numpy as np
+
+from ...errors import InvalidInput, RigError
+from ...maths.batch import Array
+from ...motion.ground import Ground, LevelGround
+from ...motion.retargeting.motions import TargetFigure
+from ...motion.walking.cycle import Cycle, cycle_of, with_stride
+from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
+from ...motion.walking.path import Way, way_along
+from ...motion.walking.settings import WalkSettings
+from ...motion.walking.steps import WalkPlan
+from ...motion.walking.timeline import timeline
+from ...solvers.walk import Walk, walk
+from ..keys import channels
+from ..retarget.retarget import (
+    MOST_FRAMES,
+    channels_of_motion,
+    figure_to_move,
+    require_animated,
+    require_free_hips,
+    source_range,
+    write_motion,
+)
+from ..retarget.sampling import SourceChoice, source_motion
+from ..scene.ground import mesh_ground
+from .curve import curve_points, keyed_places
+from .figure import walking_map
+
+ROUNDING = 0.5
+"""Leg lengths over which corners of a curve are rounded."""
+BESIDE = 1.0
+"""Leg lengths beside feet in which ground can count."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class WalkChoice:
+    """What a user chose.
+
+    Attributes:
+        cycle: the action with the cycle; None for the one that plays.
+        cycle_frames: its first and last frame; None for all.
+        height: of the ground, world metres; None for where the armature stands at rest. Without meshes.
+        meshes: objects that are the ground.
+        start: scene frame of the first key.
+        end: scene frame of the last key at most; None for as many as the way takes.
+        keyed: whether the curve's Evaluation Time says where the figure is, at its keyed frames; `start`,
+            `end` and `settings.cycles` do not count then.
+        settings: how the figure walks.
+    """
+
+    cycle: bpy.types.Action | None = None
+    cycle_frames: tuple[int, int] | None = None
+    height: float | None = None
+    meshes: Sequence[bpy.types.Object] = ()
+    start: int = 1
+    end: int | None = None
+    keyed: bool = False
+    settings: WalkSettings = field(default_factory=WalkSettings)
+
+
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """What a walk came to.
+
+    Attributes:
+        action: that holds the keys.
+        frames: (F,) scene frames of the keys.
+        cycle: what is walked.
+        cycle_frames: first and last frame of the period that was taken.
+        length: metres that the figure walks.
+        plan: what feet and hips were to do.
+        measures: how good what plays is.
+    """
+
+    action: bpy.types.Action
+    frames: Array
+    cycle: Cycle
+    cycle_frames: tuple[float, float]
+    length: float
+    plan: WalkPlan
+    measures: WalkMeasures
+
+
+def walk_along(
+    scene: bpy.types.Scene, rig: bpy.types.Object, curve: bpy.types.Object, choice: WalkChoice
+) -> Walked:
+    """Write the cycle along the curve as a new action of the armature; all of it, or nothing if anything is
+    wrong.
+
+    Raises:
+        RigError: names the armature, bone, curve, ground or field and what to do.
+    """
+    if rig is None or rig.type != "ARMATURE":
+        raise RigError("Walk Along needs an armature: select one")
+    joints, figure, reading = figure_to_move(rig, walking_map(rig))
+    require_free_hips(rig, joints.hips)
+    action = choice.cycle or (rig.animation_data.action if rig.animation_data is not None else None)
+    with _playing(rig, choice.cycle):
+        require_animated(rig)
+        first, last = choice.cycle_frames or source_range(scene, rig)
+        if last < first:
+            raise RigError(f"frames {first} to {last} of the cycle: the end lies before the start")
+        if last - first >= MOST_FRAMES:
+            raise RigError(f"frames {first} to {last} of the cycle: at most {MOST_FRAMES}")
+        seconds = scene.render.fps_base / scene.render.fps
+        played = source_motion(
+            scene, rig, joints, SourceChoice([float(f) for f in range(first, last + 1)], seconds)
+        )
+        clip = rig.name if action is None else str(action.name)
+    points, closed = curve_points(scene, curve, float(choice.start))
+    try:
+        cycle = cycle_of(joints, figure, played, choice.settings.thresholds)
+        cycle = with_stride(cycle, choice.settings.stride)
+        way = way_along(points, closed, ROUNDING * cycle.leg)
+        start, ways, settings = choice.start, None, choice.settings
+        if choice.keyed:
+            start, shares = keyed_places(scene, curve)
+            ways = shares * way.length
+            settings = replace(settings, offset=float(ways[0]), cycles=0.0)
+        if settings.offset >= way.length and not closed:
+            raise InvalidInput(
+                f"offset {settings.offset:.3g} m is beyond the end of the curve of {way.length:.3g} m"
+            )
+        length = way.length - (0.0 if closed else settings.offset)
+        if closed and settings.cycles > 0.0:
+            length = max(length, 1.001 * settings.cycles * cycle.speed * cycle.period)
+        time = timeline(cycle, length, seconds, settings, ways)
+        frames = start + np.arange(len(time.times), dtype=np.float64)
+        if choice.end is not None and ways is None and frames[-1] > choice.end:
+            time = timeline(cycle, _shorter(cycle, choice, seconds), seconds, settings, ways)
+            frames = start + np.arange(len(time.times), dtype=np.float64)
+        if len(frames) > MOST_FRAMES:
+            raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
+        ground = _ground(scene, choice, frames, way, cycle, figure)
+        done = walk(cycle, way, float(points[0, 2]), ground, time, settings)
+    except InvalidInput as error:
+        raise RigError(str(error)) from error
+    pose = done.rotations, done.translations
+    keys = channels_of_motion(scene, rig, joints, figure, reading, frames, pose)
+    with ExitStack() as undo:
+        made = write_motion(scene, rig, keys, frames, f"{clip} along {curve.name}", undo)
+        measures = _measured(scene, rig, done, ground, frames)
+        undo.pop_all()
+    period = float(first + cycle.frames[0]), float(first + cycle.frames[1])
+    gone = float(done.plan.along[-1] - done.plan.along[0])
+    return Walked(made, frames, cycle, period, gone, done.plan, measures)
+
+
+def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:
+    """Metres that fit into the frames."""
+    settings = choice.settings
+    eased = 0.5 * settings.ease * (settings.start + settings.stop)
+    assert choice.end is not None
+    left = (choice.end - choice.start) * seconds - eased
+    if left <= cycle.step:
+        raise InvalidInput(
+            f"frames {choice.start} to {choice.end} are too few for a step: give a later end frame"
+        )
+    return cycle.speed * left
+
+
+@contextmanager
+def _playing(rig: bpy.types.Object, action: bpy.types.Action | None) -> Iterator[None]:
+    """The armature plays an action within the block."""
+    animation = rig.animation_data or rig.animation_data_create()
+    before, slot = animation.action, channels.slot_of(animation)
+    if action is None or before == action:
+        yield
+        return
+    channels.assign(rig, action, channels.slot_for(action, rig))
+    try:
+        yield
+    finally:
+        channels.assign(rig, before, slot)
+
+
+def _ground(
+    scene: bpy.types.Scene, choice: WalkChoice, frames: Array, way: Way, cycle: Cycle, figure: TargetFigure
+) -> Ground:
+    if not choice.meshes:
+        return LevelGround(figure.ground if choice.height is None else choice.height)
+    balls = np.concatenate([foot.balls[:, :2] for foot in cycle.feet.values()])
+    room = BESIDE * cycle.leg + float(np.abs(balls).max())
+    beyond = cycle.speed * cycle.period + room
+    places, _ = way.at(np.arange(-beyond, way.length + beyond, 0.5 * room))
+    return mesh_ground(scene, choice.meshes, frames.tolist(), places, room)
+
+
+def _measured(
+    scene: bpy.types.Scene, rig: bpy.types.Object, done: Walk, ground: Ground, frames: Array
+) -> WalkMeasures:
+    """Of what plays now."""
+    target, names = done.cycle.target, joints_seen(done.cycle.figure_map)
+    seen = replace(done.cycle.figure_map, sources={name: name for name in names})
+    seconds = scene.render.fps_base / scene.render.fps
+    played = source_motion(scene, rig, seen, SourceChoice(frames.tolist(), seconds))
+    heads, rotations = target.world(done.rotations, done.translations)
+    rows, order = ([each.index(name) for name in names] for each in (target, played))
+    heads[:, rows] = played.heads[:, order] + target.shift
+    rotations[:, rows] = played.rotations[:, order]
+    return walk_measures(done.cycle, done.plan, ground, heads, rotations)

@@ -1,0 +1,1 @@
+"""A cycle of a figure carried on along a curve over the ground."""

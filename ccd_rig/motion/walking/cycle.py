@@ -1,0 +1,461 @@
+"""One period of a cycle, closed, in a frame that goes along with the figure, and when its feet are down.
+
+    motion of the figure -> two frames alike -> closed -> velocity over the ground -> stances -> balls locked
+
+The frame of the cycle has X ahead, along the velocity over the ground, Y to the left and Z up from the
+ground. It moves at that velocity, so that nothing in it travels. `along` of a stance counts from where the
+frame is at time 0. Arrays have frames first and components last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...maths import batch
+from ...maths.batch import Array, Indices
+from ..contacts import ContactThresholds, ground_velocity
+from ..interpolation import same_side
+from ..retargeting.carry_over import carried_over, moved_root
+from ..retargeting.figure_map import MOST_LEGS, FigureMap, Limb
+from ..retargeting.motions import SourceMotion, TargetFigure, inverse, path_length, product, turned
+from ..retargeting.sole import Sole
+from ..retargeting.stances import find_stances
+
+ALIKE = 0.03
+"""Leg lengths by which joints of legs in the first and last frame may differ for a clip to be one cycle."""
+UNLIKE = 0.25
+"""The same of the two frames that are most alike, from which a clip is no cycle."""
+LONGEST_SEARCH = 1200
+"""Frames in which a cycle is looked for; longer clips are looked at up to there."""
+SHORTEST = 0.25
+"""Seconds of a cycle at least."""
+STEPS = 0.6
+"""Leg lengths that each foot goes in a cycle at least, there and back."""
+IN_PLACE = 0.1
+"""Leg lengths per second up to which a body that travels walks in place."""
+SLOWEST = 0.05
+"""Leg lengths per second of a walk at least."""
+PREVIEW = 0.1
+"""Seconds for which velocities count as much as places where frames are compared."""
+UPRIGHT = 1.2
+"""Height of an ankle above the ball, in distances along the ground, from which a foot stands on its toes."""
+
+
+@dataclass(frozen=True, eq=False)
+class WalkLeg:
+    """A leg and what of it stands on the ground.
+
+    Attributes:
+        limb: its joints; `end` is the foot.
+        sole: the ball is what is locked.
+        flat: whether the foot lies on the ground with its heel, as that of a person; not that of a cat.
+        length: from hip to ankle, metres.
+    """
+
+    limb: Limb
+    sole: Sole
+    flat: bool
+    length: float
+
+    @classmethod
+    def of(cls, target: TargetFigure, limb: Limb, has_soles: bool = True) -> WalkLeg:
+        """As it stands in the reference pose. A leg without a ball stands on the lower end of its last bone;
+        figures on more than four legs have no soles, but ends."""
+        heads, rotations = target.reference
+        sole, foot = Sole.of(target, limb), target.index(limb.end)
+        names = [target.skeleton.joints[i].name for i in target.skeleton.chain(limb.end)]
+        chain = names[names.index(limb.upper) :]
+        length = path_length([heads[target.index(name)] for name in chain])
+        if not length > 0.0:
+            raise InvalidInput(
+                f"{limb.name}: its bones have no length: choose bones from the hip to the foot"
+            )
+        ball = turned(rotations[foot], sole.ball)
+        if not limb.tip:
+            bone = np.array((0.0, target.scale * target.skeleton.joints[foot].length, 0.0))
+            ball = turned(rotations[foot], bone)
+            if ball[2] >= 0.0:
+                return cls(limb, sole, False, length)
+            down = np.array((0.0, 0.0, target.ground - heads[foot, 2] - ball[2]))
+            behind = -1.3 * ball * (1.0, 1.0, 0.0) + down
+            back = inverse(rotations[foot])
+            sole = replace(
+                sole, ball=bone, under=turned(back, down), heel=turned(back, behind), height=float(-down[2])
+            )
+        flat = has_soles and -ball[2] < UPRIGHT * float(np.hypot(*ball[:2]))
+        if not flat:  # what is behind the ankle is in the air
+            sole = replace(sole, heel=sole.under)
+        return cls(limb, sole, flat, length)
+
+
+@dataclass(frozen=True)
+class Stance:
+    """A time in which a foot is down.
+
+    Attributes:
+        first, last: seconds of the cycle; the first lies in its period, the last may lie beyond.
+        along, aside: metres of the straight line on which the ball rests.
+    """
+
+    first: float
+    last: float
+    along: float
+    aside: float
+
+
+@dataclass(frozen=True, eq=False)
+class FootCycle:
+    """What a foot does in a period.
+
+    Attributes:
+        stances: in order.
+        before: metres that the ball is ahead of the cycle's frame in the middle of its stances.
+        balls: (K, 3) joint at the ball in the cycle's frame, Z from where it is as the foot stands; locked in
+            stances.
+        feet: (K, 4) rotations.
+        toes: (K, 4) rotations, or None.
+    """
+
+    stances: Sequence[Stance]
+    before: float
+    balls: Array
+    feet: Array
+    toes: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Cycle:
+    """K frames of a period, see above.
+
+    Attributes:
+        figure_map: the figure's joints and legs.
+        target: the figure.
+        legs: that stand on the ground.
+        step: seconds from one frame to the next.
+        speed: metres per second over the ground.
+        rotations: (K, n, 4) relative to rest; those of the hips are without meaning.
+        hips: (K, 3) of the joint.
+        hip_turns: (K, 4) its rotation.
+        feet: by leg.
+        frames: first and last frame of the motion that are the period.
+    """
+
+    figure_map: FigureMap
+    target: TargetFigure
+    legs: Sequence[WalkLeg]
+    step: float
+    speed: float
+    rotations: Array
+    hips: Array
+    hip_turns: Array
+    feet: Mapping[str, FootCycle]
+    frames: tuple[int, int]
+
+    @property
+    def period(self) -> float:
+        """Seconds."""
+        return self.step * len(self.hips)
+
+    @property
+    def leg(self) -> float:
+        """Metres of the shortest leg."""
+        return min(leg.length for leg in self.legs)
+
+
+def cycle_of(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, thresholds: ContactThresholds
+) -> Cycle:
+    """The cycle in a figure's motion.
+
+    Args:
+        figure_map: of the figure on itself.
+        target: the figure.
+        source: its motion; frames are evenly apart.
+        thresholds: when a foot is down.
+
+    Raises:
+        InvalidInput: it does not repeat, stays in place without ground that moves, or no foot is ever down.
+    """
+    if not figure_map.legs:
+        raise InvalidInput("the figure has no legs to walk on: map a leg")
+    has_soles = len(figure_map.legs) <= MOST_LEGS
+    legs = [WalkLeg.of(target, limb, has_soles) for limb in figure_map.legs]
+    if len(source.times) < 4:
+        raise InvalidInput(f"a cycle needs four frames or more, not {len(source.times)}: give its frames")
+    step = float(np.median(np.diff(source.times)))
+    size = min(leg.length for leg in legs)
+    first, count, is_open = _period(figure_map, source, legs, step, size)
+    rows = np.arange(first, first + count + (not is_open))
+    chosen = replace(
+        source, times=source.times[rows], heads=source.heads[rows], rotations=source.rotations[rows]
+    )
+    still = {name: np.array((1.0, 0.0, 0.0, 0.0)) for name in figure_map.sources}
+    rotations = carried_over(figure_map, target, chosen, still)
+    hips = chosen.heads[:, source.index(figure_map.sources[figure_map.hips])]
+    turns = chosen.rotations[:, source.index(figure_map.sources[figure_map.hips])]
+    if is_open:
+        hips = np.concatenate((hips, [2.0 * hips[-1] - hips[-2]]))
+    else:
+        yaw = _turn_about_up(chosen, hips)
+        hips, turns = _straightened(hips, turns, yaw)
+        turns = _closed(turns)
+        rotations = np.stack([_closed(each) for each in rotations.transpose(1, 0, 2)], axis=1)
+    hips = hips - np.linspace(0.0, 1.0, count + 1)[:, None] * (hips[-1] - hips[0]) * (0.0, 0.0, 1.0)
+    travel = (hips[-1] - hips[0]) / (count * step)
+    times = np.arange(count) * step
+    hips, turns, rotations = hips[:count] - travel * times[:, None], turns[:count], rotations[:count]
+    return _walked(
+        figure_map, target, legs, (first, first + count), step, travel, thresholds, (rotations, hips, turns)
+    )
+
+
+def _walked(
+    figure_map: FigureMap,
+    target: TargetFigure,
+    legs: Sequence[WalkLeg],
+    frames: tuple[int, int],
+    step: float,
+    travel: Array,
+    thresholds: ContactThresholds,
+    pose: tuple[Array, Array, Array],
+) -> Cycle:
+    """The cycle of a closed motion: (K, n, 4) rotations, (K, 3) hips without their travel, (K, 4) turns."""
+    rotations, hips, turns = pose
+    count, size = len(hips), min(leg.length for leg in legs)
+    heads, world = posed(figure_map, target, rotations, hips, turns)
+    times = np.arange(3 * count, dtype=np.float64) * step
+    balls = {leg.limb.name: _ball(target, leg, heads, world) for leg in legs}
+    still: Array = np.zeros(3)
+    if np.linalg.norm(travel) < IN_PLACE * size:
+        thrice = [np.tile(each, (3, 1)) for each in balls.values()]
+        still = ground_velocity(thrice, times, size, thresholds, moves=True)
+    velocity = travel - still
+    speed = float(np.linalg.norm(velocity[:2]))
+    if speed < SLOWEST * size:
+        raise InvalidInput(
+            f"the cycle goes nowhere: {speed:.3g} m/s over the ground; choose a motion that walks, in place "
+            "or along the ground"
+        )
+    angle = -float(np.arctan2(velocity[1], velocity[0]))
+    about = np.array((np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)))
+    middle = hips.mean(axis=0) * (1.0, 1.0, 0.0)
+    heads, hips = turned(about, heads - middle), turned(about, hips - middle)
+    world, turns = product(about, world), product(about, turns)
+    balls = {name: turned(about, each - middle) for name, each in balls.items()}
+    way = np.array((speed, 0.0, 0.0)) * times[:, None]
+    walked = np.tile(heads, (3, 1, 1)) + way[:, None]
+    for leg in legs:
+        if not leg.limb.tip:
+            walked[:, target.index(leg.limb.end)] = np.tile(balls[leg.limb.name], (3, 1)) + way
+    names = tuple(joint.name for joint in target.skeleton.joints)
+    reference = target.reference
+    motion = SourceMotion(names, times, walked, np.tile(world, (3, 1, 1)), *reference)
+    themselves = replace(figure_map, sources={name: name for name in figure_map.sources})
+    phases = find_stances(motion, themselves, thresholds).phases
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for leg in legs:
+        name = leg.limb.name
+        own = [(p.first - count, p.last - count) for p in phases[name] if count <= p.first < 2 * count]
+        if any(last - first >= count for first, last in phases[name]):
+            raise InvalidInput(f"the {name} never leaves the ground in the cycle: choose a motion that walks")
+        spans[name] = own
+    if not any(spans.values()):
+        raise InvalidInput("no foot is ever down in the cycle: choose a motion that walks")
+    if still.any():
+        speed = _speed(balls, spans, step, speed)
+    low = [
+        float(np.median(balls[leg.limb.name][np.arange(first, last + 1) % count, 2])) - leg.sole.height
+        for leg in legs
+        for first, last in spans[leg.limb.name]
+    ]
+    up = np.array((0.0, 0.0, float(np.mean(low))))
+    feet = {}
+    for leg in legs:
+        name, limb = leg.limb.name, leg.limb
+        rise = balls[name] - up - np.array((0.0, 0.0, leg.sole.height))
+        toes = world[:, target.index(limb.tip)] if limb.tip else None
+        locked, stances = _locked(rise, spans[name], step, speed)
+        middles = [each.along - 0.5 * speed * (each.first + each.last) for each in stances]
+        before = float(np.mean(middles)) if middles else float(locked[:, 0].mean())
+        feet[name] = FootCycle(stances, before, locked, world[:, target.index(limb.end)], toes)
+    return Cycle(figure_map, target, legs, step, speed, same_side(rotations), hips - up, turns, feet, frames)
+
+
+def with_stride(cycle: Cycle, factor: float) -> Cycle:
+    """The cycle with steps that are longer by a factor, in the same time."""
+    if factor == 1.0:
+        return cycle
+    feet = {}
+    for name, foot in cycle.feet.items():
+        middle, balls = foot.before, foot.balls.copy()
+        balls[:, 0] = middle + factor * (balls[:, 0] - middle)
+        stances = [replace(each, along=middle + factor * (each.along - middle)) for each in foot.stances]
+        feet[name] = replace(foot, balls=balls, stances=stances)
+    return replace(cycle, speed=factor * cycle.speed, feet=feet)
+
+
+def posed(
+    figure_map: FigureMap, target: TargetFigure, rotations: Array, hips: Array, turns: Array
+) -> tuple[Array, Array]:
+    """(F, n, 3) heads and (F, n, 4) rotations in the world, of (F, n, 4) rotations relative to rest with the
+    hips at (F, 3) turned as (F, 4)."""
+    return target.world(*placed(figure_map, target, rotations, hips, turns))
+
+
+def placed(
+    figure_map: FigureMap, target: TargetFigure, rotations: Array, hips: Array, turns: Array
+) -> tuple[Array, Array]:
+    """The same as rotations and (F, n, 3) translations relative to rest."""
+    i = target.index(figure_map.hips)
+    joint, rotations = target.skeleton.joints[i], rotations.copy()
+    translations = np.tile(target.translations, (len(hips), 1, 1))
+    heads, world = target.world(rotations, translations)
+    follows = joint.parent >= 0 and joint.inherit_rotation
+    base = world[:, joint.parent] if follows else np.broadcast_to(target.turn, turns.shape)
+    rotations[:, i] = product(inverse(product(base, target.rests[i])), turns)
+    return rotations, moved_root(figure_map, target, rotations, translations, hips - heads[:, i])
+
+
+def sampled(values: Array, at: Array) -> Array:
+    """Values (K, ...) of a period at places (F,) in frames, of any size: cubic through neighbours (Catmull
+    and Rom 1974, "A Class of Local Interpolating Splines"). Unit quaternions stay unit."""
+    count = len(values)
+    start = np.floor(at)
+    u = (at - start).reshape(-1, *(1,) * (values.ndim - 1))
+    k = start.astype(np.intp)
+    a, b, c, d = (values[(k + j) % count] for j in (-1, 0, 1, 2))
+    is_rotation = values.shape[-1] == 4
+    if is_rotation:
+        a, c = (np.where(batch.dot(each, b, -1)[..., None] < 0.0, -each, each) for each in (a, c))
+        d = np.where(batch.dot(d, c, -1)[..., None] < 0.0, -d, d)
+    found = b + 0.5 * u * (c - a + u * (2.0 * a - 5.0 * b + 4.0 * c - d + u * (3.0 * (b - c) + d - a)))
+    return batch.unit(found, -1) if is_rotation else np.asarray(found)
+
+
+def _ball(target: TargetFigure, leg: WalkLeg, heads: Array, world: Array) -> Array:
+    foot = target.index(leg.limb.end)
+    return np.asarray(heads[:, foot] + turned(world[:, foot], leg.sole.ball))
+
+
+def _period(
+    figure_map: FigureMap, source: SourceMotion, legs: Sequence[WalkLeg], step: float, size: float
+) -> tuple[int, int, bool]:
+    """First frame of the period, its count of frames, and whether the frame after it is missing."""
+    count = min(len(source.times), LONGEST_SEARCH)
+    hips = source.heads[:count, source.index(figure_map.sources[figure_map.hips])]
+    names = dict.fromkeys(name for leg in legs for name in leg.limb.joints)
+    joints = [source.index(figure_map.sources[name]) for name in names]
+    ends = {leg.limb.name: joints[list(names).index(leg.limb.end)] for leg in legs}
+    seen = (source.heads[:count, joints] - hips[:, None]) / size
+    rates = np.gradient(seen, step, axis=0) * PREVIEW
+    flat = np.concatenate((seen.reshape(count, -1), rates.reshape(count, -1)), axis=1)
+
+    def apart(a: Array, b: Array) -> float:
+        return float(np.sqrt(((a - b) ** 2).sum() / len(joints)))
+
+    if count == len(source.times):
+        closes = apart(flat[0], flat[-1])
+        after = seen[-1] + (seen[-1] - seen[-2])
+        open_end = apart(seen[0].ravel(), after.ravel())
+        if open_end < ALIKE and open_end < apart(seen[0].ravel(), seen[-1].ravel()):
+            return 0, count, True
+        if closes < 2.0 * ALIKE:
+            return 0, count - 1, False
+    squares = (flat**2).sum(axis=1)
+    errors = np.sqrt(np.maximum(0.0, squares[:, None] + squares[None] - 2.0 * flat @ flat.T) / len(joints))
+    shortest = max(3, round(SHORTEST / step))
+    allowed = np.subtract.outer(np.arange(count), np.arange(count)) <= -shortest
+    for leg in legs:
+        foot = seen[:, joints.index(ends[leg.limb.name])]
+        gone = np.concatenate(([0.0], np.cumsum(batch.length(np.diff(foot, axis=0), -1))))
+        allowed &= gone[None] - gone[:, None] >= STEPS
+    errors[~allowed] = np.inf
+    best = float(errors.min())
+    if not best < UNLIKE:
+        raise InvalidInput(
+            "the motion does not repeat: no two of its frames are alike with a step of each foot between; "
+            "choose a cycle, or the frames of one"
+        )
+    # Of frames about as much alike those nearest to each other are one period rather than several.
+    a, b = np.argwhere(errors <= 1.25 * best + 0.1 * ALIKE).T
+    k = int(np.lexsort((a, b - a))[0])
+    return int(a[k]), int(b[k] - a[k]), False
+
+
+def _turn_about_up(source: SourceMotion, hips: Array) -> float:
+    """Radians by which the last frame is turned from the first (Kabsch 1976, in the plane)."""
+    a, b = ((source.heads[k] - hips[k])[:, :2] for k in (0, -1))
+    return float(np.arctan2((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum(), (a * b).sum()))
+
+
+def _straightened(hips: Array, turns: Array, yaw: float) -> tuple[Array, Array]:
+    """Hips and their rotations with a turn taken off evenly, so that the way goes straight on."""
+    angles = -yaw * np.linspace(0.0, 1.0, len(hips))
+    half = 0.5 * angles
+    zeros = np.zeros_like(half)
+    about = np.stack((np.cos(half), zeros, zeros, np.sin(half)), axis=1)
+    mid = batch.slerp(about[:-1], about[1:], np.full(len(half) - 1, 0.5), -1)
+    steps = turned(mid, np.diff(hips, axis=0))
+    return hips[0] + np.concatenate((np.zeros((1, 3)), np.cumsum(steps, axis=0))), product(about, turns)
+
+
+def _closed(rotations: Array) -> Array:
+    """Rotations (F, 4) whose last is their first: what is missing is spread evenly, half to both sides."""
+    gap = product(rotations[:1], inverse(rotations[-1:]))
+    vector = batch.logarithm(np.where(gap[:, :1] < 0.0, -gap, gap).T)
+    parts = np.linspace(-0.5, 0.5, len(rotations))
+    return product(np.ascontiguousarray(batch.exponential(vector * parts).T), rotations)
+
+
+def _speed(
+    balls: Mapping[str, Array], spans: Mapping[str, Sequence[tuple[int, int]]], step: float, speed: float
+) -> float:
+    """Metres per second at which feet that are down go back, on average over their frames."""
+    ways, seconds = 0.0, 0.0
+    for name, each in spans.items():
+        for first, last in each:
+            edges = balls[name][[first % len(balls[name]), last % len(balls[name])], 0]
+            ways += float(edges[0] - edges[1])
+            seconds += (last - first) * step
+    return ways / seconds if seconds > 0.0 and ways > 0.0 else speed
+
+
+BLEND = 0.15
+"""Seconds beyond a stance in which a foot goes over into its own motion."""
+
+
+def _locked(
+    balls: Array, spans: Sequence[tuple[int, int]], step: float, speed: float
+) -> tuple[Array, list[Stance]]:
+    """(K, 3) balls that rest in each span, and the stances. What locks them fades beyond as in
+    `retargeting.rolling`: a cubic that starts with its value and its velocity."""
+    count = len(balls)
+    over = balls + np.array((speed * step, 0.0, 0.0)) * np.arange(count)[:, None]
+
+    def at(k: Indices) -> Array:
+        shift = np.zeros((len(k), 3))
+        shift[:, 0] = speed * step * count * np.floor_divide(k, count)
+        return np.asarray(over[k % count] + shift)
+
+    offsets, stances = np.zeros_like(balls), []
+    for i, (first, last) in enumerate(spans):
+        rows = np.arange(first, last + 1)
+        rest = at(rows).mean(axis=0) * (1.0, 1.0, 0.0)
+        offsets[rows % count] = rest - at(rows)
+        stances.append(Stance(first * step, last * step, float(rest[0]), float(rest[1])))
+        before = spans[i - 1][1] - (count if i == 0 else 0)
+        after = spans[(i + 1) % len(spans)][0] + (count if i + 1 == len(spans) else 0)
+        for edge, end, sign in ((first, before, -1), (last, after, 1)):
+            room = min(max(2, round(BLEND / step)), abs(end - edge))
+            k = np.arange(1, room)
+            u = (k / room)[:, None]
+            way = rest - at(np.array([edge]))
+            rate = -0.5 * (at(np.array([edge + 1])) - at(np.array([edge - 1]))) * sign
+            offsets[(edge + sign * k) % count] += (1.0 + 2.0 * u) * (1.0 - u) ** 2 * way + room * u * (
+                1.0 - u
+            ) ** 2 * rate
+    return balls + offsets, stances

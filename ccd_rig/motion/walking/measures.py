@@ -1,0 +1,162 @@
+"""How good a walk is, measured on what plays.
+
+Lengths are in metres, angles in radians. Turns and jerk are told beside those of the cycle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...maths import batch
+from ...maths.batch import Array
+from ..ground import Ground
+from ..retargeting.figure_map import FigureMap
+from ..retargeting.motions import turned
+from .cycle import Cycle, WalkLeg, posed
+from .profile import STEP_UP
+from .steps import WalkPlan
+
+JERK_PERCENTILE = 99.0
+STRAIGHT = 0.05
+"""Sine of the bend of a knee from which it has a side."""
+MISSED = 1e-3
+"""Metres by which an ankle may be off its place before the leg counts as stretched out."""
+
+
+@dataclass(frozen=True)
+class WalkMeasures:
+    """How good a walk is.
+
+    Attributes:
+        footfalls: how many.
+        slide: how far a ball gets from where it comes down, at most.
+        penetration: how deep a sole gets into the ground, at most.
+        floating: how far a sole stays above the ground while its foot is down, at most.
+        stretched: frames in which a planted foot is out of its leg's reach.
+        missed: by how much at most.
+        flipped: frames in which a knee bends to the other side than the cycle's.
+        turn, cycle_turn: largest turn of a joint, world, per second.
+        jerk, cycle_jerk: 99th percentile of third differences of feet per second cubed, in leg lengths.
+        moved: how far the hips are moved for legs to reach, at most.
+    """
+
+    footfalls: int
+    slide: float
+    penetration: float
+    floating: float
+    stretched: int
+    missed: float
+    flipped: int
+    turn: float
+    cycle_turn: float
+    jerk: float
+    cycle_jerk: float
+    moved: float
+
+
+def joints_seen(figure_map: FigureMap) -> tuple[str, ...]:
+    """The joints that are looked at: of the trunk and of limbs."""
+    limbs = (name for limb in figure_map.limbs for name in (*limb.joints, *limb.bends))
+    head = (figure_map.head,) if figure_map.head else ()
+    return tuple(dict.fromkeys((figure_map.hips, *figure_map.trunk, *head, *limbs)))
+
+
+def walk_measures(
+    cycle: Cycle, plan: WalkPlan, ground: Ground, heads: Array, rotations: Array
+) -> WalkMeasures:
+    """Of joints as they play, those of `joints_seen`: (F, n, 3) heads and (F, n, 4) rotations, world."""
+    target = cycle.target
+    slides, depths, floats, missed, jerks = [0.0], [0.0], [0.0], np.zeros(len(heads)), []
+    meant, _ = target.world(plan.rotations, plan.translations)
+    flipped = 0
+    for leg in cycle.legs:
+        foot, end = plan.feet[leg.limb.name], target.index(leg.limb.end)
+        balls = heads[:, end] + turned(rotations[:, end], leg.sole.ball)
+        for i, _ in enumerate(foot.footfalls):
+            rows = np.flatnonzero(foot.down == i)
+            if len(rows):
+                still, _ = ground.carried(balls[rows[0]], int(rows[0]), rows)
+                off = batch.length((balls[rows] - still)[:, :2], -1)
+                slides.append(float(off.max()))
+        above = _above(cycle, leg, ground, plan, balls, rotations)
+        depths.append(-float(above.min()))
+        down = foot.down >= 0
+        floats.append(float(above[:, down].min(axis=0).max(initial=0.0)))
+        off = batch.length(balls - foot.balls, -1)
+        missed = np.maximum(missed, np.where(down, off, 0.0))
+        flipped += _flips(cycle, leg, heads, meant)
+        jerks.append(_jerk(heads[:, end], plan.times, leg.length))
+    own, own_turns = _walked(cycle)
+    own_times = np.arange(len(own), dtype=np.float64) * cycle.step
+    own_jerks = [_jerk(own[:, target.index(leg.limb.end)], own_times, leg.length) for leg in cycle.legs]
+    seen = [target.index(name) for name in joints_seen(cycle.figure_map)]
+    return WalkMeasures(
+        sum(int(i in foot.down) for foot in plan.feet.values() for i in range(len(foot.footfalls))),
+        max(slides),
+        max(depths),
+        max(floats),
+        int((missed > MISSED).sum()),
+        float(missed.max(initial=0.0)),
+        flipped,
+        _turn(rotations[:, seen], plan.times),
+        _turn(own_turns[:, seen], own_times),
+        _percentile(jerks),
+        _percentile(own_jerks),
+        float(batch.length(plan.moved, -1).max(initial=0.0)),
+    )
+
+
+def _walked(cycle: Cycle) -> tuple[Array, Array]:
+    """Heads and rotations of one period and a little more, on its straight line."""
+    heads, rotations = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    rows = np.arange(len(heads) + 3)
+    way = (rows * cycle.step * cycle.speed)[:, None, None] * np.array((1.0, 0.0, 0.0))
+    return heads[rows % len(heads)] + way, rotations[rows % len(heads)]
+
+
+def _above(
+    cycle: Cycle, leg: WalkLeg, ground: Ground, plan: WalkPlan, balls: Array, rotations: Array
+) -> Array:
+    """(points, F) how far points of a sole are above the ground; infinite where there is none."""
+    sole, foot = leg.sole, rotations[:, cycle.target.index(leg.limb.end)]
+    points = [balls + turned(foot, sole.under)]
+    if leg.flat:
+        points.append(balls + turned(foot, sole.heel))
+    if sole.toe is not None:
+        points.append(balls + turned(rotations[:, cycle.target.index(leg.limb.tip)], sole.toe))
+    found, rows = [], np.arange(len(balls))
+    for point in points:
+        top = np.column_stack((point[:, :2], balls[:, 2] + 0.5 * STEP_UP * cycle.leg))
+        heights, _ = ground.below(top, rows)
+        found.append(np.where(np.isfinite(heights), point[:, 2] - heights, np.inf))
+    return np.array(found)
+
+
+def _flips(cycle: Cycle, leg: WalkLeg, heads: Array, meant: Array) -> int:
+    """Frames in which a leg bends to the other side than in the cycle, where both bend."""
+    upper, middle, end = (cycle.target.index(name) for name in leg.limb.joints[:3])
+    bends = []
+    for places in (heads, meant):
+        first, second = places[:, middle] - places[:, upper], places[:, end] - places[:, middle]
+        sizes = batch.length(first, -1) * batch.length(second, -1)
+        bends.append(batch.cross(first, second, -1) / np.maximum(sizes, 1e-12)[:, None])
+    clear = np.min([batch.length(bend, -1) for bend in bends], axis=0) > STRAIGHT
+    return int((clear & (batch.dot(bends[0], bends[1], -1) < 0.0)).sum())
+
+
+def _turn(rotations: Array, times: Array) -> float:
+    if len(times) < 2:
+        return 0.0
+    return float(batch.angles_between(rotations[1:], rotations[:-1], -1).max()) / float(times[1] - times[0])
+
+
+def _jerk(points: Array, times: Array, length: float) -> Array:
+    if len(times) < 4:
+        return np.zeros(1)
+    return batch.length(np.diff(points, 3, axis=0), -1) / (length * float(times[1] - times[0]) ** 3)
+
+
+def _percentile(values: list[Array]) -> float:
+    return float(np.percentile(np.concatenate(values), JERK_PERCENTILE))

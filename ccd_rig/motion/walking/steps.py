@@ -1,0 +1,569 @@
+"""The frames of a walk: where the body goes, where feet are planted and how they get there.
+
+    cycle, way, ground, timeline -> body carried along the way -> footfalls on the ground -> feet -> hips
+
+A stance of the cycle rests at a place of the straight line, which the way bends along the curve (`path`). It
+becomes a footfall: a place on the ground, with the slope that heel and ball lie on. Where heel or toes have
+nothing level to lie on, as at the edge of a stair, the footfall goes along the curve to where they have.
+Between two footfalls the foot moves as in the cycle, over a base that leads from one to the other, and is
+lifted over what lies between.
+
+The body goes at its height in the cycle above the mean height of the ground over a stride; one that lies on
+several pairs of legs is turned to its slope. It sinks, as smooth as that, for legs that are too short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...limits.batch import BatchLimits
+from ...maths import batch
+from ...maths.batch import Array, Indices
+from ..ground import Ground
+from ..interpolation import same_side
+from ..retargeting.alignment import UP, shortest
+from ..retargeting.feet import FootPath, missing_turn, raised_ahead, rolled
+from ..retargeting.motions import product, turned
+from ..retargeting.root import drops, smooth_envelope, smooth_shifts, ways_aside
+from .cycle import BLEND, Cycle, FootCycle, Stance, WalkLeg, placed, posed, sampled
+from .path import Way
+from .profile import STEP_UP, Profile, profile_along
+from .settings import WalkSettings
+from .timeline import Timeline, smooth
+
+LYING = 0.3
+"""Leg lengths from the hindmost leg to the foremost from which a body lies along the ground."""
+SHARPEST = float(np.radians(150.0))
+"""How far a way may turn within a stride."""
+TRIES = 17
+"""Places along the curve at which a footfall may be, an odd number."""
+UNEVEN, CAUGHT = 0.05, 0.03
+"""Leg lengths by which a heel is off the plane of its ball, and toes below the ground, that count as one."""
+ROOM = 0.12
+"""Leg lengths ahead of the toes that are to be free, for them to swing."""
+GOOD = 0.5
+"""What a footfall may cost, in squares of these, before it is moved."""
+DROOP, BENT = np.radians(25.0), np.radians(50.0)
+"""How far toes bend down over an edge, and up, at most."""
+LEVEL = 0.3
+"""Part of their length that toes lead along the ground at least for their heading to count."""
+TOES = 0.25
+"""Seconds beyond a footfall in which toes go over into their own motion."""
+ROLLING = 0.3
+"""Seconds over which heels are raised further for a leg that is too short, toes over what they would hit."""
+WINDOWS = ((0.0, 1.0), (0.0, 0.85), (0.0, 0.7), (0.0, 0.55), (0.15, 1.0), (0.3, 1.0), (0.45, 1.0))
+"""Parts of a swing in which the base may go from the height of one footfall to that of the next."""
+HASTE = 0.15
+"""What a shorter of these costs, in parts of the rise or fall."""
+NONE = np.array((1.0, 0.0, 0.0, 0.0))
+"""No rotation."""
+
+
+@dataclass(frozen=True, eq=False)
+class Footfall:
+    """A foot that is down.
+
+    Attributes:
+        stance: phases between which it is, and where the cycle has it on the straight line.
+        shift: metres by which it is moved along the curve.
+        place: (3,) of the ground under the ball, world, in the row in which it comes down.
+        slope: (4,) from level to the plane on which heel and ball lie.
+        row: in which it comes down.
+    """
+
+    stance: Stance
+    shift: float
+    place: Array
+    slope: Array
+    row: int
+
+
+@dataclass(frozen=True, eq=False)
+class FootPlan:
+    """What a foot does, world.
+
+    Attributes:
+        footfalls: in order.
+        balls: (F, 3) joint at the ball.
+        feet: (F, 4) rotations.
+        toes: (F, 4) rotations, or None.
+        down: (F,) index of the footfall, -1 in the air.
+    """
+
+    footfalls: Sequence[Footfall]
+    balls: Array
+    feet: Array
+    toes: Array | None
+    down: Indices
+
+    def ankles(self, leg: WalkLeg) -> Array:
+        """(F, 3) joint of the foot."""
+        return np.asarray(self.balls - turned(self.feet, leg.sole.ball))
+
+
+@dataclass(frozen=True, eq=False)
+class WalkPlan:
+    """A walk before legs are solved.
+
+    Attributes:
+        rotations: (F, n, 4) relative to rest.
+        translations: (F, n, 3) relative to rest, model units.
+        feet: by leg.
+        moved: (F, 3) metres by which the hips are moved for legs to reach, world.
+        times: (F,) seconds.
+        along: (F,) metres of the way.
+        reach: by leg, metres that it may be long from its hip to its ankle.
+    """
+
+    rotations: Array
+    translations: Array
+    feet: Mapping[str, FootPlan]
+    moved: Array
+    times: Array
+    along: Array
+    reach: Mapping[str, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Course:
+    """What a walk is made of; `along` and `profile` as in `WalkPlan` and `profile_along`, `reach` by leg."""
+
+    cycle: Cycle
+    way: Way
+    ground: Ground
+    time: Timeline
+    settings: WalkSettings
+    along: Array
+    profile: Profile
+    reach: Mapping[str, float]
+
+    @property
+    def rows(self) -> Indices:
+        return np.arange(len(self.along))
+
+    def under(self, points: Array, along: Array, rows: Indices) -> tuple[Array, Array]:
+        """Heights (P,) and normals (P, 3) of the ground below points (P, 3) at metres (P,) of the way."""
+        tops = np.maximum(self.profile.height(along) + STEP_UP * self.cycle.leg, points[:, 2])
+        return self.ground.below(np.column_stack((points[:, :2], tops)), rows)
+
+
+def plan_walk(
+    cycle: Cycle, way: Way, height: float, ground: Ground, time: Timeline, settings: WalkSettings
+) -> WalkPlan:
+    """The walk along a way.
+
+    Args:
+        cycle: what is walked.
+        way: along which.
+        height: of the way's start, world metres; the ground is looked for below it, else above.
+        ground: what feet stand on; its rows are frames.
+        time: frames.
+        settings: how.
+
+    Raises:
+        InvalidInput: there is no ground, a hole or a wall in the way, or a bend that is too narrow.
+    """
+    turn = way.largest_turn(cycle.speed * cycle.period)
+    if turn > SHARPEST:
+        raise InvalidInput(
+            f"the curve turns by {np.degrees(turn):.0f} degrees within a stride of "
+            f"{cycle.speed * cycle.period:.2g} m: make the bend wider, or the stride shorter"
+        )
+    along = settings.offset + cycle.speed * (time.phases - time.phases[0])
+    profile = profile_along(cycle, way, height, ground, along)
+    course = _Course(cycle, way, ground, time, settings, along, profile, _reaches(cycle, settings))
+    body = _body(course)
+    heads, _ = posed(cycle.figure_map, cycle.target, *body)
+    feet = {leg.limb.name: _rolled(course, leg, _foot(course, leg), heads) for leg in cycle.legs}
+    moved = _moved(course, heads, feet)
+    rotations, hips, turns = body
+    pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
+    return WalkPlan(*pose, feet, moved, time.times, along, course.reach)
+
+
+# The body -----------------------------------------------------------------------------------------
+
+
+def _body(course: _Course) -> tuple[Array, Array, Array]:
+    """(F, n, 4) rotations inside limits, (F, 3) hips and (F, 4) their rotation, world."""
+    cycle, share = course.cycle, course.time.shares
+    at = course.time.phases / cycle.step
+    rotations, hips, turns = (sampled(each, at) for each in (cycle.rotations, cycle.hips, cycle.hip_turns))
+    if (share < 1.0).any():  # the figure stands as it is in the cycle on average, as high as it gets there
+        standing = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
+        hips = standing + share[:, None] * (hips - standing)
+        turns = _from(_mean_rotation(cycle.hip_turns), turns, share)
+        for i in range(rotations.shape[1]):
+            mean = _mean_rotation(cycle.rotations[:, i])
+            rotations[:, i] = _from(mean, np.ascontiguousarray(rotations[:, i]), share)
+    limits = BatchLimits([joint.limit for joint in cycle.target.skeleton.joints])
+    rotations = limits.project(np.ascontiguousarray(rotations.transpose(2, 1, 0)))[0].transpose(2, 1, 0)
+    middle, headings = course.way.at(course.along)
+    heading, (heights, slopes, pivot) = _about_up(headings), _lie(course)
+    pitch = np.zeros((len(slopes), 4))
+    pitch[:, 0], pitch[:, 2] = np.cos(0.5 * np.arctan(slopes)), -np.sin(0.5 * np.arctan(slopes))
+    along = np.array((pivot, 0.0, 0.0))
+    world = turned(heading, along + turned(pitch, hips - along))
+    world[:, :2] += middle
+    world[:, 2] += heights
+    return np.ascontiguousarray(rotations), world, product(heading, product(pitch, turns))
+
+
+def _lie(course: _Course) -> tuple[Array, Array, float]:
+    """(F,) heights and (F,) slopes of the line that fits best (least squares) through the mean ground below
+    the legs, and metres ahead of the body where those heights are. A figure whose legs are about below one
+    place stays upright."""
+    before = np.array([foot.before for foot in course.cycle.feet.values()])
+    pivot = float(before.mean())
+    below = [np.interp(course.along + each, course.profile.along, course.profile.means) for each in before]
+    heights = np.mean(below, axis=0)
+    slopes = np.zeros(len(heights))
+    if np.ptp(before) > LYING * course.cycle.leg:
+        parts = (before - pivot) / float(((before - pivot) ** 2).sum())
+        slopes = np.sum([part * each for part, each in zip(parts, below, strict=True)], axis=0)
+    steepest = float(np.tan(course.settings.steepest))
+    return heights, np.clip(slopes, -steepest, steepest), pivot
+
+
+def _from(start: Array, rotations: Array, share: Array) -> Array:
+    """(F, 4) parts of the ways from a rotation (4,) to others (F, 4)."""
+    return batch.slerp(np.broadcast_to(start, rotations.shape), rotations, share, -1)
+
+
+def _mean_rotation(rotations: Array) -> Array:
+    """(4,) of (K, 4) near each other."""
+    total = same_side(rotations[:, None])[:, 0].sum(axis=0)
+    size = float(np.linalg.norm(total))
+    return np.asarray(total / size) if size > 1e-9 else rotations[0]
+
+
+def _about_up(angles: Array) -> Array:
+    zeros = np.zeros_like(angles)
+    return np.stack((np.cos(0.5 * angles), zeros, zeros, np.sin(0.5 * angles)), axis=-1)
+
+
+# Feet ---------------------------------------------------------------------------------------------
+
+
+def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
+    """What a foot does, for legs that reach anywhere."""
+    cycle, time, sole = course.cycle, course.time, leg.sole
+    foot, count, phases = cycle.feet[leg.limb.name], len(course.along), course.time.phases
+    at = phases / cycle.step
+    balls, feet = sampled(foot.balls, at), sampled(foot.feet, at)
+    toes = sampled(foot.toes, at) if foot.toes is not None else None
+    start = course.settings.offset - cycle.speed * phases[0]  # of the straight line at phase 0
+    ahead, aside, rises = start + cycle.speed * phases + balls[:, 0], balls[:, 1], balls[:, 2].copy()
+    stances = _with_stands(_stances(cycle, foot, time, start), time, ahead, aside)
+    if (time.start or time.stop) and foot.stances:
+        middle = 0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step
+        feet = _from(sampled(foot.feet, np.array([middle]))[0], feet, time.shares)
+        rises *= time.shares
+    falls = [_footfall(course, leg, stance) for stance in stances]
+    down = np.full(count, -1, np.intp)
+    shifts, bases = np.zeros(count), course.profile.height(ahead)
+    slopes, turns, carried = np.tile(NONE, (count, 1)), np.tile(NONE, (count, 1)), np.zeros((count, 3))
+    for i, fall in enumerate(falls):
+        rows = np.flatnonzero((phases >= fall.stance.first - 1e-9) & (phases <= fall.stance.last + 1e-9))
+        down[rows] = i
+        ahead[rows], aside[rows], rises[rows] = fall.stance.along, fall.stance.aside, 0.0
+        places, turns[rows] = course.ground.carried(fall.place, fall.row, rows)
+        shifts[rows], slopes[rows], bases[rows] = fall.shift, fall.slope, places[:, 2]
+        carried[rows] = (places - fall.place) * (1.0, 1.0, 0.0)
+    swings = []
+    for i in range(-1, len(falls)):
+        before, after = (
+            falls[max(i, 0)] if falls else None,
+            falls[min(i + 1, len(falls) - 1)] if falls else None,
+        )
+        if before is None or after is None:
+            break
+        low = before.stance.last if i >= 0 else -np.inf
+        high = after.stance.first if i + 1 < len(falls) else np.inf
+        rows = np.flatnonzero((down < 0) & (phases > low) & (phases < high))
+        if not len(rows):
+            continue
+        u: Array = np.zeros(len(rows))
+        p: Array = u
+        if before is not after:
+            u = p = (phases[rows] - low) / (high - low)
+            if after.stance.along > before.stance.along:
+                far = after.stance.along - before.stance.along
+                p = np.clip((ahead[rows] - before.stance.along) / far, 0.0, 1.0)
+            swings.append((rows, u, p, i))
+        else:  # the first and the last way of a foot lead over the ground as it is
+            bases[rows] += before.place[2] - float(course.profile.height(np.array([before.stance.along]))[0])
+        shifts[rows] = before.shift + p * (after.shift - before.shift)
+        pair = np.broadcast_to(before.slope, (len(rows), 4)), np.broadcast_to(after.slope, (len(rows), 4))
+        slopes[rows] = batch.slerp(*pair, p, -1)
+        rests = np.flatnonzero(down == i)
+        if i >= 0 and len(rests):
+            carried[rows] = (1.0 - p)[:, None] * carried[rests[-1]]
+            turns[rows] = _from(NONE, np.tile(turns[rests[-1]], (len(rows), 1)), 1.0 - p)
+    xy, headings = course.way.bent(ahead + shifts, aside, foot.before)
+    xy = xy + carried[:, :2]
+    upright = product(slopes, product(turns, _about_up(headings)))
+    feet = product(upright, feet)
+    toes = product(upright, toes) if toes is not None else None
+    arms = turned(slopes, np.column_stack((np.zeros((count, 2)), sole.height + rises)))
+    points = [arms + point for point in _sole_points(leg, feet, toes)]
+    if sole.toe is not None:  # toes go over from how they lay to their own motion: what is between is lifted
+        length = max(float(np.linalg.norm(sole.toe)), 1e-12)
+        flat = -float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
+        points.append(arms + length * _up(_ahead(feet, sole.across), np.full(count, flat)))
+    for rows, u, p, i in swings:
+        rests = np.flatnonzero(down == i)
+        low = float(bases[rests[-1]] if len(rests) else falls[i].place[2])
+        need = np.full(len(rows), -np.inf)
+        for point in points:
+            under = np.column_stack((xy[rows] + point[rows, :2], np.full(len(rows), -np.inf)))
+            heights, _ = course.under(under, ahead[rows], rows)
+            need = np.fmax(need, heights - point[rows, 2])
+        own = np.min([point[rows, 2] for point in points], axis=0)
+        margin = np.clip(own, 0.0, course.settings.clearance * cycle.leg)  # the cycle's, where it is lower
+        bases[rows] = _swing_base(u, p, low, float(falls[i + 1].place[2]), need + margin)
+    plan = FootPlan(falls, np.column_stack((xy, bases)) + arms, feet, toes, down)
+    return _on_surface(course, leg, plan, ahead)
+
+
+def _stances(cycle: Cycle, foot: FootCycle, time: Timeline, start: float) -> list[Stance]:
+    """Stances that the frames meet, and one more, on a straight line that has phase 0 at `start`."""
+    found: list[Stance] = []
+    first, last = (int(np.floor(time.phases[k] / cycle.period)) for k in (0, -1))
+    for k in range(first - 2, last + 3):
+        later, way = k * cycle.period, start + k * cycle.period * cycle.speed
+        for each in foot.stances:
+            if found and found[-1].first > time.phases[-1]:
+                return found
+            if each.last + later >= time.phases[0]:
+                found.append(Stance(each.first + later, each.last + later, way + each.along, each.aside))
+    return found
+
+
+def _with_stands(stances: list[Stance], time: Timeline, ahead: Array, aside: Array) -> list[Stance]:
+    """Stances with those of a foot that stands at the first and the last frame, in the air of the cycle."""
+    first, last = float(time.phases[0]), float(time.phases[-1])
+    if time.start and not any(each.first <= first <= each.last for each in stances):
+        stances = [Stance(first, first, float(ahead[0]), float(aside[0])), *stances]
+    if time.stop:
+        stances = [each for each in stances if each.first <= last]
+        if not stances or stances[-1].last < last:
+            stances.append(Stance(last, last, float(ahead[-1]), float(aside[-1])))
+    return stances
+
+
+def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
+    """Where a stance is on the ground: where the cycle has it, or along the curve where it costs least."""
+    cycle, settings, sole, size = course.cycle, course.settings, leg.sole, course.cycle.leg
+    row = int(np.searchsorted(course.time.phases, stance.first - 1e-9).clip(0, len(course.along) - 1))
+    before = cycle.feet[leg.limb.name].before
+    middle = np.array([0.5 * (stance.first + stance.last) / cycle.step])
+    foot = sampled(cycle.feet[leg.limb.name].feet, middle)
+    front = np.cross(turned(foot, sole.across)[0] * (1.0, 1.0, 0.0), UP)
+    front /= max(float(np.linalg.norm(front)), 1e-12)
+    left = np.cross(UP, front)
+    heel = float(np.linalg.norm(turned(foot, sole.heel)[0, :2])) if leg.flat else 0.0
+    toe = 0.0 if sole.toe is None else max(float(sole.toe @ sole.toe) - sole.height**2, 0.0) ** 0.5
+    half, room = 0.04 * leg.length, toe + ROOM * size
+    offsets = np.stack((0.0 * front, -heel * front, toe * front, room * front, half * left, -half * left))
+    steepest = float(np.tan(settings.steepest))
+    tries = np.linspace(-settings.adjust * size, settings.adjust * size, TRIES)
+    best: tuple[float, Footfall] | None = None
+    for shift in tries[np.argsort(np.abs(tries), kind="stable")].tolist():
+        along = np.full(len(offsets), stance.along + shift)
+        xy, headings = course.way.bent(along, np.full(len(offsets), stance.aside), before)
+        about = _about_up(headings)
+        arms = turned(about, offsets)
+        points = np.column_stack((xy + arms[:, :2], np.full(len(offsets), -np.inf)))
+        (ball, behind, tip, far, one, other), normals = course.under(
+            points, along, np.full(len(offsets), row)
+        )
+        if not np.isfinite(ball):
+            continue
+        ahead, across = (turned(about[:1], each[None])[0] for each in (front, left))
+        up = max(float(normals[0, 2]), 1e-6)
+        rise, roll = -float(normals[0] @ ahead) / up, -float(normals[0] @ across) / up
+        cost = (shift / max(settings.adjust * size, 1e-12)) ** 2
+        if heel > 0.0:
+            lean = float(ball - behind) / heel
+            off = abs(lean - rise) * heel if np.isfinite(lean) else 2.0 * UNEVEN * size
+            cost += (off / (UNEVEN * size)) ** 2
+            rise = lean if abs(lean) <= steepest else rise
+        if np.isfinite(one - other) and abs(one - other) <= 2.0 * half * steepest:
+            roll = float(one - other) / (2.0 * half)
+        for height, distance in ((tip, toe), (far, room)):
+            caught = float(height - ball) - rise * distance
+            cost += (max(0.0, caught if np.isfinite(caught) else 0.0) / (CAUGHT * size)) ** 2
+        slope = NONE
+        if leg.flat:
+            grade = np.array((rise, roll))
+            grade *= min(1.0, steepest / max(float(np.hypot(*grade)), 1e-12))
+            plane = np.array(UP) - grade[0] * ahead - grade[1] * across
+            slope = shortest(np.array(UP)[None], plane[None])[0]
+        fall = Footfall(stance, shift, np.array((*xy[0], ball)), slope, row)
+        if shift == 0.0 and cost < GOOD:
+            return fall
+        if best is None or cost < best[0] - 1e-9:
+            best = cost, fall
+    if best is None:
+        raise InvalidInput(
+            f"there is no ground for the {leg.limb.name} at {stance.along:.2f} m along the curve: close the "
+            "hole, or lead the curve farther from the edge"
+        )
+    return best[1]
+
+
+def _sole_points(leg: WalkLeg, feet: Array, toes: Array | None) -> list[Array]:
+    """(F, 3) each, from the ball's joint."""
+    found = [turned(feet, leg.sole.under)]
+    if leg.flat:
+        found.append(turned(feet, leg.sole.heel))
+    if toes is not None and leg.sole.toe is not None:
+        found.append(turned(toes, leg.sole.toe))
+    return found
+
+
+def _swing_base(u: Array, p: Array, start: float, end: float, needed: Array) -> Array:
+    """(R,) heights from one footfall to the next that are not below the needed ones, but near the ends.
+
+    On a slope it is a line by how far the foot is on its way, so that the swing is the cycle's, turned. Over
+    a stair it is a smooth step in a part of the time: the foot goes up before it goes ahead. An arch is added
+    for what lies between; of all ways the one with the lowest arch is taken.
+
+    Args:
+        u: (R,) part of the time, 0 to 1.
+        p: (R,) how far the foot is, 0 to 1.
+        start, end: heights of the footfalls.
+        needed: (R,) heights.
+    """
+    best: tuple[float, Array] | None = None
+    ways = [(p, p, 0.0)]
+    for low, high in WINDOWS:
+        v = np.clip((u - low) / (high - low), 0.0, 1.0)
+        ways.append((v**3 * (10.0 - 15.0 * v + 6.0 * v * v), u, HASTE / (high - low)))
+    for part, over, haste in ways:
+        base, arch = start + (end - start) * part, 4.0 * over * (1.0 - over)
+        clear = arch > 0.2
+        lift = float(np.max(((needed - base) / np.maximum(arch, 0.2))[clear], initial=0.0))
+        cost = lift + haste * abs(end - start)
+        if best is None or cost < best[0] - 1e-12:
+            best = cost, base + lift * arch
+    assert best is not None
+    return best[1]
+
+
+def _borne(down: Indices, times: Array, blend: float) -> Array:
+    """(F,) 1 where a foot is down, 0 farther than `blend` seconds from there, smooth between."""
+    rows = np.flatnonzero(down >= 0)
+    if not len(rows):
+        return np.zeros(len(down))
+    after = np.searchsorted(rows, np.arange(len(down))).clip(0, len(rows) - 1)
+    before = (after - 1).clip(0)
+    far = np.minimum(np.abs(times[rows[after]] - times), np.abs(times - times[rows[before]]))
+    return smooth(1.0 - far / blend)
+
+
+def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> FootPlan:
+    """The foot with its heel and toes on the ground where it is down, and nothing of it below."""
+    sole, balls, feet, toes = leg.sole, plan.balls, plan.feet, plan.toes
+    times, ahead = course.time.times, _ahead(plan.feet, leg.sole.across)
+
+    def above(arm: Array) -> Array:
+        """(F,) height of the ground under a point over the ball; minus infinity over holes."""
+        heights, _ = course.under(balls + arm, along, course.rows)
+        return np.where(np.isfinite(heights), heights - balls[:, 2], -np.inf)
+
+    if leg.flat:
+        below = np.maximum(above(turned(feet, sole.heel)), -10.0 * leg.length)
+        feet = raised_ahead(feet, -ahead, missing_turn(feet, sole.heel, -ahead, below))
+    if toes is not None and sole.toe is not None:
+        length = max(float(np.linalg.norm(sole.toe)), 1e-12)
+        flat = float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
+        borne = _borne(plan.down, times, TOES)
+        tips = turned(toes, sole.toe)
+        flat_size = batch.length(tips[:, :2], -1)[:, None]
+        is_level = flat_size > LEVEL * length  # toes that stand on end have no heading of their own
+        level_tips = tips * (1.0, 1.0, 0.0) / np.maximum(flat_size, 1e-12)
+        toward, rise = np.where(is_level, level_tips, ahead), _rise(tips)
+        angle = np.full(len(balls), -flat)
+        for _ in range(6):  # the end of the toes is over another place than toes that are level
+            level = above(length * _up(toward, angle))
+            angle = np.arctan2(
+                np.clip(level, -10.0 * length, 10.0 * length), length * np.maximum(np.cos(angle), 0.1)
+            )
+            angle = np.clip(angle, -flat - course.settings.steepest - DROOP, BENT)
+        free = smooth_envelope(np.clip(angle - rise, 0.0, BENT) * (plan.down < 0), times, ROLLING)
+        rests = np.flatnonzero(plan.down >= 0)
+        if len(rests):  # beyond a footfall they go over from how they lay
+            angle = angle[rests[np.abs(rests[:, None] - course.rows).argmin(axis=0)]]
+        toes = raised_ahead(toes, toward, borne * (angle - rise) + (1.0 - borne) * free)
+    deep = above(turned(feet, sole.under)) - turned(feet, sole.under)[:, 2]
+    balls = balls + np.maximum(0.0, deep)[:, None] * np.array(UP)
+    return replace(plan, balls=balls, feet=feet, toes=toes)
+
+
+def _rise(vectors: Array) -> Array:
+    """(F,) radians above level of vectors (F, 3)."""
+    return np.asarray(np.arctan2(vectors[:, 2], np.maximum(batch.length(vectors[:, :2], -1), 1e-9)))
+
+
+def _up(ahead: Array, angles: Array) -> Array:
+    """(F, 3) directions (F, 3) along the ground, raised by angles (F,)."""
+    return np.asarray(np.cos(angles)[:, None] * ahead + np.sin(angles)[:, None] * np.array(UP))
+
+
+def _ahead(rotations: Array, across: Array) -> Array:
+    """(F, 3) where feet point along the ground."""
+    sides = turned(rotations, across) * (1.0, 1.0, 0.0)
+    found = batch.cross(sides, np.broadcast_to(UP, sides.shape), -1)
+    return np.asarray(found / np.maximum(batch.length(found, -1), 1e-12)[:, None])
+
+
+# The hips -----------------------------------------------------------------------------------------
+
+
+def _reaches(cycle: Cycle, settings: WalkSettings) -> dict[str, float]:
+    """By leg, metres that it may be long: as far as the cycle stretches it, or the setting."""
+    heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    found = {}
+    for leg in cycle.legs:
+        foot, hip = (cycle.target.index(name) for name in (leg.limb.end, leg.limb.upper))
+        own = float(batch.length(heads[:, foot] - heads[:, hip], -1).max()) / leg.length
+        found[leg.limb.name] = leg.length * max(settings.extension, min(own, 1.0))
+    return found
+
+
+def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> FootPlan:
+    """The foot with its heel raised about the ball where the leg is too short for its ankle."""
+    if not (leg.flat and leg.limb.tip):
+        return plan
+    under = course.profile.height(course.along)
+    for i, fall in enumerate(plan.footfalls):
+        under[plan.down == i] = fall.place[2]
+    borne = _borne(plan.down, course.time.times, BLEND)
+    path = FootPath(plan.ankles(leg), plan.feet, plan.toes, borne, borne, under)
+    reach = np.full(len(heads), course.reach[leg.limb.name])
+    path = rolled(path, leg.sole, heads[:, course.cycle.target.index(leg.limb.upper)], reach)
+    angles = batch.angles_between(path.feet, plan.feet, -1)
+    angles = smooth_envelope(angles, course.time.times, ROLLING)
+    return replace(plan, feet=raised_ahead(plan.feet, -_ahead(plan.feet, leg.sole.across), angles))
+
+
+def _moved(course: _Course, heads: Array, feet: Mapping[str, FootPlan]) -> Array:
+    """(F, 3) how far the hips move for legs that are too short for their feet, in the air too: one that was
+    let go of there would jump."""
+    times, window, whole = course.time.times, 0.5 * course.cycle.period, np.ones(len(heads))
+    legs = []
+    for leg in course.cycle.legs:
+        hips = heads[:, course.cycle.target.index(leg.limb.upper)]
+        reach = course.reach[leg.limb.name] * whole
+        legs.append((hips, feet[leg.limb.name].ankles(leg), reach))
+    shift = np.zeros((len(heads), 3))
+    shift[:, :2] = smooth_shifts([ways_aside(*each, whole) for each in legs], times, window)
+    missing = [drops(hips + shift, ankles, reach, whole) for hips, ankles, reach in legs]
+    shift[:, 2] = -smooth_envelope(np.max(missing, axis=0), times, window)
+    return shift

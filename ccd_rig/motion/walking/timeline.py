@@ -1,0 +1,154 @@
+"""Which moment of the cycle is shown when: the phase, in seconds of the cycle.
+
+The way is the speed of the cycle times its phase, so a foot that rests in the cycle rests at any speed. A
+figure that begins to walk is where its feet are nearest to the middle of their ways, both side by side for
+two, and its phase sets out from rest along a smooth step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import InvalidInput
+from ...maths.batch import Array
+from .cycle import Cycle
+from .settings import WalkSettings
+
+BESIDE = 1.5
+"""How much farther feet may be from the middle of their ways than at the start for a walk to end there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """F frames.
+
+    Attributes:
+        times: (F,) seconds.
+        phases: (F,) seconds of the cycle, not decreasing.
+        shares: (F,) 0 where the figure stands, 1 where it walks.
+        start, stop: whether it stands at the first, and at the last.
+    """
+
+    times: Array
+    phases: Array
+    shares: Array
+    start: bool
+    stop: bool
+
+
+def timeline(
+    cycle: Cycle, length: float, seconds: float, settings: WalkSettings, ways: Array | None = None
+) -> Timeline:
+    """Frames for a way.
+
+    Args:
+        cycle: what is walked.
+        length: metres that there are; `settings.cycles` may ask for fewer.
+        seconds: from one frame to the next.
+        settings: start, stop, ease and cycles count.
+        ways: (F,) metres gone at each frame, which make as many frames; None for the cycle's speed.
+
+    Raises:
+        InvalidInput: the way is too short for a step, or ways decrease or are not numbers.
+    """
+    spread = _spread(cycle)
+    first = int(np.argmin(spread)) * cycle.step if settings.start else 0.0
+    most = length / cycle.speed
+    if settings.cycles > 0.0:
+        if settings.cycles * cycle.period > most * (1.0 + 1e-9):
+            raise InvalidInput(
+                f"{settings.cycles:g} cycles go {settings.cycles * cycle.period * cycle.speed:.3g} m, the "
+                f"curve {length:.3g} m: take fewer, or 0 for as many as there is way"
+            )
+        most = settings.cycles * cycle.period
+    if ways is not None:
+        return _along(cycle, first, seconds, ways, settings)
+    span = _last_phase(spread, cycle, first, most, settings) - first
+    ease_in, ease_out = (
+        min(settings.ease, span) * flag for flag in (float(settings.start), float(settings.stop))
+    )
+    total = span + 0.5 * (ease_in + ease_out)
+    times = np.arange(int(np.ceil(total / seconds - 1e-6)) + 1, dtype=np.float64) * seconds
+    phases = _advanced(times, ease_in, total, ease_out)
+    phases = first + np.minimum(phases, span)
+    return _with_shares(times, phases, cycle, settings.start, settings.stop)
+
+
+def _spread(cycle: Cycle) -> Array:
+    """(K,) how far feet are from the middle of their ways, root of the mean square, metres."""
+    ways = np.stack([foot.balls[:, 0] for foot in cycle.feet.values()])
+    return np.asarray(np.sqrt(((ways - ways.mean(axis=1, keepdims=True)) ** 2).mean(axis=0)))
+
+
+def _last_phase(spread: Array, cycle: Cycle, first: float, most: float, settings: WalkSettings) -> float:
+    """Phase at which a walk of at most `most` seconds of the cycle ends."""
+    if not settings.stop:
+        if most < cycle.step:
+            raise InvalidInput("the way is too short for a frame of the cycle: make the curve longer")
+        return first + most
+    low = (spread <= np.roll(spread, 1)) & (spread < np.roll(spread, -1))
+    good = np.flatnonzero(low & (spread <= BESIDE * spread.min() + 0.02 * cycle.leg))
+    periods = np.arange(int(most / cycle.period) + 2)
+    phases: Array = (good[None] * cycle.step + periods[:, None] * cycle.period).reshape(-1)
+    phases = phases[(phases > first + cycle.step) & (phases <= first + most + 1e-9)]
+    if not len(phases):
+        raise InvalidInput(
+            f"the way of {most * cycle.speed:.3g} m is too short for a step of this cycle: make the "
+            "curve longer"
+        )
+    return float(phases.max())
+
+
+def _advanced(times: Array, ease_in: float, total: float, ease_out: float) -> Array:
+    """(F,) phases that go on at a rate of 1, from rest in `ease_in` seconds and to rest in `ease_out`."""
+
+    def eased(u: Array) -> Array:  # the integral of 3 u^2 - 2 u^3 up to u
+        u = np.clip(u, 0.0, 1.0)
+        return np.asarray(u**3 - 0.5 * u**4)
+
+    found: Array = times.copy()
+    if ease_in > 0.0:
+        found = np.where(times < ease_in, ease_in * eased(times / ease_in), times - 0.5 * ease_in)
+    if ease_out > 0.0:
+        left = np.maximum(total - times, 0.0)
+        missing = np.where(left < ease_out, left - ease_out * eased(left / ease_out), 0.5 * ease_out)
+        found = found + (missing - 0.5 * ease_out)
+        found = np.where(
+            left < ease_out, total - 0.5 * ease_in - 0.5 * ease_out - ease_out * eased(left / ease_out), found
+        )
+    return np.asarray(found)
+
+
+def _along(cycle: Cycle, first: float, seconds: float, ways: Array, settings: WalkSettings) -> Timeline:
+    ways = np.asarray(ways, np.float64)
+    if ways.ndim != 1 or len(ways) < 2 or not np.isfinite(ways).all():
+        raise InvalidInput("ways must be two numbers of metres or more, one for each frame")
+    back = np.flatnonzero(np.diff(ways) < -1e-9)
+    if len(back):
+        raise InvalidInput(f"the way goes back after row {back[0]}: let what is keyed only grow")
+    if not ways[-1] > ways[0]:
+        raise InvalidInput("the way does not go on: key a larger value at its end")
+    phases = first + (np.maximum.accumulate(ways) - ways[0]) / cycle.speed
+    slow = 0.1 * cycle.speed * seconds
+    start, stop = ways[1] - ways[0] < slow, ways[-1] - ways[-2] < slow
+    times = np.arange(len(ways), dtype=np.float64) * seconds
+    return _with_shares(times, phases, cycle, settings.start and bool(start), settings.stop and bool(stop))
+
+
+def _with_shares(times: Array, phases: Array, cycle: Cycle, start: bool, stop: bool) -> Timeline:
+    """The pose goes over from standing in a quarter of the period, and back."""
+    quarter = 0.25 * cycle.period
+    shares: Array = np.ones(len(times))
+    if start:
+        shares = np.minimum(shares, smooth((phases - phases[0]) / quarter))
+    if stop:
+        shares = np.minimum(shares, smooth((phases[-1] - phases) / quarter))
+    return Timeline(times, phases, shares, start, stop)
+
+
+def smooth(u: Array) -> Array:
+    """3 u^2 - 2 u^3 between 0 and 1."""
+    u = np.clip(u, 0.0, 1.0)
+    return np.asarray(u * u * (3.0 - 2.0 * u))

@@ -1,0 +1,215 @@
+"""Walk Along, as Blender plays it."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+import walks
+from walking import curve, refused, spider, terrain, walk_along
+
+LINE = ((0.0, 0.0, 0.0), (0.0, -4.0, 0.0))
+BALLS = ("toe.L", "toe.R")
+FPS = 24.0
+
+
+def frames_of(rig):
+    first, last = rig.animation_data.action.frame_range
+    return range(int(first), int(last) + 1)
+
+
+def balls(rig):
+    """(F, 2, 3) of the joints at both balls."""
+    return walks.heads(rig, BALLS, frames_of(rig))
+
+
+def rests(points, low):
+    """Runs of rows of at least 5 frames in which a point (F, 3) is lower than `low` (F,) and still."""
+    speed = np.linalg.norm(np.diff(points, axis=0, append=points[-1:]), axis=1) * FPS
+    down = np.concatenate(([False], (speed < 0.005) & (points[:, 2] < low), [False])).astype(int)
+    edges = np.flatnonzero(np.diff(down))
+    return [slice(a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if b - a >= 5]
+
+
+def test_a_figure_walks_along_a_line_and_its_feet_rest(ext):
+    rig = walks.walk(ext)
+    cycle = rig.animation_data.action
+    walk_along(rig, curve(*LINE))
+    action = rig.animation_data.action
+    assert action != cycle and cycle.use_fake_user and rig.ccd_rig.walk.cycle == cycle
+    hips = walks.heads(rig, ("hips",), frames_of(rig))[:, 0]
+    gone = hips[0, 1] - hips[-1, 1]
+    assert 3.2 < gone < 4.05
+    speeds = -np.diff(hips[:, 1]) * FPS
+    assert speeds[len(speeds) // 2] == pytest.approx(walks.STRIDE * FPS / walks.PERIOD, rel=0.15)
+    assert abs(speeds[0]) < 0.05 and abs(speeds[-1]) < 0.05
+    for k in range(2):
+        found = rests(balls(rig)[:, k], np.full(len(hips), 0.03))
+        assert len(found) >= 5
+        assert max(np.ptp(balls(rig)[rows, k], axis=0).max() for rows in found) < 5e-4
+    assert "footfalls" in rig.ccd_rig.walk.report
+
+
+def test_done_again_the_same_keys_come_out(ext, channels):
+    def keys():
+        curves = {(each.data_path, each.array_index): each for each in channels.fcurves_of(rig)}
+        return {name: [tuple(point.co) for point in each.keyframe_points] for name, each in curves.items()}
+
+    rig, path = walks.walk(ext), curve(*LINE)
+    walk_along(rig, path)
+    first = keys()
+    walk_along(rig, path, stride=0.7)
+    assert keys() != first
+    walk_along(rig, path, stride=1.0)
+    again = keys()
+    assert again.keys() == first.keys()
+    for name, points in first.items():  # bones that the cycle has no keys for hold what they held: rounded
+        np.testing.assert_allclose(again[name], points, atol=1e-6)
+
+
+def test_it_walks_over_hills_of_a_mesh_with_modifiers(ext):
+    rig = walks.walk(ext)
+    ground = terrain(lambda x, y: 0.15 * math.sin(1.5 * y))
+    ground.modifiers.new("Up", "DISPLACE").strength = 0.2
+    ground.modifiers["Up"].direction = "Z"
+    ground.modifiers["Up"].mid_level = 0.0
+    walk_along(rig, curve(*LINE), ground=ground)
+    points = balls(rig)
+    below = 0.2 + 0.15 * np.sin(1.5 * points[..., 1])
+    for k in range(2):
+        found = rests(points[:, k], below[:, k] + 0.04)
+        assert len(found) >= 5
+        heights = np.concatenate([(points[rows, k, 2] - below[rows, k]) for rows in found])
+        # The ball's joint is 2 cm above the ground; facets are up to 5 mm off the wave.
+        assert heights.min() > 0.013 and heights.max() < 0.029
+        assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
+
+
+def test_feet_go_up_with_a_lift(ext):
+    rig = walks.walk(ext)
+    ground = terrain(lambda x, y: 0.0, count=4)
+    for frame, z in ((1, 0.0), (150, 0.6)):
+        ground.location.z = z
+        ground.keyframe_insert("location", frame=frame)
+    walk_along(rig, curve(*LINE), ground=ground)
+    frames = frames_of(rig)
+    heights = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        heights.append(ground.matrix_world.translation.z)
+    above = balls(rig)[..., 2] - np.array(heights)[:, None]
+    assert above.min() > 0.019 and np.sort(above, axis=0)[len(above) // 3].max() < 0.021
+
+
+def test_a_closed_curve_is_gone_round(ext):
+    rig = walks.walk(ext)
+    ring = [(2.0 - 2.0 * math.cos(a), -2.0 * math.sin(a), 0.0) for a in np.linspace(0, 2 * math.pi, 65)[:-1]]
+    walk_along(rig, curve(*ring, closed=True))
+    hips = walks.heads(rig, ("hips",), frames_of(rig))[:, 0]
+    assert np.abs(np.linalg.norm(hips[:, :2] - (2.0, 0.0), axis=1) - 2.0).max() < 0.08
+    assert np.linalg.norm(hips[-1, :2] - hips[0, :2]) < 0.8
+
+
+def test_as_the_curves_evaluation_time_is_keyed(ext):
+    rig, path = walks.walk(ext), curve(*LINE)
+    for frame, time in ((11, 0.0), (150, 60.0), (190, 60.0)):
+        path.data.eval_time = time
+        path.data.keyframe_insert("eval_time", frame=frame)
+    walk_along(rig, path, speed="CURVE")
+    assert frames_of(rig) == range(11, 191)
+    hips = walks.heads(rig, ("hips",), (11, 150, 170, 190))[:, 0, 1]
+    assert hips[0] - hips[1] == pytest.approx(0.6 * 4.0, abs=0.05)
+    assert np.ptp(hips[1:]) < 1e-4
+
+
+def test_eight_legs(ext):
+    rig = spider()
+    walk_along(rig, curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0)))
+    assert "8 legs" in rig.ccd_rig.walk.report
+    tips = [f"leg{leg}_3.{side}" for leg in range(4) for side in "LR"]
+    frames = frames_of(rig)
+    points = np.empty((len(frames), 8, 3))
+    for f, frame in enumerate(frames):
+        bpy.context.scene.frame_set(frame)
+        points[f] = [rig.matrix_world @ rig.pose.bones[name].tail for name in tips]
+    assert points[..., 2].min() > -2e-3
+    for k in range(8):
+        found = rests(points[:, k], np.full(len(points), 0.01))
+        assert len(found) >= 3
+        assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
+
+
+def test_a_metarig_of_rigify_on_a_moving_turned_and_scaled_object(ext):
+    source = walks.walk(ext, cycles=2, in_place=False)
+    rig = rigs.metarig("basic_human")
+    rig.ccd_rig.retarget.source = source
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.retarget() == {"FINISHED"}
+    rig.location, rig.scale = (3.0, 1.0, 0.0), (0.5, 0.5, 0.5)
+    rig.rotation_euler.z = 1.0
+    rigs.update()
+    walk_along(rig, curve((1.0, 1.0, 0.0), (1.0, -2.0, 0.0)))
+    points = balls(rig)
+    assert np.abs(points[:, :, 0] - 1.0).max() < 0.2
+    assert np.ptp(points[:, 0, 1]) > 2.0
+    for k in range(2):
+        low = float(points[:, k, 2].min())
+        found = rests(points[:, k], np.full(len(points), low + 0.002))
+        assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
+
+
+# Refused -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("points", "words"),
+    [
+        (((0.0, 0.0, 0.0), (0.0, 0.0, 3.0)), "no length"),
+        (((0.0, 0.0, 0.0), (0.0, -0.3, 0.0)), "too short|shorter"),
+        (((0.0, 0.0, 0.0), (0.0, float("nan"), 0.0)), "not a number"),
+    ],
+)
+def test_bad_curves_are_refused(ext, points, words):
+    refused(words, walks.walk(ext), curve(*points))
+
+
+def test_bad_grounds_are_refused(ext):
+    rig, path = walks.walk(ext), curve(*LINE)
+    refused("nowhere near the curve", rig, path, ground=terrain(lambda x, y: 0.0, "Far", 50.0, 60.0, 3))
+    holed = terrain(lambda x, y: 0.0, "Holed", count=25)
+    mesh = holed.data
+    faces = [list(f.vertices) for f in mesh.polygons if abs(f.center.y + 2.0) > 0.6]
+    vertices = [tuple(v.co) for v in mesh.vertices]
+    mesh.clear_geometry()
+    mesh.from_pydata(vertices, [], faces)
+    refused("no ground at", rig, path, ground=holed)
+    refused("rises by", rig, path, ground=terrain(lambda x, y: 4.0 * (y < -2.0), "Wall", count=121))
+    spoilt = terrain(lambda x, y: 0.0, "Spoilt", count=5)
+    spoilt.data.vertices[7].co.z = float("nan")
+    refused("not a number", rig, path, ground=spoilt)
+    empty = rigs.link(bpy.data.meshes.new("Empty"), "Empty")
+    refused("has no faces", rig, path, ground=empty)
+    rig.ccd_rig.ground.object = None
+    refused("none is chosen", rig, path)
+
+
+def test_what_is_no_cycle_is_refused(ext):
+    rig, path = walks.walk(ext), curve(*LINE)
+    refused("too few|does not repeat|four frames", rig, path, use_range=True, cycle_start=1, cycle_end=9)
+    refused("no keys of its Evaluation Time", rig, path, use_range=False, speed="CURVE")
+    rig.animation_data_clear()
+    refused("has no action", rig, path, speed="CYCLE")
+    chain = rigs.chain(3, name="Chain")
+    refused("no leg", chain, path)
+
+
+def test_without_a_curve_the_button_is_grey(ext):
+    rig = walks.walk(ext)
+    rigs.activate(rig)
+    assert not bpy.ops.ccd_rig.walk_along.poll()
+    rig.ccd_rig.walk.curve = curve(*LINE)
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.walk_along.poll()

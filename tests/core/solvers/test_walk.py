@@ -1,0 +1,294 @@
+"""A cycle along a curve over the ground: feet rest, soles are on the ground, legs reach."""
+
+from __future__ import annotations
+
+import math
+
+import bipeds
+import numpy as np
+import pytest
+from gaits import gait
+
+from ccd_rig.errors import InvalidInput
+from ccd_rig.motion.ground import LevelGround, TriangleGround
+from ccd_rig.motion.retargeting.motions import TargetFigure, turned
+from ccd_rig.motion.walking.cycle import cycle_of, sampled, with_stride
+from ccd_rig.motion.walking.measures import walk_measures
+from ccd_rig.motion.walking.path import way_along
+from ccd_rig.motion.walking.settings import WalkSettings
+from ccd_rig.motion.walking.timeline import timeline
+from ccd_rig.solvers.walk import walk
+
+FIGURE = TargetFigure.at_rest(bipeds.skeleton())
+MAP = bipeds.figure_map()
+STARTS = {"left leg": 0.0, "right leg": 0.5}
+SETTINGS = WalkSettings()
+STEP = 1.0 / 30.0
+SOLVE = 5e-5
+AHEAD = np.array(((0.0, 0.0, 0.0), (0.0, -5.0, 0.0)))
+
+
+@pytest.fixture(scope="module")
+def cycle():
+    return cycle_of(MAP, FIGURE, gait(FIGURE, MAP, STARTS), SETTINGS.thresholds)
+
+
+def walked(cycle, points, ground=None, closed=False, height=0.0, settings=SETTINGS, ways=None):
+    cycle = with_stride(cycle, settings.stride)
+    way = way_along(np.array(points, float), closed, 0.5 * cycle.leg)
+    time = timeline(cycle, way.length - settings.offset, STEP, settings, ways)
+    found = walk(cycle, way, height, ground or LevelGround(), time, settings)
+    return found, *FIGURE.world(found.rotations, found.translations)
+
+
+def surface(height, low=-8.0, high=4.0, count=97):
+    """Triangles over a square, whose height is a function of the place."""
+    line = np.linspace(low, high, count)
+    x, y = (each.ravel() for each in np.meshgrid(line, line, indexing="ij"))
+    k = np.arange((count - 1) * count).reshape(count - 1, count)[:, :-1].ravel()
+    faces = np.concatenate(
+        (np.stack((k, k + count, k + 1), 1), np.stack((k + 1, k + count, k + count + 1), 1))
+    )
+    return TriangleGround(np.stack((x, y, height(x, y)), 1)[None], faces)
+
+
+def stairs(rise=0.18, tread=0.3, count=6, start=-1.5):
+    """Level ground, then steps along -Y, then level ground again."""
+    corners, faces = [], []
+    edges = [3.0, *(start - tread * k for k in range(count)), -9.0]
+    for k in range(count + 1):
+        z, at = rise * k, len(corners)
+        corners += [(x, y, z) for y in edges[k : k + 2] for x in (-2.0, 2.0)]
+        faces += [(at, at + 1, at + 2), (at + 1, at + 3, at + 2)]
+    return TriangleGround(np.array(corners)[None], np.array(faces))
+
+
+def planted(found, heads, side):
+    """Rows of each footfall, and where the joint of the ball is."""
+    plan = found.plan.feet["left leg" if side == "L" else "right leg"]
+    balls = heads[:, FIGURE.index(f"toe.{side}")]
+    return [balls[plan.down == k] for k in range(len(plan.footfalls)) if (plan.down == k).any()]
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_cycle_has_the_speed_and_stances_that_it_was_made_of(in_place):
+    found = cycle_of(
+        MAP, FIGURE, gait(FIGURE, MAP, STARTS, stride=0.9, in_place=in_place), SETTINGS.thresholds
+    )
+    assert found.period == pytest.approx(32 * STEP)
+    assert found.speed == pytest.approx(0.9 / found.period, rel=1e-4)
+    for name, start in STARTS.items():
+        (stance,) = found.feet[name].stances
+        assert stance.first == pytest.approx(start * found.period, abs=2.1 * STEP)
+        assert stance.last - stance.first == pytest.approx(0.6 * found.period, abs=3.1 * STEP)
+        assert stance.aside == pytest.approx(0.1 if name == "left leg" else -0.1, abs=1e-4)
+
+
+def test_one_period_of_a_clip_of_several_is_taken():
+    clip = gait(FIGURE, MAP, STARTS, in_place=False, periods=2.7)
+    found = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
+    assert found.frames[1] - found.frames[0] == 32
+    assert found.speed == pytest.approx(1.0 / found.period, rel=1e-3)
+
+
+def test_what_is_sampled_at_frames_are_the_frames(cycle):
+    k = np.arange(-5, 70)
+    np.testing.assert_allclose(sampled(cycle.hips, k.astype(float)), cycle.hips[k % 32], atol=1e-15)
+
+
+def test_on_a_straight_level_line_the_cycle_goes_on_as_it_is(cycle):
+    settings = WalkSettings(start=False, stop=False)
+    found, heads, _ = walked(cycle, AHEAD, settings=settings)
+    source = gait(FIGURE, MAP, STARTS, in_place=False, periods=4)
+    rows = slice(0, 128)
+    shift = heads[0, 0] - source.heads[0, 0]
+    ankles = [FIGURE.index(f"foot.{side}") for side in "LR"]
+    off = heads[rows] - shift - source.heads[rows]
+    # But for the balls, which are locked, and their legs.
+    assert np.abs(off[:, 0]).max() < 2e-3
+    assert np.abs(off[:, ankles]).max() < 0.02
+    assert np.abs(found.plan.moved).max() < 0.01
+
+
+GROUNDS = {
+    "level": (AHEAD, None, {}),
+    "circle": (
+        [(3.6 * (1 - math.cos(a)), -3.6 * math.sin(a), 0.0) for a in np.linspace(0, 6.2, 90)],
+        None,
+        {"closed": True},
+    ),
+    "hills": (
+        [(math.sin(0.6 * y), -y, 0.0) for y in np.linspace(0, 7, 90)],
+        surface(lambda x, y: 0.25 * np.sin(1.5 * y)),
+        {},
+    ),
+    "side slope": (AHEAD, surface(lambda x, y: 0.3 * x), {}),
+    "stairs": (AHEAD, stairs(), {"settings": WalkSettings(stride=0.6)}),
+}
+
+
+@pytest.mark.parametrize("name", GROUNDS)
+def test_planted_balls_rest_on_the_ground_and_nothing_is_below(cycle, name):
+    points, ground, more = GROUNDS[name]
+    found, heads, world = walked(cycle, points, ground, **more)
+    ground = ground or LevelGround()
+    for side in "LR":
+        rests = planted(found, heads, side)
+        assert len(rests) >= 4
+        assert max(np.ptp(each, axis=0).max() for each in rests) < SOLVE
+        firsts = np.array([each[0] for each in rests])
+        below, _ = ground.below(firsts + np.array((0.0, 0.0, 0.3)), np.zeros(len(firsts), int))
+        # The ball's joint is 2 cm above the ground, across the slope.
+        assert (firsts[:, 2] - below).min() > 0.0199 - SOLVE
+        assert (firsts[:, 2] - below).max() < 0.024
+    measured = walk_measures(cycle, found.plan, ground, heads, world)
+    assert measured.slide < SOLVE and measured.penetration < 2e-3 and measured.floating < 2e-3
+    assert measured.stretched == measured.flipped == 0
+    assert np.isfinite(found.rotations).all()
+
+
+def test_feet_lie_on_a_slope_up_to_the_steepest(cycle):
+    slope = math.tan(math.radians(20.0))
+    ground = surface(lambda x, y: -slope * y)
+    for steepest in (35.0, 10.0):
+        settings = WalkSettings(steepest=math.radians(steepest))
+        found, _, world = walked(cycle, AHEAD[:, :] * 0.8, ground, settings=settings)
+        plan = found.plan.feet["left leg"]
+        rows = np.flatnonzero(plan.down == 2)
+        middle = rows[len(rows) // 2]
+        foot = FIGURE.index("foot.L")
+        rest = FIGURE.reference[1][foot]
+        up = turned(world[middle, foot], turned(rest * (1, -1, -1, -1), np.array((0.0, 0.0, 1.0))))
+        expected = min(20.0, steepest)
+        assert math.degrees(math.acos(up[2])) == pytest.approx(expected, abs=6.0)
+
+
+def test_a_walk_starts_and_ends_at_rest_with_both_feet_down(cycle):
+    found, heads, _ = walked(cycle, AHEAD)
+    for name in STARTS:
+        down = found.plan.feet[name].down
+        assert down[0] >= 0 and down[-1] >= 0
+    speeds = np.linalg.norm(np.diff(heads[:, 0, :2], axis=0), axis=1) / STEP
+    assert speeds[0] < 0.02 * cycle.speed and speeds[-1] < 0.02 * cycle.speed
+    assert speeds[60] == pytest.approx(cycle.speed, rel=0.1)
+    assert heads[-1, 0, 1] >= -5.0 - 0.5 * cycle.speed * cycle.period
+
+
+def test_keyed_ways_are_gone_and_nothing_slides(cycle):
+    speeds = np.concatenate(
+        (np.linspace(0.0, 1.2, 40), np.full(40, 0.4), np.linspace(0.4, 0.0, 10), np.zeros(9))
+    )
+    ways = np.concatenate(([0.0], np.cumsum(speeds) * STEP))
+    found, heads, _ = walked(cycle, AHEAD, ways=ways)
+    np.testing.assert_allclose(found.plan.along, ways, atol=1e-9)
+    for side in "LR":
+        assert max(np.ptp(each, axis=0).max() for each in planted(found, heads, side)) < SOLVE
+    with pytest.raises(InvalidInput, match="goes back after row 1"):
+        walked(cycle, AHEAD, ways=np.array((0.0, 1.0, 0.5)))
+
+
+def test_swinging_feet_are_lifted_over_a_kerb_that_lies_between(cycle):
+    level, flat, _ = walked(cycle, AHEAD)
+    left = level.plan.feet["left leg"].footfalls
+    at = left[2].place[1] + 0.25 * (left[3].place[1] - left[2].place[1])
+    ground = surface(lambda x, y: np.where(np.abs(y - at) < 0.021, 0.12, 0.0), -6.0, 1.0, 701)
+    found, heads, world = walked(cycle, AHEAD, ground)
+    measured = walk_measures(cycle, found.plan, ground, heads, world)
+    toe = FIGURE.index("toe.L")
+    assert heads[:, toe, 2].max() > flat[:, toe, 2].max() + 0.02
+    assert measured.penetration < 2e-3 and measured.slide < SOLVE
+    for foot, other in zip(found.plan.feet.values(), level.plan.feet.values(), strict=True):
+        for fall, before in zip(foot.footfalls, other.footfalls, strict=True):
+            assert abs(fall.place[2]) < 1e-6 and abs(fall.place[1] - before.place[1]) < 0.17
+
+
+def test_feet_go_along_with_ground_that_moves(cycle):
+    frames = 400
+    still = surface(lambda x, y: 0.0 * x, -8.0, 4.0, 5)
+    lift = 0.2 * np.sin(np.arange(frames) * 0.05)
+    vertices = still.vertices + np.stack((np.zeros(frames), np.zeros(frames), lift), 1)[:, None]
+    ground = TriangleGround(vertices, still.triangles)
+    found, heads, _ = walked(cycle, AHEAD, ground)
+    for side in "LR":
+        plan = found.plan.feet["left leg" if side == "L" else "right leg"]
+        rows = np.flatnonzero(plan.down >= 0)
+        np.testing.assert_allclose(heads[rows, FIGURE.index(f"toe.{side}"), 2], lift[rows] + 0.02, atol=SOLVE)
+
+
+def test_the_same_again_has_the_same_keys(cycle):
+    points, ground, more = GROUNDS["hills"]
+    first, again = (walked(cycle, points, ground, **more)[0] for _ in range(2))
+    np.testing.assert_allclose(first.rotations, again.rotations, rtol=0.0, atol=1e-15)
+    assert np.array_equal(first.translations, again.translations)
+
+
+# Bad input -----------------------------------------------------------------------------------------
+
+
+def wall(x, y):
+    return np.where(y < -2.0, 3.0, 0.0)
+
+
+def nothing_beyond(x, y):
+    return np.where(y < -2.0, np.nan, 0.0)
+
+
+def holed():
+    ground = surface(lambda x, y: 0.0 * x)
+    middles = ground.vertices[0][ground.triangles].mean(axis=1)
+    return TriangleGround(ground.vertices, ground.triangles[np.abs(middles[:, 1] + 2.5) > 0.6])
+
+
+def standing_wall():
+    ground = surface(lambda x, y: 0.0 * x)
+    corners = np.array(((-2.0, -2.0, -1.0), (2.0, -2.0, -1.0), (2.0, -2.0, 3.0), (-2.0, -2.0, 3.0)))
+    count = ground.vertices.shape[1]
+    return TriangleGround(
+        np.concatenate((ground.vertices[0], corners))[None],
+        np.concatenate((ground.triangles, count + np.array(((0, 1, 2), (0, 2, 3))))),
+    )
+
+
+@pytest.mark.parametrize(
+    ("points", "ground", "words"),
+    [
+        ([(1.0, 1.0, 0.0), (1.0, 1.0, 5.0)], None, "no length"),
+        ([(1.0, 1.0, 0.0)], None, "two points"),
+        ([(0.0, 0.0, 0.0), (0.0, math.nan, 0.0)], None, "not a number"),
+        ([(0.0, 0.0, 0.0), (0.0, -0.2, 0.0)], None, "shorter than half a step"),
+        ([(0.0, 0.0, 0.0), (0.0, -0.45, 0.0)], None, "too short"),
+        ([(40.0, 0.0, 0.0), (40.0, -5.0, 0.0)], surface(lambda x, y: 0.0 * x), "no ground below the start"),
+        (AHEAD, holed(), r"no ground at 1\.[89]"),
+        (AHEAD, surface(wall), "rises by"),
+        (AHEAD, standing_wall(), "a wall stands in the way at"),
+        ([(0.09 * math.cos(a), 0.09 * math.sin(a), 0) for a in np.linspace(0, 60, 900)], None, "turns by"),
+    ],
+)
+def test_bad_ways_and_grounds_are_told(cycle, points, ground, words):
+    with pytest.raises(InvalidInput, match=words):
+        walked(cycle, points, ground)
+
+
+def test_bad_vertices_are_told():
+    with pytest.raises(InvalidInput, match="vertex 0 of the ground is not a number"):
+        TriangleGround(np.full((1, 3, 3), math.nan), np.array([[0, 1, 2]]))
+    with pytest.raises(InvalidInput, match="no face"):
+        TriangleGround(np.zeros((1, 3, 3)), np.zeros((0, 3), int))
+
+
+def test_motions_that_are_no_cycle_are_told():
+    still = gait(FIGURE, MAP, STARTS, stride=1e-6, lift=1e-6)
+    with pytest.raises(InvalidInput, match=r"nowhere|never leaves"):
+        cycle_of(MAP, FIGURE, still, SETTINGS.thresholds)
+    part = gait(FIGURE, MAP, STARTS, periods=0.6)
+    with pytest.raises(InvalidInput, match="does not repeat"):
+        cycle_of(MAP, FIGURE, part, SETTINGS.thresholds)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("ease", -1.0), ("cycles", math.nan), ("steepest", 2.0), ("extension", 0.2), ("stride", 0.0)],
+)
+def test_settings_name_the_field(field, value):
+    with pytest.raises(InvalidInput, match=field):
+        WalkSettings(**{field: value})
