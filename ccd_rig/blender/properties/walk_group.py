@@ -2,7 +2,6 @@
 """The ground of an armature and what is chosen for Walk Along, stored on it. Defaults are the core's."""
 
 import math
-from typing import Any
 
 import bpy
 from bpy.props import (
@@ -30,15 +29,6 @@ SPEEDS = (
     ("CYCLE", "Cycle", "As fast as the cycle goes over its ground", 0),
     ("CURVE", "Evaluation Time", "As the curve's Evaluation Time is keyed: the cycle goes as fast", 1),
 )
-SURFACES = ("MESH", "CURVE", "SURFACE", "META", "FONT")
-
-
-def _is_curve(_group: Any, thing: bpy.types.Object) -> bool:
-    return thing.type == "CURVE"
-
-
-def _has_faces(_group: Any, thing: bpy.types.Object) -> bool:
-    return thing.type in SURFACES
 
 
 class CCD_RIG_PG_ground(bpy.types.PropertyGroup):
@@ -59,7 +49,6 @@ class CCD_RIG_PG_ground(bpy.types.PropertyGroup):
         name="Object",
         description="The object whose faces are the ground",
         type=bpy.types.Object,
-        poll=_has_faces,
         override=OVERRIDE,
     )
     collection: PointerProperty(
@@ -83,7 +72,6 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
         name="Curve",
         description="The curve to walk along, from its start on",
         type=bpy.types.Object,
-        poll=_is_curve,
         override=OVERRIDE,
     )
     use_range: BoolProperty(
