@@ -521,14 +521,13 @@ def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
 def _given_way(
     batch: Batch, members: tuple[int, ...], helped: tuple[int, ...], body: set[int]
 ) -> tuple[int, ...]:
-    """Constraints that ask for nothing while the body helps others: those that move a bone of it, and those
-    whose targets go along with such a one's."""
-    constraints, way = batch.constraints, list[int]()
-    for c in members:
-        if c not in helped and body.intersection(_own_joints(batch.skeleton, constraints[c])):
-            way.append(c)
+    """Constraints that ask for nothing while the body helps others: those of its own bones, and those whose
+    targets only go along with such a one's."""
+    constraints, others = batch.constraints, [c for c in members if c not in helped]
+    places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}
+    way = [c for c in others if places.get(c) in body and constraints[c].kind is Kind.REACH]
     names = {constraints[c].name for c in way}
-    way += [c for c in members if c not in (*helped, *way) and constraints[c].carrier in names]
+    way += [c for c in others if c not in way and constraints[c].carrier in names]
     return tuple(sorted(way))
 
 
@@ -537,11 +536,6 @@ def _serving_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ..
     chain = chain_joints(skeleton, constraint)
     moves_tip = constraint.use_tail or any(constraint.effector_offset) or constraint.rotation != "NONE"
     return chain if moves_tip else tuple(j for j in chain if j != skeleton.index(constraint.tip))
-
-
-def _own_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
-    """Joints that only serve a constraint: none of a balance."""
-    return () if constraint.kind is Kind.BALANCE else chain_joints(skeleton, constraint)
 
 
 def _helped_goal(batch: Batch, model: _Model, c: int, goal: Goal) -> Goal:

@@ -74,7 +74,8 @@ class Constraint:
             planted bones. Set by `body.settled`.
         body_length: for REACH, how many bones, counted from the tip, may move where the chain alone misses
             its target: the chain and the body above it; 0 where no body helps. Set by `body_help.helped`.
-        carrier: name of the constraint whose target carries this one's, empty for none. Set likewise.
+        carrier: name of the constraint whose target carries this one's, which has no motion of its own;
+            empty for none. Set likewise.
     """
 
     name: str

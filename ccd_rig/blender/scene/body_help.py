@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import bpy
 
+from ..keys import channels
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint, Kind
 from ..rig import clamps
@@ -57,19 +58,31 @@ def helped(
 def _carrier(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], constraint: Constraint
 ) -> str:
-    """The name of the constraint whose target carries that of another one; empty for none."""
+    """The name of the constraint whose target carries that of another one; empty for none.
+
+    A target with a motion of its own is not carried: it is where the animator wants it.
+    """
+    own = dependence.target_object(constraint)
+    if own is None or _is_animated(own, constraint.target_bone):
+        return ""
     for other in constraints:
         thing = dependence.target_object(other)
         if other.name == constraint.name or thing is None or other.kind is not Kind.REACH:
             continue
         if thing == armature_object and not other.target_bone:
             continue
-        mover = dependence.Mover(dependence.target_object(constraint), constraint.target_bone, "")
-        if mover.thing is not None and (mover.thing, mover.bone) != (thing, other.target_bone):
-            above = dependence.movers(mover.thing, mover.bone, armature_object, "")
+        if (own, constraint.target_bone) != (thing, other.target_bone):
+            above = dependence.movers(own, constraint.target_bone, armature_object)
             if any((each.thing, each.bone) == (thing, other.target_bone) for each in above):
                 return other.name
     return ""
+
+
+def _is_animated(thing: bpy.types.Object, bone: str) -> bool:
+    """Whether F-curves move an object, or one bone of it."""
+    start = thing.pose.bones[bone].path_from_id() + "." if bone and bone in thing.pose.bones else ""
+    paths = [curve.data_path for _, curves in channels.played(thing) for curve in curves]
+    return any(path.startswith(start) for path in paths) if bone else bool(paths)
 
 
 def _is_free(
