@@ -105,8 +105,8 @@ def tell_report(operator: bpy.types.Operator, report: BakeReport, name: str = ""
     for each in report.smoothed:
         if each.is_seen:
             tell(operator, {"INFO"}, name + each.words())
-    for each in report.helped[1:]:
-        tell(operator, {"INFO"}, name + each.words())
+    for helped in report.helped[1:]:
+        tell(operator, {"INFO"}, name + helped.words())
     level = "WARNING" if report.unsolved() else "INFO"
     tell(operator, {level}, f"{name}{report.summary()} (action '{report.action}')")
 

@@ -192,6 +192,9 @@ class PoseSearch:
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         self.helpers = helpers
+        self._helpers_asked: Hashable = None
+        if helpers is not None:
+            self._helpers_asked = helpers.ease, tuple([_without_target(goal) for goal in helpers.alone])
         check_goals(skeleton, self.goals)
         self._asked = tuple([_without_target(goal) for goal in self.goals])
         self.goal_settings = GoalSettings.of([self.goals])
@@ -419,7 +422,7 @@ class PoseSearch:
             self.movable,
             settings.comfort,
             settings.angle_tolerance,
-            self.helpers and (self.helpers.ease, tuple(map(_without_target, self.helpers.alone))),
+            self._helpers_asked,
         )
         idle: list[Problem] = self.skeleton.original.computed_once(key, list)
         with suppress(IndexError):  # other threads take from it too

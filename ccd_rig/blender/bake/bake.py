@@ -329,6 +329,7 @@ def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -
         switch_to_fk=True,
         solver=None,
         body="",
+        body_helps=None,  # constraints know how far up
     )
     constraints = [replace(constraint, influence=1.0) for constraint in ready.constraints]
     return start.fingerprint(made_with, solver, constraints, sorted(ready.layout.joint_settings.items()))

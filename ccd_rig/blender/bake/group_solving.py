@@ -13,9 +13,9 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
+from ...goals import BalanceGoal, Goal
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
-from ...goals import BalanceGoal, Goal
 from ...maths.batch import Array, angles_between, conjugate, length, multiply, rotate, unit
 from ...maths.rotations import between
 from ...settings import Solver, SolveStatus
@@ -459,9 +459,7 @@ class _Model:
         return targets if self.turn == Quaternion() else targets.rotated(np.array(self.turn[:]))
 
 
-def _models(
-    batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]
-) -> Iterator[_Model]:
+def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]) -> Iterator[_Model]:
     """The rows of a batch by model: most batches are one."""
     members = group.active_in(batch)
     active = [batch.constraints[c] for c in members]

@@ -82,8 +82,8 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     )
     body_helps: BoolProperty(
         name="Body Helps",
-        description="Where a chain alone misses its target, spine, clavicles and hips go along; other targets "
-        "are held",
+        description="Where a chain alone misses its target, spine, clavicles and hips go along; other "
+        "targets are held",
         override=OVERRIDE,
     )
     pin_feet: BoolProperty(

@@ -33,9 +33,7 @@ def helped(
     if not helps or any(each.kind is Kind.PLANT for each in constraints):
         return tuple(constraints)
     whole = [constraint_list.chain(armature_object, each.tip) for each in constraints]
-    tops = [
-        chain[: each.chain_length or None][-1:] for each, chain in zip(constraints, whole, strict=True)
-    ]
+    tops = [chain[: each.chain_length or None][-1:] for each, chain in zip(constraints, whole, strict=True)]
     carriers = [[bone.name for bone in (top, *top.parent_recursive)] for (top,) in filter(None, tops)]
     common = [name for name in carriers[0] if all(name in names for names in carriers)] if carriers else []
     end = common[0] if common else ""
@@ -43,13 +41,12 @@ def helped(
     for constraint, chain in zip(constraints, whole, strict=True):
         own = len(chain[: constraint.chain_length or None])
         count = own
-        if constraint.kind is Kind.REACH and constraint.use_position and end:
-            for bone in chain[own:]:
+        above = [bone.name for bone in chain[own:]]
+        if constraint.kind is Kind.REACH and constraint.use_position and end in above:
+            for bone in chain[own : own + above.index(end) + 1]:
                 if not _is_free(armature_object, constraints, bone):
                     break
                 count += 1
-                if bone.name == end:
-                    break
         carrier = _carrier(armature_object, constraints, constraint)
         found.append(replace(constraint, body_length=count if count > own else 0, carrier=carrier))
     return tuple(found)
