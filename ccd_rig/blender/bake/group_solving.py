@@ -170,6 +170,7 @@ class Batch:
         states: of each row how its constraints ended.
         smoothed: of each row the groups that rows beside it have moved.
         helped: of each row what the body did for chains that miss their targets alone.
+        idle: constraints that left their chains as they were, see `_given_way`.
     """
 
     frames: Array
@@ -190,6 +191,7 @@ class Batch:
     states: list[dict[int, str]] = field(init=False)
     smoothed: list[list[SmoothedGroup]] = field(init=False)
     helped: dict[int, HelpedRow] = field(default_factory=dict)
+    idle: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -306,6 +308,9 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
         j for c in members for part in (chain_joints, body_joints) for j in part(skeleton, constraints[c])
     }
     before = [(batch.rotations.copy(), batch.translations.copy()) for batch in batches]
+    idle = frozenset(c for c in members if not any(_is_moved(batch, c) for batch in batches))
+    for batch in batches:
+        batch.idle = idle
     group = Group(frozenset(joints), tuple(members))
     for _ in _solve_group(group, batches, every, period, missed):
         yield 0.0
@@ -313,6 +318,17 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
         for k, chains in enumerate(rows):
             if chains:
                 batch.helped[k] = _helped_row(batch, k, chains, rotations[k], translations[k])
+
+
+def _is_moved(batch: Batch, c: int) -> bool:
+    """Whether a constraint has moved joints of its chain from their base poses, at any row."""
+    joints = list(chain_joints(batch.skeleton, batch.constraints[c]))
+    apart = angles_between(batch.base.rotations[:, joints], batch.rotations[:, joints], axis=-1)
+    return bool(apart.max(initial=0.0) > MOVED)
+
+
+MOVED = 0.01
+"""Radians by which a chain departs from its base pose that is more than the tolerance of its target."""
 
 
 def _helped_at(states: Mapping[int, str], whole: Sequence[int]) -> tuple[int, ...] | None:
@@ -519,14 +535,27 @@ def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
 def _given_way(
     batch: Batch, members: tuple[int, ...], helped: tuple[int, ...], body: set[int]
 ) -> tuple[int, ...]:
-    """Constraints that ask for nothing while the body helps others: those of its own bones, and those whose
-    targets only go along with such a one's."""
+    """Constraints that ask for nothing while the body helps others.
+
+    Those of its own bones; those that move bones of it too, such as a head with the spine, and ask for what
+    the base poses have; those whose targets only go along with the target of such a one.
+    """
     constraints, others = batch.constraints, [c for c in members if c not in helped]
     places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}
-    way = [c for c in others if places.get(c) in body and constraints[c].kind is Kind.REACH]
+    way = [
+        c
+        for c in others
+        if constraints[c].kind is Kind.REACH
+        and (places.get(c) in body or (c in batch.idle and _shares(batch, c, body)))
+    ]
     names = {constraints[c].name for c in way}
     way += [c for c in others if c not in way and constraints[c].carrier in names]
     return tuple(sorted(way))
+
+
+def _shares(batch: Batch, c: int, body: set[int]) -> bool:
+    """Whether a constraint moves bones of the body too."""
+    return not body.isdisjoint(chain_joints(batch.skeleton, batch.constraints[c]))
 
 
 def _serving_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
@@ -636,7 +665,8 @@ class _Share:
             helpers = Helpers(ease, tuple(goal for _, goal in placed))
             placed = [(c, _helped_goal(batch, model, c, goal)) for c, goal in placed]
         goals, targets = [goal for _, goal in placed], [goal_targets(goal, wanted, c) for c, goal in placed]
-        if model.helped:
+        if any(batch.skeleton.joints[j].slides for j in body):
+            # Who cannot shift the hips has nothing to balance with: arms and spine would be bent for it.
             skeleton = _with_masses(skeleton, body, model.joints)
             centres = _centres(batch, model, skeleton)
             goals.append(BalanceGoal(Vector(centres[0]), GROUND, priority=goals[-1].priority + 2 * LATER))

@@ -218,7 +218,7 @@ class Outcome(NamedTuple):
             slips,
             weighted_fit(bake_frames, distances),
             _smoothed(bake_frames),
-            _helped(bake_frames),
+            _helped(bake_frames, distances),
             body_report,
             circle,
             found,
@@ -251,8 +251,13 @@ def _entries(bake_frames: BakeFrames, missed: tuple[Array, Array], keyed: tuple[
     )
 
 
-def _helped(bake_frames: BakeFrames) -> tuple[Helped, ...]:
-    """One for each run of solved frames in which the body helps the same constraints."""
+def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:
+    """One for each run of solved frames in which the body helps the same constraints.
+
+    Args:
+        bake_frames: all that is solved.
+        distances: (F, C) by which constraints miss their targets, world metres.
+    """
     spans: list[Helped] = []
     names = [joint.name for joint in bake_frames.skeleton.joints]
     before: tuple[int, ...] = ()
@@ -268,7 +273,11 @@ def _helped(bake_frames: BakeFrames) -> tuple[Helped, ...]:
                 span = replace(span, turned=names[here.turned], angle=here.angle)
             if here.distance > max(span.distance, UNSHIFTED):
                 span = replace(span, shifted=names[here.shifted], distance=here.distance)
-            spans[-1] = span
+            left = [c for c, state in bake_frames.states[row].items() if state == GAVE_WAY]
+            named = (bake_frames.constraints[c].name for c in left)
+            off = max((float(distances[row, c]) for c in left), default=0.0)
+            span = replace(span, gave_way=tuple(dict.fromkeys((*span.gave_way, *named))))
+            spans[-1] = replace(span, off=max(span.off, off))
         before = () if here is None else here.constraints
     return tuple(spans)
 

@@ -306,6 +306,8 @@ class Helped:
         angle: by how much, radians.
         shifted: name of the one that is shifted most; empty where none is.
         distance: by how much, world metres.
+        gave_way: names of constraints that leave their targets meanwhile.
+        off: the largest distance by which one does, world metres.
     """
 
     constraints: tuple[str, ...]
@@ -315,6 +317,8 @@ class Helped:
     angle: float
     shifted: str
     distance: float
+    gave_way: tuple[str, ...] = ()
+    off: float = 0.0
 
     def words(self) -> str:
         """Such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
@@ -324,6 +328,8 @@ class Helped:
         words = f"'{self.turned}' turns by up to {math.degrees(self.angle):.2g} degrees"
         if self.shifted:
             words += f", '{self.shifted}' is shifted by up to {metres(self.distance)}"
+        if self.gave_way:
+            words += f", {', '.join(self.gave_way)} up to {metres(self.off)} off for it"
         return f"{', '.join(self.constraints)}: the body helps at {span}: {words}"
 
 

@@ -176,6 +176,9 @@ def test_the_report_says_what_the_body_did(ext):
     assert helped.frame_end == FRAMES
     assert helped.shifted == "spine"
     assert helped.distance > 0.05
+    assert helped.gave_way[0] == "spine"
+    assert "spine.006" in helped.gave_way
+    assert helped.off > 0.05
     assert "the body helps at frames" in report.summary()
     assert json.loads(report.to_json())["helped"][0]["words"] == helped.words()
     gone = {entry.constraint for entry in report.entries if entry.status == "GAVE_WAY"}
