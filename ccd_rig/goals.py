@@ -183,7 +183,8 @@ class PoleGoal:
     The root turns the chain about the line from its head to the chain's end. The bend is the sum of the heads
     between, seen from that line. A small one goes over into the bend about the chain's own axis
     (`bend_axis`), see `skeleton.bends.pole_bend`. A straight chain without such an axis asks for nothing, and
-    so does a target on the line.
+    so does a target on the line. A target less than 44 degrees off the line gives way: the bend may be off it
+    by the more the nearer it is to the line (`skeleton.bends.pole_play`), and the goal is met there.
 
     Attributes:
         root: name of the joint that is turned, the first of the chain.

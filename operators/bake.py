@@ -107,6 +107,8 @@ def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
     for each in report.smoothed:
         if each.is_seen:
             command.tell("INFO", name + each.words())
+    for helped in report.helped[1:]:
+        command.tell("INFO", name + helped.words())
     level = "WARNING" if report.unsolved() else "INFO"
     command.tell(level, f"{name}{report.summary()} (action '{report.action}')")
 

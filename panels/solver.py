@@ -32,6 +32,7 @@ class CCD_RIG_PT_solver(Sidebar, bpy.types.Panel):
         words = translated(f"Preset: {label}")
         self.layout.operator_menu_enum("ccd_rig.solver_preset", "preset", text=words)
         _draw_fields(self.fields(), active_rig(context).ccd_rig.solver, MAIN)
+        self.layout.prop(active_rig(context).ccd_rig, "body_helps")
 
 
 class CCD_RIG_PT_solver_steps(Sidebar, bpy.types.Panel):

@@ -295,7 +295,7 @@ def gather_pairs(p, i):
                     place_up_to(p, p.joints)
                 pole_angle_of(p, k)
                 share, bend = p.bend[6], vector_at(p.bend, 0)
-                if share > 0.0:
+                if share > 0.0 and fabs(p.bend[8]) >= p.bend[7]:
                     side = scaled(vector_at(p.bend, 3), length(bend))
                     count = add_pair(p, count, bend, side, weight * share * share)
         elif kind == BALANCE:

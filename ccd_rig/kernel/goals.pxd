@@ -1,6 +1,7 @@
 @cython.locals(kind=cython.int)
 cdef void measure(Problem p) noexcept nogil
 cdef bint is_served_now(Problem p, Py_ssize_t k) noexcept nogil
+cdef bint has_room(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(row=cython.Py_ssize_t, joint=cython.Py_ssize_t)
 cdef void measure_goal(Problem p, Py_ssize_t k) noexcept nogil
 cdef double length_factor(Problem p, Py_ssize_t k) noexcept nogil
@@ -13,6 +14,7 @@ cdef double pole_angle_of(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(joint=cython.Py_ssize_t)
 cdef Vector heads_between(Problem p, Py_ssize_t k) noexcept nogil
 cdef double pole_angle(Vector line, Vector between, Vector side, Vector axis, double scale, double turn, double[::1] bend_and_side) noexcept nogil
+cdef double pole_play(double sine) noexcept nogil
 cdef double smooth_step(double x) noexcept nogil
 cdef void gather_mass(Problem p) noexcept nogil
 cdef Vector rigid_moment(Problem p, Py_ssize_t i) noexcept nogil
@@ -33,7 +35,7 @@ cdef void turn_row(Problem p, Py_ssize_t row, Py_ssize_t joint, Vector moment) n
 cdef void orientation_rows(Problem p, Py_ssize_t k, double factor) noexcept nogil
 cdef double jacobian_factor(double square) noexcept nogil
 cdef void direction_rows(Problem p, Py_ssize_t k, double factor) noexcept nogil
-@cython.locals(i=cython.Py_ssize_t, joint=cython.Py_ssize_t, root=cython.Py_ssize_t, row=cython.Py_ssize_t)
+@cython.locals(i=cython.Py_ssize_t, joint=cython.Py_ssize_t, root=cython.Py_ssize_t, row=cython.Py_ssize_t, inside=cython.bint)
 cdef void pole_row(Problem p, Py_ssize_t k, double factor) noexcept nogil
 cdef Vector part_across(Vector v, Vector way) noexcept nogil
 cdef double share_slope(double size, double full) noexcept nogil

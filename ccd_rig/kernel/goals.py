@@ -8,14 +8,14 @@ parts of the problem's reach, angles in radians times `LEVER`, all times the roo
 | position | from the target to a point of a joint | point |
 | orientation | rotation vector from the target to a joint's frame | quaternion |
 | direction | from the target to an axis of a joint, on two axes across the target | unit vector |
-| pole | angle about the chain's line from the target to its bend, times its weight | point |
+| pole | angle about the chain's line from the target to its bend, past its play, weighted | point |
 | balance | from the target to the centre of mass, on the axes that count | point |
 | window | how much longer a part of a chain is than it may be; below 0 it asks nothing | longest extent |
 """
 
 from __future__ import annotations
 
-from math import atan2, fabs, sqrt, tan
+from math import atan2, fabs, pi, sqrt, tan
 
 from .geometry import (
     about,
@@ -42,6 +42,10 @@ LEVER = 0.3
 """Part of the reach that stands for one radian: what an angle counts beside a length."""
 BEND_RANGE = 0.05
 """Mean offset of the heads between, in parts of the chain's length, from which the bend alone counts."""
+IN_LINE = 0.2
+"""Sine between a chain's line and its pole up to which the pole tells no side: `bends.IN_LINE`."""
+OFF_LINE = 0.5
+"""The same from which it tells one exactly: `bends.OFF_LINE`."""
 POLE_NOISE = 1e-5
 """Part of a chain's scale (or of a target's distance) below which its line (or side) is rounding."""
 FIRST = 1e4
@@ -63,7 +67,7 @@ def measure(p):
     p.square, p.worst = 0.0, 0.0
     for k in range(p.goals):
         measure_goal(p, k)
-        if p.goal_rank[k] > p.stage or (p.goal_kind[k] == WINDOW and p.distance[k] == 0.0):
+        if p.goal_rank[k] > p.stage or has_room(p, k):
             continue
         square = 0.0
         for row in range(p.first_row[k], p.first_row[k + 1]):
@@ -82,6 +86,13 @@ def measure(p):
 def is_served_now(p, k):
     """Whether a goal is among those that are being served, not among those that were before."""
     return p.goal_rank[k] == p.stage or (p.is_equal and p.goal_rank[k] >= 0)
+
+
+def has_room(p, k):
+    """Whether a goal asks for nothing until something moves: a chain in its window, a bend in its play."""
+    if p.goal_kind[k] == WINDOW:
+        return p.distance[k] == 0.0
+    return p.goal_kind[k] == POLE and fabs(p.turned[k]) < p.play[k]
 
 
 def measure_goal(p, k):
@@ -113,6 +124,7 @@ def measure_goal(p, k):
         angle = pole_angle_of(p, k)
         p.residual[row] = by_angle * angle
         p.miss[k] = fabs(angle)
+        p.bend_share[k], p.play[k], p.turned[k] = p.bend[6], p.bend[7], p.bend[8]
     elif kind == BALANCE:
         gather_mass(p)
         off = subtract(scaled(total_moment(p), 1.0 / p.total_mass), target)
@@ -188,7 +200,8 @@ def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
 
     With l the unit line, B the part of `between` across it, t = BEND_RANGE scale and f a smooth step, the
     bend is B + (1 - f(|B| / t)) t (l x axis) and the angle counts f(|bend| / t): a clear bend is B itself, a
-    straight chain bends about its own axis, and the angle fades where the two cancel.
+    straight chain bends about its own axis, and the angle fades where the two cancel. Of the angle only what
+    is beyond the play counts (`pole_play`).
 
     Args:
         line: from the root's head to the chain's end, model space, as all vectors here.
@@ -197,9 +210,12 @@ def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
         axis: about which the chain bends where it is straight; 0 if unknown.
         scale: (heads between) x (length of the chain).
         turn: radians by which the bend is turned from the target.
-        bend_and_side: (7) bend, unit vector where it should point, and how much that counts, 0 to 1.
+        bend_and_side: (9) bend, unit vector where it should point, which in its play is where it does, how
+            much that counts, 0 to 1, the play, and by what the bend is turned from the target's side.
     """
     bend_and_side[6] = 0.0
+    bend_and_side[7] = 0.0
+    bend_and_side[8] = 0.0
     extent, full = length(line), BEND_RANGE * scale
     if full <= 0.0 or extent <= POLE_NOISE * scale:
         return 0.0
@@ -214,11 +230,23 @@ def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
     away = scaled(away, 1.0 / across)
     if turn != 0.0:
         away = rotate(about(way, turn), away)
-    share = smooth_step(length(bend) / full)
+    share, play = smooth_step(length(bend) / full), pole_play(across / length(side))
+    angle = atan2(dot(way, cross(away, bend)), dot(away, bend))
+    near = min(max(angle, -play), play)
     put_vector(bend_and_side, 0, bend)
-    put_vector(bend_and_side, 3, away)
+    put_vector(bend_and_side, 3, rotate(about(way, near), away) if near != 0.0 else away)
     bend_and_side[6] = share
-    return share * atan2(dot(way, cross(away, bend)), dot(away, bend))
+    bend_and_side[7] = play
+    bend_and_side[8] = angle
+    return share * (angle - near)
+
+
+def pole_play(sine):
+    """Radians by which a bend may be off its pole, by the sine between the chain's line and the pole.
+
+    A pole near the line turns about it by much more than the chain moves: `bends.pole_play`.
+    """
+    return pi * min(max((OFF_LINE - sine) / (OFF_LINE - IN_LINE), 0.0), 1.0)
 
 
 def smooth_step(x):
@@ -481,11 +509,20 @@ def pole_row(p, k, factor):
         return
     extent, full = length(line), BEND_RANGE * scale
     way = scaled(line, 1.0 / extent)
-    # share = f(|bend| / full), times how far the target is from the line.
+    # share = f(|bend| / full); of a bend in its play all of the angle is looked at
     aside = part_across(side, way)
+    inside = fabs(p.bend[8]) < p.bend[7]
+    off = p.bend[8] if inside else angle / share
     by_bend = scaled(cross(way, bend), factor * share / (size * size))
-    by_bend = add(by_bend, scaled(bend, factor * angle / share * share_slope(size, full) / size))
+    by_bend = add(by_bend, scaled(bend, factor * off * share_slope(size, full) / size))
     by_aside = scaled(cross(way, aside), -factor * share / dot(aside, aside))
+    if not inside and 0.0 < p.bend[7] < pi:
+        # the sine in the play is |aside| / |side|, and goes with both
+        by_sine = pi / (OFF_LINE - IN_LINE) * factor * share * (1.0 if p.bend[8] > 0.0 else -1.0)
+        by_aside = add(by_aside, scaled(aside, by_sine / (length(aside) * length(side))))
+        along = scaled(side, -by_sine * length(aside) / (length(side) * dot(side, side)))
+    else:
+        along = Vector(0.0, 0.0, 0.0)
     # bend = clear + fill (way x axis), clear = between across the line, fill = (1 - f(|clear| / full)) full
     clear, about_axis = part_across(between, way), cross(way, axis)
     fill = (1.0 - smooth_step(length(clear) / full)) * full
@@ -498,7 +535,7 @@ def pole_row(p, k, factor):
     by_way = subtract(by_way, scaled(by_clear, dot(way, between)))
     by_way = subtract(by_way, scaled(by_aside, dot(way, side)))
     by_line = scaled(part_across(by_way, way), 1.0 / extent)
-    by_between, by_side = by_clear, by_aside
+    by_between, by_side = by_clear, add(by_aside, along)
     point_row(p, row, joint, end, by_line)
     # The root's head is in all of them: line, side and each of the heads between are seen from there.
     heads, i = 0.0, joint

@@ -24,6 +24,8 @@ cdef void solve_general(Problem p) noexcept nogil
 cdef bint hold_more(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, row=cython.Py_ssize_t)
 cdef bint hold_windows(Problem p) noexcept nogil
+@cython.locals(more=cython.bint, row=cython.Py_ssize_t)
+cdef bint hold_poles(Problem p) noexcept nogil
 cdef bint stop_at(Problem p, Py_ssize_t column, double value, double lower, double upper, double scale) noexcept nogil
 cdef double longest_turn(Problem p) noexcept nogil
 @cython.locals(slide=cython.Py_ssize_t)

@@ -35,10 +35,19 @@ from .geometry import (
     vector_at,
     wrapped,
 )
-from .goals import FIRST, goal_point, is_served_now, jacobian_factor, measure, slopes
+from .goals import (
+    FIRST,
+    angle_factor,
+    goal_point,
+    has_room,
+    is_served_now,
+    jacobian_factor,
+    measure,
+    slopes,
+)
 from .limits import LIMIT_WIDTH, hinge_range, is_hinge, nearest_allowed, outward_normals
 from .plain import Vector
-from .skeleton import NORMALS, WINDOW, restore, save, set_angle
+from .skeleton import NORMALS, POLE, WINDOW, restore, save, set_angle
 
 LONGEST_STEP = 1.0
 """Radians that a joint turns in a step of `reach` at most."""
@@ -188,7 +197,7 @@ def find_step(p, back, damping):
     Limits that the step would leave are held, and the step is found anew.
     """
     free_all(p, back)
-    for _ in range(ROUNDS + p.goals if p.has_windows else ROUNDS):
+    for _ in range(ROUNDS + p.goals if p.has_windows or p.has_poles else ROUNDS):
         solve_step(p, damping)
         if not hold_more(p):
             return
@@ -197,7 +206,7 @@ def find_step(p, back, damping):
 def free_all(p, back):
     """Let all columns move but for limits without any room."""
     for k in range(p.goals):
-        counts_now = p.goal_rank[k] <= p.stage and (p.goal_kind[k] != WINDOW or p.distance[k] > 0.0)
+        counts_now = p.goal_rank[k] <= p.stage and not has_room(p, k)
         for row in range(p.first_row[k], p.first_row[k + 1]):
             p.row_counts[row] = counts_now
     for row in range(p.rows):
@@ -368,6 +377,7 @@ def solve_general(p):
 def hold_more(p):
     """Hold the limits that the step would leave; whether there are any."""
     more = hold_windows(p) if p.has_windows else False
+    more = (p.has_poles and hold_poles(p)) or more
     for i in range(p.joints):
         if p.width[i] == 1:
             column = p.first_column[i]
@@ -399,6 +409,25 @@ def hold_windows(p):
             for column in range(p.columns):
                 over += p.slope[row * p.columns + column] * p.step[column]
             if over > 1e-12:
+                p.row_counts[row] = 1
+                more = True
+    return more
+
+
+def hold_poles(p):
+    """Let poles count whose chains the step would bend out of their play, to its border; whether there are
+    any."""
+    more = False
+    for k in range(p.goals):
+        row = p.first_row[k]
+        if p.goal_kind[k] == POLE and p.goal_rank[k] <= p.stage and not p.row_counts[row]:
+            by_angle = angle_factor(p, k) * p.bend_share[k]
+            to, border = by_angle * p.turned[k], by_angle * p.play[k]
+            for column in range(p.columns):
+                to += p.slope[row * p.columns + column] * p.step[column]
+            if fabs(to) > border + 1e-12:
+                p.residual[row] = by_angle * p.turned[k] - (border if to > 0.0 else -border)
+                p.row_wish[row] = 1.0
                 p.row_counts[row] = 1
                 more = True
     return more

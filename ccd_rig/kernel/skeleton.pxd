@@ -20,7 +20,7 @@ cdef class Problem:
     cdef double[::1] rotation, translation, angle
     cdef double[::1] reference_rotation, reference_translation, reference_angle
     cdef double[::1] head, frame, base, shift_base, below, saved
-    cdef double[::1] column_axis, slope, serving, residual, departure, distance, miss
+    cdef double[::1] column_axis, slope, serving, residual, departure, distance, miss, play, turned, bend_share
     cdef double square, worst, departed
     cdef double[::1] row_damping, row_wish
     cdef double[::1] normals, held_basis

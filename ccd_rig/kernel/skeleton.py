@@ -299,6 +299,7 @@ class Problem:
         self.slope, self.serving = zeros(rows * columns), zeros(rows * columns)
         self.residual, self.departure = zeros(rows), zeros(columns)
         self.distance, self.miss = zeros(self.goals), zeros(self.goals)
+        self.bend_share, self.play, self.turned = zeros(self.goals), zeros(self.goals), zeros(self.goals)
         self.row_damping, self.row_wish, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
         self.row_counts, self.pull, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
         self.to_region, self.by_passes, self.only_ccd, self.is_calm = False, False, False, False
@@ -385,7 +386,7 @@ class Problem:
             self.can_share = self.can_share and self.max_step[i] >= pi and self.comfort[i] == 0.0
         self.effector, self.effector_frame = zeros(3 * goals), zeros(4 * goals)
         self.share, self.wish_angle = zeros(joints), zeros(joints)
-        self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(7)
+        self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(9)
         self.davenport, self.eigenvectors = zeros(16), zeros(16)
         self.stage, self.valid, self.last_turn = self.last_rank, 0, 0.0
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,6 +117,18 @@ class GoalSettings(NamedTuple):
         return np.hstack([self.weights, none + 1.0]), np.hstack([self.pole_angles, none])
 
 
+class Helpers(NamedTuple):
+    """Joints that go along with chains which cannot meet their goals alone.
+
+    Attributes:
+        ease: how easily each of them turns and slides, beside the joints of the chains.
+        alone: the goals as the chains have them, which tell what is a limb.
+    """
+
+    ease: tuple[tuple[int, float], ...]
+    alone: tuple[Goal, ...]
+
+
 def problem_tables(
     skeleton: Skeleton,
     goals: Sequence[Goal],
@@ -123,6 +136,7 @@ def problem_tables(
     movable: Sequence[int],
     tolerances: Sequence[float],
     regions: Sequence[Limit | None] | None = None,
+    helpers: Helpers | None = None,
 ) -> dict[str, Any]:
     """The tables of `kernel.Problem`, which says what they hold.
 
@@ -133,12 +147,17 @@ def problem_tables(
         movable: joints that may move.
         tolerances: per joint, of comfort; radians.
         regions: per joint, where it likes to be; None: nowhere in particular.
+        helpers: joints that are harder to move than others.
     """
     regions = regions or [None] * len(skeleton)
     rows = [limit_row(region if i in movable else None) for i, region in enumerate(regions)]
     tables = joint_tables(skeleton, limits, movable, tolerances)
     limbs = [_limb_of(skeleton, goal, movable) for goal in goals]
-    tables.update(mobility_tables(skeleton, limbs, movable))
+    if helpers is None:
+        tables.update(mobility_tables(skeleton, limbs, movable))
+    else:
+        alone = [_limb_of(skeleton, goal, movable) for goal in helpers.alone]
+        tables.update(mobility_tables(skeleton, alone, movable, dict(helpers.ease)))
     return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals, limbs)}
 
 
@@ -178,13 +197,17 @@ Limb = tuple[int, Vector]
 
 
 def mobility_tables(
-    skeleton: Skeleton, limbs: Sequence[Limb | None], movable: Sequence[int]
+    skeleton: Skeleton,
+    limbs: Sequence[Limb | None],
+    movable: Sequence[int],
+    ease: Mapping[int, float] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """How easily joints turn about which axes, by their stiffness and the bends of limbs."""
+    """How easily joints turn about which axes, by their stiffness, their ease and the bends of limbs."""
     joints, moving = skeleton.joints, set(movable) - skeleton.locked
     metric: list[Sequence[float]] = [(1.0, 0.0, 0.0, 0.0)] * len(joints)
     mobility: list[Sequence[float]] = [
-        (1.0 - joint.stiffness if i in moving else 1.0,) * 3 for i, joint in enumerate(joints)
+        ((1.0 - joint.stiffness) * ease.get(i, 1.0) if i in moving else 1.0,) * 3
+        for i, joint in enumerate(joints)
     ]
     for middle, axis in filter(None, limbs):
         metric[middle] = between(Vector((1.0, 0.0, 0.0)), axis)[:]

@@ -146,14 +146,18 @@ def test_slopes_are_finite_differences(kind: str) -> None:
     compared = 0
     for seed in range(25):
         seen = Measured(*cases((kind, "position"), seed))
-        _, slope = seen.residual(seen.rotations, seen.translations)
+        values, slope = seen.residual(seen.rotations, seen.translations)
+        # A bend in its play asks for nothing: the slope then says what would take it out.
+        first = 1 if kind == "pole" and values[0] == 0.0 else 0
         for column in range(seen.problem.columns):
             ends = [seen.residual(*seen.moved(column, side))[0] for side in (1e-6, -1e-6)]
             difference = (ends[0] - ends[1]) / 2e-6
             if is_at_a_limit(seen, column):
                 continue
-            compared += 1
-            np.testing.assert_allclose(slope[:, column], difference, rtol=2e-5, atol=2e-6, err_msg=f"{seed}")
+            compared += first == 0
+            np.testing.assert_allclose(
+                slope[first:, column], difference[first:], rtol=2e-5, atol=2e-6, err_msg=f"{seed}"
+            )
     assert compared > 150
 
 

@@ -13,8 +13,8 @@ from mathutils import Quaternion, Vector
 from ccd_rig.goals import PoleGoal, PositionGoal, measure
 from ccd_rig.limits.shapes import Hinge, ReversedLimit
 from ccd_rig.maths.rotations import angle_between
-from ccd_rig.settings import Solver, SolverSettings
-from ccd_rig.skeleton.bends import BEND_RANGE, angle_apart, pole_bend
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus
+from ccd_rig.skeleton.bends import BEND_RANGE, IN_LINE, OFF_LINE, angle_apart, pole_bend
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
@@ -252,3 +252,56 @@ def test_a_stiff_root_swivels_all_the_way_and_a_locked_one_stays():
     result = solve(locked, start, [goal])
     assert result.pose.rotations == start.rotations
     assert result.errors[0].angle > 0.5
+
+
+# --- poles in line ------------------------------------------------------------------------------------------
+
+
+def passing(beside: float) -> tuple[list[Pose], list[float], list[float]]:
+    """An arm whose hand goes by its pole on a great circle, 2 degrees a frame: poses, how far off the pole is
+    at each, radians, and how far the bend is off it."""
+    skeleton, name = leg(2, 0.5), "joint1"
+    pole = 4.0 * Vector((0.0, math.cos(beside), math.sin(beside)))
+    settings = SolverSettings(position_tolerance=1e-4, angle_tolerance=1e-3)
+    pose, poses, off, missed = Pose.rest(skeleton), [], [], []
+    for frame in range(-40, 41):
+        a = math.radians(2.0 * frame)
+        target = 1.6 * Vector((math.sin(a), math.cos(a), 0.0))
+        goals = [PositionGoal(name, target), PoleGoal("joint0", name, pole, priority=1)]
+        result = solve(skeleton, pose, goals, settings)
+        assert result.status is SolveStatus.CONVERGED
+        pose = result.pose
+        poses.append(pose)
+        off.append(target.angle(pole))
+        line = target.normalized()
+        knee = forward_kinematics(skeleton, pose)[1].translation
+        missed.append(angle_apart(knee - line * line.dot(knee), pole - line * line.dot(pole)))
+    return poses, off, missed
+
+
+@pytest.mark.parametrize("beside", [0.01, 0.05, 0.1, 0.2])
+def test_a_hand_that_goes_by_its_pole_does_not_turn_its_arm_round_at_once(beside):
+    """The pole's side turns by 2 degrees / sin(beside) a frame there: by up to 170."""
+    poses, _, _ = passing(beside)
+    assert largest_step(poses) < 22.0
+
+
+@pytest.mark.parametrize("beside", [0.01, 0.2])
+def test_a_pole_that_is_well_off_the_line_is_met_exactly(beside):
+    _, off, missed = passing(beside)
+    exact = [miss for angle, miss in zip(off, missed, strict=True) if math.sin(angle) >= OFF_LINE]
+    assert len(exact) > 20
+    assert max(exact) < 2e-3
+    assert max(missed) > 0.5  # it gives way, and comes back
+
+
+def test_play_falls_evenly_and_is_no_miss():
+    """A bend that is off its pole by its play meets the goal, and what is past that counts."""
+    for degrees in (5.0, 11.0, 20.0, 35.0, 50.0, 60.0, 90.0):
+        a = math.radians(degrees)
+        play = math.pi * min(max((OFF_LINE - math.sin(a)) / (OFF_LINE - IN_LINE), 0.0), 1.0)
+        pole = 3.0 * Vector((math.sin(a), math.cos(a), 0.0))
+        for turned in (0.0, 0.4, -1.3, 2.9):
+            heads = [Vector(), Vector((0.5 * math.cos(turned), 1.0, 0.5 * math.sin(turned)))]
+            found = pole_bend(heads, Vector((0.0, 2.0, 0.0)), pole, Vector(), 2.0)
+            assert found.error == pytest.approx(max(abs(turned) - play, 0.0), abs=1e-6)

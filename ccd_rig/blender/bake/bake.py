@@ -19,7 +19,7 @@ from ..keys.obstacles import Destination, obstacles
 from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps, rotation_modes
 from ..scene.isolation import SharedScene
-from ..solve.constraint_goals import chain_joints
+from ..solve.constraint_goals import whole_chain
 from . import body_shift, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
 from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
@@ -273,7 +273,9 @@ def _prepared(
 ) -> Steps[tuple[Ready, shot.Task, str]]:
     """What is baked, found fit for it; the task; and what it is made with, see `_fingerprint`."""
     chosen, prepared = settings.constraints, _begun(settings)
-    checking = setup.require(armature_object, scene, chosen, settings.destination, settings.body)
+    checking = setup.require(
+        armature_object, scene, chosen, settings.destination, settings.body, settings.body_helps
+    )
     ready = yield from paced(checking, prepared)
     yield prepared
     solver = solver_settings.solver_settings(armature_object)
@@ -327,6 +329,7 @@ def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -
         switch_to_fk=True,
         solver=None,
         body="",
+        body_helps=None,  # constraints know how far up
     )
     constraints = [replace(constraint, influence=1.0) for constraint in ready.constraints]
     return start.fingerprint(made_with, solver, constraints, sorted(ready.layout.joint_settings.items()))
@@ -351,7 +354,7 @@ def _refuse_obstacles(
 ) -> None:
     """Say at the start, not after a long solve, that the keys could not be written or would not play."""
     joints, tracks = bake_frames.skeleton.joints, bake_frames.tracks
-    moved = {j for row in bake_frames.constraints for j in chain_joints(bake_frames.skeleton, row)}
+    moved = {j for row in bake_frames.constraints for j in whole_chain(bake_frames.skeleton, row)}
     rotated, located = sorted(moved), list(bake_frames.located)
     if tracks is not None and not tracks.keeps_body:
         rotated.append(tracks.support_chains.root_bone)

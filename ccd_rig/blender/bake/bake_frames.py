@@ -28,7 +28,7 @@ from ..rig.coupled_offsets import location_offset
 from ..rig.slides import location_slide, locations_of
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows
-from ..solve.constraint_goals import chain_joints
+from ..solve.constraint_goals import chain_joints, whole_chain
 from ..solve.planting import support_chains
 from .tracks import Tracks
 
@@ -45,6 +45,22 @@ class SmoothedGroup(NamedTuple):
 
     constraints: tuple[int, ...]
     angle: float
+
+
+class HelpedRow(NamedTuple):
+    """What the body did at a row for chains that miss their targets alone.
+
+    Attributes:
+        constraints: places of those that it helped.
+        turned: the bone of the body that turned most. angle: by how much, radians.
+        shifted: the one that was shifted most. distance: by how much, world metres.
+    """
+
+    constraints: tuple[int, ...]
+    turned: int
+    angle: float
+    shifted: int
+    distance: float
 
 
 class Motion(NamedTuple):
@@ -108,6 +124,7 @@ class BakeFrames:
     targets: TargetRows  # (F, C)
     states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
     smoothed: dict[int, tuple[SmoothedGroup, ...]] = field(default_factory=dict)  # see `Solutions`
+    helped: dict[int, HelpedRow] = field(default_factory=dict)  # of solved rows
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
     shifting: list[object] = field(default_factory=list)  # (F,) see `Skeleton.shifting`, likewise
     tracks: Tracks | None = None  # of planted bones
@@ -127,7 +144,7 @@ class BakeFrames:
         skeleton, to_rests = samples.rig.bones.skeleton(0), samples.rig.bones.shifts[0]
         f, s, j, c = len(frames), len(solved), len(skeleton.joints), len(constraints)
         planted = support_chains(skeleton, constraints)
-        moved = sorted({j for constraint in constraints for j in chain_joints(skeleton, constraint)})
+        moved = sorted({j for constraint in constraints for j in whole_chain(skeleton, constraint)})
         slides = [
             (j, location_slide(slide, to_rests[j])) for j in moved for slide in skeleton.joints[j].slides
         ]
@@ -204,6 +221,12 @@ class BakeFrames:
             self.reference = self.base.copy()
         if self.reference is not None:
             self.reference[rows] = rig.rotations if reference is None else reference
+
+    def moved_by(self, c: int) -> tuple[int, ...]:
+        """Joints that a constraint moves, root first: its chain, and the body where that helped it."""
+        helped = any(c in each.constraints for each in self.helped.values())
+        joints = whole_chain if helped else chain_joints
+        return joints(self.skeleton, self.constraints[c])
 
     def same_bones(self, first: int, last: int) -> bool:
         """Whether bones are the same at all rows from the first to the last."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any
@@ -13,26 +13,36 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
+from ...goals import BalanceGoal, Goal
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
-from ...maths.batch import Array, conjugate, multiply, rotate, unit
+from ...maths.batch import Array, angles_between, conjugate, length, multiply, rotate, unit
 from ...maths.rotations import between
 from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Joint, Skeleton
+from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ...solvers.motion import Frames, Motion, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch
-from ...solvers.problem_tables import Bones, GoalSettings
+from ...solvers.problem_tables import Bones, GoalSettings, Helpers
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from ..scene.targets import AXES, TargetRows
-from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows, has_window
+from ..solve.constraint_goals import (
+    body_joints,
+    chain_joints,
+    goal_targets,
+    goals_of_rows,
+    has_window,
+    with_body,
+)
 from ..solve.frame_settings import FrameSolveSettings
 from ..solve.grouping import are_solved_at_once, groups
 from ..solve.methods import solve_once
 from ..solve.planting import JointPoses
-from .bake_frames import BakeFrames, Rows, SmoothedGroup
+from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
+from .report import GAVE_WAY
 
 
 def scale(sample: FrameSample) -> float:
@@ -159,6 +169,8 @@ class Batch:
         iterations: most steps of a row.
         states: of each row how its constraints ended.
         smoothed: of each row the groups that rows beside it have moved.
+        helped: of each row what the body did for chains that miss their targets alone.
+        idle: constraints that left their chains as they were, see `_given_way`.
     """
 
     frames: Array
@@ -178,6 +190,8 @@ class Batch:
     iterations: int = 0
     states: list[dict[int, str]] = field(init=False)
     smoothed: list[list[SmoothedGroup]] = field(init=False)
+    helped: dict[int, HelpedRow] = field(default_factory=dict)
+    idle: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -270,6 +284,69 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
         if at_once:
             for count in _solve_group(group, at_once, every, period):
                 yield count / len(members_by_joints)
+    yield from _let_body_help(batches, every, period)
+
+
+EASE = 0.3
+"""How easily bones of the body turn that help a chain, beside those of chains."""
+
+
+def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Generator[float, None, None]:
+    """Let the body go along where chains miss their targets, from where they came to alone.
+
+    Of the poses that meet all targets it is the one nearest to that of the chains alone, so that the body
+    goes no further than it must, and begins to go where the first target is missed.
+    """
+    constraints = batches[0].constraints
+    whole = [c for c, each in enumerate(constraints) if each.body_length]
+    missed = [[_helped_at(states, whole) for states in batch.states] for batch in batches]
+    if not any(map(any, missed)):
+        return
+    skeleton = batches[0].skeleton
+    members = sorted({c for batch in batches for c in batch.active})
+    joints = {
+        j for c in members for part in (chain_joints, body_joints) for j in part(skeleton, constraints[c])
+    }
+    before = [(batch.rotations.copy(), batch.translations.copy()) for batch in batches]
+    idle = frozenset(c for c in members if not any(_is_moved(batch, c) for batch in batches))
+    for batch in batches:
+        batch.idle = idle
+    group = Group(frozenset(joints), tuple(members))
+    for _ in _solve_group(group, batches, every, period, missed):
+        yield 0.0
+    for batch, rows, (rotations, translations) in zip(batches, missed, before, strict=True):
+        for k, chains in enumerate(rows):
+            if chains:
+                batch.helped[k] = _helped_row(batch, k, chains, rotations[k], translations[k])
+
+
+def _is_moved(batch: Batch, c: int) -> bool:
+    """Whether a constraint has moved joints of its chain from their base poses, at any row."""
+    joints = list(chain_joints(batch.skeleton, batch.constraints[c]))
+    apart = angles_between(batch.base.rotations[:, joints], batch.rotations[:, joints], axis=-1)
+    return bool(apart.max(initial=0.0) > MOVED)
+
+
+MOVED = 0.01
+"""Radians by which a chain departs from its base pose that is more than the tolerance of its target."""
+
+
+def _helped_at(states: Mapping[int, str], whole: Sequence[int]) -> tuple[int, ...] | None:
+    """Which of the constraints that have a body miss their targets; None where none does."""
+    reached = SolveStatus.CONVERGED.name
+    return tuple(c for c in whole if states.get(c, reached) != reached) or None
+
+
+def _helped_row(
+    batch: Batch, k: int, chains: tuple[int, ...], rotations: Array, translations: Array
+) -> HelpedRow:
+    """What the body did at a row, whose joints stood otherwise before."""
+    joints = sorted({j for c in chains for j in body_joints(batch.skeleton, batch.constraints[c])})
+    angles = angles_between(rotations[joints], batch.rotations[k, joints], axis=-1)
+    ways = length(batch.translations[k, joints] - translations[joints], axis=-1)
+    farthest, longest = int(np.argmax(angles)), int(np.argmax(ways))
+    metres = float(ways[longest]) * float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
+    return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], metres)
 
 
 def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
@@ -296,7 +373,11 @@ def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
 
 
 def _solve_group(
-    group: Group, batches: Sequence[Batch], every: Array, period: int
+    group: Group,
+    batches: Sequence[Batch],
+    every: Array,
+    period: int,
+    missed: Sequence[Sequence[tuple[int, ...] | None]] | None = None,
 ) -> Generator[int, None, None]:
     """Solve a group at all rows of batches in which any of it is in force.
 
@@ -308,8 +389,16 @@ def _solve_group(
         batches: where.
         every: (R,) frames of all batches, increasing.
         period: see `solve_batches`.
+        missed: of each row of each batch the constraints that the body helps, or None for one that is left
+            as it is; None: it helps nowhere.
     """
-    shares = [_Share.of(group, batch, model) for batch in batches for model in _models(batch, group)]
+    none: tuple[int, ...] = ()
+    patterns = missed or [[none] * len(batch.frames) for batch in batches]
+    shares = [
+        _Share.of(group, batch, model)
+        for batch, each in zip(batches, patterns, strict=True)
+        for model in _models(batch, group, each)
+    ]
     sizes = [len(share.model.rows) for share in shares]
     order = np.argsort(np.concatenate([share.batch.frames[share.model.rows] for share in shares]))
     for share in shares:
@@ -371,6 +460,7 @@ class _Model:
         skeleton: of these, but for `bones`, turned so that balances count along its axes (`level`).
         turn: what turned it.
         bones: where its joints are at rest.
+        helped: constraints that the body helps, since their chains miss their targets alone.
     """
 
     rows: Rows
@@ -378,18 +468,21 @@ class _Model:
     skeleton: Skeleton
     turn: Quaternion
     bones: Bones
+    helped: tuple[int, ...]
 
     def seen(self, targets: TargetRows) -> TargetRows:
         """Targets in the turned model, armature space as float32 has it."""
         return targets if self.turn == Quaternion() else targets.rotated(np.array(self.turn[:]))
 
 
-def _models(batch: Batch, group: Group) -> Iterator[_Model]:
+def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]) -> Iterator[_Model]:
     """The rows of a batch by model: most batches are one."""
     members = group.active_in(batch)
     active = [batch.constraints[c] for c in members]
     turns = [Quaternion()] * len(batch.frames)
     balances = any(constraint.kind is Kind.BALANCE for constraint in active)
+    if any(helped) and not balances:
+        turns = [level(Matrix(world), GROUND) for world in batch.worlds.tolist()]
     if balances:
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
@@ -397,10 +490,13 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
     placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in members])
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
-    if balances or (lengths != lengths[:1]).any() or (windows != windows[:, :1]).any():
+    is_mixed = any(each is None or each for each in helped)
+    if balances or is_mixed or (lengths != lengths[:1]).any() or (windows != windows[:, :1]).any():
         alike.clear()
         for k in range(len(batch.frames)):
-            alike.setdefault((turns[k][:], lengths[k].tobytes(), windows[:, k].tobytes()), []).append(k)
+            if helped[k] is not None:
+                key = turns[k][:], lengths[k].tobytes(), windows[:, k].tobytes(), helped[k]
+                alike.setdefault(key, []).append(k)
     for places in alike.values():
         rows, skeleton, turn = np.array(places), whole, turns[places[0]]
         changed = {
@@ -413,7 +509,7 @@ def _models(batch: Batch, group: Group) -> Iterator[_Model]:
         bones = placed.at(rows)
         if turn != Quaternion():
             skeleton, bones = rotate_skeleton(skeleton, turn), _turned(skeleton, bones, turn)
-        yield _Model(rows, joints, skeleton, turn, bones)
+        yield _Model(rows, joints, skeleton, turn, bones, helped[places[0]] or ())
 
 
 def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
@@ -436,12 +532,98 @@ def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
     return Bones(offsets, rests)
 
 
+def _given_way(
+    batch: Batch, members: tuple[int, ...], helped: tuple[int, ...], body: set[int]
+) -> tuple[int, ...]:
+    """Constraints that ask for nothing while the body helps others.
+
+    Those of its own bones; those that move bones of it too, such as a head with the spine, and ask for what
+    the base poses have; those whose targets only go along with the target of such a one.
+    """
+    constraints, others = batch.constraints, [c for c in members if c not in helped]
+    places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}
+    way = [
+        c
+        for c in others
+        if constraints[c].kind is Kind.REACH
+        and (places.get(c) in body or (c in batch.idle and _shares(batch, c, body)))
+    ]
+    names = {constraints[c].name for c in way}
+    way += [c for c in others if c not in way and constraints[c].carrier in names]
+    return tuple(sorted(way))
+
+
+def _shares(batch: Batch, c: int, body: set[int]) -> bool:
+    """Whether a constraint moves bones of the body too."""
+    return not body.isdisjoint(chain_joints(batch.skeleton, batch.constraints[c]))
+
+
+def _serving_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
+    """Joints of a chain that bring it to its target: no hand, whose turn would only shift the balance."""
+    chain = chain_joints(skeleton, constraint)
+    moves_tip = constraint.use_tail or any(constraint.effector_offset) or constraint.rotation != "NONE"
+    return chain if moves_tip else tuple(j for j in chain if j != skeleton.index(constraint.tip))
+
+
+def _helped_goal(batch: Batch, model: _Model, c: int, goal: Goal) -> Goal:
+    """A goal where the body helps chains."""
+    goal = with_body(model.skeleton, batch.constraints[c], goal)
+    return replace(goal, priority=goal.priority + LATER) if c in model.helped else goal
+
+
+GROUND = True, True, False
+"""The world's axes along which a body that helps keeps its centre of mass over where it was."""
+TRUNK = 4.0
+"""Mass of a bone of the body by its length, beside that of a limb: Winter, "Biomechanics and Motor Control of
+Human Movement", table 4.1: trunk and head 0.58 of the mass on half of the height, a leg 0.16, an arm 0.05."""
+
+
+def _with_masses(skeleton: Skeleton, body: set[int], joints: Rows) -> Skeleton:
+    """A skeleton whose joints have mass: their own, or where none has any, by their lengths.
+
+    Args:
+        skeleton: some joints of a batch's.
+        body: joints of the batch's that help.
+        joints: which of them the skeleton has.
+    """
+    if any(joint.mass > 0.0 for joint in skeleton.joints):
+        return skeleton
+    return skeleton.replace(
+        {
+            joint.name: {"mass": joint.length * (TRUNK if j in body else 1.0)}
+            for j, joint in zip(joints.tolist(), skeleton.joints, strict=True)
+        }
+    )
+
+
+def _centres(batch: Batch, model: _Model, skeleton: Skeleton) -> Array:
+    """(R, 3) centres of mass of a model's rows as they are solved up to now."""
+    places = np.ix_(model.rows, model.joints)
+    heads, turned = forward_kinematics_of_frames(
+        skeleton,
+        model.bones.offsets,
+        unit(model.bones.rests, axis=-1),
+        unit(batch.rotations[places], axis=-1),
+        batch.translations[places],
+    )
+    middles = np.zeros_like(heads)
+    middles[..., 1] = [0.5 * joint.length for joint in skeleton.joints]
+    masses = np.array([joint.mass for joint in skeleton.joints])
+    middles = heads + rotate(turned, middles, axis=-1)
+    return np.asarray((masses[:, None] * middles).sum(axis=1) / masses.sum())
+
+
+LATER = 2
+"""By which targets that are missed give way to those that are met, as priorities are."""
+
+
 @dataclass(frozen=True)
 class _Share:
     """What of a group's rows one model of one batch has.
 
     Attributes:
         placed: per goal the constraint that it is of.
+        gave_way: constraints of bones that help others: their own targets ask for nothing meanwhile.
         tolerances: (R,) of positions, armature space.
         kind: what is asked for there.
         unmoved: joints of chains, in the batch's skeleton, that the search does not move.
@@ -451,6 +633,7 @@ class _Share:
     model: _Model
     members: tuple[int, ...]
     placed: tuple[int, ...]
+    gave_way: tuple[int, ...]
     tolerances: Array
     kind: FrameKind
     unmoved: list[int]
@@ -458,7 +641,11 @@ class _Share:
     @classmethod
     def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
         rows, settings, members = model.rows, batch.settings, group.active_in(batch)
+        body = {j for c in model.helped for j in body_joints(batch.skeleton, batch.constraints[c])}
+        gave_way = _given_way(batch, members, model.helped, body)
+        members = tuple(c for c in members if c not in gave_way)
         wanted = model.seen(batch.targets.at(rows))
+        skeleton = model.skeleton
         of_members = {c: goals_of_rows(model.skeleton, batch.constraints[c], wanted, c) for c in members}
         placed = [(c, goal) for c, (goals, _) in of_members.items() for goal in goals]
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
@@ -466,16 +653,34 @@ class _Share:
         solver = replace(settings.solver, angle_tolerance=batch.sharper * settings.solver.angle_tolerance)
         if settings.error_reduction is not None and solver.solver is Solver.CCD:
             solver = replace(solver, error_reduction=settings.error_reduction)
-        moved = {place for place, j in enumerate(model.joints.tolist()) if j in group.joints}
-        search = PoseSearch(model.skeleton, [goal for _, goal in placed], solver, moved)
+        moving = group.joints
+        if model.helped:
+            chains = {j for c in members for j in _serving_joints(batch.skeleton, batch.constraints[c])}
+            moving = frozenset(chains | body)
+        moved = {place for place, j in enumerate(model.joints.tolist()) if j in moving}
+        helpers = None
+        if model.helped:
+            # What was missed gives way to what was met: feet stand, whatever a hand reaches for.
+            ease = tuple((place, EASE) for place, j in enumerate(model.joints.tolist()) if j in body)
+            helpers = Helpers(ease, tuple(goal for _, goal in placed))
+            placed = [(c, _helped_goal(batch, model, c, goal)) for c, goal in placed]
+        goals, targets = [goal for _, goal in placed], [goal_targets(goal, wanted, c) for c, goal in placed]
+        if any(batch.skeleton.joints[j].slides for j in body):
+            # Who cannot shift the hips has nothing to balance with: arms and spine would be bent for it.
+            skeleton = _with_masses(skeleton, body, model.joints)
+            centres = _centres(batch, model, skeleton)
+            goals.append(BalanceGoal(Vector(centres[0]), GROUND, priority=goals[-1].priority + 2 * LATER))
+            targets.append(centres)
+            goal_settings = goal_settings.beside(GoalSettings.of([goals[-1:]]))
+        search = PoseSearch(skeleton, goals, solver, moved, helpers)
         names = {batch.skeleton.joints[j].name for j in group.joints}
         entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
         kind = FrameKind(
             search,
-            tuple(goal_targets(goal, wanted, c) for c, goal in placed),
+            tuple(targets),
             model.bones,
             batch.sharper * tolerances,
-            (lambda: search.templates(entries)) if solver.restarts else None,
+            (lambda: search.templates(entries)) if solver.restarts and not model.helped else None,
             goal_settings,
         )
         active = (batch.constraints[c] for c in members)
@@ -483,7 +688,8 @@ class _Share:
             j for each in active if each.kind is not Kind.PLANT for j in chain_joints(batch.skeleton, each)
         }
         unmoved = sorted(chains.difference(model.joints[list(search.movable)].tolist()))
-        return cls(batch, model, members, tuple(c for c, _ in placed), tolerances, kind, unmoved)
+        placed_in = tuple(c for c, _ in placed)
+        return cls(batch, model, members, placed_in, gave_way, tolerances, kind, unmoved)
 
     def hold_unmoved(self) -> None:
         """Bring joints that serve no goal inside their limits: chains that stand on them count on that."""
@@ -508,6 +714,7 @@ class _Share:
             solved.angles[rows, :goals] > batch.settings.solver.angle_tolerance
         )
         met = dict.fromkeys(self.members, SolveStatus.CONVERGED.name)
+        met.update(dict.fromkeys(self.gave_way, GAVE_WAY))
         for k in self.model.rows.tolist():
             batch.states[k].update(met)
         for place in np.flatnonzero(off.any(axis=1)).tolist():

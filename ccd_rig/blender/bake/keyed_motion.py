@@ -22,7 +22,6 @@ from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
 from ..properties.constraint_values import Kind
 from ..rig.slides import locations_of, translations_of
-from ..solve.constraint_goals import chain_joints
 from .bake_frames import BakeFrames, Motion, numbers
 from .tracks import Tracks
 
@@ -50,7 +49,7 @@ def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
     """What is to be keyed of frames that are solved: slerps between them, blended by influence."""
     full = interpolation.slerp_rotations(bake_frames.solved_frames, bake_frames.solved, bake_frames.frames)
     between = ~np.isin(bake_frames.frames, bake_frames.solved_frames)
-    chains = {j for row in bake_frames.constraints for j in chain_joints(bake_frames.skeleton, row)}
+    chains = {j for c in range(len(bake_frames.constraints)) for j in bake_frames.moved_by(c)}
     still = [j for j in range(len(bake_frames.skeleton.joints)) if j not in chains]
     # Between solves these are where they are, not where a slerp leads.
     full[:, still] = bake_frames.base[:, still]
@@ -80,7 +79,7 @@ def _blended(bake_frames: BakeFrames, full: Array, influences: Array) -> Array:
 def with_chain_at(motion: KeyedMotion, c: int, influences: Array) -> Motion:
     """The blended motion, but for the chain of constraint `c`, which has (F,) influences."""
     bake_frames, blended = motion.bake_frames, motion.blended
-    joints = list(chain_joints(bake_frames.skeleton, bake_frames.constraints[c]))
+    joints = list(bake_frames.moved_by(c))
     of_joints = joint_influences(bake_frames)
     of_joints[:, joints] = influences[:, None]
     rotations, translations = blended.rotations.copy(), blended.translations.copy()
@@ -134,7 +133,7 @@ def joint_influences(bake_frames: BakeFrames) -> Array:
     for c, constraint in enumerate(bake_frames.constraints):
         if constraint.kind is Kind.PLANT:  # it moves the legs, which have their own way
             continue
-        for j in chain_joints(bake_frames.skeleton, constraint):
+        for j in bake_frames.moved_by(c):
             influences[:, j] = np.maximum(influences[:, j], bake_frames.influences[:, c])
     return influences
 

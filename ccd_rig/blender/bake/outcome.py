@@ -27,6 +27,7 @@ from .findings import Baked, findings
 from .keyed_motion import KeyedMotion, rotated_joints
 from .loops import loop
 from .report import (
+    GAVE_WAY,
     SLERPED,
     STATUSES,
     BodyReport,
@@ -34,6 +35,7 @@ from .report import (
     Finding,
     FootSlip,
     FrameFit,
+    Helped,
     LargestRotation,
     Loop,
     Smoothed,
@@ -130,7 +132,7 @@ def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | Non
         active = tuple(c for c in states if bake_frames.influences[f, c] > 0.0)
         if active not in known:
             known[active] = _fits(bake_frames, active)
-        missed = {c for c in active if states[c] != SolveStatus.CONVERGED.name}
+        missed = {c for c in active if states[c] not in (SolveStatus.CONVERGED.name, GAVE_WAY)}
         members = [c for fit in known[active] if missed.intersection(fit) for c in fit]
         if not members:
             continue
@@ -164,6 +166,7 @@ class Outcome(NamedTuple):
     foot_slips: tuple[FootSlip, ...]
     fit: WeightedFit | None
     smoothed: tuple[Smoothed, ...]
+    helped: tuple[Helped, ...]
     body: BodyReport | None
     loop: Loop | None
     findings: tuple[Finding, ...]
@@ -218,6 +221,7 @@ class Outcome(NamedTuple):
             slips,
             weighted_fit(bake_frames, distances),
             _smoothed(bake_frames),
+            _helped(bake_frames, distances),
             body_report,
             circle,
             found,
@@ -248,6 +252,41 @@ def _entries(bake_frames: BakeFrames, missed: tuple[Array, Array], keyed: tuple[
         np.array(ended, np.uint8),
         *(each[in_force] for each in columns),
     )
+
+
+def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:
+    """One for each run of solved frames in which the body helps the same constraints.
+
+    Args:
+        bake_frames: all that is solved.
+        distances: (F, C) by which constraints miss their targets, world metres.
+    """
+    spans: list[Helped] = []
+    names = [joint.name for joint in bake_frames.skeleton.joints]
+    before: tuple[int, ...] = ()
+    for row in sorted(bake_frames.states):
+        here = bake_frames.helped.get(row)
+        if here is not None:
+            frame = number(bake_frames.frames[row])
+            who = tuple(bake_frames.constraints[c].name for c in here.constraints)
+            if here.constraints != before:
+                spans.append(Helped(who, frame, frame, names[here.turned], 0.0, "", 0.0))
+            span = replace(spans[-1], frame_end=frame)
+            if here.angle > span.angle:
+                span = replace(span, turned=names[here.turned], angle=here.angle)
+            if here.distance > max(span.distance, UNSHIFTED):
+                span = replace(span, shifted=names[here.shifted], distance=here.distance)
+            left = [c for c, state in bake_frames.states[row].items() if state == GAVE_WAY]
+            named = (bake_frames.constraints[c].name for c in left)
+            off = max((float(distances[row, c]) for c in left), default=0.0)
+            span = replace(span, gave_way=tuple(dict.fromkeys((*span.gave_way, *named))))
+            spans[-1] = replace(span, off=max(span.off, off))
+        before = () if here is None else here.constraints
+    return tuple(spans)
+
+
+UNSHIFTED = 1e-6
+"""World metres that are rounding of a bone's place."""
 
 
 def _smoothed(bake_frames: BakeFrames) -> tuple[Smoothed, ...]:

@@ -24,6 +24,9 @@ from ..whole_files import WriteError, replacing
 SLERPED = "SLERPED"
 """Status of a frame that was not solved: it stands between two frames that were."""
 
+GAVE_WAY = "GAVE_WAY"
+"""Status of a bone of the body that helped others, and left its own target for that."""
+
 SEEN = math.radians(5.0)
 """Smoothing by less is told in JSON only."""
 
@@ -38,7 +41,8 @@ class Entry(NamedTuple):
         frame: the frame.
         constraint: name of the constraint.
         status: the name of a `SolveStatus` at solved frames (CONVERGED: all that this constraint asks for is
-            within the tolerances; OPTIMAL: no small motion comes nearer), SLERPED between them.
+            within the tolerances; OPTIMAL: no small motion comes nearer; GAVE_WAY: a bone of the body left
+            its target to help others), SLERPED between them.
         residual: distance of the tip (or of the centre of mass), world metres, from the target, or from the
             blended goal where the influence is below 1; 0 for a constraint that asks for no place.
         keyed_residual: distance from the target itself, in the pose that is keyed.
@@ -291,6 +295,45 @@ class Smoothed:
 
 
 @dataclass(frozen=True, slots=True)
+class Helped:
+    """Frames in a row at which the body goes along with chains that miss their targets alone.
+
+    Attributes:
+        constraints: names of those that it helps.
+        frame_start: the first of the frames.
+        frame_end: the last of them.
+        turned: name of the bone of the body that turns most beside its base pose.
+        angle: by how much, radians.
+        shifted: name of the one that is shifted most; empty where none is.
+        distance: by how much, world metres.
+        gave_way: names of constraints that leave their targets meanwhile.
+        off: the largest distance by which one does, world metres.
+    """
+
+    constraints: tuple[str, ...]
+    frame_start: float
+    frame_end: float
+    turned: str
+    angle: float
+    shifted: str
+    distance: float
+    gave_way: tuple[str, ...] = ()
+    off: float = 0.0
+
+    def words(self) -> str:
+        """Such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
+        span = f"frame {self.frame_start:g}"
+        if self.frame_start != self.frame_end:
+            span = f"frames {self.frame_start:g} to {self.frame_end:g}"
+        words = f"'{self.turned}' turns by up to {math.degrees(self.angle):.2g} degrees"
+        if self.shifted:
+            words += f", '{self.shifted}' is shifted by up to {metres(self.distance)}"
+        if self.gave_way:
+            words += f", {', '.join(self.gave_way)} up to {metres(self.off)} off for it"
+        return f"{', '.join(self.constraints)}: the body helps at {span}: {words}"
+
+
+@dataclass(frozen=True, slots=True)
 class Loop:
     """A range whose base poses and targets come back to where they began.
 
@@ -435,9 +478,9 @@ def metres(length: float) -> str:
 
 
 Floats = NDArray[np.float64]
-STATUSES = (*(status.name for status in SolveStatus), SLERPED)
+STATUSES = (*(status.name for status in SolveStatus), SLERPED, GAVE_WAY)
 """What `Entry.status` may be."""
-_NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLERPED)]
+_NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLERPED, GAVE_WAY)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -699,6 +742,7 @@ class BakeReport:
         foot_slips: one for each constraint that plants a bone in these frames.
         fit: of goals that pull against each other; None where there are none, or all are met.
         smoothed: frames whose poses frames beside them have moved, in order of time.
+        helped: frames at which the body goes along with chains, in order of time.
         body: what became of the bone that carries the figure; None where no constraint plants a bone.
         loop: the range, if base poses and targets end as they begin.
         findings: what an animator would see, by constraint and then in time.
@@ -725,6 +769,7 @@ class BakeReport:
     foot_slips: tuple[FootSlip, ...] = ()
     fit: WeightedFit | None = None
     smoothed: tuple[Smoothed, ...] = ()
+    helped: tuple[Helped, ...] = ()
     body: BodyReport | None = None
     loop: Loop | None = None
     findings: tuple[Finding, ...] = ()
@@ -779,6 +824,7 @@ class BakeReport:
             _slide(self.foot_slips),
             "" if self.body is None else self.body.words(),
             self._smoothed(),
+            self._helped(),
             "" if self.loop is None else self.loop.words(),
             self._pop(),
             _rested(self.from_rest),
@@ -799,6 +845,10 @@ class BakeReport:
             return ""
         more = f" and {len(seen) - 1} more" if len(seen) > 1 else ""
         return f"smoothed at {seen[0].span()} ({seen[0].constraints[0]}){more}"
+
+    def _helped(self) -> str:
+        more = f" and {len(self.helped) - 1} more" if len(self.helped) > 1 else ""
+        return f"{self.helped[0].words()}{more}" if self.helped else ""
 
     def advice(self) -> str:
         """That a bone jumps, or nothing."""
@@ -824,7 +874,8 @@ class BakeReport:
         `worst_frame`, and `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or
         `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
         `FootSlip`; empty where nothing is planted), `smoothed` (a list of objects with the fields of
-        `Smoothed` and `words`; empty where every frame goes the way that its base pose leads), `body`
+        `Smoothed` and `words`; empty where every frame goes the way that its base pose leads), `helped` (a
+        list of objects with the fields of `Helped` and `words`; empty where chains need no help), `body`
         (null, or the fields of `BodyReport`), `loop` (null, or the fields of `Loop`), `findings` (a list of
         objects with the fields of `Finding` and `words`), `seconds` (of the bake), `keys` and `keys_before`
         (how many were written, and before any were left out), `switched_to_fk` (names of bones whose
@@ -854,6 +905,7 @@ class BakeReport:
             "fit": None if self.fit is None else _fit_content(self.fit),
             "foot_slips": [asdict(slip) for slip in self.foot_slips],
             "smoothed": [{**asdict(each), "words": each.words()} for each in self.smoothed],
+            "helped": [{**asdict(each), "words": each.words()} for each in self.helped],
             "largest_rotation": None if self.largest_rotation is None else asdict(self.largest_rotation),
             "body": None if self.body is None else asdict(self.body),
             "loop": None if self.loop is None else asdict(self.loop),

@@ -81,6 +81,8 @@ class BakeSettings:
         ground: height of the ground in the world, metres, below which the report finds bones; None for none.
         body: what becomes of the bone that carries the figure while bones are planted: "AUTO",
             "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET"; empty for the armature's own setting.
+        body_helps: whether spine, clavicles and hips go along where chains miss their targets alone; None for
+            the armature's own setting.
         switch_to_fk: whether switches of the rig by which its FK bones move nothing are keyed to FK.
 
     Raises:
@@ -105,6 +107,7 @@ class BakeSettings:
     reference_bone: str = ""
     solver: Solver | None = None
     body: str = ""
+    body_helps: bool | None = None
     ground: float | None = None
     switch_to_fk: bool = True
 

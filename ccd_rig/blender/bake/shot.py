@@ -196,6 +196,8 @@ class FrameSolver:
                 bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
                 self.iterations = max(self.iterations, batch.iterations)
             solver.bake_frames.smoothed.update(zip(run.rows, map(tuple, batch.smoothed), strict=True))
+            if solver is self:
+                bake_frames.helped.update({run.rows[k]: each for k, each in batch.helped.items()})
 
     def _batch(self, run: _Run) -> Batch:
         """The rows of a run as they are before they are solved."""

@@ -277,7 +277,7 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
         posed = {bone.name for bone in chain_bones}
         contents = yield from mover_contents(armature_object, posed, lambda thing: result_of(_keys_of(thing)))
         movers = _movers[ids] = start.fingerprint(*contents)
-    return start.fingerprint(rows, bones, solver, group.body, movers)
+    return start.fingerprint(rows, bones, solver, group.body, group.body_helps, movers)
 
 
 def store_report(

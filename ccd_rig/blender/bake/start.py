@@ -24,7 +24,7 @@ from ..properties.constraint_values import Constraint, Kind
 from ..rig.armature import RigLayout
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from ..scene.evaluation import Samples
-from ..solve.constraint_goals import chain_joints
+from ..solve.constraint_goals import whole_chain
 from ..solve.frame_settings import Reference, base_rotations
 from .settings import Start
 
@@ -336,7 +336,7 @@ def _keyed_channels(
 ) -> Iterator[_Channel]:
     """The channels that a bake of constraints may key."""
     skeleton = layout.skeleton
-    moved = {j for each in constraints if each.kind is not Kind.PLANT for j in chain_joints(skeleton, each)}
+    moved = {j for each in constraints if each.kind is not Kind.PLANT for j in whole_chain(skeleton, each)}
     roots: set[int] = set()
     for constraint in constraints:
         if constraint.kind is Kind.PLANT:

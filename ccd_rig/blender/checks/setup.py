@@ -22,7 +22,7 @@ from ..properties import body, constraint_list, constraint_values, pose_library,
 from ..properties.constraint_values import Kind
 from ..properties.names import named
 from ..rig import armature, clamps, rotation_modes
-from ..scene import dependence
+from ..scene import body_help, dependence
 from ..scene.evaluation import rig_layout
 from ..scene.targets import SAMPLED
 from ..solve import constraint_goals
@@ -219,6 +219,7 @@ def require(
     names: Sequence[str] = (),
     destination: Destination = Destination.NEW_ACTION,
     asked_body: str = "",
+    asked_help: bool | None = None,
 ) -> Work[Ready]:
     """The constraints to solve: those named, or all that are enabled; an item per constraint and bone.
 
@@ -228,11 +229,14 @@ def require(
         names: see there.
         destination: where keys go.
         asked_body: see there.
+        asked_help: whether the body helps; None: the armature's own setting.
 
     Raises:
         RigError: with the first thing that keeps them from being solved, or keyed where they should be.
     """
-    problems_found, layout = yield from _look(armature_object, scene, names, destination, asked_body)
+    problems_found, layout = yield from _look(
+        armature_object, scene, names, destination, asked_body, asked_help
+    )
     for problem in problems_found:
         if problem.severity == "ERROR":
             raise RigError(problem.message)
@@ -241,7 +245,8 @@ def require(
     chosen = tuple(map(constraint_values.value_of, _chosen(armature_object, names)))
     figure = body.body_of(armature_object, chosen, asked_body)
     keeps = figure is not None and figure.keeps
-    return Ready(body.settled(chosen, keeps), layout, figure, problems_found)
+    chosen = body_help.helped(armature_object, body.settled(chosen, keeps), asked_help)
+    return Ready(chosen, layout, figure, problems_found)
 
 
 def problems(
@@ -269,6 +274,7 @@ def _look(
     names: Sequence[str],
     destination: Destination | None,
     asked_body: str,
+    asked_help: bool | None = None,
 ) -> Work[tuple[tuple[Problem, ...], armature.RigLayout | None]]:
     """Problems, and the layout of the bones if one can be made; an item per constraint and bone."""
     if armature_object is None or armature_object.type != "ARMATURE":
@@ -300,7 +306,9 @@ def _look(
         try:
             fixed = figure.bone if figure is not None and figure.keeps else ""
             yield
-            layout = rig_layout(armature_object, armature_object, sound, fixed)
+            values = [constraint_values.value_of(row) for row in sound]
+            values = list(body_help.helped(armature_object, values, asked_help))
+            layout = rig_layout(armature_object, armature_object, values, fixed)
             yield
             # As the solver reads it: scale, shear, locks, and bones that no rigid joint can stand for.
             reading = layout.read(armature_object)

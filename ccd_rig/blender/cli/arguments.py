@@ -216,6 +216,7 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
             reduce_error=options.reduce_error,
             solver=SOLVERS[options.solver] if options.solver else None,
             body=BODIES[options.body] if options.body else "",
+            body_helps=options.body_helps,
         )
     except InvalidInput as error:
         raise UsageError(str(error)) from error
@@ -378,6 +379,13 @@ def add_frame_arguments(command: Words) -> None:
         choices=tuple(BODIES),
         help="with planted bones: the bone that carries the figure keeps its animation, follows the feet, "
         "or walks on over them (default: the armature's own setting)",
+    )
+    add(
+        "--body-helps",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="where a chain alone misses its target, spine, clavicles and hips go along (default: the "
+        "armature's own setting)",
     )
     add(
         "--start",

@@ -233,7 +233,8 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
         raise RigError("no armature in the file's active scene has enabled CCD constraints")
     reason = "" if len(settings) == 1 else "several rigs are baked together"
     for thing, own in settings.items():
-        ready = result_of(setup.require(thing, scene, own.constraints, own.destination, own.body))
+        asked = own.constraints, own.destination, own.body, own.body_helps
+        ready = result_of(setup.require(thing, scene, *asked))
         reason = reason or _one_after_the_other(own, ready.constraints)
     armatures = {thing.name: own for thing, own in settings.items()}
     shot = Shot(Path(bpy.data.filepath).name, armatures, chunk)
@@ -244,6 +245,8 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
 
 def _one_after_the_other(settings: BakeSettings, constraints: tuple[Constraint, ...]) -> str:
     """Why frames hang on those before them, so that no chunk can be solved apart; empty if none do."""
+    if any(each.body_length for each in constraints):
+        return "the body helps chains, whose frames are solved together"
     if any(each.kind is Kind.PLANT for each in constraints):
         return "where planted bones are held depends on all frames before"
     if settings.preroll:

@@ -128,6 +128,12 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
         default=body.AUTO,
         override=OVERRIDE,
     )
+    body_helps: BoolProperty(
+        name="Body Helps",
+        description="Where a chain alone misses its target, spine, clavicles and hips go along; other "
+        "targets are held",
+        override=OVERRIDE,
+    )
     pin_feet: BoolProperty(
         name="Pin Standing Feet",
         description="While other bones are dragged, feet on the ground stay where they are",

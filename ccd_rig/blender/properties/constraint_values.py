@@ -72,6 +72,10 @@ class Constraint:
         offset_space: of `offset`, "TARGET" (its own axes and unit), "ARMATURE" or "WORLD".
         keeps_body: for PLANT, whether the bone that carries the figure keeps its animation; else it follows
             planted bones. Set by `body.settled`.
+        body_length: for REACH, how many bones, counted from the tip, may move where the chain alone misses
+            its target: the chain and the body above it; 0 where no body helps. Set by `body_help.helped`.
+        carrier: name of the constraint whose target carries this one's, which has no motion of its own;
+            empty for none. Set likewise.
     """
 
     name: str
@@ -104,6 +108,8 @@ class Constraint:
     holds: Holds = WHOLE
     offset_space: str = "TARGET"
     keeps_body: bool = False
+    body_length: int = 0
+    carrier: str = ""
 
 
 def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:

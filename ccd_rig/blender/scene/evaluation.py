@@ -55,7 +55,7 @@ def rig_layout(
     Raises:
         CCDRigError: as `armature.layout`, and for settings that contradict one another.
     """
-    chains = [(constraint.tip, constraint.chain_length) for constraint in constraints]
+    chains = [(each.tip, getattr(each, "body_length", 0) or each.chain_length) for each in constraints]
     bones = [
         bone.name for tip, length in chains for bone in constraint_list.chain(armature_object, tip, length)
     ]
@@ -79,7 +79,9 @@ def own_bones(
     chains = {
         bone.name
         for constraint in constraints
-        for bone in constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+        for bone in constraint_list.chain(
+            armature_object, constraint.tip, constraint.body_length or constraint.chain_length
+        )
     }
     bones += coupled_offsets.followers(armature_object, chains)
     return [(armature_object, bone) for bone in bones]

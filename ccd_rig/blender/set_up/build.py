@@ -488,6 +488,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
                 "Rigify's Re-Generate Rig removes control bones: take empties for rigs that change"
             )
     armature_object.ccd_rig.active_index = 0
+    armature_object.ccd_rig.body_helps = True
     made.notes += unknown_bones(armature_object, figure, planned)
     return made
 

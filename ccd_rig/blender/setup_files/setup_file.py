@@ -294,7 +294,7 @@ def _curve(row: Any) -> Any | None:
 
 FORMAT = "ccd_rig.setup"
 VERSION = 1
-RIG_FIELDS = ("body", "solver")
+RIG_FIELDS = ("body", "body_helps", "solver")
 """What is taken of the armature itself, beside its constraints."""
 
 Components = tuple[float, float, float, float]

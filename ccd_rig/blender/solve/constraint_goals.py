@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -19,9 +20,35 @@ from ..scene.targets import AXES, TargetRows, TargetSample
 
 
 def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
-    """Joints that the constraint can move, root first."""
+    """Joints that the constraint moves, root first; without the body that may help."""
     chain = skeleton.chain(constraint.tip, constraint.chain_length)
     return tuple(j for j in chain if not skeleton.joints[j].locked)
+
+
+def body_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
+    """Joints above the chain that help where it misses its target, root first."""
+    if not constraint.body_length:
+        return ()
+    chain = skeleton.chain(constraint.tip, constraint.body_length)
+    own = skeleton.chain(constraint.tip, constraint.chain_length)
+    return tuple(j for j in chain[: len(chain) - len(own)] if not skeleton.joints[j].locked)
+
+
+def whole_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
+    """Joints that the constraint may move, root first: its chain and the body."""
+    return body_joints(skeleton, constraint) + chain_joints(skeleton, constraint)
+
+
+def with_body(skeleton: Skeleton, constraint: Constraint, goal: Goal) -> Goal:
+    """A goal of a constraint that the body serves too; its reach window stays about the chain alone."""
+    if isinstance(goal, PoleGoal | BalanceGoal) or not constraint.body_length:
+        return goal
+    own = len(skeleton.chain(constraint.tip, constraint.chain_length))
+    more = len(skeleton.chain(constraint.tip, constraint.body_length)) - own
+    length = len(skeleton.chain(goal.joint, goal.chain_length)) + more
+    if isinstance(goal, PositionGoal):
+        return replace(goal, chain_length=length, extension_joints=goal.extension_joints or own)
+    return replace(goal, chain_length=length)
 
 
 GOAL_TARGETS: Mapping[type, str] = MappingProxyType(

@@ -108,11 +108,14 @@ def leg(limits=False):
 
 
 def bend_angle(evaluated, row, depsgraph):
-    """The angle between the knee and the pole about the line from hip to foot, in the world."""
+    """The angle between the knee and the pole about the line from hip to foot, past the pole's play, in the
+    world: a pole less than 44 degrees off the line lets the knee be off it."""
     world = evaluated.matrix_world
     thigh, shin = evaluated.pose.bones["thigh"], evaluated.pose.bones["shin"]
     hip, knee, foot = world @ thigh.head, world @ shin.head, world @ shin.tail
     pole = row.pole_target.evaluated_get(depsgraph).matrix_world.translation
     line = (foot - hip).normalized()
     sides = [point - hip - line * (point - hip).dot(line) for point in (knee, pole)]
-    return apart(*sides)
+    sine = sides[1].length / (pole - hip).length
+    play = math.pi * min(max((0.7 - sine) / 0.5, 0.0), 1.0)
+    return max(apart(*sides) - play, 0.0)

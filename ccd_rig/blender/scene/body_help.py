@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The bones of the body that help a chain where it cannot meet its target: spine, clavicle, hips."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import bpy
+
+from ..keys import channels
+from ..properties import constraint_list
+from ..properties.constraint_values import Constraint, Kind
+from ..rig import clamps
+from . import dependence
+
+
+def helped(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], asked: bool | None = None
+) -> tuple[Constraint, ...]:
+    """The constraints, of which those that reach know how far up the body helps them (`body_length`).
+
+    The body goes up from a chain to the bone that carries all chains. It ends below a bone that something
+    else moves: a constraint of the rig, or a target that goes along with it. Where bones are planted these
+    say what becomes of the body, and it does not help.
+
+    Args:
+        armature_object: carries the constraints.
+        constraints: those that are solved.
+        asked: whether the body helps; None: the armature's own setting.
+    """
+    helps = armature_object.ccd_rig.body_helps if asked is None else asked
+    if not helps or any(each.kind is Kind.PLANT for each in constraints):
+        return tuple(constraints)
+    whole = [constraint_list.chain(armature_object, each.tip) for each in constraints]
+    tops = [chain[: each.chain_length or None][-1:] for each, chain in zip(constraints, whole, strict=True)]
+    carriers = [[bone.name for bone in (top, *top.parent_recursive)] for (top,) in filter(None, tops)]
+    common = [name for name in carriers[0] if all(name in names for names in carriers)] if carriers else []
+    end = common[0] if common else ""
+    found = []
+    for constraint, chain in zip(constraints, whole, strict=True):
+        own = len(chain[: constraint.chain_length or None])
+        count = own
+        above = [bone.name for bone in chain[own:]]
+        if constraint.kind is Kind.REACH and constraint.use_position and end in above:
+            for bone in chain[own : own + above.index(end) + 1]:
+                if not _is_free(armature_object, constraints, bone):
+                    break
+                count += 1
+        carrier = _carrier(armature_object, constraints, constraint)
+        found.append(replace(constraint, body_length=count if count > own else 0, carrier=carrier))
+    return tuple(found)
+
+
+def _carrier(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], constraint: Constraint
+) -> str:
+    """The name of the constraint whose target carries that of another one; empty for none.
+
+    A target with a motion of its own is not carried: it is where the animator wants it.
+    """
+    own = dependence.target_object(constraint)
+    if own is None or _is_animated(own, constraint.target_bone):
+        return ""
+    for other in constraints:
+        thing = dependence.target_object(other)
+        if other.name == constraint.name or thing is None or other.kind is not Kind.REACH:
+            continue
+        if thing == armature_object and not other.target_bone:
+            continue
+        if (own, constraint.target_bone) != (thing, other.target_bone):
+            above = dependence.movers(own, constraint.target_bone, armature_object)
+            if any((each.thing, each.bone) == (thing, other.target_bone) for each in above):
+                return other.name
+    return ""
+
+
+def _is_animated(thing: bpy.types.Object, bone: str) -> bool:
+    """Whether F-curves move an object, or one bone of it."""
+    start = thing.pose.bones[bone].path_from_id() + "." if bone and bone in thing.pose.bones else ""
+    paths = [curve.data_path for _, curves in channels.played(thing) for curve in curves]
+    return any(path.startswith(start) for path in paths) if bone else bool(paths)
+
+
+def _is_free(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], bone: bpy.types.PoseBone
+) -> bool:
+    """Whether nothing but the body's own channels moves a bone, and no target goes along with it."""
+    if any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone)):
+        return False
+    names = {bone.name}
+    return not any(
+        dependence.target_depends_on_chain(armature_object, each, names)
+        or dependence.pole_depends_on_chain(armature_object, each, names)
+        for each in constraints
+    )

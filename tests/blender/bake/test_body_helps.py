@@ -1,0 +1,212 @@
+"""The body helps: spine, clavicles and hips go along where a chain alone misses its target."""
+
+import json
+from itertools import pairwise
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from mathutils import Vector
+
+SOLVE = 1e-3  # metres
+FAR = (0.25, -0.8, 1.3)  # 0.15 m beyond the reach of a left arm
+FRAMES = 25
+FEET = ("foot.L", "foot.R")
+BODY = ("spine", "spine.001", "spine.002", "spine.003", "shoulder.L")
+
+
+def figure(to, first=None):
+    """A human whose left hand goes to a point of the world."""
+    rig = rigs.metarig("human")
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    rigs.update()
+    row = next(row for row in rig.ccd_rig.constraints if row.name == "hand.L")
+    for frame, place in ((1, first), (FRAMES, to)):
+        matrix = row.target.matrix_world.copy()
+        if place is not None:
+            matrix.translation = Vector(place)
+        row.target.matrix_world = matrix
+        rigs.update()
+        row.target.keyframe_insert("location", frame=frame)
+    return rig, row
+
+
+def bake(rig):
+    assert bpy.ops.ccd_rig.bake(frame_start=1, frame_end=FRAMES) == {"FINISHED"}
+
+
+def played(rig, names, frames=()):
+    """{bone: its matrices in the world}."""
+    found = {name: [] for name in names}
+    for frame in frames or range(1, FRAMES + 1):
+        bpy.context.scene.frame_set(frame)
+        evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        for name in names:
+            found[name].append(evaluated.matrix_world @ evaluated.pose.bones[name].matrix)
+    return found
+
+
+def far_off(rig, row):
+    """Metres by which a hand misses its target, at each frame."""
+    heads = played(rig, [row.tip])[row.tip]
+    off = []
+    for frame, matrix in enumerate(heads, 1):
+        bpy.context.scene.frame_set(frame)
+        target = row.target.evaluated_get(bpy.context.evaluated_depsgraph_get()).matrix_world
+        off.append((matrix.translation - target.translation).length)
+    return off
+
+
+def largest_step(matrices):
+    turns = [a.to_quaternion().rotation_difference(b.to_quaternion()).angle for a, b in pairwise(matrices)]
+    return max(min(turn, 2.0 * np.pi - turn) for turn in turns)
+
+
+def keyed(channels, rig):
+    paths = {curve.data_path for curve in channels.fcurves_of(rig)}
+    return {name for name in BODY if any(f'"{name}"' in path for path in paths)}
+
+
+def test_a_hand_beyond_its_reach_takes_the_body_along_and_feet_stand(ext):
+    rig, row = figure(FAR)
+    assert rig.ccd_rig.body_helps
+    base = played(rig, (*FEET, "spine", "spine.003"), [1])
+    bake(rig)
+    assert max(far_off(rig, row)) < SOLVE
+    seen = played(rig, (*FEET, "spine", "spine.003"), [FRAMES])
+    for foot in FEET:
+        assert (seen[foot][0].translation - base[foot][0].translation).length < SOLVE
+    chest, hips = (seen[name][0].translation - base[name][0].translation for name in ("spine.003", "spine"))
+    assert chest.y < -0.05  # it leans to where the hand goes, and the hips go the other way
+    assert hips.y > 0.05
+
+
+def test_without_it_the_hand_stays_short(ext):
+    rig, row = figure(FAR)
+    rig.ccd_rig.body_helps = False
+    bake(rig)
+    assert max(far_off(rig, row)) > 0.1
+
+
+def test_the_centre_of_mass_stays_over_the_feet(ext):
+    rig, _ = figure(FAR)
+    bake(rig)
+    bones = [bone.name for bone in rig.data.bones if bone.name in _weighed(rig)]
+    ends = played(rig, bones, [1, FRAMES])
+    weights = {name: rig.data.bones[name].length * (4.0 if name in BODY else 1.0) for name in bones}
+    centres = [
+        sum(
+            (weights[n] * (ends[n][k] @ Vector((0.0, 0.5 * rig.data.bones[n].length, 0.0))) for n in bones),
+            Vector(),
+        )
+        / sum(weights.values())
+        for k in (0, 1)
+    ]
+    # An arm that is stretched out shifts it by itself.
+    assert (centres[1] - centres[0]).xy.length < 0.08
+
+
+def _weighed(rig):
+    tips = [row.tip for row in rig.ccd_rig.constraints]
+    return {
+        bone.name for tip in tips for bone in (rig.pose.bones[tip], *rig.pose.bones[tip].parent_recursive)
+    }
+
+
+def test_where_chains_suffice_the_body_stays_and_gets_no_keys(ext, channels):
+    near = (0.5, -0.3, 1.4)
+    rig, row = figure(near)
+    bake(rig)
+    assert max(far_off(rig, row)) < SOLVE
+    assert "shoulder.L" not in keyed(channels, rig)
+    with_help = played(rig, ("upper_arm.L", "forearm.L"))
+    other, _ = figure(near)
+    other.ccd_rig.body_helps = False
+    bake(other)
+    without = played(other, ("upper_arm.L", "forearm.L"))
+    for name, matrices in with_help.items():
+        for a, b in zip(matrices, without[name], strict=True):
+            assert a.to_quaternion().rotation_difference(b.to_quaternion()).angle < 2e-3
+
+
+def test_the_body_sets_in_without_a_pop(ext):
+    """The hand goes out of reach by 4 mm a frame: the body begins to move at that rate."""
+    rig, row = figure((0.18, -0.70, 1.55), first=(0.18, -0.60, 1.55))
+    bake(rig)
+    off = far_off(rig, row)
+    assert max(off) < SOLVE
+    seen = played(rig, BODY)
+    assert any(
+        a.to_quaternion().rotation_difference(b.to_quaternion()).angle > 1e-3
+        for a, b in pairwise(seen["shoulder.L"])
+    )
+    assert max(np.degrees(largest_step(matrices)) for matrices in seen.values()) < 3.0
+
+
+def test_solve_poses_as_the_bake_does(ext):
+    rig, row = figure(FAR)
+    bake(rig)
+    baked = played(rig, (*BODY, "upper_arm.L"), [FRAMES])
+    rig.animation_data.action = None
+    for bone in rig.pose.bones:
+        bone.matrix_basis.identity()
+    bpy.context.scene.frame_set(FRAMES)
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    for name, (matrix,) in baked.items():
+        now = rig.matrix_world @ rig.pose.bones[name].matrix
+        assert (now.translation - matrix.translation).length < 2e-2, name
+    assert (
+        rig.matrix_world @ rig.pose.bones["hand.L"].head - row.target.matrix_world.translation
+    ).length < SOLVE
+
+
+def test_the_report_says_what_the_body_did(ext):
+    rig, _ = figure(FAR)
+    module = ext.module("ccd_rig.blender.bake.bake")
+    report = module.bake(bpy.context.scene, rig, module.BakeSettings(1, FRAMES))
+    assert report.unsolved() == ()
+    (helped,) = report.helped
+    assert helped.constraints == ("hand.L",)
+    assert helped.frame_end == FRAMES
+    assert helped.shifted == "spine"
+    assert helped.distance > 0.05
+    assert helped.gave_way[0] == "spine"
+    assert "spine.006" in helped.gave_way
+    assert helped.off > 0.05
+    assert "the body helps at frames" in report.summary()
+    assert json.loads(report.to_json())["helped"][0]["words"] == helped.words()
+    gone = {entry.constraint for entry in report.entries if entry.status == "GAVE_WAY"}
+    assert "spine" in gone
+    assert not gone & {"hand.L", "foot.L", "foot.R"}
+    asked = module.BakeSettings(1, FRAMES, body_helps=False)
+    assert module.bake(bpy.context.scene, rig, asked).helped == ()
+
+
+@pytest.mark.parametrize("lowered", [0.0, 0.03])
+def test_a_head_that_is_moved_holds_and_one_that_is_not_goes_along(ext, lowered):
+    rig, row = figure((0.25, -0.7, 1.35))
+    head = next(row for row in rig.ccd_rig.constraints if row.name == "spine.006")
+    head.target.keyframe_insert("location", frame=1)
+    head.target.location.z -= lowered
+    head.target.keyframe_insert("location", frame=FRAMES)
+    bake(rig)
+    assert max(far_off(rig, row)) < SOLVE
+    assert (max(far_off(rig, head)) < SOLVE) is (lowered > 0.0)
+
+
+@pytest.mark.parametrize("helps", [True, False])
+def test_a_set_up_keeps_the_switch_and_a_new_armature_has_it_off(ext, tmp_path, helps):
+    rig = rigs.metarig("human")
+    assert not rig.ccd_rig.body_helps
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    assert rig.ccd_rig.body_helps
+    rig.ccd_rig.body_helps = helps
+    file = str(tmp_path / "setup.json")
+    assert bpy.ops.ccd_rig.setup_save(filepath=file) == {"FINISHED"}
+    rig.ccd_rig.body_helps = not helps
+    assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}
+    assert rig.ccd_rig.body_helps is helps
