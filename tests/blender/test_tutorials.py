@@ -229,8 +229,8 @@ def test_headless(ext, tutorial, tmp_path):
 
 def test_every_tutorial_has_a_page_a_script_and_a_test():
     pages = {page.stem for page in PAGES.glob("*.md")} - {"index"}
-    assert pages == {page for page, _ in TUTORIALS.values()} | {"headless"}
+    assert pages == {page for page, _ in TUTORIALS.values()} | {"headless", "walk_along"}
     scripts = {file.stem for file in FOLDERS[1].glob("*.py")}
-    assert set(TUTORIALS) <= scripts
+    assert {*TUTORIALS, "walk_along"} <= scripts
     for name, (page, _) in TUTORIALS.items():
         assert f"tutorial_{name}.png" in (PAGES / f"{page}.md").read_text(encoding="utf-8")
