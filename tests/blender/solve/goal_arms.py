@@ -109,7 +109,7 @@ def leg(limits=False):
 
 def bend_angle(evaluated, row, depsgraph):
     """The angle between the knee and the pole about the line from hip to foot, past the pole's play, in the
-    world: a pole less than 44 degrees off the line lets the knee be off it."""
+    world: a pole less than 30 degrees off the line lets the knee be off it."""
     world = evaluated.matrix_world
     thigh, shin = evaluated.pose.bones["thigh"], evaluated.pose.bones["shin"]
     hip, knee, foot = world @ thigh.head, world @ shin.head, world @ shin.tail
@@ -117,5 +117,5 @@ def bend_angle(evaluated, row, depsgraph):
     line = (foot - hip).normalized()
     sides = [point - hip - line * (point - hip).dot(line) for point in (knee, pole)]
     sine = sides[1].length / (pole - hip).length
-    play = math.pi * min(max((0.7 - sine) / 0.5, 0.0), 1.0)
+    play = math.pi * min(max((0.5 - sine) / 0.3, 0.0), 1.0)
     return max(apart(*sides) - play, 0.0)
