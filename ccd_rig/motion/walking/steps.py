@@ -559,7 +559,7 @@ def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> Foo
     little more than in the cycle."""
     if not moved[:, 2].any():
         return plan
-    room = np.full(len(moved), np.inf)
+    room: Array = np.full(len(moved), np.inf)
     for point in _sole_points(leg, plan.feet, plan.toes):
         heights, _ = course.under(plan.balls + point, course.along, course.rows)
         room = np.fmin(room, (plan.balls + point)[:, 2] - heights)
