@@ -217,11 +217,17 @@ def require_free_hips(target: bpy.types.Object, hips: str) -> None:
 
 def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int, int]:
     """First and last frame of a source's keys; the scene's range where it has no action of its own."""
+    first, last = keyed_range(scene, source)
+    return int(np.floor(first + 1e-3)), int(np.ceil(last - 1e-3))
+
+
+def keyed_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[float, float]:
+    """The same where keys lie between frames."""
     curves = [curve for curve in fcurves_of(source) if len(curve.keyframe_points)]
     if not curves:
-        return scene.frame_start, scene.frame_end
+        return float(scene.frame_start), float(scene.frame_end)
     ends = np.array([curve.range()[:] for curve in curves]) / key_time(scene)
-    return int(np.floor(ends[:, 0].min() + 1e-3)), int(np.ceil(ends[:, 1].max() - 1e-3))
+    return float(ends[:, 0].min()), float(ends[:, 1].max())
 
 
 class ReferenceFrame(enum.Enum):

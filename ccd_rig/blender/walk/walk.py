@@ -30,9 +30,9 @@ from ..retarget.retarget import (
     MOST_FRAMES,
     channels_of_motion,
     figure_to_move,
+    keyed_range,
     require_animated,
     require_free_hips,
-    source_range,
     write_motion,
 )
 from ..retarget.sampling import SourceChoice, source_motion
@@ -111,15 +111,16 @@ def walk_along(
     action = choice.cycle or (rig.animation_data.action if rig.animation_data is not None else None)
     with _playing(rig, choice.cycle):
         require_animated(rig)
-        first, last = choice.cycle_frames or source_range(scene, rig)
+        first, last = choice.cycle_frames or keyed_range(scene, rig)
         if last < first:
-            raise RigError(f"frames {first} to {last} of the cycle: the end lies before the start")
+            raise RigError(f"frames {first:g} to {last:g} of the cycle: the end lies before the start")
         if last - first >= MOST_FRAMES:
-            raise RigError(f"frames {first} to {last} of the cycle: at most {MOST_FRAMES}")
+            raise RigError(f"frames {first:g} to {last:g} of the cycle: at most {MOST_FRAMES}")
         seconds = scene.render.fps_base / scene.render.fps
-        played = source_motion(
-            scene, rig, joints, SourceChoice([float(f) for f in range(first, last + 1)], seconds)
-        )
+        # Keys of imported clips lie between frames: steps as long as come nearest to frames, from the first.
+        sampled = np.linspace(first, last, max(1, round(last - first)) + 1)
+        step = float(sampled[1] - sampled[0])
+        played = source_motion(scene, rig, joints, SourceChoice(sampled.tolist(), step * seconds))
         clip = rig.name if action is None else str(action.name)
     points, closed = curve_points(scene, curve, float(choice.start))
     try:
@@ -155,7 +156,7 @@ def walk_along(
         made = write_motion(scene, rig, keys, frames, f"{clip} along {curve.name}", undo)
         measures = _measured(scene, rig, done, ground, frames)
         undo.pop_all()
-    period = float(first + cycle.frames[0]), float(first + cycle.frames[1])
+    period = round(first + step * cycle.frames[0], 3), round(first + step * cycle.frames[1], 3)
     gone = float(done.plan.along[-1] - done.plan.along[0])
     return Walked(made, frames, cycle, period, gone, done.plan, measures)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,11 +30,13 @@ ALIKE = 0.03
 """Leg lengths by which joints of legs in the first and last frame may differ for a clip to be one cycle."""
 UNLIKE = 0.25
 """The same of the two frames that are most alike, from which a clip is no cycle."""
+NEXT = 1.5
+"""Usual steps from frame to frame up to which the last frame may be from the first, to lead on to it."""
 LONGEST_SEARCH = 1200
 """Frames in which a cycle is looked for; longer clips are looked at up to there."""
 SHORTEST = 0.25
 """Seconds of a cycle at least."""
-STEPS = 0.6
+STEPS = 0.3
 """Leg lengths that each foot goes in a cycle at least, there and back."""
 IN_PLACE = 0.1
 """Leg lengths per second up to which a body that travels walks in place."""
@@ -198,7 +201,8 @@ def cycle_of(
     hips = chosen.heads[:, source.index(figure_map.sources[figure_map.hips])]
     turns = chosen.rotations[:, source.index(figure_map.sources[figure_map.hips])]
     if is_open:
-        hips = np.concatenate((hips, [2.0 * hips[-1] - hips[-2]]))
+        after = 2.0 * hips[-1] - hips[-2]
+        hips = np.concatenate((hips, [(*after[:2], hips[0, 2])]))
     else:
         yaw = _turn_about_up(chosen, hips)
         hips, turns = _straightened(hips, turns, yaw)
@@ -357,14 +361,12 @@ def _period(
     def apart(a: Array, b: Array) -> float:
         return float(np.sqrt(((a - b) ** 2).sum() / len(joints)))
 
-    if count == len(source.times):
-        closes = apart(flat[0], flat[-1])
-        after = seen[-1] + (seen[-1] - seen[-2])
-        open_end = apart(seen[0].ravel(), after.ravel())
-        if open_end < ALIKE and open_end < apart(seen[0].ravel(), seen[-1].ravel()):
-            return 0, count, True
-        if closes < 2.0 * ALIKE:
-            return 0, count - 1, False
+    gap, after = apart(seen[0], seen[-1]), seen[-1] + (seen[-1] - seen[-2])
+    ahead, is_whole = apart(seen[0], after), count == len(source.times)
+    if is_whole and ahead < min(ALIKE, gap):
+        return 0, count, True
+    if is_whole and gap < ALIKE:
+        return 0, count - 1, False
     squares = (flat**2).sum(axis=1)
     errors = np.sqrt(np.maximum(0.0, squares[:, None] + squares[None] - 2.0 * flat @ flat.T) / len(joints))
     shortest = max(3, round(SHORTEST / step))
@@ -375,6 +377,9 @@ def _period(
         allowed &= gone[None] - gone[:, None] >= STEPS
     errors[~allowed] = np.inf
     best = float(errors.min())
+    steps = [apart(a, b) for a, b in pairwise(seen)]
+    if not best < UNLIKE and is_whole and gap <= NEXT * float(np.median(steps)) and ahead < gap:
+        return 0, count, True  # few frames of a fast cycle, of which the last leads on to the first
     if not best < UNLIKE:
         raise InvalidInput(
             "the motion does not repeat: no two of its frames are alike with a step of each foot between; "

@@ -13,7 +13,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ..ground import Ground
 from ..retargeting.figure_map import FigureMap
-from ..retargeting.motions import turned
+from ..retargeting.motions import inverse, turned
 from .cycle import Cycle, WalkLeg, posed
 from .profile import STEP_UP
 from .steps import WalkPlan
@@ -21,6 +21,8 @@ from .steps import WalkPlan
 JERK_PERCENTILE = 99.0
 STRAIGHT = 0.05
 """Sine of the bend of a knee from which it has a side."""
+STEADY = 0.5
+"""Part of all bends of a leg in the cycle that must be to one side for it to have a usual one."""
 MISSED = 1e-3
 """Metres by which an ankle may be off its place before the leg counts as stretched out."""
 
@@ -36,7 +38,7 @@ class WalkMeasures:
         floating: how far a sole stays above the ground while its foot is down, at most.
         stretched: frames in which a planted foot is out of its leg's reach.
         missed: by how much at most.
-        flipped: frames in which a knee bends to the other side than the cycle's.
+        flipped: frames in which a knee bends to another side than in the cycle on average.
         turn, cycle_turn: largest turn of a joint, world, per second.
         jerk, cycle_jerk: 99th percentile of third differences of feet per second cubed, in leg lengths.
         moved: how far the hips are moved for legs to reach, at most.
@@ -69,8 +71,7 @@ def walk_measures(
     """Of joints as they play, those of `joints_seen`: (F, n, 3) heads and (F, n, 4) rotations, world."""
     target = cycle.target
     slides, depths, floats, missed, jerks = [0.0], [0.0], [0.0], np.zeros(len(heads)), []
-    meant, _ = target.world(plan.rotations, plan.translations)
-    flipped = 0
+    walked, flipped = _walked(cycle), 0
     for leg in cycle.legs:
         foot, end = plan.feet[leg.limb.name], target.index(leg.limb.end)
         balls = heads[:, end] + turned(rotations[:, end], leg.sole.ball)
@@ -86,9 +87,9 @@ def walk_measures(
         floats.append(float(above[:, down].min(axis=0).max(initial=0.0)))
         off = batch.length(balls - foot.balls, -1)
         missed = np.maximum(missed, np.where(down, off, 0.0))
-        flipped += _flips(cycle, leg, heads, meant)
+        flipped += _flips(cycle, leg, walked, (heads, rotations))
         jerks.append(_jerk(heads[:, end], plan.times, leg.length))
-    own, own_turns = _walked(cycle)
+    own, own_turns = walked
     own_times = np.arange(len(own), dtype=np.float64) * cycle.step
     own_jerks = [_jerk(own[:, target.index(leg.limb.end)], own_times, leg.length) for leg in cycle.legs]
     seen = [target.index(name) for name in joints_seen(cycle.figure_map)]
@@ -134,16 +135,21 @@ def _above(
     return np.array(found)
 
 
-def _flips(cycle: Cycle, leg: WalkLeg, heads: Array, meant: Array) -> int:
-    """Frames in which a leg bends to the other side than in the cycle, where both bend."""
+def _flips(cycle: Cycle, leg: WalkLeg, own: tuple[Array, Array], played: tuple[Array, Array]) -> int:
+    """Frames in which a leg bends clearly to another side than in the cycle on average, seen from its upper
+    bone; of heads (F, n, 3) and rotations (F, n, 4), the cycle's and those that play."""
     upper, middle, end = (cycle.target.index(name) for name in leg.limb.joints[:3])
     bends = []
-    for places in (heads, meant):
-        first, second = places[:, middle] - places[:, upper], places[:, end] - places[:, middle]
+    for heads, rotations in (own, played):
+        first, second = heads[:, middle] - heads[:, upper], heads[:, end] - heads[:, middle]
         sizes = batch.length(first, -1) * batch.length(second, -1)
-        bends.append(batch.cross(first, second, -1) / np.maximum(sizes, 1e-12)[:, None])
-    clear = np.min([batch.length(bend, -1) for bend in bends], axis=0) > STRAIGHT
-    return int((clear & (batch.dot(bends[0], bends[1], -1) < 0.0)).sum())
+        across = batch.cross(first, second, -1) / np.maximum(sizes, 1e-12)[:, None]
+        bends.append(turned(inverse(rotations[:, upper]), across))
+    usual = bends[0].sum(axis=0)
+    if np.linalg.norm(usual) <= STEADY * batch.length(bends[0], -1).sum():
+        return 0
+    clear = batch.length(bends[1], -1) > STRAIGHT
+    return int((clear & (batch.dot(bends[1], np.broadcast_to(usual, bends[1].shape), -1) < 0.0)).sum())
 
 
 def _turn(rotations: Array, times: Array) -> float:

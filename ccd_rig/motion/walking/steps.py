@@ -182,6 +182,7 @@ def plan_walk(
     moved = _moved(course, heads, feet)
     rotations, hips, turns = body
     pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
+    feet = {leg.limb.name: _lowered(course, leg, feet[leg.limb.name], moved) for leg in cycle.legs}
     return WalkPlan(*pose, feet, moved, time.times, along, course.reach)
 
 
@@ -551,6 +552,24 @@ def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> Foot
     angles = batch.angles_between(path.feet, plan.feet, -1)
     angles = smooth_envelope(angles, course.time.times, ROLLING)
     return replace(plan, feet=raised_ahead(plan.feet, -_ahead(plan.feet, leg.sole.across), angles))
+
+
+def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> FootPlan:
+    """The foot, in the air, down with hips that sink, as far as the ground leaves it room: so its leg folds
+    little more than in the cycle."""
+    if not moved[:, 2].any():
+        return plan
+    room: Array = np.full(len(moved), np.inf)
+    for point in _sole_points(leg, plan.feet, plan.toes):
+        heights, _ = course.under(plan.balls + point, course.along, course.rows)
+        room = np.fmin(room, (plan.balls + point)[:, 2] - heights)
+    # A curve that is nowhere above the room, as smooth as hips sink, over edges of stairs too.
+    most = float(np.abs(moved[:, 2]).max())
+    missing = np.clip(most + course.settings.clearance * course.cycle.leg - room, 0.0, most)
+    room = np.maximum(most - smooth_envelope(missing, course.time.times, ROLLING), 1e-9)
+    down = room * -np.expm1(moved[:, 2] / room)  # smooth, below both the sink and the room
+    part = 1.0 - _borne(plan.down, course.time.times, 2.0 * BLEND)
+    return replace(plan, balls=plan.balls - (part * down)[:, None] * np.array(UP))
 
 
 def _moved(course: _Course, heads: Array, feet: Mapping[str, FootPlan]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import bipeds
@@ -89,6 +90,17 @@ def test_one_period_of_a_clip_of_several_is_taken():
     found = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
     assert found.frames[1] - found.frames[0] == 32
     assert found.speed == pytest.approx(1.0 / found.period, rel=1e-3)
+
+
+def test_a_cycle_without_its_last_frame_is_the_same():
+    whole = gait(FIGURE, MAP, STARTS)
+    cut = dataclasses.replace(
+        whole, times=whole.times[:-1], heads=whole.heads[:-1], rotations=whole.rotations[:-1]
+    )
+    found, same = (cycle_of(MAP, FIGURE, each, SETTINGS.thresholds) for each in (cut, whole))
+    assert found.frames == same.frames == (0, 32)
+    np.testing.assert_allclose(found.hips, same.hips, atol=1e-4)
+    assert found.speed == pytest.approx(same.speed, rel=1e-4)
 
 
 def test_what_is_sampled_at_frames_are_the_frames(cycle):
