@@ -526,9 +526,13 @@ class Entries(Sequence[Entry]):
     __hash__ = None  # type: ignore[assignment]  # as of all that holds arrays
 
     def worst(self, tolerance: float, angle_tolerance: float) -> Entry:
-        """The one that is farthest off, in tolerances; the earliest of equals."""
+        """The one that is farthest off, in tolerances; the earliest of equals.
+
+        What gave way while the body helped is told beside that: it is the worst only where all did.
+        """
         off = np.maximum(self.residual / tolerance, self.angle / angle_tolerance)
-        return self[int(np.argmax(off))]
+        gave_way = self.status == STATUSES.index(GAVE_WAY)
+        return self[int(np.argmax(np.where(gave_way & ~gave_way.all(), -1.0, off)))]
 
     def missed(self) -> tuple[Entry, ...]:
         """Those of solved frames that are not within the tolerances."""
