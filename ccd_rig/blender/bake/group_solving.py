@@ -13,14 +13,13 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...goals import BalanceGoal, Goal
+from ...goals import Goal
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
 from ...maths.batch import Array, angles_between, conjugate, length, multiply, rotate, unit
 from ...maths.rotations import between
 from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Joint, Skeleton
-from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ...solvers.motion import Frames, Motion, solve_motion
 from ...solvers.motion import Kind as FrameKind
@@ -481,8 +480,6 @@ def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]
     active = [batch.constraints[c] for c in members]
     turns = [Quaternion()] * len(batch.frames)
     balances = any(constraint.kind is Kind.BALANCE for constraint in active)
-    if any(helped) and not balances:
-        turns = [level(Matrix(world), GROUND) for world in batch.worlds.tolist()]
     if balances:
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
@@ -558,59 +555,10 @@ def _shares(batch: Batch, c: int, body: set[int]) -> bool:
     return not body.isdisjoint(chain_joints(batch.skeleton, batch.constraints[c]))
 
 
-def _serving_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
-    """Joints of a chain that bring it to its target: no hand, whose turn would only shift the balance."""
-    chain = chain_joints(skeleton, constraint)
-    moves_tip = constraint.use_tail or any(constraint.effector_offset) or constraint.rotation != "NONE"
-    return chain if moves_tip else tuple(j for j in chain if j != skeleton.index(constraint.tip))
-
-
 def _helped_goal(batch: Batch, model: _Model, c: int, goal: Goal) -> Goal:
     """A goal where the body helps chains."""
     goal = with_body(model.skeleton, batch.constraints[c], goal)
     return replace(goal, priority=goal.priority + LATER) if c in model.helped else goal
-
-
-GROUND = True, True, False
-"""The world's axes along which a body that helps keeps its centre of mass over where it was."""
-TRUNK = 4.0
-"""Mass of a bone of the body by its length, beside that of a limb: Winter, "Biomechanics and Motor Control of
-Human Movement", table 4.1: trunk and head 0.58 of the mass on half of the height, a leg 0.16, an arm 0.05."""
-
-
-def _with_masses(skeleton: Skeleton, body: set[int], joints: Rows) -> Skeleton:
-    """A skeleton whose joints have mass: their own, or where none has any, by their lengths.
-
-    Args:
-        skeleton: some joints of a batch's.
-        body: joints of the batch's that help.
-        joints: which of them the skeleton has.
-    """
-    if any(joint.mass > 0.0 for joint in skeleton.joints):
-        return skeleton
-    return skeleton.replace(
-        {
-            joint.name: {"mass": joint.length * (TRUNK if j in body else 1.0)}
-            for j, joint in zip(joints.tolist(), skeleton.joints, strict=True)
-        }
-    )
-
-
-def _centres(batch: Batch, model: _Model, skeleton: Skeleton) -> Array:
-    """(R, 3) centres of mass of a model's rows as they are solved up to now."""
-    places = np.ix_(model.rows, model.joints)
-    heads, turned = forward_kinematics_of_frames(
-        skeleton,
-        model.bones.offsets,
-        unit(model.bones.rests, axis=-1),
-        unit(batch.rotations[places], axis=-1),
-        batch.translations[places],
-    )
-    middles = np.zeros_like(heads)
-    middles[..., 1] = [0.5 * joint.length for joint in skeleton.joints]
-    masses = np.array([joint.mass for joint in skeleton.joints])
-    middles = heads + rotate(turned, middles, axis=-1)
-    return np.asarray((masses[:, None] * middles).sum(axis=1) / masses.sum())
 
 
 LATER = 2
@@ -655,7 +603,7 @@ class _Share:
             solver = replace(solver, error_reduction=settings.error_reduction)
         moving = group.joints
         if model.helped:
-            chains = {j for c in members for j in _serving_joints(batch.skeleton, batch.constraints[c])}
+            chains = {j for c in members for j in chain_joints(batch.skeleton, batch.constraints[c])}
             moving = frozenset(chains | body)
         moved = {place for place, j in enumerate(model.joints.tolist()) if j in moving}
         helpers = None
@@ -665,13 +613,6 @@ class _Share:
             helpers = Helpers(ease, tuple(goal for _, goal in placed))
             placed = [(c, _helped_goal(batch, model, c, goal)) for c, goal in placed]
         goals, targets = [goal for _, goal in placed], [goal_targets(goal, wanted, c) for c, goal in placed]
-        if any(batch.skeleton.joints[j].slides for j in body):
-            # Who cannot shift the hips has nothing to balance with: arms and spine would be bent for it.
-            skeleton = _with_masses(skeleton, body, model.joints)
-            centres = _centres(batch, model, skeleton)
-            goals.append(BalanceGoal(Vector(centres[0]), GROUND, priority=goals[-1].priority + 2 * LATER))
-            targets.append(centres)
-            goal_settings = goal_settings.beside(GoalSettings.of([goals[-1:]]))
         search = PoseSearch(skeleton, goals, solver, moved, helpers)
         names = {batch.skeleton.joints[j].name for j in group.joints}
         entries = [entry for entry in settings.poses if names & entry.rotations.keys()]

@@ -78,9 +78,8 @@ def test_a_hand_beyond_its_reach_takes_the_body_along_and_feet_stand(ext):
     seen = played(rig, (*FEET, "spine", "spine.003"), [FRAMES])
     for foot in FEET:
         assert (seen[foot][0].translation - base[foot][0].translation).length < SOLVE
-    chest, hips = (seen[name][0].translation - base[name][0].translation for name in ("spine.003", "spine"))
-    assert chest.y < -0.05  # it leans to where the hand goes, and the hips go the other way
-    assert hips.y > 0.05
+    chest = seen["spine.003"][0].translation - base["spine.003"][0].translation
+    assert chest.y < -0.05  # it leans to where the hand goes
 
 
 def test_without_it_the_hand_stays_short(ext):
@@ -90,29 +89,17 @@ def test_without_it_the_hand_stays_short(ext):
     assert max(far_off(rig, row)) > 0.1
 
 
-def test_the_centre_of_mass_stays_over_the_feet(ext):
-    rig, _ = figure(FAR)
+@pytest.mark.parametrize("way", [(0.69, 0.0, 0.2), (0.0, -0.89, -0.2)])
+def test_no_bone_jumps_while_a_hand_is_pulled_far(ext, way):
+    """Had the centre of mass to stay over the feet, legs would turn by up to 40 degrees in a frame."""
+    rig, row = figure(None)
+    bpy.context.scene.frame_set(FRAMES)
+    row.target.matrix_world.translation += Vector(way)
+    row.target.keyframe_insert("location", frame=FRAMES)
     bake(rig)
-    bones = [bone.name for bone in rig.data.bones if bone.name in _weighed(rig)]
-    ends = played(rig, bones, [1, FRAMES])
-    weights = {name: rig.data.bones[name].length * (4.0 if name in BODY else 1.0) for name in bones}
-    centres = [
-        sum(
-            (weights[n] * (ends[n][k] @ Vector((0.0, 0.5 * rig.data.bones[n].length, 0.0))) for n in bones),
-            Vector(),
-        )
-        / sum(weights.values())
-        for k in (0, 1)
-    ]
-    # An arm that is stretched out shifts it by itself.
-    assert (centres[1] - centres[0]).xy.length < 0.08
-
-
-def _weighed(rig):
-    tips = [row.tip for row in rig.ccd_rig.constraints]
-    return {
-        bone.name for tip in tips for bone in (rig.pose.bones[tip], *rig.pose.bones[tip].parent_recursive)
-    }
+    assert max(far_off(rig, row)) < SOLVE
+    seen = played(rig, [bone.name for bone in rig.data.bones])
+    assert max(np.degrees(largest_step(matrices)) for matrices in seen.values()) < 14.0
 
 
 def test_where_chains_suffice_the_body_stays_and_gets_no_keys(ext, channels):
