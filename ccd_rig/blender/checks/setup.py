@@ -81,7 +81,7 @@ def chain_problems(
     yield from _unseen_problems([bone for bone in bones if bone.name in locked])
     for name in sorted(carried.keys() - moved):
         yield from _carried_problems(armature_object.pose.bones[name])
-    yield from _ik_problems(armature_object, moved)
+    yield from ik_problems(armature_object, moved)
     bones = [bone for bone in bones if bone.name != fixed]
     followers = [armature_object.pose.bones[name] for name in settings if name not in moved]
     for bone in followers:
@@ -154,7 +154,7 @@ def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterat
             yield Problem("WARNING", bone.name, f"{message}: mute it")
 
 
-def _ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator[Problem]:
+def ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator[Problem]:
     """Blender's own IK, which may stand on a bone beyond the chain and turn the chain's bones."""
     for bone in armature_object.pose.bones:
         for constraint in bone.constraints:

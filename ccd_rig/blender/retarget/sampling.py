@@ -58,6 +58,10 @@ class RestIsNoPose(RigError):
         self.source, self.foot = source, foot
 
 
+STILL = 1e-5
+"""Part of its size by which a matrix changes that stays."""
+
+
 @dataclass(frozen=True)
 class SourceChoice:
     """What of an armature is carried over.
@@ -67,12 +71,14 @@ class SourceChoice:
         seconds: from one of them to the next, as they are played on the target.
         reference: which pose is the source's own.
         reference_frame: for `FRAME`.
+        stays: whether an armature object that moves is refused.
     """
 
     frames: Sequence[float]
     seconds: float
     reference: Reference = Reference.REST
     reference_frame: float = 1.0
+    stays: bool = False
 
 
 def source_motion(
@@ -84,7 +90,8 @@ def source_motion(
 
     Raises:
         RestIsNoPose: its rest is no pose of a body.
-        RigError: the armature is shown in rest position, mirrored or sheared; a bone is nowhere.
+        RigError: the armature is shown in rest position, mirrored or sheared; a bone is nowhere; the object
+            moves and has to stay.
     """
     if source.data.pose_position == "REST":
         raise RigError(f"armature '{source.name}' is shown in Rest Position: switch it to Pose Position")
@@ -97,6 +104,12 @@ def source_motion(
             reference = at(choice.reference_frame)[1:]
         else:
             reference = world @ _rest(source, names)
+    if choice.stays and np.abs(played[:, 0] - world).max() > STILL * max(1.0, np.abs(world).max()):
+        raise RigError(
+            f"armature '{source.name}' moves as an object from frame {choice.frames[0]:g} to "
+            f"{choice.frames[-1]:g}, by its keys, its parent or a constraint: take that off, and let its "
+            "hips move"
+        )
     _require_finite(matrices, names, choice.frames)
     _require_finite(reference[None], names, [choice.reference_frame])
     heads, rotations = split(np.concatenate((reference[None], matrices)))

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 
 import bpy
 import numpy as np
+from mathutils import Vector
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
 from ...motion.ground import Ground, LevelGround
+from ...motion.retargeting.figure_map import FigureMap
 from ...motion.retargeting.motions import TargetFigure
 from ...motion.walking.cycle import Cycle, cycle_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
@@ -25,6 +27,7 @@ from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
 from ...motion.walking.timeline import timeline
 from ...solvers.walk import Walk, walk
+from ..checks.setup import ik_problems
 from ..keys import channels
 from ..retarget.retarget import (
     MOST_FRAMES,
@@ -40,6 +43,10 @@ from ..scene.ground import mesh_ground
 from .curve import curve_points, keyed_places
 from .figure import walking_map
 
+LAST_FRAME = 1_048_574
+"""The last frame that Blender has, and the first with a minus before."""
+LYING = 0.25
+"""Part of the way from the hips to the farthest foot that feet are below the hips at least."""
 ROUNDING = 0.5
 """Leg lengths over which corners of a curve are rounded."""
 BESIDE = 1.0
@@ -108,6 +115,11 @@ def walk_along(
         raise RigError("Walk Along needs an armature: select one")
     joints, figure, reading = figure_to_move(rig, walking_map(rig))
     require_free_hips(rig, joints.hips)
+    _require_upright(rig, joints)
+    for problem in ik_problems(rig, set(joints.sources)):
+        raise RigError(problem.message)
+    if not -LAST_FRAME <= choice.start <= LAST_FRAME:
+        raise RigError(f"first key at frame {choice.start}: Blender has frames up to {LAST_FRAME}")
     action = choice.cycle or (rig.animation_data.action if rig.animation_data is not None else None)
     with _playing(rig, choice.cycle):
         require_animated(rig)
@@ -120,7 +132,8 @@ def walk_along(
         # Keys of imported clips lie between frames: steps as long as come nearest to frames, from the first.
         sampled = np.linspace(first, last, max(1, round(last - first)) + 1)
         step = float(sampled[1] - sampled[0])
-        played = source_motion(scene, rig, joints, SourceChoice(sampled.tolist(), step * seconds))
+        chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True)
+        played = source_motion(scene, rig, joints, chosen)
         clip = rig.name if action is None else str(action.name)
     points, closed = curve_points(scene, curve, float(choice.start))
     try:
@@ -146,6 +159,10 @@ def walk_along(
             frames = start + np.arange(len(time.times), dtype=np.float64)
         if len(frames) > MOST_FRAMES:
             raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
+        if frames[-1] > LAST_FRAME:
+            raise InvalidInput(
+                f"the walk ends at frame {frames[-1]:g}: Blender has frames up to {LAST_FRAME}"
+            )
         ground = _ground(scene, choice, frames, way, cycle, figure)
         done = walk(cycle, way, float(points[0, 2]), ground, time, settings)
     except InvalidInput as error:
@@ -159,6 +176,26 @@ def walk_along(
     period = round(first + step * cycle.frames[0], 3), round(first + step * cycle.frames[1], 3)
     gone = float(done.plan.along[-1] - done.plan.along[0])
     return Walked(made, frames, cycle, period, gone, done.plan, measures)
+
+
+def _require_upright(rig: bpy.types.Object, joints: FigureMap) -> None:
+    """Raise RigError unless the feet are below the hips at rest, in the world."""
+    bones, world = rig.data.bones, rig.matrix_world
+    hips = world @ bones[joints.hips].head_local
+    feet = [
+        min((world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local)), key=_height)
+        for leg in joints.legs
+    ]
+    below = hips.z - sum(map(_height, feet)) / len(feet)
+    if not below > LYING * max((foot - hips).length for foot in feet):
+        raise RigError(
+            f"'{rig.name}' does not stand at rest: its feet are not below '{joints.hips}' in the world; turn "
+            "the object upright"
+        )
+
+
+def _height(point: Vector) -> float:
+    return float(point.z)
 
 
 def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:
@@ -208,7 +245,7 @@ def _measured(
     target, names = done.cycle.target, joints_seen(done.cycle.figure_map)
     seen = replace(done.cycle.figure_map, sources={name: name for name in names})
     seconds = scene.render.fps_base / scene.render.fps
-    played = source_motion(scene, rig, seen, SourceChoice(frames.tolist(), seconds))
+    played = source_motion(scene, rig, seen, SourceChoice(frames.tolist(), seconds, stays=True))
     heads, rotations = target.world(done.rotations, done.translations)
     rows, order = ([each.index(name) for name in names] for each in (target, played))
     heads[:, rows] = played.heads[:, order] + target.shift

@@ -242,7 +242,7 @@ def _walked(
     if speed < SLOWEST * size:
         raise InvalidInput(
             f"the cycle goes nowhere: {speed:.3g} m/s over the ground; choose a motion that walks, in place "
-            "or along the ground"
+            "or along the ground, or the frames of one period alone"
         )
     angle = -float(np.arctan2(velocity[1], velocity[0]))
     about = np.array((np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)))

@@ -18,6 +18,8 @@ from ...errors import InvalidInput
 from ...maths import batch
 from ...maths.batch import Array
 
+FARTHEST = 1e8
+"""Metres from the origin up to which points count."""
 FINEST = 400_000
 """Points of a resampled way at most."""
 
@@ -80,8 +82,10 @@ def way_along(points: Array, closed: bool, rounding: float) -> Way:
     points = np.asarray(points, np.float64)
     if points.ndim != 2 or len(points) < 2:
         raise InvalidInput("the curve needs two points or more")
-    if not np.isfinite(points).all():
-        raise InvalidInput("a point of the curve is not a number: repair or delete it")
+    if not np.abs(points).max() <= FARTHEST:
+        raise InvalidInput(
+            "a point of the curve is not a number, or farther than a walk goes: repair or delete it"
+        )
     flat = points[:, :2]
     flat = np.concatenate((flat, flat[:1])) if closed else flat
     steps = batch.length(np.diff(flat, axis=0), -1)

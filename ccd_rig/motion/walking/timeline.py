@@ -16,6 +16,8 @@ from ...maths.batch import Array
 from .cycle import Cycle
 from .settings import WalkSettings
 
+LONGEST = 1e5
+"""Seconds of a walk at most."""
 BESIDE = 1.5
 """How much farther feet may be from the middle of their ways than at the start for a walk to end there."""
 
@@ -56,6 +58,11 @@ def timeline(
     spread = _spread(cycle)
     first = int(np.argmin(spread)) * cycle.step if settings.start else 0.0
     most = length / cycle.speed
+    if settings.cycles * cycle.period > LONGEST or most > LONGEST:
+        seconds_gone = max(settings.cycles * cycle.period, most)
+        raise InvalidInput(
+            f"the way takes {seconds_gone:.3g} seconds: at most {LONGEST:.3g}; take a shorter one"
+        )
     if settings.cycles > 0.0:
         if settings.cycles * cycle.period > most * (1.0 + 1e-9):
             raise InvalidInput(

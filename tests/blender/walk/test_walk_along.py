@@ -196,6 +196,36 @@ def test_bad_grounds_are_refused(ext):
     refused("none is chosen", rig, path)
 
 
+def test_what_moves_the_figure_besides_is_refused(ext):
+    """By name: the walk would be told of feet that something else moves."""
+    path = curve(*LINE)
+    rig = walks.walk(ext)
+    ik = rig.pose.bones["shin.L"].constraints.new("IK")
+    ik.target, ik.chain_count = rigs.empty("Goal", (0.1, 0.0, 0.1)), 2
+    refused("Bone 'shin.L': Blender's constraint 'IK' turns bone", rig, path)
+    ik.mute = True
+    carrier = rigs.keyed(rigs.empty("Carrier"), {1: (0.0, 0.0, 0.0), 40: (1.0, 0.0, 0.0)})
+    rig.parent = carrier
+    rigs.update()
+    refused("moves as an object", rig, path)
+    rig.parent = None
+    rig.rotation_euler.x = 0.5 * math.pi
+    rigs.update()
+    refused("does not stand at rest", rig, path)
+
+
+@pytest.mark.parametrize(
+    ("points", "choices", "words"),
+    [
+        ((*LINE, (0.0, -1e20, 0.0)), {}, "not a number, or farther"),
+        (LINE, {"frame_start": 1_048_570}, "Blender has frames up to"),
+        (((0.0, 0.0, 0.0), (1e7, 0.0, 0.0)), {}, "at most"),
+    ],
+)
+def test_ways_without_end_are_refused(ext, points, choices, words):
+    refused(words, walks.walk(ext), curve(*points), **choices)
+
+
 def test_what_is_no_cycle_is_refused(ext):
     rig, path = walks.walk(ext), curve(*LINE)
     refused("too few|does not repeat|four frames", rig, path, use_range=True, cycle_start=1, cycle_end=9)
