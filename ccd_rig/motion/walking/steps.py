@@ -261,8 +261,9 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     ahead, aside, rises = start + cycle.speed * phases + balls[:, 0], balls[:, 1], balls[:, 2].copy()
     stances = _with_stands(_stances(cycle, foot, time, start), time, ahead, aside)
     if (time.start or time.stop) and foot.stances:
-        middle = 0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step
-        feet = _from(sampled(foot.feet, np.array([middle]))[0], feet, time.shares)
+        middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
+        feet = _from(sampled(foot.feet, middle)[0], feet, time.shares)
+        toes = toes if foot.toes is None else _from(sampled(foot.toes, middle)[0], toes, time.shares)
         rises *= time.shares
     falls = [_footfall(course, leg, stance) for stance in stances]
     down = np.full(count, -1, np.intp)

@@ -12,7 +12,7 @@ from gaits import gait
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.motion.ground import LevelGround, TriangleGround
-from ccd_rig.motion.retargeting.motions import TargetFigure, turned
+from ccd_rig.motion.retargeting.motions import TargetFigure, product, turned
 from ccd_rig.motion.walking.cycle import cycle_of, sampled, with_stride
 from ccd_rig.motion.walking.measures import walk_measures
 from ccd_rig.motion.walking.path import way_along
@@ -184,6 +184,27 @@ def test_a_walk_starts_and_ends_at_rest_with_both_feet_down(cycle):
     assert speeds[0] < 0.02 * cycle.speed and speeds[-1] < 0.02 * cycle.speed
     assert speeds[60] == pytest.approx(cycle.speed, rel=0.1)
     assert heads[-1, 0, 1] >= -5.0 - 0.5 * cycle.speed * cycle.period
+
+
+def test_toes_that_trail_in_the_swing_lie_flat_while_the_figure_stands(cycle):
+    """They kept the turn of the swing that the walk begins with: the skin was 13 cm in the ground."""
+    feet = {}
+    for name, foot in cycle.feet.items():
+        share = np.zeros(len(foot.balls))
+        rows = np.arange(len(share)) * cycle.step
+        for stance in foot.stances:
+            for k in (-cycle.period, 0.0, cycle.period):
+                inside = (rows >= stance.first + k) & (rows <= stance.last + k)
+                share[inside] = -1.0
+        trailing = 1.2 * (share >= 0.0)
+        bend = np.column_stack((np.cos(0.5 * trailing), np.sin(0.5 * trailing), 0.0 * rows, 0.0 * rows))
+        feet[name] = dataclasses.replace(foot, toes=product(bend, foot.toes))
+    found, _, _ = walked(dataclasses.replace(cycle, feet=feet), AHEAD)
+    plain, _, _ = walked(cycle, AHEAD)
+    for name in STARTS:
+        for row in (0, -1):
+            apart = np.abs(np.sum(found.plan.feet[name].toes[row] * plain.plan.feet[name].toes[row]))
+            assert 2.0 * np.arccos(min(apart, 1.0)) < 0.02, (name, row)
 
 
 def test_keyed_ways_are_gone_and_nothing_slides(cycle):
