@@ -33,7 +33,7 @@ class Ground(Protocol):
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
         """(P,) heights of the first surface below points (P, 3) at rows (P,), and (P, 3) unit normals with Z
-        not below 0; not a number where there is none."""
+        not below 0; not a number where there is none. Points of infinite height are above all of it."""
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
         """(P,) whether anything of the ground is between points (P, 3) and others (P, 3)."""
@@ -113,7 +113,10 @@ class TriangleGround:
         """See `Ground`."""
         heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
         for k, (point, row) in enumerate(zip(points.tolist(), np.asarray(rows).tolist(), strict=True)):
-            tree = self._tree(self._state(row))
+            state = self._state(row)
+            tree = self._tree(state)
+            if point[2] == np.inf:
+                point[2] = float(self.vertices[state, :, 2].max()) + 1.0
             for dx, dy in ((0.0, 0.0), (ASIDE, ASIDE), (-ASIDE, ASIDE)):
                 place, normal, _, _ = tree.ray_cast(Vector((point[0] + dx, point[1] + dy, point[2])), DOWN)
                 if place is not None and normal is not None:

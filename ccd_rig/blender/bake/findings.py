@@ -17,6 +17,7 @@ from ...limits.hinges import FULL_TURN, as_hinge
 from ...limits.shapes import Limit
 from ...maths import batch
 from ...maths.batch import Array
+from ...motion.ground import Ground
 from ...settings import Solver, SolverSettings, SolveStatus
 from ...solvers.stepping import Work
 from ..properties.constraint_values import Kind
@@ -60,9 +61,9 @@ class Baked:
         return cls(bake_frames, motion, solver, misses, *measuring.transforms(bake_frames, motion), chains)
 
     def world(self, points: Array) -> Array:
-        """(F, 3) points of armature space in the world."""
-        turned: Array = np.einsum("fij,fj->fi", self.bake_frames.worlds, points)
-        return turned + self.bake_frames.places
+        """(F, ..., 3) points of armature space in the world."""
+        turned: Array = np.einsum("fij,f...j->f...i", self.bake_frames.worlds, points)
+        return turned + self.bake_frames.places.reshape(-1, *(1,) * (points.ndim - 2), 3)
 
     def reached(self, c: int) -> Array:
         """(F, 3) armature space: what constraint `c` brings to its target."""
@@ -243,14 +244,14 @@ STILL_FRAMES = 4
 
 
 def findings(
-    baked: Baked, foot_slips: Sequence[FootSlip], ground: float | None, frames_per_second: float
+    baked: Baked, foot_slips: Sequence[FootSlip], ground: Ground | None, frames_per_second: float
 ) -> Work[tuple[Finding, ...]]:
     """All that is found, by constraint and then in time; an item after each sort.
 
     Args:
         baked: the motion.
         foot_slips: how far planted bones stray, as Blender plays them.
-        ground: height of the ground in the world, metres; None if there is none.
+        ground: below the armature, its rows those of the frames; None if there is none.
         frames_per_second: a limit that holds for a second holds for long.
     """
     sorts = [
@@ -336,8 +337,12 @@ def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
             yield slice(run.start, run.stop + 1)
 
 
-def _below(baked: Baked, ground: float) -> Iterator[Finding]:
-    """Runs of frames at which an end of a bone of a chain is below the ground."""
+def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
+    """Runs of frames at which an end of a bone of a chain is below the ground.
+
+    That is the first surface below the highest bone among those of the chain and those that they hang on, so
+    that no ceiling counts; where all of them are below the ground, what is uppermost.
+    """
     bake_frames = baked.bake_frames
     seen: set[int] = set()
     for c, constraint in enumerate(bake_frames.constraints):
@@ -348,9 +353,11 @@ def _below(baked: Baked, ground: float) -> Iterator[Finding]:
         ends = np.zeros((len(bake_frames.frames), len(chain), 3))
         ends[..., 1] = bake_frames.lengths[:, chain]
         tails = baked.heads[:, chain] + batch.rotate(baked.axes[:, chain], ends, axis=-1)
-        up = bake_frames.worlds[:, 2]
-        heights = [np.einsum("fi,fji->fj", up, points) for points in (baked.heads[:, chain], tails)]
-        depths = ground - bake_frames.places[:, 2:] - np.minimum(*heights)
+        points = baked.world(np.stack((baked.heads[:, chain], tails), axis=2))
+        line = list(bake_frames.skeleton.chain(constraint.tip, 0))
+        above = baked.world(baked.heads[:, line])[..., 2].max(axis=1)
+        tops = np.maximum(points[..., 2].max(axis=(1, 2)), above)
+        depths = _depths(ground, points, tops).max(axis=2)
         deepest = depths.max(axis=1)
         least = max(baked.solver.position_tolerance, SEEN * baked.size(c))
         for run in runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
@@ -359,6 +366,20 @@ def _below(baked: Baked, ground: float) -> Iterator[Finding]:
             more = int((depths[run] > least).any(axis=0).sum()) - 1
             far = float(deepest[row])
             yield Finding(Trouble.GROUND, constraint.name, bone, first, last, frame, distance=far, more=more)
+
+
+def _depths(ground: Ground, points: Array, tops: Array) -> Array:
+    """(F, ...) metres by which world points (F, ..., 3) are below the ground, seen from heights (F,); minus
+    infinity where there is none."""
+    count = points[0, ..., 0].size
+    rows, starts = np.repeat(np.arange(len(points)), count), points.reshape(-1, 3).copy()
+    starts[:, 2] = np.repeat(tops, count)
+    floors, _ = ground.below(starts, rows)
+    over = np.isnan(floors)
+    starts[over, 2] = np.inf
+    floors[over], _ = ground.below(starts[over], rows[over])
+    depths = (floors - points.reshape(-1, 3)[:, 2]).reshape(points.shape[:-1])
+    return np.where(np.isnan(depths), -np.inf, depths)
 
 
 def _held_by_limits(baked: Baked, frames_per_second: float) -> Iterator[Finding]:
