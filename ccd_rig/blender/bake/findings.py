@@ -17,7 +17,7 @@ from ...limits.hinges import FULL_TURN, as_hinge
 from ...limits.shapes import Limit
 from ...maths import batch
 from ...maths.batch import Array
-from ...motion.ground import Ground
+from ...motion.ground import Ground, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
 from ...solvers.stepping import Work
 from ..properties.constraint_values import Kind
@@ -340,8 +340,7 @@ def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
 def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
     """Runs of frames at which an end of a bone of a chain is below the ground.
 
-    That is the first surface below the highest bone among those of the chain and those that they hang on, so
-    that no ceiling counts; where all of them are below the ground, what is uppermost.
+    It is seen from the highest bone among those of the chain and those that they hang on.
     """
     bake_frames = baked.bake_frames
     seen: set[int] = set()
@@ -357,7 +356,8 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
         line = list(bake_frames.skeleton.chain(constraint.tip, 0))
         above = baked.world(baked.heads[:, line])[..., 2].max(axis=1)
         tops = np.maximum(points[..., 2].max(axis=(1, 2)), above)
-        depths = _depths(ground, points, tops).max(axis=2)
+        floors = seen_below(ground, points, tops)
+        depths = np.where(np.isnan(floors), -np.inf, floors - points[..., 2]).max(axis=2)
         deepest = depths.max(axis=1)
         least = max(baked.solver.position_tolerance, SEEN * baked.size(c))
         for run in runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
@@ -366,20 +366,6 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
             more = int((depths[run] > least).any(axis=0).sum()) - 1
             far = float(deepest[row])
             yield Finding(Trouble.GROUND, constraint.name, bone, first, last, frame, distance=far, more=more)
-
-
-def _depths(ground: Ground, points: Array, tops: Array) -> Array:
-    """(F, ...) metres by which world points (F, ..., 3) are below the ground, seen from heights (F,); minus
-    infinity where there is none."""
-    count = points[0, ..., 0].size
-    rows, starts = np.repeat(np.arange(len(points)), count), points.reshape(-1, 3).copy()
-    starts[:, 2] = np.repeat(tops, count)
-    floors, _ = ground.below(starts, rows)
-    over = np.isnan(floors)
-    starts[over, 2] = np.inf
-    floors[over], _ = ground.below(starts[over], rows[over])
-    depths = (floors - points.reshape(-1, 3)[:, 2]).reshape(points.shape[:-1])
-    return np.where(np.isnan(depths), -np.inf, depths)
 
 
 def _held_by_limits(baked: Baked, frames_per_second: float) -> Iterator[Finding]:
