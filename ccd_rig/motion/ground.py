@@ -44,15 +44,15 @@ class Ground(Protocol):
 
 
 def seen_below(ground: Ground, points: Array, tops: Array) -> Array:
-    """(R, ...) heights of the ground below points (R, ..., 3) at rows 0 to R, seen from heights (R,); not a
-    number where there is none.
+    """(R, ...) heights of the ground below points (R, ..., 3) at rows 0 to R, seen from heights `tops` that
+    broadcast with these; not a number where there is none.
 
     A foot that is in the ground is below it, and a ceiling over the figure is none: what is seen from the
     figure's own top counts. Where that sees nothing, all the figure is below the ground: what is uppermost.
     """
     count = points[0, ..., 0].size
     rows, starts = np.repeat(np.arange(len(points)), count), points.reshape(-1, 3).copy()
-    starts[:, 2] = np.repeat(tops, count)
+    starts[:, 2] = np.broadcast_to(tops, points.shape[:-1]).ravel()
     heights, _ = ground.below(starts, rows)
     unseen = np.isnan(heights)
     starts[unseen, 2] = np.inf

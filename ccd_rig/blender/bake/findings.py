@@ -343,26 +343,32 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
     It is seen from the highest bone among those of the chain and those that they hang on.
     """
     bake_frames = baked.bake_frames
-    seen: set[int] = set()
-    for c, constraint in enumerate(bake_frames.constraints):
-        chain = [j for j in baked.chains[c] if j not in seen]
-        seen.update(chain)
-        if not chain:
-            continue
-        ends = np.zeros((len(bake_frames.frames), len(chain), 3))
-        ends[..., 1] = bake_frames.lengths[:, chain]
-        tails = baked.heads[:, chain] + batch.rotate(baked.axes[:, chain], ends, axis=-1)
-        points = baked.world(np.stack((baked.heads[:, chain], tails), axis=2))
-        line = list(bake_frames.skeleton.chain(constraint.tip, 0))
+    owners: dict[int, int] = {}  # by joint the first constraint that moves it
+    for c in range(len(bake_frames.constraints)):
+        owners |= {j: c for j in baked.chains[c] if j not in owners}
+    joints = list(owners)
+    if not joints:
+        return
+    ends = np.zeros((len(bake_frames.frames), len(joints), 3))
+    ends[..., 1] = bake_frames.lengths[:, joints]
+    tails = baked.heads[:, joints] + batch.rotate(baked.axes[:, joints], ends, axis=-1)
+    points = baked.world(np.stack((baked.heads[:, joints], tails), axis=2))
+    tops = np.empty(points.shape[:3])
+    places = {c: [k for k, j in enumerate(joints) if owners[j] == c] for c in sorted(set(owners.values()))}
+    for c, columns in places.items():
+        line = list(bake_frames.skeleton.chain(bake_frames.constraints[c].tip, 0))
         above = baked.world(baked.heads[:, line])[..., 2].max(axis=1)
-        tops = np.maximum(points[..., 2].max(axis=(1, 2)), above)
-        floors = seen_below(ground, points, tops)
-        depths = np.where(np.isnan(floors), -np.inf, floors - points[..., 2]).max(axis=2)
+        tops[:, columns] = np.maximum(points[:, columns][..., 2].max(axis=(1, 2)), above)[:, None, None]
+    # All at once: ground that moves is searched frame by frame.
+    floors = seen_below(ground, points, tops)
+    below = np.where(np.isnan(floors), -np.inf, floors - points[..., 2]).max(axis=2)
+    for c, columns in places.items():
+        constraint, depths = bake_frames.constraints[c], below[:, columns]
         deepest = depths.max(axis=1)
         least = max(baked.solver.position_tolerance, SEEN * baked.size(c))
         for run in runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
             first, last, frame, row = span(bake_frames.frames, run, deepest)
-            bone = baked.bone(chain[int(np.argmax(depths[row]))])
+            bone = baked.bone(joints[columns[int(np.argmax(depths[row]))]])
             more = int((depths[run] > least).any(axis=0).sum()) - 1
             far = float(deepest[row])
             yield Finding(Trouble.GROUND, constraint.name, bone, first, last, frame, distance=far, more=more)

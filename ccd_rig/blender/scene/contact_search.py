@@ -79,7 +79,7 @@ class FootMotion:
         ground = rig_ground(scene, armature_object, list(frames), points.reshape(-1, 3), leg)
         below = np.full(points.shape[:2], np.nan)
         if ground is not None:
-            below = seen_below(ground, points, at_frames[..., 2].max(axis=1))
+            below = seen_below(ground, points, at_frames[..., 2].max(axis=1)[:, None])
         if np.isnan(below).all():
             raise RigError(
                 f"'{armature_object.name}': no ground is below its feet in frames {frames[0]} to "

@@ -28,15 +28,18 @@ def ground_of_rig(rig: bpy.types.Object) -> tuple[float | None, tuple[bpy.types.
     """The height of an armature's ground, None for that at rest, and the objects that are it.
 
     Raises:
-        RigError: none is chosen, or none of a collection has faces.
+        RigError: none is chosen, or it can have no faces.
     """
     ground: Any = rig.ccd_rig.ground
     if ground.kind == "HEIGHT":
         return ground.height, ()
     if ground.kind == "OBJECT":
-        if ground.object is None:
+        each = ground.object
+        if each is None:
             raise RigError(f"'{rig.name}': Ground is Object, and none is chosen: choose one")
-        return None, (ground.object,)
+        if each.type not in SURFACES:
+            raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
+        return None, (each,)
     if ground.kind == "COLLECTION":
         if ground.collection is None:
             raise RigError(f"'{rig.name}': Ground is Collection, and none is chosen: choose one")
@@ -96,7 +99,7 @@ def mesh_ground(
 
     Args:
         scene: in which they are.
-        objects: with faces.
+        objects: of types in `SURFACES`.
         frames: of the scene; the ground's rows are these.
         places: (P, 2) of the world, metres, near which faces can count.
         room: metres from them.
@@ -107,8 +110,6 @@ def mesh_ground(
     """
     with shared_scene(scene) as shared:
         for each in objects:
-            if each.type not in SURFACES:
-                raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
             shared.isolated.collection.objects.link(each)
         looks = sorted({0, len(frames) // 2, len(frames) - 1})
         probes = [_world(shared.isolated, objects, frames[k]) for k in looks]

@@ -253,6 +253,9 @@ def test_a_ground_that_is_not_chosen_is_said_before_anything_is_solved(bake, err
     rig.ccd_rig.ground.kind = kind
     with pytest.raises(errors.RigError, match=f"Ground is {kind.title()}, and none is chosen"):
         run(bake, rig)
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", rigs.empty("Nothing")
+    with pytest.raises(errors.RigError, match="'Nothing' has no faces"):
+        run(bake, rig)
     assert rig.animation_data is None
     run(bake, rig, ground=0.0)
 
