@@ -41,7 +41,8 @@ class ContactCommand(Command):
     height: FloatProperty(
         name="Height",
         description="A contact begins where the bone is nearer than this to the ground, in lengths of its "
-        "leg. From one rise of the foot to the next the ground is at its lowest height",
+        "leg. That is the armature's Ground; where it is At Rest, the ground is at the bone's lowest height "
+        "from one rise to the next",
         default=ContactThresholds.height,
         min=0.001,
         soft_max=1.0,

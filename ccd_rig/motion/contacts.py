@@ -16,6 +16,7 @@ The height is that above the ground where the foot is. From one rise to the next
 whose height is the lowest that it gets to (`local_ground`). So stairs and slopes are found as flats are. A
 foot that rests higher than at other times may just be lifted, though: then it counts as down only if, during
 that contact, it is about as low as the foot beside it, which swings past. Without one the ground is level.
+Where the ground is known it is told nothing by feet: a bone's height above it is taken from the lowest one.
 
 Arrays are (F, 3) world positions in metres with Z up, and (F,) times in seconds.
 """
@@ -96,6 +97,7 @@ def contact_phases(
     ground_velocity: Array,
     thresholds: ContactThresholds = ContactThresholds(),  # noqa: B008  (it is frozen)
     beside: Array | None = None,
+    ground: Array | None = None,
 ) -> list[Phase]:
     """The phases in which a point is down, in order; they do not touch.
 
@@ -107,6 +109,8 @@ def contact_phases(
         thresholds: when it is down.
         beside: (F, 3) the foot beside it, such as the other one of a person; None if there is none: the
             ground is level then.
+        ground: (F,) height below the point, not a number where there is none: it is not down there. None if
+            that is not known; if it is, the foot beside it does not count.
 
     Raises:
         InvalidInput: shapes do not fit, times do not increase, or the leg has no length.
@@ -120,8 +124,11 @@ def contact_phases(
         return []
     speeds = np.linalg.norm(np.gradient(points, times, axis=0) - ground_velocity, axis=1) / leg
     low = thresholds.height * leg
-    ground = level_ground(points[:, 2]) if beside is None else local_ground(points[:, 2], low)
-    heights = (points[:, 2] - ground) / leg
+    if ground is None:
+        below = level_ground(points[:, 2]) if beside is None else local_ground(points[:, 2], low)
+        heights = (points[:, 2] - below) / leg
+    else:
+        heights = heights_above(points, ground) / leg
     slides = SLIDES * float(np.linalg.norm(ground_velocity)) / leg
     slow = max(thresholds.speed, slides, SWINGS * float(np.percentile(speeds, FASTEST)))
     down, is_down = np.zeros(len(times), np.bool_), False
@@ -130,10 +137,24 @@ def contact_phases(
         is_down = speed < factor * slow and height < factor * thresholds.height
         down[f] = is_down
     _drop_short(~down, down, times, thresholds.shortest, at_ends=False)
-    if beside is not None:
-        _drop_lifted(down, points[:, 2] - beside[:, 2], ground - ground.min(), low)
+    if beside is not None and ground is None:
+        _drop_lifted(down, points[:, 2] - beside[:, 2], below - below.min(), low)
     _drop_short(down, down, times, thresholds.shortest, at_ends=True)
     return [Phase(first, last) for first, last in _runs(down)]
+
+
+def heights_above(points: Array, ground: Array) -> Array:
+    """(F,) heights of points (F, 3) above a known ground (F,), metres: 0 where they are lowest above it, as a
+    bone in a foot is not its sole; infinite where no ground is.
+
+    Raises:
+        InvalidInput: shapes do not fit.
+    """
+    if ground.shape != points.shape[:1]:
+        raise InvalidInput(f"ground must be ({len(points)},) as there are {len(points)} times")
+    heights, known = points[:, 2] - ground, np.isfinite(ground)
+    lowest = np.percentile(heights[known], FLOOR) if known.any() else 0.0
+    return np.where(known, heights - lowest, np.inf)
 
 
 def level_ground(heights: Array) -> Array:
@@ -162,6 +183,7 @@ def ground_velocity(
     leg: float,
     thresholds: ContactThresholds = ContactThresholds(),  # noqa: B008  (it is frozen)
     moves: bool = False,
+    grounds: Sequence[Array] | None = None,
 ) -> Array:
     """(3,) metres per second, along the ground: how it moves under feet that take turns on it.
 
@@ -180,9 +202,11 @@ def ground_velocity(
         leg: its length, world metres.
         thresholds: when a foot is low, and how much it may slide.
         moves: whether the ground is known to move, however slowly.
+        grounds: of each foot (F,) the height below it, not a number where there is none; None if that is not
+            known.
 
     Raises:
-        InvalidInput: there is no foot, shapes do not fit, or times do not increase.
+        InvalidInput: there is no foot, shapes do not fit, times do not increase, or nothing is below a foot.
     """
     if not points:
         raise InvalidInput("points must hold at least one foot")
@@ -190,7 +214,12 @@ def ground_velocity(
         _require(each, times)
     if len(times) < 2:
         return np.zeros(3)
-    heights = np.array([each[:, 2] - level_ground(each[:, 2]) for each in points])
+    if grounds is None:
+        heights = np.array([each[:, 2] - level_ground(each[:, 2]) for each in points])
+    else:
+        heights = np.array([heights_above(*each) for each in zip(points, grounds, strict=True)])
+        if not np.isfinite(heights).any():
+            raise InvalidInput("grounds must hold a height below a foot")
     velocities = np.array([np.gradient(each, times, axis=0) for each in points])
     lowest, frames = np.argmin(heights, axis=0), np.arange(len(times))
     down = velocities[lowest, frames][heights[lowest, frames] < thresholds.height * leg]

@@ -33,7 +33,7 @@ class Ground(Protocol):
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
         """(P,) heights of the first surface below points (P, 3) at rows (P,), and (P, 3) unit normals with Z
-        not below 0; not a number where there is none."""
+        not below 0; not a number where there is none. Points of infinite height are above all of it."""
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
         """(P,) whether anything of the ground is between points (P, 3) and others (P, 3)."""
@@ -41,6 +41,23 @@ class Ground(Protocol):
     def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
         """(R, 3) where a point (3,) of the surface at a row is at rows (R,), and (R, 4) how the surface has
         turned since."""
+
+
+def seen_below(ground: Ground, points: Array, tops: Array) -> Array:
+    """(R, ...) heights of the ground below points (R, ..., 3) at rows 0 to R, seen from heights `tops` that
+    broadcast with these; not a number where there is none.
+
+    A foot that is in the ground is below it, and a ceiling over the figure is none: what is seen from the
+    figure's own top counts. Where that sees nothing, all the figure is below the ground: what is uppermost.
+    """
+    count = points[0, ..., 0].size
+    rows, starts = np.repeat(np.arange(len(points)), count), points.reshape(-1, 3).copy()
+    starts[:, 2] = np.broadcast_to(tops, points.shape[:-1]).ravel()
+    heights, _ = ground.below(starts, rows)
+    unseen = np.isnan(heights)
+    starts[unseen, 2] = np.inf
+    heights[unseen], _ = ground.below(starts[unseen], rows[unseen])
+    return heights.reshape(points.shape[:-1])
 
 
 class LevelGround:
@@ -113,7 +130,10 @@ class TriangleGround:
         """See `Ground`."""
         heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
         for k, (point, row) in enumerate(zip(points.tolist(), np.asarray(rows).tolist(), strict=True)):
-            tree = self._tree(self._state(row))
+            state = self._state(row)
+            tree = self._tree(state)
+            if point[2] == np.inf:
+                point[2] = float(self.vertices[state, :, 2].max()) + 1.0
             for dx, dy in ((0.0, 0.0), (ASIDE, ASIDE), (-ASIDE, ASIDE)):
                 place, normal, _, _ = tree.ray_cast(Vector((point[0] + dx, point[1] + dy, point[2])), DOWN)
                 if place is not None and normal is not None:

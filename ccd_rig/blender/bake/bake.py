@@ -18,6 +18,7 @@ from ..checks.setup import Ready
 from ..keys.obstacles import Destination, obstacles
 from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps, rotation_modes
+from ..scene.ground import ground_of_rig
 from ..scene.isolation import SharedScene
 from ..solve.constraint_goals import whole_chain
 from . import body_shift, frame_selection, shot, start, switches
@@ -278,6 +279,8 @@ def _prepared(
     )
     ready = yield from paced(checking, prepared)
     yield prepared
+    if settings.ground is None:
+        ground_of_rig(armature_object)  # that the report needs after all the work
     solver = solver_settings.solver_settings(armature_object)
     if settings.solver is not None:
         solver = replace(solver, solver=settings.solver)

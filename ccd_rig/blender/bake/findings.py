@@ -17,6 +17,7 @@ from ...limits.hinges import FULL_TURN, as_hinge
 from ...limits.shapes import Limit
 from ...maths import batch
 from ...maths.batch import Array
+from ...motion.ground import Ground, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
 from ...solvers.stepping import Work
 from ..properties.constraint_values import Kind
@@ -60,9 +61,9 @@ class Baked:
         return cls(bake_frames, motion, solver, misses, *measuring.transforms(bake_frames, motion), chains)
 
     def world(self, points: Array) -> Array:
-        """(F, 3) points of armature space in the world."""
-        turned: Array = np.einsum("fij,fj->fi", self.bake_frames.worlds, points)
-        return turned + self.bake_frames.places
+        """(F, ..., 3) points of armature space in the world."""
+        turned: Array = np.einsum("fij,f...j->f...i", self.bake_frames.worlds, points)
+        return turned + self.bake_frames.places.reshape(-1, *(1,) * (points.ndim - 2), 3)
 
     def reached(self, c: int) -> Array:
         """(F, 3) armature space: what constraint `c` brings to its target."""
@@ -243,14 +244,14 @@ STILL_FRAMES = 4
 
 
 def findings(
-    baked: Baked, foot_slips: Sequence[FootSlip], ground: float | None, frames_per_second: float
+    baked: Baked, foot_slips: Sequence[FootSlip], ground: Ground | None, frames_per_second: float
 ) -> Work[tuple[Finding, ...]]:
     """All that is found, by constraint and then in time; an item after each sort.
 
     Args:
         baked: the motion.
         foot_slips: how far planted bones stray, as Blender plays them.
-        ground: height of the ground in the world, metres; None if there is none.
+        ground: below the armature, its rows those of the frames; None if there is none.
         frames_per_second: a limit that holds for a second holds for long.
     """
     sorts = [
@@ -336,26 +337,38 @@ def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
             yield slice(run.start, run.stop + 1)
 
 
-def _below(baked: Baked, ground: float) -> Iterator[Finding]:
-    """Runs of frames at which an end of a bone of a chain is below the ground."""
+def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
+    """Runs of frames at which an end of a bone of a chain is below the ground.
+
+    It is seen from the highest bone among those of the chain and those that they hang on.
+    """
     bake_frames = baked.bake_frames
-    seen: set[int] = set()
-    for c, constraint in enumerate(bake_frames.constraints):
-        chain = [j for j in baked.chains[c] if j not in seen]
-        seen.update(chain)
-        if not chain:
-            continue
-        ends = np.zeros((len(bake_frames.frames), len(chain), 3))
-        ends[..., 1] = bake_frames.lengths[:, chain]
-        tails = baked.heads[:, chain] + batch.rotate(baked.axes[:, chain], ends, axis=-1)
-        up = bake_frames.worlds[:, 2]
-        heights = [np.einsum("fi,fji->fj", up, points) for points in (baked.heads[:, chain], tails)]
-        depths = ground - bake_frames.places[:, 2:] - np.minimum(*heights)
+    owners: dict[int, int] = {}  # by joint the first constraint that moves it
+    for c in range(len(bake_frames.constraints)):
+        owners |= {j: c for j in baked.chains[c] if j not in owners}
+    joints = list(owners)
+    if not joints:
+        return
+    ends = np.zeros((len(bake_frames.frames), len(joints), 3))
+    ends[..., 1] = bake_frames.lengths[:, joints]
+    tails = baked.heads[:, joints] + batch.rotate(baked.axes[:, joints], ends, axis=-1)
+    points = baked.world(np.stack((baked.heads[:, joints], tails), axis=2))
+    tops = np.empty(points.shape[:3])
+    places = {c: [k for k, j in enumerate(joints) if owners[j] == c] for c in sorted(set(owners.values()))}
+    for c, columns in places.items():
+        line = list(bake_frames.skeleton.chain(bake_frames.constraints[c].tip, 0))
+        above = baked.world(baked.heads[:, line])[..., 2].max(axis=1)
+        tops[:, columns] = np.maximum(points[:, columns][..., 2].max(axis=(1, 2)), above)[:, None, None]
+    # All at once: ground that moves is searched frame by frame.
+    floors = seen_below(ground, points, tops)
+    below = np.where(np.isnan(floors), -np.inf, floors - points[..., 2]).max(axis=2)
+    for c, columns in places.items():
+        constraint, depths = bake_frames.constraints[c], below[:, columns]
         deepest = depths.max(axis=1)
         least = max(baked.solver.position_tolerance, SEEN * baked.size(c))
         for run in runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
             first, last, frame, row = span(bake_frames.frames, run, deepest)
-            bone = baked.bone(chain[int(np.argmax(depths[row]))])
+            bone = baked.bone(joints[columns[int(np.argmax(depths[row]))]])
             more = int((depths[run] > least).any(axis=0).sum()) - 1
             far = float(deepest[row])
             yield Finding(Trouble.GROUND, constraint.name, bone, first, last, frame, distance=far, more=more)

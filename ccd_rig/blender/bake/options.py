@@ -171,10 +171,13 @@ def properties(**more: Any) -> dict[str, Any]:
 
 
 def _ground(more: dict[str, Any]) -> dict[str, Any]:
-    """Below which height the report finds bones."""
+    """Below which height the report finds bones, where that is not the armature's own ground."""
     return {
         "use_ground": BoolProperty(
-            name="Check Ground", description="Let the report find bones below a ground", **more
+            name="Check Ground",
+            description="Let the report find bones below a height of the bake's own; without, it finds those "
+            "below the armature's Ground, where that is not At Rest",
+            **more,
         ),
         "ground": FloatProperty(
             name="Ground Height",

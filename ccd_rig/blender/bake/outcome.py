@@ -13,10 +13,12 @@ import bpy
 import numpy as np
 
 from ...maths.batch import Array, angles_between, inverse, length, move, unit
+from ...motion.ground import Ground, LevelGround
 from ...settings import SolveStatus
 from ...solvers.stepping import Work
 from ..properties.body import Body
 from ..properties.constraint_values import Constraint, Kind
+from ..scene.ground import rig_ground
 from ..scene.played_frames import PlayedFrame, playback
 from ..scene.targets import orthonormals
 from ..solve.grouping import groups
@@ -206,7 +208,9 @@ class Outcome(NamedTuple):
         baked = Baked.of(bake_frames, motion.keyed, task.solver, (distances, angles))
         yield
         frames_per_second = scene.render.fps / scene.render.fps_base
-        found = yield from findings(baked, slips, task.settings.ground, frames_per_second)
+        ground = _ground(scene, armature_object, baked, task.settings.ground)
+        yield
+        found = yield from findings(baked, slips, ground, frames_per_second)
         circle = loop(baked)
         yield
         if circle is not None and not circle.closes:
@@ -226,6 +230,20 @@ class Outcome(NamedTuple):
             circle,
             found,
         )
+
+
+def _ground(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, baked: Baked, height: float | None
+) -> Ground | None:
+    """What bones are to be above: a height, or else what is chosen on the armature."""
+    if height is not None:
+        return LevelGround(height)
+    frames, chains = baked.bake_frames.frames.tolist(), sorted({j for chain in baked.chains for j in chain})
+    room = max(map(baked.size, range(len(baked.chains))), default=0.0)
+    if not room > 0.0:
+        return None
+    points = baked.world(baked.heads[:, chains]).reshape(-1, 3)
+    return rig_ground(scene, armature_object, frames, points, room)
 
 
 def _body_report(motion: KeyedMotion, task: Task, body: Body) -> BodyReport:

@@ -78,7 +78,8 @@ class BakeSettings:
         smoothness: how strongly sudden turns between frames are smoothed, where the nearest pose jumps.
             Frames that need none keep their poses to the bit. 0 solves each frame for itself.
         solver: which methods solve; None for the armature's own setting.
-        ground: height of the ground in the world, metres, below which the report finds bones; None for none.
+        ground: height of the ground in the world, metres, below which the report finds bones; None for the
+            ground that is chosen on the armature, if any is.
         body: what becomes of the bone that carries the figure while bones are planted: "AUTO",
             "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET"; empty for the armature's own setting.
         body_helps: whether spine, clavicles and hips go along where chains miss their targets alone; None for

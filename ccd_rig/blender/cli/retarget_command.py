@@ -67,7 +67,8 @@ def add_choice_arguments(command: Words) -> None:
         "--ground",
         type=float,
         metavar="HEIGHT",
-        help="world height on which feet are to stand (default: where the target stands at rest)",
+        help="world height on which feet are to stand (default: that of the target's Ground below its "
+        "origin; where that is At Rest, where the target stands at rest)",
     )
     add("--no-contacts", action="store_true", help="do not lock feet that are down")
     defaults = RetargetSettings()

@@ -18,8 +18,8 @@ from ...json_text import shown
 from ...motion.walking.settings import WalkSettings
 from ..bake.report import write
 from ..retarget import clips
-from ..scene.ground import SURFACES
-from ..walk import chosen, report
+from ..scene.ground import SURFACES, ground_of_rig, surfaces
+from ..walk import report
 from ..walk.walk import WalkChoice, walk_along
 from . import files
 from .files import Exit, UsageError, say
@@ -149,11 +149,11 @@ def _ground(
     scene: bpy.types.Scene, rig: bpy.types.Object, name: str | None
 ) -> tuple[float | None, tuple[bpy.types.Object, ...]]:
     if name is None:
-        return chosen.ground_of_rig(rig)
+        return ground_of_rig(rig)
     if name in scene.objects:
         return None, (_named(scene.objects, name, "ground with faces", SURFACES),)
     if name in bpy.data.collections:
-        return None, chosen.surfaces(bpy.data.collections[name])
+        return None, surfaces(bpy.data.collections[name])
     try:
         height = float(name)
     except ValueError:

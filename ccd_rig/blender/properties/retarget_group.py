@@ -187,7 +187,8 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
     )
     use_ground: BoolProperty(
         name="Set Ground",
-        description="Let feet stand at a height of your own; else where this armature stands at rest",
+        description="Let feet stand at a height of your own; else at that of this armature's Ground below "
+        "its origin, level everywhere, or where that is At Rest, where the armature stands at rest",
         default=DEFAULTS.ground is not None,
         override=OVERRIDE,
     )

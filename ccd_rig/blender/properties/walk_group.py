@@ -35,7 +35,11 @@ class CCD_RIG_PG_ground(bpy.types.PropertyGroup):
     """What an armature stands on."""
 
     kind: EnumProperty(
-        name="Ground", description="What this armature stands on", items=GROUNDS, override=OVERRIDE
+        name="Ground",
+        description="What this armature stands on, in Walk Along, Retarget, Find Contacts and the report of "
+        "bakes",
+        items=GROUNDS,
+        override=OVERRIDE,
     )
     height: FloatProperty(
         name="Height",

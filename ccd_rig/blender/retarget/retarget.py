@@ -58,7 +58,7 @@ class RetargetChoice:
         reference: which pose of the source is brought in line with the target's rest pose.
         reference_frame: for `Reference.FRAME`; None for the first frame.
         bones: pairs by hand, {target bone: source bone}, see `bone_map`.
-        settings: how the motion is carried over.
+        settings: how the motion is carried over. Where it has no ground, that of the target's Ground counts.
     """
 
     frames: tuple[int, int] | None = None
@@ -164,9 +164,12 @@ def _motion(
     joints, figure, reading = figure_to_move(target, figure_map(found))
     require_free_hips(target, joints.hips)
     frames, sampled = _frames(scene, source, choice)
+    settings = choice.settings
+    if settings.ground is None:
+        settings = replace(settings, ground=sampling.chosen_ground(scene, target))
     played = source_motion(scene, source, joints, sampled)
     try:
-        result = retarget(joints, figure, played, choice.settings)
+        result = retarget(joints, figure, played, settings)
     except InvalidInput as error:
         raise RigError(str(error)) from error
     return _Motion(found, joints, played, figure, reading, frames, result)

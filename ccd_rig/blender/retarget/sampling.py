@@ -22,6 +22,7 @@ from mathutils import Matrix, Vector
 from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
+from ...motion.ground import seen_below
 from ...motion.retargeting.figure_map import MOST_LEGS, FigureMap
 from ...motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
 from ...skeleton.joints import Joint, Skeleton
@@ -29,6 +30,7 @@ from ..checks.setup import uneven_scale
 from ..properties.joints import joint_settings
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
+from ..scene.ground import rig_ground
 from ..scene.isolation import isolated_scene, set_frame
 
 NEAR_GROUND = 0.1
@@ -260,11 +262,35 @@ def _axis_along(way: Array) -> Vector:
 
 def ground_of(target: bpy.types.Object) -> float:
     """World height of the ground on which an armature stands at rest: its origin, or its lowest bone."""
+    low, high = _extent(target)
+    origin = target.matrix_world.translation.z
+    return float(origin if abs(low - origin) <= NEAR_GROUND * (high - low) else low)
+
+
+def _extent(target: bpy.types.Object) -> tuple[float, float]:
+    """World heights of the lowest and the highest bone's end at rest."""
     world = target.matrix_world
     points = [(world @ point).z for bone in target.data.bones for point in (bone.head_local, bone.tail_local)]
-    low, high = min(points), max(points)
-    origin = world.translation.z
-    return float(origin if abs(low - origin) <= NEAR_GROUND * (high - low) else low)
+    return min(points), max(points)
+
+
+def chosen_ground(scene: bpy.types.Scene, target: bpy.types.Object) -> float | None:
+    """World height of an armature's Ground below its origin, at the present frame; None at rest.
+
+    Raises:
+        RigError: none is chosen or there, or it has no faces.
+    """
+    low, high = _extent(target)
+    origin = np.array([[target.matrix_world.translation[:]]])
+    ground = rig_ground(scene, target, [scene.frame_current_final], origin[0], max(high - low, 1e-3))
+    if ground is None and target.ccd_rig.ground.kind == "REST":
+        return None
+    height = np.nan if ground is None else float(seen_below(ground, origin, np.array([high]))[0, 0])
+    if np.isnan(height):
+        raise RigError(
+            f"'{target.name}': no ground is below its origin: move one of them, or choose another Ground"
+        )
+    return height
 
 
 HARMLESS = {"COPY_SCALE", "LIMIT_SCALE"}

@@ -13,8 +13,10 @@ import numpy as np
 from ...errors import RigError
 from ...maths.batch import Array
 from ...motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity
+from ...motion.ground import seen_below
 from ..properties import constraint_list, influence_keys
 from ..properties.constraint_values import Constraint, value_of
+from .ground import rig_ground
 from .played_frames import playback
 
 SAME_FOOT = 0.4
@@ -30,12 +32,15 @@ class FootMotion:
         times: (F,) seconds.
         heads: by constraint, (F, 3) of its bone's head, world metres.
         leg: world metres, how far the nearest foot gets from the bone that carries the figure.
+        grounds: by constraint, (F,) world height of the armature's Ground below its bone, not a number where
+            there is none; None where that is At Rest.
     """
 
     frames: range
     times: Array
     heads: Mapping[str, Array]
     leg: float
+    grounds: Mapping[str, Array] | None = None
 
     @classmethod
     def of(
@@ -48,7 +53,8 @@ class FootMotion:
         """As Blender plays it; the scene stays as it is.
 
         Raises:
-            RigError: a bone is missing, its leg has no length, or something cannot be evaluated.
+            RigError: a bone is missing, its leg has no length, no ground is below one, or something cannot be
+                evaluated.
         """
         count, bones = len(constraints), armature_object.pose.bones
         names = [each.tip for each in constraints]
@@ -64,18 +70,33 @@ class FootMotion:
             raise RigError(f"'{names[0]}' never leaves '{names[count]}': set Chain Length to end at the hips")
         seconds = scene.render.fps_base / scene.render.fps
         times = np.arange(len(frames)) * seconds
-        feet = zip((each.name for each in constraints), heads[:count], strict=True)
-        return cls(frames, times, dict(feet), leg)
+        rows = [each.name for each in constraints]
+        feet = dict(zip(rows, heads[:count], strict=True))
+        if armature_object.ccd_rig.ground.kind == "REST":
+            return cls(frames, times, feet, leg)
+        at_frames = np.swapaxes(heads, 0, 1)
+        points = at_frames[:, :count]
+        ground = rig_ground(scene, armature_object, list(frames), points.reshape(-1, 3), leg)
+        below = np.full(points.shape[:2], np.nan)
+        if ground is not None:
+            below = seen_below(ground, points, at_frames[..., 2].max(axis=1)[:, None])
+        if np.isnan(below).all():
+            raise RigError(
+                f"'{armature_object.name}': no ground is below its feet in frames {frames[0]} to "
+                f"{frames[-1]}: move one of them, or choose another Ground"
+            )
+        return cls(frames, times, feet, leg, dict(zip(rows, below.T, strict=True)))
 
     def ground_velocity(self, thresholds: ContactThresholds, moves: bool) -> Array:
         """(3,) metres per second of the ground, see `motion.contacts`."""
-        return ground_velocity(list(self.heads.values()), self.times, self.leg, thresholds, moves)
+        grounds = None if self.grounds is None else list(self.grounds.values())
+        return ground_velocity(list(self.heads.values()), self.times, self.leg, thresholds, moves, grounds)
 
     def phases(self, name: str, velocity: Array, thresholds: ContactThresholds) -> list[Phase]:
         """The contacts of one constraint's bone, by frames; `velocity` is that of the ground."""
-        found = contact_phases(
-            self.heads[name], self.times, self.leg, velocity, thresholds, self._beside(name)
-        )
+        beside = self._beside(name) if self.grounds is None else None
+        ground = None if self.grounds is None else self.grounds[name]
+        found = contact_phases(self.heads[name], self.times, self.leg, velocity, thresholds, beside, ground)
         return [Phase(self.frames[first], self.frames[last]) for first, last in found]
 
     def _beside(self, name: str) -> Array | None:

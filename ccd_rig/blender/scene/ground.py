@@ -11,7 +11,7 @@ import numpy as np
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array, Indices
-from ...motion.ground import TriangleGround
+from ...motion.ground import Ground, LevelGround, TriangleGround
 from .isolation import set_frame, shared_scene
 
 SURFACES = ("MESH", "CURVE", "SURFACE", "META", "FONT")
@@ -20,6 +20,70 @@ STILL = 1e-6
 """Metres up to which vertices stay where they are."""
 MOST_CORNERS = 100_000_000
 """Vertices of all frames that are kept at most."""
+FINEST = 1e-3
+"""Part of the width of all places that the room beside them has at least."""
+
+
+def ground_of_rig(rig: bpy.types.Object) -> tuple[float | None, tuple[bpy.types.Object, ...]]:
+    """The height of an armature's ground, None for that at rest, and the objects that are it.
+
+    Raises:
+        RigError: none is chosen, or it can have no faces.
+    """
+    ground: Any = rig.ccd_rig.ground
+    if ground.kind == "HEIGHT":
+        return ground.height, ()
+    if ground.kind == "OBJECT":
+        each = ground.object
+        if each is None:
+            raise RigError(f"'{rig.name}': Ground is Object, and none is chosen: choose one")
+        if each.type not in SURFACES:
+            raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
+        return None, (each,)
+    if ground.kind == "COLLECTION":
+        if ground.collection is None:
+            raise RigError(f"'{rig.name}': Ground is Collection, and none is chosen: choose one")
+        return None, surfaces(ground.collection)
+    return None, ()
+
+
+def surfaces(collection: bpy.types.Collection) -> tuple[bpy.types.Object, ...]:
+    """The objects of a collection that have faces.
+
+    Raises:
+        RigError: there is none.
+    """
+    found = tuple(thing for thing in collection.all_objects if thing.type in SURFACES)
+    if not found:
+        raise RigError(f"collection '{collection.name}' has no object with faces: choose another ground")
+    return found
+
+
+def rig_ground(
+    scene: bpy.types.Scene,
+    rig: bpy.types.Object,
+    frames: Sequence[float],
+    points: Array,
+    room: float,
+) -> Ground | None:
+    """The ground that is chosen on an armature; None at rest, and where nothing of it is near points.
+
+    Args:
+        scene: in which it is.
+        rig: the armature.
+        frames: of the scene; the ground's rows are these.
+        points: (P, 3) of the world, metres, beside which it counts.
+        room: metres from them.
+
+    Raises:
+        RigError: as `ground_of_rig` and `mesh_ground`.
+    """
+    height, meshes = ground_of_rig(rig)
+    if meshes:
+        # Cells of the search are as wide as the room.
+        room = max(room, FINEST * float(np.ptp(points[:, :2], axis=0).max()))
+        return mesh_ground(scene, meshes, frames, points[:, :2], room)
+    return None if height is None else LevelGround(height)
 
 
 def mesh_ground(
@@ -28,24 +92,24 @@ def mesh_ground(
     frames: Sequence[float],
     places: Array,
     room: float,
-) -> TriangleGround:
+) -> TriangleGround | None:
     """The faces of objects, with modifiers, whatever their frames; the scene stays as it is.
+
+    None where nothing lies near the places.
 
     Args:
         scene: in which they are.
-        objects: with faces.
+        objects: of types in `SURFACES`.
         frames: of the scene; the ground's rows are these.
         places: (P, 2) of the world, metres, near which faces can count.
         room: metres from them.
 
     Raises:
-        RigError: an object has no faces, a vertex is not a number, nothing lies near the places, or the
-            meshes of all frames are too many.
+        RigError: an object has no faces, a vertex is not a number, or the meshes of all frames are too
+            many.
     """
     with shared_scene(scene) as shared:
         for each in objects:
-            if each.type not in SURFACES:
-                raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
             shared.isolated.collection.objects.link(each)
         looks = sorted({0, len(frames) // 2, len(frames) - 1})
         probes = [_world(shared.isolated, objects, frames[k]) for k in looks]
@@ -70,6 +134,8 @@ def mesh_ground(
             if all(np.abs(each - states[0]).max(initial=0.0) <= STILL for each in states[1:]):
                 states = states[:1]
     vertices, triangles = _near(np.array(states), first[1], places, room)
+    if not len(triangles):
+        return None
     try:
         return TriangleGround(vertices, triangles)
     except InvalidInput as error:
@@ -138,7 +204,5 @@ def _near(states: Array, triangles: Indices, places: Array, room: float) -> tupl
     cells = [np.floor((each - start) / room).astype(np.intp).clip(0, shape - 1) for each in (lows, highs)]
     met = [near[a[:, 0], b[:, 1]] for a in cells for b in cells]
     kept = within & (np.any(met, axis=0) | ((highs - lows) > room).any(axis=1)) | bad[triangles].any(axis=1)
-    if not kept.any():
-        raise RigError("the ground is nowhere near the curve: move one of them, or choose another ground")
     used, order = np.unique(triangles[kept], return_inverse=True)
     return states[:, used], order.reshape(-1, 3)

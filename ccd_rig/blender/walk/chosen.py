@@ -9,7 +9,7 @@ import bpy
 
 from ...errors import InvalidInput, RigError
 from ...motion.walking.settings import WalkSettings
-from ..scene.ground import SURFACES
+from ..scene.ground import ground_of_rig
 from .walk import WalkChoice
 
 SETTINGS = (
@@ -41,35 +41,3 @@ def choice_of(rig: bpy.types.Object) -> WalkChoice:
         keyed=group.speed == "CURVE",
         settings=settings,
     )
-
-
-def ground_of_rig(rig: bpy.types.Object) -> tuple[float | None, tuple[bpy.types.Object, ...]]:
-    """The height of an armature's ground, None for that at rest, and the objects that are it.
-
-    Raises:
-        RigError: none is chosen, or none of a collection has faces.
-    """
-    ground: Any = rig.ccd_rig.ground
-    if ground.kind == "HEIGHT":
-        return ground.height, ()
-    if ground.kind == "OBJECT":
-        if ground.object is None:
-            raise RigError(f"'{rig.name}': Ground is Object, and none is chosen: choose one")
-        return None, (ground.object,)
-    if ground.kind == "COLLECTION":
-        if ground.collection is None:
-            raise RigError(f"'{rig.name}': Ground is Collection, and none is chosen: choose one")
-        return None, surfaces(ground.collection)
-    return None, ()
-
-
-def surfaces(collection: bpy.types.Collection) -> tuple[bpy.types.Object, ...]:
-    """The objects of a collection that have faces.
-
-    Raises:
-        RigError: there is none.
-    """
-    found = tuple(thing for thing in collection.all_objects if thing.type in SURFACES)
-    if not found:
-        raise RigError(f"collection '{collection.name}' has no object with faces: choose another ground")
-    return found

@@ -235,7 +235,10 @@ def _ground(
     room = BESIDE * cycle.leg + float(np.abs(balls).max())
     beyond = cycle.speed * cycle.period + room
     places, _ = way.at(np.arange(-beyond, way.length + beyond, 0.5 * room))
-    return mesh_ground(scene, choice.meshes, frames.tolist(), places, room)
+    ground = mesh_ground(scene, choice.meshes, frames.tolist(), places, room)
+    if ground is None:
+        raise RigError("the ground is nowhere near the curve: move one of them, or choose another ground")
+    return ground
 
 
 def _measured(

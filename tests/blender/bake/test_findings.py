@@ -183,6 +183,83 @@ def test_bones_below_the_ground(bake, errors):
         bake.BakeSettings(1, 2, ground=math.nan)
 
 
+def hill(x, y, wide=20.0, name="Hill"):
+    """A plane that rises along X by a third, with its middle at 0.2 m."""
+    corners = [(sx * wide + x, sy * wide + y) for sx, sy in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
+    data = bpy.data.meshes.new(name)
+    data.from_pydata([(x, y, 0.2 + x / 3.0) for x, y in corners], [], [(0, 1, 2, 3)])
+    return rigs.link(data, name)
+
+
+def dipping():
+    """A chain whose end goes from 1.5 m down to half a metre below 0, at X = 2, and up again."""
+    rig = rigs.chain(3)
+    rig.location.z = 1.0
+    path = {1: (2.0, 0.0, 1.5), 24: (2.0, 0.0, -0.5), 48: (2.0, 0.0, 1.5)}
+    rigs.reach(rig, "bone_2", rigs.keyed(rigs.empty("Goal"), path))
+    return rig
+
+
+def test_bones_are_above_the_ground_of_the_rig(bake):
+    """A height, a slope, several objects: the deepest point is as far below what is below it. A height of the
+    bake's own goes before."""
+    rig = dipping()
+    ground = rig.ccd_rig.ground
+    ground.height, ground.object = 0.25, hill(0.0, 0.0)
+    assert of(run(bake, rig), "GROUND") == []
+    ground.kind = "HEIGHT"
+    (below,) = of(run(bake, rig), "GROUND")
+    assert (below.bone, below.frame) == ("bone_2", 24)
+    assert below.distance == pytest.approx(0.75, abs=1e-3)
+    assert of(run(bake, rig, ground=-1.0), "GROUND") == []
+    ground.kind = "OBJECT"
+    (below,) = of(run(bake, rig), "GROUND")
+    assert (below.bone, below.frame) == ("bone_2", 24)
+    assert below.distance == pytest.approx(0.5 + 0.2 + 2.0 / 3.0, abs=1e-3)
+    ground.kind, ground.collection = "COLLECTION", bpy.data.collections.new("Set")
+    bpy.context.scene.collection.children.link(ground.collection)
+    ground.collection.objects.link(hill(0.0, 0.0, name="Copy"))
+    ground.collection.objects.link(hill(0.0, 0.0, name="Roof"))
+    bpy.data.objects["Roof"].location.z = 8.0
+    (same,) = of(run(bake, rig), "GROUND")
+    assert same == below, "what is above the figure is no ground"
+
+
+def test_a_figure_that_is_all_below_the_ground_is_below_it(bake):
+    rig = dipping()
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", hill(0.0, 0.0)
+    rig.ccd_rig.ground.object.location.z = 30.0
+    (below,) = of(run(bake, rig), "GROUND")
+    assert (below.frame_start, below.frame_end) == (1, FRAMES)
+    assert below.distance == pytest.approx(30.0 + 0.5 + 0.2 + 2.0 / 3.0, abs=1e-3)
+
+
+def test_the_ground_of_the_rig_is_that_of_the_frame(bake):
+    """It comes up by 3 m, from 2 m below, while the chain is down; and where none is, nothing is below it."""
+    rig = dipping()
+    lift = hill(0.0, 0.0)
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", lift
+    rigs.keyed(lift, {1: (0.0, 0.0, -5.0), 30: (0.0, 0.0, -5.0), 31: (0.0, 0.0, 0.0)})
+    (below,) = of(run(bake, rig), "GROUND")
+    assert (below.frame_start, below.frame) == (31, 31)
+    lift.animation_data_clear()
+    lift.location = (200.0, 0.0, 0.0)
+    assert of(run(bake, rig), "GROUND") == []
+
+
+@pytest.mark.parametrize("kind", ["OBJECT", "COLLECTION"])
+def test_a_ground_that_is_not_chosen_is_said_before_anything_is_solved(bake, errors, kind):
+    rig = dipping()
+    rig.ccd_rig.ground.kind = kind
+    with pytest.raises(errors.RigError, match=f"Ground is {kind.title()}, and none is chosen"):
+        run(bake, rig)
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", rigs.empty("Nothing")
+    with pytest.raises(errors.RigError, match="'Nothing' has no faces"):
+        run(bake, rig)
+    assert rig.animation_data is None
+    run(bake, rig, ground=0.0)
+
+
 def test_a_limit_that_holds_for_more_than_a_second(bake):
     rig = rigs.chain(2)
     limit = rig.pose.bones["bone_0"].ccd_rig.limit

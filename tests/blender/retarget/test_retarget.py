@@ -10,7 +10,7 @@ import pytest
 import rigs
 import walks
 from mathutils import Matrix, Quaternion, Vector
-from retargeting import keys, legs, odd_source, played, run
+from retargeting import keys, legs, odd_source, played, refused, run
 
 FEET = ("foot.L", "foot.R")
 
@@ -212,6 +212,45 @@ def test_feet_stand_at_the_height_that_is_asked_for(ext, source, target):
     np.testing.assert_allclose(played(target, bones), before + np.array((0.0, 0.0, 0.5)), atol=1e-5)
     run(target, use_ground=False)
     np.testing.assert_allclose(played(target, bones), before, atol=1e-7)
+
+
+def test_feet_stand_on_the_ground_of_the_armature(ext, source, target):
+    """A height, or faces below the origin as they are now; a height of Retarget's own goes before."""
+    bones = ("spine", "hand.L", *FEET, "toe.L", "toe.R")
+    run(target)
+    before, ground = played(target, bones), target.ccd_rig.ground
+
+    def raised(by):
+        run(target)
+        assert f"Ground at a height of {by:.3f} m" in target.ccd_rig.retarget.report
+        np.testing.assert_allclose(played(target, bones), before + np.array((0.0, 0.0, by)), atol=1e-5)
+
+    ground.kind, ground.height = "HEIGHT", 0.4
+    raised(0.4)
+    x, y, _ = target.location
+    data = bpy.data.meshes.new("Floor")
+    square = ((-3.0, -3.0), (3.0, -3.0), (3.0, 3.0), (-3.0, 3.0))
+    corners = [(x + a, y + b, z) for z in (0.0, 5.0) for a, b in square]  # a floor and a ceiling
+    data.from_pydata(corners, [], [(0, 1, 2, 3), (4, 5, 6, 7)])
+    floor = rigs.keyed(rigs.link(data, "Floor"), {1: (0.0, 0.0, 0.25), 40: (0.0, 0.0, 0.75)})
+    ground.kind, ground.object = "OBJECT", floor
+    bpy.context.scene.frame_set(1)
+    raised(0.25)
+    bpy.context.scene.frame_set(40)
+    raised(0.75)
+    ground.kind, ground.collection = "COLLECTION", bpy.data.collections.new("Set")
+    refused("no object with faces", target)
+    ground.collection.objects.link(floor)
+    bpy.context.scene.frame_set(1)
+    raised(0.25)
+    run(target, use_ground=True, ground=0.5)
+    assert "Ground at a height of 0.500 m" in target.ccd_rig.retarget.report
+    target.ccd_rig.retarget.use_ground = False
+    ground.kind = "REST"
+    raised(0.0)
+    floor.animation_data_clear()
+    floor.location.x, ground.kind = 20.0, "OBJECT"
+    refused("no ground is below its origin", target)
 
 
 @pytest.mark.parametrize(

@@ -243,3 +243,48 @@ def test_without_a_curve_the_button_is_grey(ext):
     rig.ccd_rig.walk.curve = curve(*LINE)
     rigs.activate(rig)
     assert bpy.ops.ccd_rig.walk_along.poll()
+
+
+def influences(channels, rig, last):
+    """(F, feet) which are planted at frames 1 to `last`, as found anew."""
+    assert bpy.ops.ccd_rig.contacts_find(frame_start=1, frame_end=last) == {"FINISHED"}
+    paths = [f"{row.path_from_id()}.influence" for row in rig.ccd_rig.constraints]
+    curves = {each.data_path: each for each in channels.fcurves_of(rig)}
+    return np.array([[curves[path].evaluate(f) for path in paths] for f in range(1, last + 1)]) > 0.5
+
+
+@pytest.mark.parametrize("name", ["hills", "stairs"])
+def test_contacts_on_hills_and_stairs_are_found_above_the_ground(ext, channels, name):
+    """Of a walk over them: a ball is down where it is still, whether or not the other foot is planted too."""
+    heights = {"hills": lambda y: 0.3 * math.sin(1.5 * y), "stairs": lambda y: 0.15 * math.floor(-y / 0.35)}
+    rig = walks.walk(ext)
+    ground = terrain(lambda x, y: heights[name](y), low=-7.0, high=3.0, count=401)
+    walk_along(rig, curve(*LINE), ground=ground)
+    last = frames_of(rig)[-1]
+    still = np.linalg.norm(np.gradient(balls(rig), 1.0 / FPS, axis=0), axis=2) < 0.1
+    walks.select(ext, rig, *BALLS)
+    assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+    both = influences(channels, rig, last)
+    # Up to two frames about touch-down and lift-off are slow and low.
+    assert both[still].all() and (both & ~still).mean() < 0.18
+    rig.ccd_rig.ground.kind = "REST"
+    assert influences(channels, rig, last)[still].mean() < 0.85, "whole steps are taken for lifted feet"
+    rig.ccd_rig.ground.kind = "OBJECT"
+    rig.ccd_rig.constraints.remove(1)
+    assert influences(channels, rig, last)[still[:, 0], 0].all()
+
+
+def test_contacts_far_from_the_ground_are_refused(ext, channels):
+    rig = walks.walk(ext)
+    last = frames_of(rig)[-1]
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", terrain(lambda x, y: 0.0)
+    walks.select(ext, rig, *BALLS)
+    assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+    before = influences(channels, rig, last)
+    rig.ccd_rig.ground.kind = "HEIGHT"
+    assert (influences(channels, rig, last) == before).all()
+    rig.ccd_rig.ground.kind = "REST"
+    assert (influences(channels, rig, last) == before).all()
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object.location.x = "OBJECT", 40.0
+    with pytest.raises(RuntimeError, match="no ground is below its feet in frames 1 to"):
+        influences(channels, rig, last)

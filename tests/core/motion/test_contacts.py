@@ -106,6 +106,56 @@ def test_stairs_are_found_as_flats_are(rise):
             assert alone[stands].mean() < 0.6
 
 
+@pytest.mark.parametrize("rise", [1.0, -1.0, 0.3, -0.3])
+def test_stairs_that_are_known_need_no_other_foot(rise):
+    """A tread is below the foot in all of its stance, the next one from the middle of its swing on."""
+    feet, times = climb(rise)
+    flat, _ = climb(0.0)
+    level = np.full(len(times), 0.01)
+    for side, ((points, stands), (other, _)) in enumerate(zip(feet, flat, strict=True)):
+        middle = (np.arange(len(times)) + (0, 15)[side]) % 30 >= 24
+        places = points[:, 2].copy()
+        ground = np.empty(len(times))
+        for f in range(len(times)):
+            at = f
+            while not stands[at] and 0 < at < len(times) - 1:
+                at += 1 if middle[f] else -1
+            ground[f] = places[at] - 0.05
+        found = contact_phases(points, times, LEG, STILL, ground=ground)
+        wanted = contact_phases(other, times, LEG, STILL, ground=level)
+        assert flags(found, len(times))[stands].mean() > 0.9
+        assert (flags(found, len(times)) != flags(wanted, len(times))).mean() < 0.06
+
+
+def test_level_ground_that_is_known_changes_nothing():
+    left, times, _ = walk(in_place=True)
+    right = walk(offset=15, in_place=True)[0]
+    level = np.full(len(times), -0.4)
+    velocity = ground_velocity([left, right], times, LEG)
+    assert (ground_velocity([left, right], times, LEG, grounds=[level, level]) == velocity).all()
+    known = contact_phases(left, times, LEG, velocity, ground=level)
+    assert known == contact_phases(left, times, LEG, velocity)
+
+
+def test_a_foot_that_stands_on_a_known_box_is_down_and_one_beside_all_ground_is_not():
+    """One foot stays on a box while the other one stands below; then it hangs over an edge, as still."""
+    times = np.arange(150) / FPS
+    heights = np.interp(times, [1.0, 1.3, 1.5, 3.5, 3.7, 4.0], [0.0, 0.5, 0.35, 0.35, 0.5, 0.0])
+    points = np.stack((0.0 * times, 0.0 * times, 0.05 + heights), axis=1)
+    standing = np.tile((0.2, 0.0, 0.05), (150, 1))
+    ground = np.where((times > 1.25) & (times < 3.75), 0.35, 0.0)
+    found = flags(contact_phases(points, times, LEG, STILL, beside=standing, ground=ground), 150)
+    assert found[(times > 1.6) & (times < 3.4)].all() and found[times < 1.0].all()
+    ground[(times > 1.25) & (times < 3.75)] = np.nan
+    found = flags(contact_phases(points, times, LEG, STILL, beside=standing, ground=ground), 150)
+    assert not found[(times > 1.6) & (times < 3.4)].any() and found[times < 1.0].all()
+    assert contact_phases(points, times, LEG, STILL, ground=np.full(150, np.nan)) == []
+    with pytest.raises(InvalidInput, match="grounds must hold"):
+        ground_velocity([points], times, LEG, grounds=[np.full(150, np.nan)])
+    with pytest.raises(InvalidInput, match=r"ground must be \(150,\)"):
+        contact_phases(points, times, LEG, STILL, ground=np.zeros(3))
+
+
 def test_flat_ground_is_as_it_is_without_the_other_foot():
     left, times, _ = walk()
     right, _, _ = walk(offset=15)
