@@ -263,7 +263,8 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     if (time.start or time.stop) and foot.stances:
         middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
         feet = _from(sampled(foot.feet, middle)[0], feet, time.shares)
-        toes = toes if foot.toes is None else _from(sampled(foot.toes, middle)[0], toes, time.shares)
+        if foot.toes is not None and toes is not None:
+            toes = _from(sampled(foot.toes, middle)[0], toes, time.shares)
         rises *= time.shares
     falls = [_footfall(course, leg, stance) for stance in stances]
     down = np.full(count, -1, np.intp)
