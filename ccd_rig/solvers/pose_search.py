@@ -24,7 +24,6 @@ from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
     Bones,
     GoalSettings,
-    Helpers,
     chain_links_that_roll,
     problem_tables,
     reach_of_goals,
@@ -183,18 +182,18 @@ class PoseSearch:
         goals: Sequence[Goal],
         settings: SolverSettings,
         joints: Collection[int] | None = None,
-        helpers: Helpers | None = None,
+        alone: Sequence[Goal] | None = None,
     ) -> None:
-        """Make goals ready; only `joints` may move (None: all that serve a goal), some of them harder.
+        """Make goals ready; only `joints` may move (None: all that serve a goal).
+
+        `alone` are the goals as chains have them that a body helps, which tell what is a limb.
 
         Raises:
             InvalidInput: names the goal that does not fit the skeleton.
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
-        self.helpers = helpers
-        self._helpers_asked: Hashable = None
-        if helpers is not None:
-            self._helpers_asked = helpers.ease, tuple([_without_target(goal) for goal in helpers.alone])
+        self._alone = None if alone is None else tuple(alone)
+        self._alone_asked = None if alone is None else tuple([_without_target(goal) for goal in alone])
         check_goals(skeleton, self.goals)
         self._asked = tuple([_without_target(goal) for goal in self.goals])
         self.goal_settings = GoalSettings.of([self.goals])
@@ -422,14 +421,14 @@ class PoseSearch:
             self.movable,
             settings.comfort,
             settings.angle_tolerance,
-            self._helpers_asked,
+            self._alone_asked,
         )
         idle: list[Problem] = self.skeleton.original.computed_once(key, list)
         with suppress(IndexError):  # other threads take from it too
             return idle, idle.pop()
         regions = None if limits is self.regions else self.comforts
         tables = problem_tables(
-            self.skeleton, self.goals, limits, self.movable, self.tolerances, regions, self.helpers
+            self.skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._alone
         )
         reach = reach_of_goals(self.skeleton, self.goals)
         return idle, Problem(tables, reach, settings.position_tolerance, settings.angle_tolerance)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -117,18 +116,6 @@ class GoalSettings(NamedTuple):
         return np.hstack([self.weights, none + 1.0]), np.hstack([self.pole_angles, none])
 
 
-class Helpers(NamedTuple):
-    """Joints that go along with chains which cannot meet their goals alone.
-
-    Attributes:
-        ease: how easily each of them turns and slides, beside the joints of the chains.
-        alone: the goals as the chains have them, which tell what is a limb.
-    """
-
-    ease: tuple[tuple[int, float], ...]
-    alone: tuple[Goal, ...]
-
-
 def problem_tables(
     skeleton: Skeleton,
     goals: Sequence[Goal],
@@ -136,7 +123,7 @@ def problem_tables(
     movable: Sequence[int],
     tolerances: Sequence[float],
     regions: Sequence[Limit | None] | None = None,
-    helpers: Helpers | None = None,
+    alone: Sequence[Goal] | None = None,
 ) -> dict[str, Any]:
     """The tables of `kernel.Problem`, which says what they hold.
 
@@ -147,17 +134,14 @@ def problem_tables(
         movable: joints that may move.
         tolerances: per joint, of comfort; radians.
         regions: per joint, where it likes to be; None: nowhere in particular.
-        helpers: joints that are harder to move than others.
+        alone: the goals as chains have them that a body helps, which tell what is a limb; None: `goals`.
     """
     regions = regions or [None] * len(skeleton)
     rows = [limit_row(region if i in movable else None) for i, region in enumerate(regions)]
     tables = joint_tables(skeleton, limits, movable, tolerances)
     limbs = [_limb_of(skeleton, goal, movable) for goal in goals]
-    if helpers is None:
-        tables.update(mobility_tables(skeleton, limbs, movable))
-    else:
-        alone = [_limb_of(skeleton, goal, movable) for goal in helpers.alone]
-        tables.update(mobility_tables(skeleton, alone, movable, dict(helpers.ease)))
+    own = limbs if alone is None else [_limb_of(skeleton, goal, movable) for goal in alone]
+    tables.update(mobility_tables(skeleton, own, movable))
     return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals, limbs)}
 
 
@@ -200,14 +184,12 @@ def mobility_tables(
     skeleton: Skeleton,
     limbs: Sequence[Limb | None],
     movable: Sequence[int],
-    ease: Mapping[int, float] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """How easily joints turn about which axes, by their stiffness, their ease and the bends of limbs."""
+    """How easily joints turn about which axes, by their stiffness and the bends of limbs."""
     joints, moving = skeleton.joints, set(movable) - skeleton.locked
     metric: list[Sequence[float]] = [(1.0, 0.0, 0.0, 0.0)] * len(joints)
     mobility: list[Sequence[float]] = [
-        ((1.0 - joint.stiffness) * ease.get(i, 1.0) if i in moving else 1.0,) * 3
-        for i, joint in enumerate(joints)
+        (1.0 - joint.stiffness if i in moving else 1.0,) * 3 for i, joint in enumerate(joints)
     ]
     for middle, axis in filter(None, limbs):
         metric[middle] = between(Vector((1.0, 0.0, 0.0)), axis)[:]

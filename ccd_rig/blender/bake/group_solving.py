@@ -24,7 +24,7 @@ from ...skeleton.pose import Pose
 from ...solvers.motion import Frames, Motion, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch
-from ...solvers.problem_tables import Bones, GoalSettings, Helpers
+from ...solvers.problem_tables import Bones, GoalSettings
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from ..scene.targets import AXES, TargetRows
@@ -284,10 +284,6 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
             for count in _solve_group(group, at_once, every, period):
                 yield count / len(members_by_joints)
     yield from _let_body_help(batches, every, period)
-
-
-EASE = 0.3
-"""How easily bones of the body turn that help a chain, beside those of chains."""
 
 
 def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Generator[float, None, None]:
@@ -606,14 +602,13 @@ class _Share:
             chains = {j for c in members for j in chain_joints(batch.skeleton, batch.constraints[c])}
             moving = frozenset(chains | body)
         moved = {place for place, j in enumerate(model.joints.tolist()) if j in moving}
-        helpers = None
+        alone = None
         if model.helped:
             # What was missed gives way to what was met: feet stand, whatever a hand reaches for.
-            ease = tuple((place, EASE) for place, j in enumerate(model.joints.tolist()) if j in body)
-            helpers = Helpers(ease, tuple(goal for _, goal in placed))
+            alone = tuple(goal for _, goal in placed)
             placed = [(c, _helped_goal(batch, model, c, goal)) for c, goal in placed]
         goals, targets = [goal for _, goal in placed], [goal_targets(goal, wanted, c) for c, goal in placed]
-        search = PoseSearch(skeleton, goals, solver, moved, helpers)
+        search = PoseSearch(skeleton, goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}
         entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
         kind = FrameKind(
