@@ -240,6 +240,7 @@ def figure() -> Iterator[float]:
     yield from choose_tool()
     photograph("figure_without_pins")
     made.ccd_rig.pin_feet = True
+    view()[1].tag_redraw()  # as a click on its box does
     yield 2 * REDRAW
     at = {name: tail(name, FIGURE) for name in ("hand.L", "foot.L", "foot.R")}
     hips = made.pose.bones["spine"].matrix.translation.copy()
