@@ -20,7 +20,6 @@ import bpy
 from ... import json_text
 from ...errors import RigError
 from ..bake.report import write
-from ..figures.role import Role
 from ..figures.roles import figure_of, with_roles
 from ..retarget import clips
 from ..set_up import build
@@ -124,7 +123,6 @@ def _set_up(
     options: argparse.Namespace,
     warn: Callable[[str], None],
 ) -> dict[str, object]:
-    recognised = figure_of(armature_object).roles
     choices = Choices(
         options.groups,
         options.poles,
@@ -132,7 +130,7 @@ def _set_up(
         Ranges(options.ranges.upper()),
         options.plant,
         not options.keep_still,
-        {bone: role for bone, role in roles.items() if role != _words_of(recognised.get(bone))},
+        roles,
         options.control_bones,
     )
     made = build.set_up(bpy.context, armature_object, choices)
@@ -146,7 +144,3 @@ def _set_up(
         "constraints": {str(group): names for group, names in made.rows.items()},
         "notes": made.notes,
     }
-
-
-def _words_of(role: Role | None) -> str:
-    return "" if role is None else role.words()

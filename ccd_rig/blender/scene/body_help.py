@@ -37,19 +37,19 @@ def helped(
     carriers = [[bone.name for bone in (top, *top.parent_recursive)] for (top,) in filter(None, tops)]
     common = [name for name in carriers[0] if all(name in names for names in carriers)] if carriers else []
     end = common[0] if common else ""
-    found = []
+    with_body = []
     for constraint, chain in zip(constraints, whole, strict=True):
-        own = len(chain[: constraint.chain_length or None])
-        count = own
-        above = [bone.name for bone in chain[own:]]
+        alone = len(chain[: constraint.chain_length or None])
+        count = alone
+        above = [bone.name for bone in chain[alone:]]
         if constraint.kind is Kind.REACH and constraint.use_position and end in above:
-            for bone in chain[own : own + above.index(end) + 1]:
+            for bone in chain[alone : alone + above.index(end) + 1]:
                 if not _is_free(armature_object, constraints, bone):
                     break
                 count += 1
         carrier = _carrier(armature_object, constraints, constraint)
-        found.append(replace(constraint, body_length=count if count > own else 0, carrier=carrier))
-    return tuple(found)
+        with_body.append(replace(constraint, body_length=count if count > alone else 0, carrier=carrier))
+    return tuple(with_body)
 
 
 def _carrier(
@@ -59,19 +59,19 @@ def _carrier(
 
     A target with a motion of its own is not carried: it is where the animator wants it.
     """
-    own = dependence.target_object(constraint)
-    if own is None or _is_animated(own, constraint.target_bone):
+    target = dependence.target_object(constraint)
+    if target is None or _is_animated(target, constraint.target_bone):
         return ""
+    place = target, constraint.target_bone
+    above = {(each.thing, each.bone) for each in dependence.movers(*place, armature_object)} - {place}
     for other in constraints:
         thing = dependence.target_object(other)
         if other.name == constraint.name or thing is None or other.kind is not Kind.REACH:
             continue
         if thing == armature_object and not other.target_bone:
             continue
-        if (own, constraint.target_bone) != (thing, other.target_bone):
-            above = dependence.movers(own, constraint.target_bone, armature_object)
-            if any((each.thing, each.bone) == (thing, other.target_bone) for each in above):
-                return other.name
+        if (thing, other.target_bone) in above:
+            return other.name
     return ""
 
 

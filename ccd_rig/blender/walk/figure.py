@@ -10,7 +10,6 @@ import bpy
 from ...errors import InvalidInput, RigError
 from ...motion.retargeting.figure_map import FigureMap, Limb
 from ..figures.role import Figure, Part, Side
-from ..figures.roles import figure_of
 from ..retarget import sampling
 from ..retarget.bone_map import bone_map, figure_map
 
@@ -23,20 +22,20 @@ def walking_map(rig: bpy.types.Object) -> FigureMap:
     Raises:
         RigError: no leg is recognised.
     """
-    figure = figure_of(rig)
-    legs = many_legs(figure)
-    found = figure_map(bone_map(rig, rig))
+    on_itself = bone_map(rig, rig)
+    legs = many_legs(on_itself.figure)
+    mapped = figure_map(on_itself)
     if legs:
-        found = _with_legs(found, legs, rig)
-    if not found.legs:
+        mapped = _with_legs(mapped, legs, rig)
+    if not mapped.legs:
         raise RigError(
             f"'{rig.name}': no leg is recognised: open Set Up Figure and choose what its bones are there"
         )
-    if sampling.is_controlled(rig, found):
-        return found
-    below = [bone.name for bone in rig.data.bones[found.hips].children_recursive]
-    whole = replace(found, sources={**found.sources, **{name: name for name in below}})
-    return found if sampling.is_controlled(rig, whole) else whole
+    if sampling.is_controlled(rig, mapped):
+        return mapped
+    below = [bone.name for bone in rig.data.bones[mapped.hips].children_recursive]
+    whole = replace(mapped, sources={**mapped.sources, **{name: name for name in below}})
+    return mapped if sampling.is_controlled(rig, whole) else whole
 
 
 def many_legs(figure: Figure) -> tuple[Limb, ...]:
@@ -45,7 +44,7 @@ def many_legs(figure: Figure) -> tuple[Limb, ...]:
         {(role.side, role.number) for role in figure.roles.values() if role.part is Part.LEG},
         key=lambda each: (each[1], each[0]),
     )
-    found = []
+    limbs = []
     for side, number in groups:
         bones = figure.bones(Part.LEG, side, number)
         if len(bones) < 2:
@@ -54,13 +53,13 @@ def many_legs(figure: Figure) -> tuple[Limb, ...]:
         upper, middle, end = bones[0], bones[len(bones) // 2 if len(bones) > 2 else 1], bones[-1]
         between = tuple(bone for bone in bones[1:-1] if bone != middle)
         is_right = side is not Side.LEFT
-        found.append(Limb(f"{words} leg {number + 1}", upper, middle, end, "", "", is_right, between))
-    return tuple(found)
+        limbs.append(Limb(f"{words} leg {number + 1}", upper, middle, end, "", "", is_right, between))
+    return tuple(limbs)
 
 
-def _with_legs(found: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object) -> FigureMap:
+def _with_legs(mapped: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object) -> FigureMap:
     names = [name for leg in legs for name in (*leg.joints, *leg.bends)]
-    hips = found.hips
+    hips = mapped.hips
     above = [rig.data.bones[leg.upper].parent_recursive for leg in legs]
     if not all(hips in [bone.name for bone in line] for line in above):
         common = [bone.name for bone in above[0] if all(bone in line for line in above)]
@@ -69,8 +68,8 @@ def _with_legs(found: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object) 
         hips = common[0]
     try:
         return replace(
-            found,
-            sources={**found.sources, hips: hips, **{name: name for name in names}},
+            mapped,
+            sources={**mapped.sources, hips: hips, **{name: name for name in names}},
             hips=hips,
             legs=legs,
             arms=(),
