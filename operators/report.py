@@ -8,8 +8,8 @@ import bpy
 from bpy.props import BoolProperty, IntProperty
 
 from ..ccd_rig.blender.bake import findings, report
-from ..ccd_rig.blender.bake.pole_place import pole_place
 from ..ccd_rig.blender.bake.report import Finding, Fix
+from ..ccd_rig.blender.bake.target_motion import pole_place
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_values import value_of

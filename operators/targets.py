@@ -8,7 +8,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 from mathutils import Vector
 
-from ..ccd_rig.blender.bake import offset_layer, switches, target_motion
+from ..ccd_rig.blender.bake import switches, target_motion
 from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.properties import constraint_list
@@ -252,10 +252,10 @@ class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
             self.start = scene.frame_current
         if not self.properties.is_property_set("end"):
             self.end = self.start + round(scene.render.fps / scene.render.fps_base)
-        span = offset_layer.Span(self.start, self.end, self.falloff)
+        span = target_motion.Span(self.start, self.end, self.falloff)
         shift = self.distance * Vector(DIRECTIONS[self.direction])
         with ExitStack() as undo:
-            offset_layer.shift_over(scene, row, shift, span, undo)
+            target_motion.shift_over(scene, row, shift, span, undo)
             undo.pop_all()
         axis, space = AXIS_NAMES[self.direction], SPACE_NAMES[row.offset_space]
         words = f"'{row.name}' raised by {self.distance:.4g} along {axis} of {space}"

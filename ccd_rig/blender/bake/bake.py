@@ -21,10 +21,10 @@ from ..rig import clamps, rotation_modes
 from ..scene.ground import ground_of_rig
 from ..scene.isolation import SharedScene
 from ..solve.constraint_goals import whole_chain
-from . import body_shift, frame_selection, shot, start, switches
+from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
 from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
-from .keying import keys_of, nothing_to_key, write_keys
+from .keying import keys_of, nothing_to_key, reduce_steps, write_keys
 from .outcome import Outcome
 from .playback import play_steps
 from .progress import Clock, Progress, Steps, paced, run
@@ -33,7 +33,6 @@ from .settings import BakeSettings, Keys, Start
 from .single_frame import solve_current
 from .staleness import store_report
 from .start import start_poses
-from .thinning import reduce_steps
 
 __all__ = [
     "BakeSettings",
@@ -301,7 +300,7 @@ def _task(
 ) -> shot.Task:
     poses, obstacle = pose_library.entries(armature_object) if solver.restarts else (), ""
     if ready.body is not None:
-        obstacle = body_shift.body_obstacle(armature_object, ready.body, settings.destination)
+        obstacle = body_motion.body_obstacle(armature_object, ready.body, settings.destination)
     start = start_poses(
         armature_object, ready.constraints, ready.layout, settings.start, frame_selection.key_time(scene)
     )

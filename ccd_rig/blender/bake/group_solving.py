@@ -36,9 +36,7 @@ from ..solve.constraint_goals import (
     has_window,
     with_body,
 )
-from ..solve.frame_settings import FrameSolveSettings
-from ..solve.grouping import are_solved_at_once, groups
-from ..solve.methods import solve_once
+from ..solve.methods import FrameSolveSettings, are_solved_at_once, groups, solve_once
 from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
 from .report import GAVE_WAY

@@ -22,8 +22,7 @@ from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
 from ..properties.constraint_values import Kind
 from ..rig.slides import locations_of, translations_of
-from .bake_frames import BakeFrames, Motion, numbers
-from .tracks import Tracks
+from .bake_frames import BakeFrames, Motion, Tracks, numbers
 
 ROUNDING = 1e-6
 """Of a location, as it is stored."""

@@ -19,7 +19,7 @@ from ..properties.constraint_values import Kind
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints
-from ..solve.frame_settings import Reference
+from ..solve.methods import Reference
 from .bake_frames import BakeFrames
 from .findings import Baked
 from .keyed_motion import rotated_joints

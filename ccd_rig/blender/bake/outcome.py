@@ -21,10 +21,9 @@ from ..properties.constraint_values import Constraint, Kind
 from ..scene.ground import rig_ground
 from ..scene.played_frames import PlayedFrame, playback
 from ..scene.targets import orthonormals
-from ..solve.grouping import groups
-from . import body_shift, measuring
+from ..solve.methods import groups
+from . import body_motion, measuring
 from .bake_frames import BakeFrames
-from .body_drift import body_drift
 from .findings import Baked, findings
 from .keyed_motion import KeyedMotion, rotated_joints
 from .loops import loop
@@ -247,8 +246,8 @@ def _ground(
 
 
 def _body_report(motion: KeyedMotion, task: Task, body: Body) -> BodyReport:
-    drift = body_drift(motion.bake_frames, motion.keyed)
-    return body_shift.report_of(motion.bake_frames, body, task.body_obstacle, drift)
+    drift = body_motion.body_drift(motion.bake_frames, motion.keyed)
+    return body_motion.report_of(motion.bake_frames, body, task.body_obstacle, drift)
 
 
 def _entries(bake_frames: BakeFrames, missed: tuple[Array, Array], keyed: tuple[Array, Array]) -> Entries:

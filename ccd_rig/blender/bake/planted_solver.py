@@ -29,8 +29,7 @@ from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
-from ..solve.frame_settings import FrameSolveSettings
-from ..solve.grouping import groups
+from ..solve.methods import FrameSolveSettings, groups
 from ..solve.planting import (
     SHARPER,
     ContactState,

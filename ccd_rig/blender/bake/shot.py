@@ -23,9 +23,8 @@ from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import Frames, FrameSample, Samples, Shown
 from ..scene.isolation import SharedScene
-from ..solve.frame_settings import FrameSolveSettings, Reference, base_rotations
-from ..solve.methods import SINGLE_PASS
-from . import body_shift, frame_selection, measuring, start, travel
+from ..solve.methods import SINGLE_PASS, FrameSolveSettings, Reference, base_rotations
+from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, Motion, Solutions
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
@@ -270,12 +269,12 @@ def solve(
     bake_frames = yield from _evaluate(scene, armature_object, shot, check)
     planted = shot.samples if task.keeps_body else []
     if planted and task.body_obstacle:
-        body_shift.note_short_legs(bake_frames, planted, shot.preroll)
+        body_motion.note_short_legs(bake_frames, planted, shot.preroll)
     elif planted:
         moving = Progress(shot.frames[planted[0][0]], 0, len(planted), "solved with the body moved")
-        yield from shown(body_shift.move_body(bake_frames, planted, shot.settings), moving)
+        yield from shown(body_motion.move_body(bake_frames, planted, shot.settings), moving)
     if task.walks_on:
-        body_shift.key_root_bone(bake_frames)
+        body_motion.key_root_bone(bake_frames)
     yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved))
     bake_frames = bake_frames.without_first(shot.preroll)
     if task.is_rebake and bake_frames.tracks is None:
@@ -380,7 +379,7 @@ def _evaluate(
         if task.keeps_body:
             planted = shot.samples = list(planted)
         if task.walks_on:  # how far the body has gone is known once all frames are evaluated
-            planted = shot.samples = travel.walk_on(bake_frames, shot.samples)
+            planted = shot.samples = body_motion.walk_on(bake_frames, shot.samples)
         solving = Progress(shot.frames[-1], 0, len(shot.solved))
         for row, sample in planted:
             for part in solver.add_planted(row, sample):

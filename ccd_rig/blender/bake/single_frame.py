@@ -22,8 +22,8 @@ from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..scene.evaluation import Samples
-from ..solve.frame_settings import FrameSolveSettings
-from . import body_shift, frame_selection, measuring, start
+from ..solve.methods import FrameSolveSettings
+from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
@@ -93,8 +93,8 @@ def solve_sample(
         result_of(frame_solver.add_planted(0, samples[0]))
     result_of(frame_solver.finish())
     body, present = ready.body, Destination.CURRENT_ACTION
-    if body is not None and body.keeps and not body_shift.body_obstacle(armature_object, body, present):
-        result_of(body_shift.move_body(bake_frames, [(0, samples[0])], settings))
+    if body is not None and body.keeps and not body_motion.body_obstacle(armature_object, body, present):
+        result_of(body_motion.move_body(bake_frames, [(0, samples[0])], settings))
     return solved_frame(bake_frames, settings.solver, frame_solver.iterations)
 
 

@@ -25,7 +25,7 @@ from ..rig.armature import RigLayout
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.constraint_goals import whole_chain
-from ..solve.frame_settings import Reference, base_rotations
+from ..solve.methods import Reference, base_rotations
 from .settings import Start
 
 Values = dict[str, dict[str, list[float]]]

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Targets put where the motion of the bones has them: at one frame, or as keys over a range.
+"""Targets and poles that follow the bones: at one frame, as keys over a range, as an offset layer.
 
-A bake from the same motion then finds its goals met, and leaves it as it is.
+Matched targets are where the motion of the bones has them, so a bake of the same motion changes nothing.
+
+An offset layer shifts Target Offset over frames, with a falloff on either side. The target's own keys stay,
+and so does Target Offset outside the falloff. Frames are scene frames; shifts are in the axes and the unit of
+the constraint's Offset Space.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
@@ -18,11 +23,13 @@ from mathutils import Matrix, Quaternion, Vector
 from ...errors import RigError
 from ...maths.batch import Array
 from ...settings import SolverSettings
-from ..keys import channels, writer
+from ..keys import channels, keyframes, writer
+from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from ..rig.rotation_modes import channel_values, rotation_channel
 from ..scene import evaluation, isolation
 from ..scene.dependence import pole_object, target_object
+from ..scene.played_frames import playback
 from ..scene.targets import AXES, TargetSample, object_channels, orthonormal
 from ..solve.met_targets import met_targets
 from .frame_selection import key_time
@@ -290,3 +297,194 @@ def _require_there(
                 f"Constraint '{constraint.name}': its target '{constraint.target}' cannot be put where the "
                 f"bone is{when}: look for drivers, locks, or another constraint with the same target"
             )
+
+
+# Offset layer -----------------------------------------------------------------------------------------------
+
+
+FIELD = "offset"
+SIZE = 3
+"""Components of Target Offset."""
+
+
+class Span(NamedTuple):
+    """Frames over which a layer lasts.
+
+    Attributes:
+        start, end: the first and the last frame of the whole shift.
+        falloff: frames in which it comes before the start, and in which it goes after the end; 1 at least.
+    """
+
+    start: int
+    end: int
+    falloff: int
+
+    @property
+    def first(self) -> int:
+        """The last frame before the layer."""
+        return self.start - self.falloff
+
+    @property
+    def last(self) -> int:
+        """The first frame after it."""
+        return self.end + self.falloff
+
+    def weights(self, frames: Array) -> Array:
+        """(F,) how much of the shift frames have, 0 to 1; smoothstep in the falloff."""
+        corners = (self.first, self.start, self.end, self.last)
+        linear = np.interp(frames, corners, (0.0, 1.0, 1.0, 0.0))
+        return np.asarray(linear * linear * (3.0 - 2.0 * linear))
+
+
+def shift_over(
+    scene: bpy.types.Scene, constraint: Any, shift: Sequence[float], span: Span, undo: ExitStack
+) -> None:
+    """Add a shift to a constraint's Target Offset over frames, by keys in the present action.
+
+    Where Target Offset holds still there are four keys, else one at each frame between the keys around.
+
+    Args:
+        scene: gives the time of keys.
+        constraint: as it is stored.
+        shift: (3,) what is added.
+        span: when.
+        undo: gets what takes everything back.
+
+    Raises:
+        RigError: Target Offset cannot be keyed, names the constraint. Close `undo` then.
+    """
+    if span.end < span.start:
+        raise RigError(f"Frames {span.start} to {span.end}: the start must not lie after the end")
+    rig: bpy.types.Object = constraint.id_data
+    path = f"{constraint.path_from_id()}.{FIELD}"
+    curves = _curves(rig, path)
+    _require_shiftable(constraint, path, curves)
+    time = key_time(scene)
+    times = [
+        np.zeros(0) if curve is None else keyframes.times(curve).astype(np.float64) / time for curve in curves
+    ]
+    before, after = _edge(times, span.first, -1), _edge(times, span.last, 1)
+
+    def values_at(frames: Array) -> Array:
+        columns = [
+            np.full(len(frames), constraint.offset[i])
+            if curve is None or curve.is_empty
+            else np.array([curve.evaluate(frame * time) for frame in frames.tolist()])
+            for i, curve in enumerate(curves)
+        ]
+        return np.stack(columns, axis=1)
+
+    # Of keys that stay on either side the handles stay too, and so what plays beyond them.
+    low = span.first if before is None else math.floor(before) + 1
+    high = span.last if after is None else math.ceil(after) - 1
+    every: Array = np.arange(low, high + 1, dtype=np.float64)
+    ends = [edge for edge in (before, after) if edge is not None]
+    around = values_at(np.array([*every, *ends]))
+    interpolation = "LINEAR"
+    is_still = (around == around[:1]).all() and not any(
+        ((each >= low) & (each <= high)).any() for each in times
+    )
+    if is_still and low <= span.first and high >= span.last:
+        every = np.unique(np.array([span.first, span.start, span.end, span.last], dtype=np.float64))
+        interpolation = "BEZIER"
+    values = values_at(every) + span.weights(every)[:, None] * np.array(shift, dtype=np.float64)
+    writer.write_in_place(rig, constraint.name, every * time, {path: values}, interpolation, undo)
+
+
+def _curves(rig: bpy.types.Object, path: str) -> list[bpy.types.FCurve | None]:
+    """The F-curves of the components of a vector in the present action."""
+    by_index = {curve.array_index: curve for curve in channels.fcurves_of(rig) if curve.data_path == path}
+    return [by_index.get(i) for i in range(SIZE)]
+
+
+def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:
+    """The nearest frame up to a frame (`way` -1) or from it on (1) at which all components have a key that
+    have one on that side; None where none has."""
+    beyond = [np.unique(way * each[way * each >= way * frame - keyframes.MERGE_DISTANCE]) for each in times]
+    beyond = [each for each in beyond if len(each)]
+    if not beyond:
+        return None
+    place = max(float(each[0]) for each in beyond)
+    while True:
+        # A component whose keys all lie nearer plays the same beyond its last one.
+        later = [each[each >= place - keyframes.MERGE_DISTANCE] for each in beyond]
+        farthest = max((float(each[0]) for each in later if len(each)), default=place)
+        if farthest <= place + keyframes.MERGE_DISTANCE:
+            return way * place
+        place = farthest
+
+
+def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FCurve | None]) -> None:
+    """Refuse a Target Offset whose F-curves something beside their keys decides; nothing changes."""
+    where = f"Constraint '{constraint.name}': Target Offset"
+    if constraint.target is None:
+        raise RigError(f"Constraint '{constraint.name}' has no target: choose one first")
+    animation = constraint.id_data.animation_data
+    if animation is not None and any(driver.data_path == path for driver in animation.drivers):
+        raise RigError(f"{where} has a driver: remove it first")
+    for curve in curves:
+        if curve is not None and (len(curve.modifiers) or curve.extrapolation != "CONSTANT"):
+            raise RigError(
+                f"{where} has an F-curve that goes on beyond its keys, or has modifiers: remove these, and "
+                "set Extrapolation to Constant"
+            )
+
+
+# Poles ------------------------------------------------------------------------------------------------------
+
+
+BENT = 1e-3
+"""Part of its length by which a chain is off straight at least, to have a side."""
+
+
+class PolePlace(NamedTuple):
+    """Where a pole belongs.
+
+    Attributes:
+        bone: the parent of the chain, which carries the pole; empty for the armature object itself.
+        location: from there: from the tail of the bone along its axes, or in armature space.
+    """
+
+    bone: str
+    location: Vector
+
+
+def pole_place(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, constraint: Constraint, frame: float
+) -> PolePlace:
+    """A chain's length off the middle of its line from root to end, on the side of its bend.
+
+    Args:
+        scene: in which the armature plays.
+        armature_object: carries the constraint.
+        constraint: whose chain.
+        frame: at which the bend is looked at.
+
+    Raises:
+        RigError: the chain is straight there.
+    """
+    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    with playback(scene, armature_object, [constraint]) as playing:
+        matrices = playing.pose(frame)[0].astype(np.float64)
+    places = [matrices[armature_object.pose.bones.find(bone.name)] for bone in chain]
+    heads = np.array([place[:3, 3] for place in places])
+    end = heads[0] + (places[0][:3, 1] * chain[0].bone.length if constraint.use_tail else 0.0)
+    root = heads[-1]
+    length = sum(bone.bone.length for bone in chain)
+    line = end - root
+    line /= max(float(np.linalg.norm(line)), 1e-12)
+    inner = heads[:-1] - root
+    aside = (inner - np.outer(inner @ line, line)).mean(axis=0)
+    size = float(np.linalg.norm(aside))
+    if size < BENT * length:
+        raise RigError(
+            f"Constraint '{constraint.name}': its chain is straight at frame {frame:g}, so it has no side: "
+            "choose a Pole Target yourself"
+        )
+    point = 0.5 * (root + end) + aside / size * length
+    parent = chain[-1].parent
+    if parent is None:
+        return PolePlace("", Vector(point))
+    carrier = matrices[armature_object.pose.bones.find(parent.name)]
+    local = np.linalg.solve(carrier, np.append(point, 1.0))[:3]
+    return PolePlace(parent.name, Vector(local) - Vector((0.0, parent.bone.length, 0.0)))

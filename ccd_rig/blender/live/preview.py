@@ -34,7 +34,7 @@ from ..rig import clamps
 from ..rig.pose_values import foreach
 from ..scene.evaluation import FrameReader, FrameSample, present
 from ..scene.targets import NOTHING_AHEAD, Ahead
-from ..solve.frame_settings import FrameSolveSettings
+from ..solve.methods import FrameSolveSettings
 
 POSE_BONES = {
     "rotation_mode": 1,

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Other ways than the loop to bring one chain to one point: two bones at once, or every bone just once."""
+"""Solving of one frame: settings, groups of constraints, and methods with a closed form."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from mathutils import Vector
 
 from ...errors import InvalidInput, RigError
 from ...goals import PositionGoal, measure
+from ...maths.batch import Array
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
+from ...skeleton.pose_library import PoseEntry
 from ...solvers.analytic.target_triangle import target_triangle
 from ...solvers.analytic.two_bone import TwoBoneOptions, eased_target, two_bone
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
+from ..scene.evaluation import Samples
 from ..scene.targets import TargetSample
-from .constraint_goals import goals
+from .constraint_goals import chain_joints, goals
 
 SINGLE_PASS = ("TWO_BONE", "TRIANGLE")
 """Methods that pose a chain by themselves: nothing else can be asked of its bones."""
@@ -82,3 +87,78 @@ def panel_words(error: InvalidInput) -> str:
     ):
         words = words.replace(core, panel)
     return words
+
+
+# Groups -----------------------------------------------------------------------------------------------------
+
+
+def groups(
+    skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int]
+) -> list[tuple[set[int], list[int]]]:
+    """Joints and indices of the constraints that must be solved together: those with a joint in common.
+
+    Nothing is lost by solving the groups in this order: chains are paths, so of two groups that share no
+    joint at most one carries the other, and it comes first. A balance moves with all joints that carry mass.
+    """
+    group_of: dict[int, tuple[set[int], list[int]]] = {}  # by joint
+    for c in active:
+        joints = _moved(skeleton, constraints, active, c)
+        met = {id(group_of[j]): group_of[j] for j in joints if j in group_of}
+        # The largest takes the others in, so that no joint changes its group often.
+        whole, *others = sorted((*met.values(), (joints, [c])), key=lambda group: -len(group[0]))
+        for other_joints, members in others:
+            whole[0].update(other_joints)
+            whole[1].extend(members)
+            group_of.update(dict.fromkeys(other_joints, whole))
+        group_of.update(dict.fromkeys(joints, whole))
+    distinct = {id(group): group for group in group_of.values()}.values()
+    # Parents come before children.
+    return [
+        (joints, sorted(members)) for joints, members in sorted(distinct, key=lambda group: min(group[0]))
+    ]
+
+
+def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:
+    """Joints that are solved together with constraint `c`."""
+    constraint = constraints[c]
+    joints = set(chain_joints(skeleton, constraint))
+    if constraint.kind is Kind.BALANCE:
+        heavy = {j for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0 for j in skeleton.chain(i)}
+        joints |= {j for a in active for j in chain_joints(skeleton, constraints[a]) if j in heavy}
+    return joints or set(skeleton.chain(constraint.tip, constraint.chain_length))
+
+
+def are_solved_at_once(group: Iterable[Constraint]) -> bool:
+    """Whether no method of a group's constraints poses a chain by itself."""
+    return all(each.kind is Kind.BALANCE or each.method not in SINGLE_PASS for each in group)
+
+
+# Settings of every frame ------------------------------------------------------------------------------------
+
+
+Reference: TypeAlias = Callable[[Samples], Array]
+"""Gives what the poses of R frames are to stay near to: (R, J, 4) rotations."""
+
+
+def base_rotations(samples: Samples) -> Array:
+    """(R, J, 4) of the evaluated poses."""
+    return samples.rig.rotations
+
+
+@dataclass(frozen=True)
+class FrameSolveSettings:
+    """How every frame of a bake is solved.
+
+    Attributes:
+        solver: position tolerance in world metres.
+        error_reduction: `SolverSettings.error_reduction` of each solve; None: the solver's own step.
+        poses: the pose library; entries for other bones are left out.
+        reference: what poses are to stay near to.
+        smoothness: what changes from frame to frame count, see `solvers.motion`.
+    """
+
+    solver: SolverSettings
+    error_reduction: float | None
+    poses: Sequence[PoseEntry] = ()
+    reference: Reference = base_rotations
+    smoothness: float = 0.0

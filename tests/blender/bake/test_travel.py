@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture
 def travel(ext):
-    return ext.module("ccd_rig.blender.bake.travel").travel
+    return ext.module("ccd_rig.blender.bake.body_motion").travel
 
 
 def test_feet_that_take_turns_carry_the_body_at_the_speed_of_the_ground(travel):

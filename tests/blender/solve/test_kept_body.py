@@ -127,7 +127,7 @@ def test_feet_that_come_down_while_the_body_is_moved(ext, bake, seed):
 
 def test_the_shift_of_a_long_shot(ext):
     """It is planned in blocks of frames: inside all balls, without a pop where two of them meet."""
-    module = ext.module("ccd_rig.blender.bake.body_shift")
+    module = ext.module("ccd_rig.blender.bake.body_motion")
     frames = np.arange(2600.0)
     far = 0.2 * np.sin(frames / 40.0) ** 2 * (frames < 1900)
     centres = np.zeros((2600, 1, 3))
@@ -160,7 +160,7 @@ def test_knees_that_stay_bent_make_a_leg_shorter(ext, bake):
 @pytest.mark.parametrize("least", [0.0, 0.4, 0.8])
 def test_how_far_a_leg_extends_whose_knee_stays_bent(ext, least):
     """By the law of cosines, from a pose in which the knee is bent more; a shin half as long as the thigh."""
-    module, joints = ext.module("ccd_rig.blender.bake.body_shift"), ext.module("ccd_rig.skeleton.joints")
+    module, joints = ext.module("ccd_rig.blender.bake.body_motion"), ext.module("ccd_rig.skeleton.joints")
     knee, poses = ext.module("ccd_rig.limits.shapes").Hinge, ext.module("ccd_rig.skeleton.pose")
     up, x = (0.0, 1.0, 0.0), Vector((1.0, 0.0, 0.0))
     skeleton = joints.Skeleton(

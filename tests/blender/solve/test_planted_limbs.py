@@ -69,7 +69,7 @@ def test_a_body_that_climbs_and_tips_is_found(ext, bake, limb):
     ],
 )
 def test_what_is_said_of_a_body_is_what_is_found(ext, rise, lean, hover, expected):
-    drift = ext.module("ccd_rig.blender.bake.body_drift")
+    drift = ext.module("ccd_rig.blender.bake.body_motion")
     peaks = [
         drift.Peak(bone, 7, amount) for bone, amount in (("hips", rise), ("hips", lean), ("foot", hover))
     ]

@@ -1,8 +1,21 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A body that keeps its animation, moved by as little as lets legs reach planted bones.
+"""The motion of the body, the bone that carries a figure, while bones are planted.
 
-`leg_reaches` says what legs ask for, `least_shifts` finds the smallest smooth shift that gives it to them. In
-the shapes S counts the solved frames.
+A body that keeps its animation is shifted by as little as lets legs reach planted bones: `leg_reaches` gives
+the bounds of the shift, `least_shifts` the smallest smooth shift within them.
+
+A body that walks on travels along the ground, pushed by planted bones. A planted bone must not move along the
+ground from one frame to the next, so the body goes against the animated motion of the planted bones, on
+average over them:
+
+    travel[f] = travel[f - 1] - sum w[f] (animated[f] - animated[f - 1]) / sum w[f]
+
+The weight w of a bone is the number of frames to the nearer end of its contact, so that the body goes over
+smoothly from one foot to the next. Where nothing is planted the speed is interpolated. The legs take up the
+rest. Height and rotation stay animated, so errors of steps never add up to a climb. A walk that already moves
+through the world travels only by the slide of its feet.
+
+Shapes: S solved frames, F keyed frames, P constraints that plant bones, J joints.
 """
 
 from __future__ import annotations
@@ -17,20 +30,22 @@ import numpy as np
 from mathutils import Vector
 from numpy.typing import NDArray
 
+from ...errors import RigError
 from ...goals import PositionGoal
-from ...maths.batch import Array, rotate, unit
+from ...maths.batch import Array, conjugate, inverse, rotate, unit
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import forward_kinematics
+from ...skeleton.kinematics import forward_kinematics, forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ...solvers.solve import solve
 from ..keys.obstacles import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
+from ..properties.constraint_values import Kind
 from ..scene.evaluation import FrameSample
-from ..solve.frame_settings import FrameSolveSettings
-from .bake_frames import BakeFrames
+from ..solve.methods import FrameSolveSettings
+from .bake_frames import BakeFrames, Motion
 from .planted_solver import PlantedSolver
-from .report import BodyDrift, BodyReport, number
+from .report import BodyDrift, BodyReport, Peak, number
 
 REACHES = 0.9998
 """Part of a leg's largest extension to which it is stretched: a straight knee could bend either way."""
@@ -274,7 +289,7 @@ def move_body(
         shifts = planned
         tracks.contact_states.clear()
         root_bone = tracks.support_chains.root_bone
-        moved = [(row, _moved(sample, root_bone, shifts[k])) for k, (row, sample) in enumerate(samples)]
+        moved = [(row, _shifted(sample, root_bone, shifts[k])) for k, (row, sample) in enumerate(samples)]
         yield from PlantedSolver(settings).solve(bake_frames, moved, shifts)
         key_root_bone(bake_frames)
 
@@ -298,19 +313,17 @@ def note_short_legs(
     ]
 
 
-def _moved(sample: FrameSample, root_bone: int, shift: Array) -> FrameSample:
+def _shifted(sample: FrameSample, root_bone: int, shift: Array) -> FrameSample:
     """The sample with the body shifted, armature space."""
     if not shift.any():
         return sample
     reading = sample.reading
-    joint, translations = reading.skeleton.joints[root_bone], list(reading.pose.translations)
-    way = joint.rest_rotation.conjugated() @ Vector(shift.tolist())
-    translations[root_bone] = (translations[root_bone] + way).freeze()
-    pose = Pose(reading.pose.rotations, tuple(translations))
-    return sample._replace(reading=replace(reading, pose=pose), unmoved=reading.pose)
+    local = reading.skeleton.joints[root_bone].rest_rotation.conjugated() @ Vector(shift.tolist())
+    moved = _with_translation(sample, root_bone, reading.pose.translations[root_bone] + local)
+    return moved._replace(unmoved=reading.pose)
 
 
-# What came of it --------------------------------------------------------------------------------------------
+# What came of it -------------------------------------------------------------------------------------------
 
 
 def shift_lengths(bake_frames: BakeFrames) -> Array:
@@ -363,3 +376,157 @@ def report_of(bake_frames: BakeFrames, body: Body, held_by: str, drift: BodyDrif
         travel=tracks.travel,
         drift=drift,
     )
+
+
+# Travel along the ground ------------------------------------------------------------------------------------
+
+
+def walk_on(
+    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]]
+) -> list[tuple[int, FrameSample]]:
+    """The samples with the body where its travel brings it, as are the bake's frames; nothing is solved yet.
+
+    Args:
+        bake_frames: the body keeps its animation; its base poses are moved in place.
+        samples: row and sample of every frame, in order.
+
+    Raises:
+        RigError: no constraint plants a bone along the ground at any of the frames.
+    """
+    tracks = bake_frames.tracks
+    assert tracks is not None
+    pushing = [
+        c
+        for c, constraint in enumerate(bake_frames.constraints)
+        if constraint.kind is Kind.PLANT and constraint.holds.ground and not constraint.target
+    ]
+    planted = bake_frames.influences[:, pushing] > 0.0
+    if not planted.any():
+        raise RigError(
+            "Body is Walk On, but no bone is planted along the ground in these frames: press Find Contacts, "
+            "or set Body to Keep Animation"
+        )
+    worlds, root_bone = np.array(tracks.worlds), tracks.support_chains.root_bone
+    rests = unit(bake_frames.rests, axis=-1)
+    heads, _ = forward_kinematics_of_frames(
+        bake_frames.skeleton, bake_frames.offsets, rests, bake_frames.base, bake_frames.translations
+    )
+    tips = [bake_frames.skeleton.index(bake_frames.constraints[c].tip) for c in pushing]
+    places = np.einsum("fij,fpj->fpi", worlds[:, :3, :3], heads[:, tips]) + worlds[:, None, :3, 3]
+    ways = travel(bake_frames.frames, places, planted)
+    tracks.travel = float(np.linalg.norm(ways[-1]))
+    shifts = np.einsum("fij,fj->fi", inverse(worlds)[:, :3, :3], ways)
+    shifts = rotate(conjugate(rests[:, root_bone].T), shifts.T).T
+    # As poses hold it: what float32 rounds off is no shift of the body.
+    bake_frames.translations[:, root_bone] = np.float32(bake_frames.translations[:, root_bone] + shifts)
+    return [
+        (row, _with_translation(sample, root_bone, Vector(bake_frames.translations[row, root_bone].tolist())))
+        for row, sample in samples
+    ]
+
+
+def travel(frames: Array, places: Array, planted: NDArray[np.bool_]) -> Array:
+    """(F, 3) how far the body has gone along the ground at each frame, world metres; 0 at the first.
+
+    Args:
+        frames: (F,) increasing.
+        places: (F, P, 3) of the bones as they are animated, world metres.
+        planted: (F, P) where each is held.
+    """
+    steps = np.diff(frames)[:, None]
+    speeds = np.diff(places, axis=0) / steps[..., None]
+    weights = _weights(planted)[1:]
+    sums = weights.sum(axis=1)
+    known = np.flatnonzero(sums)
+    ways = np.zeros((len(frames), 3))
+    if len(known):
+        mean = (speeds[known] * weights[known, :, None]).sum(axis=1) / sums[known, None]
+        times = (frames[1:] + frames[:-1]) / 2.0
+        for axis in range(2):
+            along = np.interp(times, times[known], mean[:, axis])
+            ways[1:, axis] = -np.cumsum(along * steps[:, 0])
+    return ways
+
+
+def _weights(planted: NDArray[np.bool_]) -> Array:
+    """(F, P) frames to the nearer end of the span in which a bone is planted; one cut off has one end."""
+    count = len(planted)
+    since, until = (np.zeros(planted.shape) for _ in range(2))
+    for f in range(count):
+        since[f] = np.where(planted[f], since[f - 1] + 1.0 if f else count, 0.0)
+        g = count - 1 - f
+        until[g] = np.where(planted[g], until[g + 1] + 1.0 if f else count, 0.0)
+    return np.minimum(since, until)
+
+
+def _with_translation(sample: FrameSample, root_bone: int, translation: Vector) -> FrameSample:
+    """The sample with another translation of the body."""
+    reading = sample.reading
+    translations = list(reading.pose.translations)
+    translations[root_bone] = translation.freeze()
+    pose = Pose(reading.pose.rotations, tuple(translations))
+    return sample._replace(reading=replace(reading, pose=pose))
+
+
+# Drift from the animation -----------------------------------------------------------------------------------
+
+
+def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
+    """How far the figure is off; some constraint plants a bone.
+
+    Args:
+        bake_frames: the base poses of a body that walks on have its travel.
+        keyed: what is keyed.
+    """
+    tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
+    assert tracks is not None
+    worlds, rests = np.array(tracks.worlds), unit(bake_frames.rests, axis=-1)
+    poses = (bake_frames.base, bake_frames.translations), (keyed.rotations, keyed.translations)
+    (heads, axes), (keyed_heads, keyed_axes) = (
+        forward_kinematics_of_frames(skeleton, bake_frames.offsets, rests, unit(q, axis=-1), t)
+        for q, t in poses
+    )
+    root_bone, frames = tracks.support_chains.root_bone, [number(each) for each in bake_frames.frames]
+    name = skeleton.joints[root_bone].name
+    rise = lean = None
+    if not tracks.keeps_body and not any(constraint.tip == name for constraint in bake_frames.constraints):
+        rises = np.einsum("fj,fj->f", worlds[:, 2, :3], (keyed_heads - heads)[:, root_bone])
+        rises -= rises[0]
+        highest = int(np.argmax(np.abs(rises)))
+        rise = Peak(name, frames[highest], float(rises[highest]))
+        up = inverse(worlds)[:, :3, 2]
+        ways = [rotate(conjugate(each[:, root_bone].T), up.T) for each in (axes, keyed_axes)]
+        leans = np.linalg.norm(np.cross(*ways, axis=0), axis=0), (ways[0] * ways[1]).sum(axis=0)
+        angles = np.arctan2(*leans)
+        most = int(np.argmax(angles))
+        lean = Peak(name, frames[most], float(angles[most]))
+    return BodyDrift(_shortest_leg(bake_frames, worlds), rise, lean, _hover(bake_frames, worlds, heads))
+
+
+def _shortest_leg(bake_frames: BakeFrames, worlds: Array) -> float:
+    """World metres of the shortest leg, along its bones in the first frame."""
+    tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
+    assert tracks is not None
+    size = float(np.cbrt(abs(np.linalg.det(worlds[0, :3, :3]))))
+    lengths = np.linalg.norm(bake_frames.offsets[0], axis=-1)
+    planted = [bake_frames.constraints[c] for c in tracks.support_chains.constraints]
+    chains = [skeleton.chain(row.tip, row.chain_length)[2:] for row in planted]
+    return size * min(float(lengths[list(chain)].sum()) for chain in chains)
+
+
+def _hover(bake_frames: BakeFrames, worlds: Array, heads: Array) -> Peak | None:
+    """The planted bone that is held highest above where it is animated, (F, J, 3) heads of the base poses."""
+    tracks, found = bake_frames.tracks, []
+    assert tracks is not None
+    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames).tolist()
+    for row, state in zip(rows, tracks.contact_states, strict=True):
+        for c, anchor in state.anchors.items():
+            constraint = bake_frames.constraints[c]
+            if constraint.target or not constraint.holds.height:
+                continue
+            head = heads[row, bake_frames.skeleton.index(constraint.tip)]
+            animated = float(worlds[row, 2, :3] @ head + worlds[row, 2, 3])
+            found.append(
+                Peak(constraint.tip, number(bake_frames.frames[row]), float(anchor.head[2]) - animated)
+            )
+    return max(found, key=lambda each: each.amount, default=None)
