@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The way from constraints to keys: sample, solve, slerp, blend, measure, and write once at the end."""
+"""A bake: sample, solve, slerp, blend, measure, and write all keys once at the end."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ __all__ = [
 ]
 
 
-BY_PIECES = ("prepared", "keyed", "measured")
-"""What is done with all frames at once, in pieces of constraints and bones."""
+PER_BONE_STAGES = ("prepared", "keyed", "measured")
+"""Stages that iterate over constraints and bones, not over frames."""
 
 
 def bake(
@@ -73,24 +73,23 @@ def bake(
 def bake_steps(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
 ) -> Steps[BakeReport]:
-    """Like `bake`, an item after each frame to solve, and after longer work on many.
+    """Like `bake`, as a generator: yields after each frame to solve, and after longer work on many.
 
-    The set-up is checked when the first item is asked for, and everything is written after the last one.
-    Close the generator to cancel: until the end all that was written is taken back. The live preview is off
-    meanwhile.
+    The set-up is checked before the first item, and everything is written after the last one. Close the
+    generator to cancel: everything written so far is taken back. The live preview is off meanwhile.
     """
     with clamps.suspended():
-        return (yield from one_of_many(scene, armature_object, settings, Shares()))
+        return (yield from bake_in_shared_scene(scene, armature_object, settings, SharedBake()))
 
 
 @dataclass
-class Shares:
-    """What the bake of an armature shares with those of others.
+class SharedBake:
+    """The resources that the bakes of several armatures share.
 
     Attributes:
-        scene: where all of them are evaluated; None: this one is alone, and solves what it asks for itself.
+        scene: where all armatures are evaluated; None for a bake alone, which evaluates for itself.
         clock: measures how long this bake takes.
-        solved: gives what was solved elsewhere, in place of solving.
+        solved: gives solutions from another process, in place of solving.
     """
 
     scene: SharedScene | None = None
@@ -98,25 +97,25 @@ class Shares:
     solved: shot.SolvedElsewhere | None = None
 
 
-def one_of_many(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
+def bake_in_shared_scene(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
 ) -> Steps[BakeReport]:
-    """As `bake_steps`, beside others; an item that is the last says when nothing may fail any more."""
+    """Like `bake_steps` for one of several rigs. After the item with `is_last`, nothing can fail."""
     require_there(scene, armature_object)
     renamed_bones.follow(armature_object)
-    before, places = _names(scene, armature_object), _places(armature_object)
+    before, addresses = _names(scene, armature_object), _addresses(armature_object)
     changed = f"{before[1]} was changed while it was baked: bake once more"
     try:
         with contextlib.closing(_bake_steps(scene, armature_object, settings, shares)) as steps:
             while not isinstance(item := advance(steps), Ended):
                 yield item
-                # What goes through rows and bones one by one must not meet one that is freed.
-                if item.verb in BY_PIECES and _places(armature_object) != places:
+                # An iterator over constraints or bones must not meet a freed one.
+                if item.verb in PER_BONE_STAGES and _addresses(armature_object) != addresses:
                     raise RigError(changed)
         return item.result
     except CCDRigError:
         raise
-    except Exception as error:  # pulled from under its feet by a script, undo, or another file: not a bug
+    except Exception as error:  # a script, undo or another file changed the data: not a bug
         if isinstance(error, ReferenceError) or _names(scene, armature_object) != before:
             raise RigError(changed) from error
         raise
@@ -133,7 +132,7 @@ def require_there(scene: bpy.types.Scene, *armature_objects: bpy.types.Object) -
 
 
 def _names(scene: bpy.types.Scene, armature_object: bpy.types.Object) -> tuple[object, ...]:
-    """Of all that a bake finds by name; empty names where it is gone."""
+    """Names by which the bake looks up its data; empty where the data is gone."""
     try:
         rows = [
             (row.name, row.tip, *(each and each.name for each in (row.target, row.pole_target)))
@@ -145,14 +144,14 @@ def _names(scene: bpy.types.Scene, armature_object: bpy.types.Object) -> tuple[o
         return "", "The armature"
 
 
-def _places(armature_object: bpy.types.Object) -> list[tuple[int, ...]]:
-    """Where Blender has constraints and bones in memory, and how many: the same while none comes or goes."""
+def _addresses(armature_object: bpy.types.Object) -> list[tuple[int, ...]]:
+    """Counts and addresses of constraints and bones: another value once one is added or removed."""
     lists = armature_object.ccd_rig.constraints, armature_object.pose.bones
     return [(len(each), each[0].as_pointer(), each[-1].as_pointer()) for each in lists if len(each)]
 
 
 def _bake_steps(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: Shares
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
 ) -> Steps[BakeReport]:
     with contextlib.ExitStack() as undo:
         report = yield from _written(scene, armature_object, settings, shares, undo)
@@ -165,10 +164,10 @@ def _written(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     settings: BakeSettings,
-    shares: Shares,
+    shares: SharedBake,
     undo: contextlib.ExitStack,
 ) -> Steps[BakeReport]:
-    """Solve, write and check; `undo` gets what takes that back. Of all frames only the report is left."""
+    """Solve, write and check; `undo` gets the callbacks that take everything back."""
     ready, task, fingerprint = yield from _prepared(scene, armature_object, settings)
     task = task._replace(shared=shares.scene, solved=shares.solved)
     solver, clock = task.solver, shares.clock
@@ -235,13 +234,13 @@ def bake_solved_steps(
     settings: BakeSettings,
     solved: shot.SolvedElsewhere,
 ) -> Steps[BakeReport]:
-    """Like `bake_steps`, with what `solve_steps` has come to elsewhere in place of solving.
+    """Like `bake_steps`, with the solutions of `solve_steps` from elsewhere in place of solving.
 
     Raises:
         CCDRigError: as `bake`, or what `solved` raises. Nothing has changed then.
     """
     with clamps.suspended():
-        return (yield from one_of_many(scene, armature_object, settings, Shares(solved=solved)))
+        return (yield from bake_in_shared_scene(scene, armature_object, settings, SharedBake(solved=solved)))
 
 
 def solve_steps(
@@ -256,7 +255,7 @@ def solve_steps(
     renamed_bones.follow(armature_object)
     with clamps.suspended():
         _, task, _ = yield from _prepared(scene, armature_object, settings)
-        task = task._replace(is_rebake=False)  # that is for the whole shot to say
+        task = task._replace(is_rebake=False)  # only the whole shot can tell
         solving = shot.solve(
             scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
         )
@@ -264,14 +263,14 @@ def solve_steps(
 
 
 def _begun(settings: BakeSettings) -> Progress:
-    """How far a bake is whose set-up is looked at."""
+    """Progress of a bake whose set-up is being checked."""
     return Progress(settings.frame_start, 0, settings.frame_end - settings.frame_start + 1, "prepared")
 
 
 def _prepared(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
 ) -> Steps[tuple[Ready, shot.Task, str]]:
-    """What is baked, found fit for it; the task; and what it is made with, see `_fingerprint`."""
+    """Checked constraints, the task, and the `_fingerprint` of the settings."""
     chosen, prepared = settings.constraints, _begun(settings)
     checking = setup.require(
         armature_object, scene, chosen, settings.destination, settings.body, settings.body_helps
@@ -279,7 +278,7 @@ def _prepared(
     ready = yield from paced(checking, prepared)
     yield prepared
     if settings.ground is None:
-        ground_of_rig(armature_object)  # that the report needs after all the work
+        ground_of_rig(armature_object)  # raises now, not when the report needs it
     solver = solver_settings.solver_settings(armature_object)
     if settings.solver is not None:
         solver = replace(solver, solver=settings.solver)
@@ -320,7 +319,7 @@ def _task(
 
 
 def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -> str:
-    """Of what a bake is made with, but for range, destination, and influences, which may be animated."""
+    """Hash of all settings of a bake but range, destination, and influences, which may be animated."""
     made_with = replace(
         settings,
         frame_start=0,
@@ -331,7 +330,7 @@ def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -
         switch_to_fk=True,
         solver=None,
         body="",
-        body_helps=None,  # constraints know how far up
+        body_helps=None,  # constraints hold it as `body_length`
     )
     constraints = [replace(constraint, influence=1.0) for constraint in ready.constraints]
     return start.fingerprint(made_with, solver, constraints, sorted(ready.layout.joint_settings.items()))
@@ -343,7 +342,7 @@ def _check(
     motion: KeyedMotion,
     task: shot.Task,
 ) -> Steps[Check]:
-    """See what plays; an item per frame."""
+    """Evaluate what plays after the bake; yields after each frame."""
     clock, tolerances = Clock(), (task.solver.position_tolerance, task.solver.angle_tolerance)
     frames, keyed = motion.bake_frames, motion.keyed
     playing = play_steps(scene, armature_object, frames, keyed, tolerances, task.shared)
@@ -354,7 +353,7 @@ def _check(
 def _refuse_obstacles(
     armature_object: bpy.types.Object, bake_frames: BakeFrames, settings: BakeSettings
 ) -> None:
-    """Say at the start, not after a long solve, that the keys could not be written or would not play."""
+    """Refuse before a long solve, where keys could not be written or would not play."""
     joints, tracks = bake_frames.skeleton.joints, bake_frames.tracks
     moved = {j for row in bake_frames.constraints for j in whole_chain(bake_frames.skeleton, row)}
     rotated, located = sorted(moved), list(bake_frames.located)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Several armatures baked in one pass: each frame of the scene is evaluated once.
 
-The bakes go on side by side, each a generator (`bake.one_of_many`). Armatures whose targets hang on others
-are baked after those. All is written, or nothing.
+The bakes run side by side, each a generator (`bake.bake_in_shared_scene`). Armatures whose targets hang on
+others are baked after these. Either everything is written or nothing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from ...solvers.stepping import Ended, advance
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.isolation import SharedScene, shared_scene
-from .bake import Shares, one_of_many, require_there
+from .bake import SharedBake, bake_in_shared_scene, require_there
 from .progress import Progress, Steps, run
 from .report import BakeReport
 from .settings import BakeSettings
 
-AT_ONCE = 4096
-"""Most frames of armatures that are baked side by side: they wait in memory until they are solved, of which
-more at once saves no time."""
+CHUNK = 4096
+"""Most frames, over all armatures, that wait in memory to be solved; more at once saves no time."""
 
 
 def bake_all(
@@ -51,21 +50,22 @@ def bake_all(
 def bake_all_steps(
     scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSettings]
 ) -> Steps[list[BakeReport]]:
-    """Like `bake_all`, an item now and then. Close the generator to cancel: all that was written is taken
-    back."""
+    """Like `bake_all`, as a generator of progress. Close it to cancel: everything written is taken back."""
     if not settings:
         raise RigError("No armature of the scene has enabled CCD constraints: add one in the CCD Rig panel")
     require_there(scene, *settings)
-    found: dict[bpy.types.Object, BakeReport] = {}
+    reports: dict[bpy.types.Object, BakeReport] = {}
     with clamps.suspended(), ExitStack() as kept:
         ready: list[tuple[bpy.types.Object, Steps[BakeReport]]] = []
         overall = _Overall(len(settings))
         for wave in waves(list(settings)):
-            for some in _loads({each: settings[each] for each in wave}):
-                ready += yield from _side_by_side(scene, some, overall, kept)
-        for armature_object, steps in ready:  # nothing fails any more
-            found[armature_object] = _end(steps)
-    return [found[each] for each in settings]
+            for chunk in _chunks({each: settings[each] for each in wave}):
+                ready += yield from _side_by_side(scene, chunk, overall, kept)
+        for armature_object, steps in ready:  # each has written its keys and cannot fail
+            end = advance(steps)
+            assert isinstance(end, Ended), "a bake went on after its last item"
+            reports[armature_object] = end.result
+    return [reports[each] for each in settings]
 
 
 def rigs(scene: bpy.types.Scene) -> list[bpy.types.Object]:
@@ -78,17 +78,17 @@ def rigs(scene: bpy.types.Scene) -> list[bpy.types.Object]:
 
 
 def waves(armatures: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]:
-    """Armatures in lists whose members do not wait for one another; each list waits for those before it.
+    """Armatures in groups that can be baked side by side; each group waits for the groups before it.
 
     Raises:
-        RigError: some hang on each other in a circle; names them.
+        RigError: armatures move each other's targets in a circle; names them.
     """
     known = set(armatures)
     carriers = {
         each: {mover.thing for mover in dependence.all_movers(each) if mover.bone} & known - {each}
         for each in armatures
     }
-    found: list[list[bpy.types.Object]] = []
+    ordered: list[list[bpy.types.Object]] = []
     left = list(armatures)
     while left:
         free = [each for each in left if carriers[each].isdisjoint(left)]
@@ -96,63 +96,62 @@ def waves(armatures: Sequence[bpy.types.Object]) -> list[list[bpy.types.Object]]
             *before, last = [f"'{each.name}'" for each in _circle(carriers, left)]
             names = " and ".join((", ".join(before), last))
             raise RigError(f"Armatures {names} move each other's targets: bake them one after the other")
-        found.append(free)
+        ordered.append(free)
         left = [each for each in left if each not in free]
-    return found
+    return ordered
 
 
 def _circle(
     carriers: Mapping[bpy.types.Object, set[bpy.types.Object]], left: Sequence[bpy.types.Object]
 ) -> list[bpy.types.Object]:
-    """Armatures each of which is carried by the next, and the last by the first. Each of `left` is carried by
-    one of them."""
-    way: list[bpy.types.Object] = []
+    """A circle of armatures, each carried by the next; every armature of `left` is carried by another."""
+    path: list[bpy.types.Object] = []
     here = left[0]
-    while here not in way:
-        way.append(here)
+    while here not in path:
+        path.append(here)
         here = next(each for each in left if each in carriers[here])
-    return way[way.index(here) :]
+    return path[path.index(here) :]
 
 
-def _loads(settings: Mapping[bpy.types.Object, BakeSettings]) -> list[dict[bpy.types.Object, BakeSettings]]:
-    """Bakes in parts of at most `AT_ONCE` frames; what is longer is alone."""
-    found: list[dict[bpy.types.Object, BakeSettings]] = []
-    size = AT_ONCE
-    for armature_object, own in settings.items():
-        count = own.frame_end - own.frame_start + 1 + own.preroll
+def _chunks(settings: Mapping[bpy.types.Object, BakeSettings]) -> list[dict[bpy.types.Object, BakeSettings]]:
+    """Bakes in chunks of at most `CHUNK` frames; a longer bake is a chunk by itself."""
+    chunks: list[dict[bpy.types.Object, BakeSettings]] = []
+    size = CHUNK
+    for armature_object, each in settings.items():
+        count = each.frame_end - each.frame_start + 1 + each.preroll
         size += count
-        if size > AT_ONCE:
-            found.append({})
+        if size > CHUNK:
+            chunks.append({})
             size = count
-        found[-1][armature_object] = own
-    return found
+        chunks[-1][armature_object] = each
+    return chunks
 
 
 class _Overall:
-    """How far all bakes are: the frames of each of them count."""
+    """Progress of all bakes together, each with equal weight."""
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._parts: dict[str, dict[bpy.types.Object, float]] = {}  # by what was done with the frames
+        self._shares: dict[str, dict[bpy.types.Object, float]] = {}  # done of each stage, by its verb
 
     def take(self, armature_object: bpy.types.Object, item: Progress) -> None:
-        """Take the next item of a bake; after its last one nothing of it is left to do."""
-        done = self._parts.setdefault(item.verb, {})
+        """Take the next item of a bake; its last one completes all stages."""
+        done = self._shares.setdefault(item.verb, {})
         done[armature_object] = max(done.get(armature_object, 0.0), item.done / max(item.total, 1))
         if item.is_last:
-            for parts in self._parts.values():
-                parts.update({armature_object: 1.0} if armature_object in parts else {})
+            for shares in self._shares.values():
+                shares.update({armature_object: 1.0} if armature_object in shares else {})
 
     def present(self, items: Mapping[bpy.types.Object, Progress]) -> Progress:
-        """How far the bakes are whose latest items are given."""
+        """Take the latest items of several bakes; the overall progress."""
         for armature_object, item in items.items():
             self.take(armature_object, item)
         return self.shown(item)
 
     def shown(self, item: Progress) -> Progress:
-        """An item as one of all bakes."""
+        """The progress of all bakes at the stage of an item."""
         total = self._count * item.total
-        done = int(item.total * sum(self._parts[item.verb].values()) + 1e-6)
+        done = int(item.total * sum(self._shares[item.verb].values()) + 1e-6)
         return item._replace(done=done, total=total, is_last=False, meets=False)
 
 
@@ -162,16 +161,16 @@ def _side_by_side(
     overall: _Overall,
     kept: ExitStack,
 ) -> Steps[list[tuple[bpy.types.Object, Steps[BakeReport]]]]:
-    """Bake armatures up to where nothing may fail any more; what is written is taken back with `kept`."""
+    """Bake armatures until their keys are written; closing `kept` takes these back."""
     ready: list[tuple[bpy.types.Object, Steps[BakeReport]]] = []
     with shared_scene(scene) as shared:
-        bakes = []  # by place: an armature object that is removed is found by no key
-        for armature_object, own in settings.items():
-            shares = Shares(shared)
-            steps = kept.enter_context(closing(one_of_many(scene, armature_object, own, shares)))
+        bakes = []  # a list, as a removed armature object is no key any more
+        for armature_object, each in settings.items():
+            shares = SharedBake(shared)
+            steps = kept.enter_context(closing(bake_in_shared_scene(scene, armature_object, each, shares)))
             bakes.append((armature_object, armature_object.name, steps, shares))
         going = list(range(len(bakes)))
-        met: dict[int, Progress] = {}  # those that wait for the others
+        met: dict[int, Progress] = {}  # bakes that wait for the others
         while going:
             for k in going[:]:
                 armature_object, name, steps, _ = bakes[k]
@@ -197,12 +196,12 @@ def _side_by_side(
 def _read_on(
     shared: SharedScene,
     met: Mapping[bpy.types.Object, Progress],
-    shares: Mapping[bpy.types.Object, Shares],
+    shares: Mapping[bpy.types.Object, SharedBake],
     overall: _Overall,
 ) -> Steps[list[bpy.types.Object]]:
-    """Read the next frames that bakes wait for; those that have got some. An item is given now and then."""
+    """Read the next frames for waiting bakes; the armatures that got frames. Yields overall progress."""
     counts, reading = dict.fromkeys(met, 0), shared.read_on()
-    while _read_some(reading, counts, shares):
+    while _read_slice(reading, counts, shares):
         items = {}
         for each, item in met.items():
             items[each] = item._replace(done=min(item.done + counts[each], item.total))
@@ -210,12 +209,12 @@ def _read_on(
     return [each for each, count in counts.items() if count]
 
 
-def _read_some(
+def _read_slice(
     reading: Generator[list[bpy.types.Object], None, None],
     counts: dict[bpy.types.Object, int],
-    shares: Mapping[bpy.types.Object, Shares],
+    shares: Mapping[bpy.types.Object, SharedBake],
 ) -> bool:
-    """Read frames for a while, counted for each armature; whether there may be more."""
+    """Read frames for one time slice, counted per armature; whether more may follow."""
     until = began = time.perf_counter()
     until += PART
     with _no_collection():
@@ -232,8 +231,7 @@ def _read_some(
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Frames that wait in memory make no garbage: to go through them all again and again is most of what a
-    collection takes."""
+    """Garbage collection off: waiting frames make no garbage, but each collection visits them all."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -244,7 +242,7 @@ def _no_collection() -> Iterator[None]:
 
 
 def _next(name: str, steps: Steps[BakeReport]) -> Progress:
-    """The next item of a bake; what it refuses names the armature, which may be gone by then."""
+    """The next item of a bake; its errors name the armature, which may be gone by then."""
     try:
         return next(steps)
     except CCDRigError as error:
@@ -254,15 +252,8 @@ def _next(name: str, steps: Steps[BakeReport]) -> Progress:
 
 
 def _is_named(name: str, words: str) -> bool:
-    """Whether a message says which armature it is about; bones and objects may have the same name."""
+    """Whether a message names its armature; bones and objects may have the same name."""
     if words.startswith(f"{name}: "):
         return True
     before, quoted, _ = words.partition(f"'{name}'")
     return bool(quoted) and (not before or before.lower().endswith("armature "))
-
-
-def _end(steps: Steps[BakeReport]) -> BakeReport:
-    """What a bake comes to that has nothing left to do but to keep what it wrote."""
-    end = advance(steps)
-    assert isinstance(end, Ended), "a bake went on after its last item"
-    return end.result

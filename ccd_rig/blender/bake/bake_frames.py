@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The sampled and solved frames of a bake, as arrays.
 
-Shapes: F keyed frames, S solved frames, J joints, K slides, L joints whose location follows from slides or
-coupled offsets, C constraints. A frame costs a few hundred bytes per joint. Rotations and translations are
+Shapes: F keyed frames, S solved frames, J joints, K slides, C constraints; L joints with slides or coupled
+offsets. A frame costs a few hundred bytes per joint. Rotations and translations are
 relative to rest; positions are in armature space. Slides and coupled offsets are in the axes and the unit of
 the bone's location channel.
 """
@@ -43,11 +43,11 @@ Rows = NDArray[np.intp]
 
 
 class SmoothedGroup(NamedTuple):
-    """Constraints that are solved together, at a row whose pose the rows beside it have moved.
+    """A group of constraints at a row whose pose smoothing has moved.
 
     Attributes:
         constraints: their places.
-        angle: radians, the largest rotation of a joint from the pose to which the row alone leads.
+        angle: radians, the largest turn of a joint from its pose without smoothing.
     """
 
     constraints: tuple[int, ...]
@@ -55,12 +55,14 @@ class SmoothedGroup(NamedTuple):
 
 
 class HelpedRow(NamedTuple):
-    """What the body did at a row for chains that miss their targets alone.
+    """Movement of the body at a row for chains that cannot reach their targets alone.
 
     Attributes:
-        constraints: places of those that it helped.
-        turned: the bone of the body that turned most. angle: by how much, radians.
-        shifted: the one that was shifted most. distance: by how much, world metres.
+        constraints: places of the helped constraints.
+        turned: the bone of the body that turned most.
+        angle: its turn, radians.
+        shifted: the bone of the body that was shifted most.
+        distance: its shift, world metres.
     """
 
     constraints: tuple[int, ...]
@@ -80,13 +82,13 @@ class Motion(NamedTuple):
 
 @dataclass(frozen=True)
 class Solutions:
-    """All that is solved.
+    """The solutions of all solved frames.
 
     Attributes:
         rotations: (S, J, 4).
         slides: (S, K).
-        states: of solved rows: constraint -> status.
-        smoothed: of solved rows: what rows beside them have moved.
+        states: by solved row: constraint -> status.
+        smoothed: by solved row: the smoothed groups.
     """
 
     rotations: Array
@@ -95,19 +97,19 @@ class Solutions:
     smoothed: Mapping[int, tuple[SmoothedGroup, ...]]
 
     def missed(self) -> int:
-        """How many frames do not reach all their targets."""
+        """The number of frames that do not reach all their targets."""
         good = SolveStatus.CONVERGED.name
         return sum(any(state != good for state in states.values()) for states in self.states.values())
 
     def largest_rotation(self) -> float:
-        """Radians of the largest rotation of a joint from one solved frame to the next."""
+        """Radians of the largest turn of a joint from one solved frame to the next."""
         rotations = batch.unit(self.rotations, axis=-1)
         return float(np.max(batch.angles_between(rotations[:-1], rotations[1:], axis=-1), initial=0.0))
 
 
 @dataclass
 class BakeFrames:
-    """The frames of a bake; see the module for the letters."""
+    """The frames of a bake; the module states the letters of shapes."""
 
     frames: Array  # (F,)
     solved_frames: Array  # (S,)
@@ -130,14 +132,14 @@ class BakeFrames:
     solved_slides: Array  # (S, K)
     targets: TargetRows  # (F, C)
     states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
-    smoothed: dict[int, tuple[SmoothedGroup, ...]] = field(default_factory=dict)  # see `Solutions`
-    helped: dict[int, HelpedRow] = field(default_factory=dict)  # of solved rows
+    smoothed: dict[int, tuple[SmoothedGroup, ...]] = field(default_factory=dict)  # likewise
+    helped: dict[int, HelpedRow] = field(default_factory=dict)  # likewise
     limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
     shifting: list[object] = field(default_factory=list)  # (F,) see `Skeleton.shifting`, likewise
     tracks: Tracks | None = None  # of planted bones
-    is_loop: bool = False  # see `loops`
+    is_loop: bool = False  # see `shot.note_loop`
     repeats_after: bool = False  # of a loop: whether its first frame comes again after the last one
-    reference: Array | None = None  # (F, J, 4) what poses are to stay near to, where that is not `base`
+    reference: Array | None = None  # (F, J, 4) reference poses, where they are not `base`
 
     @classmethod
     def empty(
@@ -147,7 +149,7 @@ class BakeFrames:
         frames: Sequence[float],
         solved: Sequence[float],
     ) -> BakeFrames:
-        """Room for all frames; `samples` are any of them."""
+        """Allocate all frames; `samples` are any of them."""
         skeleton, to_rests = samples.rig.bones.skeleton(0), samples.rig.bones.shifts[0]
         f, s, j, c = len(frames), len(solved), len(skeleton.joints), len(constraints)
         planted = support_chains(skeleton, constraints)
@@ -186,16 +188,16 @@ class BakeFrames:
 
     @property
     def reference_poses(self) -> Array:
-        """(F, J, 4) what poses are to stay near to."""
+        """(F, J, 4) poses that solves stay near to."""
         return self.base if self.reference is None else self.reference
 
     def store(self, row: int, samples: Samples, reference: Array | None = None) -> None:
-        """Keep what was evaluated at frames from a row on.
+        """Store evaluated frames from a row on.
 
         Args:
             row: of the first.
             samples: of R frames.
-            reference: (R, J, 4) what poses are to stay near to; None: the base.
+            reference: (R, J, 4) reference poses; None for the base poses.
 
         Raises:
             RigError: the chains have other bones than at the first frame.
@@ -230,7 +232,7 @@ class BakeFrames:
             self.reference[rows] = rig.rotations if reference is None else reference
 
     def moved_by(self, c: int) -> tuple[int, ...]:
-        """Joints that a constraint moves, root first: its chain, and the body where that helped it."""
+        """Joints that a constraint moves, root first: its chain, and the body if that helped it."""
         helped = any(c in each.constraints for each in self.helped.values())
         joints = whole_chain if helped else chain_joints
         return joints(self.skeleton, self.constraints[c])
@@ -243,14 +245,14 @@ class BakeFrames:
     def store_batch(
         self, rows: Rows, rotations: Array, translations: Array, states: Sequence[Mapping[int, str]]
     ) -> None:
-        """Keep the solutions of many rows at once: (R, J, 4), (R, J, 3), and how each constraint ended."""
+        """Store the solutions of rows: rotations (R, J, 4), translations (R, J, 3), status of constraints."""
         places = np.searchsorted(self.solved_frames, self.frames[rows])
         self.solved[places] = rotations
         self.solved_slides[places] = self.slid(rows, translations)
         self.states.update(zip(rows.tolist(), states, strict=True))
 
     def slid(self, rows: Rows, translations: Array) -> Array:
-        """(R, K) how far bones have slid, of the translations (R, J, 3) of rows."""
+        """(R, K) distances along slides, of the translations (R, J, 3) of rows."""
         lengths = np.empty((len(rows), len(self.sliding)))
         for k, (j, slide) in enumerate(zip(self.sliding, self.slides, strict=True)):
             shifts = self.shifts[rows, self.located.index(j)]
@@ -258,18 +260,18 @@ class BakeFrames:
         return lengths
 
     def solutions(self) -> Solutions:
-        """What is solved now."""
+        """A copy of the present solutions."""
         return Solutions(
             self.solved.copy(), self.solved_slides.copy(), dict(self.states), dict(self.smoothed)
         )
 
     def restore(self, solutions: Solutions) -> None:
-        """Go back to what was solved before, or on to what was made of it."""
+        """Replace the solutions."""
         self.solved[:], self.solved_slides[:] = solutions.rotations, solutions.slides
         self.states, self.smoothed = dict(solutions.states), dict(solutions.smoothed)
 
     def without_first(self, rows: int) -> BakeFrames:
-        """The same without its first rows, all of which are solved."""
+        """A copy without its first rows, all of which are solved."""
         if rows == 0:
             return self
         names = ["frames", "base", "translations", "offsets", "rests", "lengths", "influences", "worlds"]
@@ -285,7 +287,7 @@ class BakeFrames:
 
 
 def numbers(values: Iterable[Vector | Quaternion]) -> Array:
-    """Vectors or quaternions as the rows of an array."""
+    """(N, 3) or (N, 4) array of vectors or quaternions."""
     return np.array([value[:] for value in values])
 
 
@@ -294,7 +296,7 @@ def numbers(values: Iterable[Vector | Quaternion]) -> Array:
 
 @dataclass
 class Tracks:
-    """Where planted bones are held at each frame, and where that takes the root bone; filled in order.
+    """Places of planted bones and the root bone at each frame; filled in order of time.
 
     Between solved frames a bone counts as planted where the next solved frame holds it. The root bone is then
     where the bones' slerped rotations put it, so the base does not move at all.
@@ -304,29 +306,29 @@ class Tracks:
     skeleton: Skeleton
     support_chains: SupportChains
     worlds: list[Array] = field(default_factory=list)  # (F, 4, 4) armature space to world
-    shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) the root bone's locations to translations
+    shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) of the root bone: locations to translations
     contact_states: list[ContactState] = field(default_factory=list)  # (S,)
-    short_rows: list[int] = field(default_factory=list)  # rows at which a leg is too short and nothing helps
+    short_rows: list[int] = field(default_factory=list)  # where legs are too short for a fixed body
     travel: float = 0.0  # world metres along the ground by which a body walks on
 
     def store(self, samples: Samples) -> None:
-        """Keep what was evaluated at the next frames; they share worlds that stay."""
+        """Store the next evaluated frames; equal worlds are shared."""
         self.shifts += list(samples.rig.bones.shifts[:, self.support_chains.root_bone])
         for world in samples.worlds:
             same = bool(self.worlds) and np.array_equal(self.worlds[-1], world)
             self.worlds.append(self.worlds[-1] if same else world)
 
     def without_first(self, rows: int) -> Tracks:
-        """The same without its first rows, all of which are solved."""
+        """A copy without its first rows, all of which are solved."""
         worlds, shifts = self.worlds[rows:], self.shifts[rows:]
         return replace(self, worlds=worlds, shifts=shifts, contact_states=self.contact_states[rows:])
 
     def joints(self) -> list[int]:
-        """The joints whose keys come from here: the support chains and the root bone."""
+        """Joints that planted bones key: the support chains and the root bone."""
         return [self.support_chains.root_bone, *self.support_chains.joints]
 
     def keyed(self) -> list[int]:
-        """Those of them that something moves at some time."""
+        """The joints of `joints` that anything moves at any frame."""
         moved = frozenset[int]().union(*(contact_state.moved for contact_state in self.contact_states))
         return sorted(moved.intersection(self.joints()))
 
@@ -336,12 +338,12 @@ class Tracks:
         return self.support_chains.keeps_body
 
     def held(self, frames: Array, solved_frames: Array, targets: TargetRows) -> list[dict[int, TargetSample]]:
-        """(F) of each constraint that plants a bone at a frame, where that bone should be, armature space.
+        """(F) the targets of planted bones by constraint, armature space.
 
         Args:
             frames: (F,) the keyed ones.
             solved_frames: (S,)
-            targets: (F, C) as they were sampled, for constraints with a target.
+            targets: (F, C) as sampled, for constraints with a target.
         """
         held = []
         known: dict[tuple[int, int], TargetSample] = {}
@@ -351,7 +353,7 @@ class Tracks:
             planted = {}
             for c, anchor in following.anchors.items():
                 if solved_frames[after] == frame or not self.constraints[c].target:
-                    key = id(anchor), id(self.worlds[f])  # frames share what stays
+                    key = id(anchor), id(self.worlds[f])  # frames share equal ones
                     planted[c] = known.get(key) or known.setdefault(key, anchor.seen(self.worlds[f]))
                 elif c in last.anchors:  # it is at its target by now
                     planted[c] = targets.sample(f, c)
@@ -361,29 +363,27 @@ class Tracks:
     def carry(
         self,
         held: Sequence[dict[int, TargetSample]],
-        times: tuple[Array, Array],
-        rotations: Array,
-        translations: Array,
-        bones: tuple[Array, Array],
+        frames: Array,
+        solved_frames: Array,
+        figure: FigureBones,
+        motion: JointPoses,
     ) -> None:
         """Put the root bone where the base of each frame is held; in place.
 
         Args:
             held: (F) of `held`.
-            times: (F,) keyed and (S,) solved frames.
-            rotations: (F, J, 4) relative to rest.
-            translations: (F, J, 3) relative to rest.
-            bones: (F, J, 3) offsets and (F, J, 4) rest rotations.
+            frames: (F,) the keyed ones.
+            solved_frames: (S,)
+            figure: the bones at F frames.
+            motion: poses at F frames; changed in place.
         """
-        (frames, solved_frames), (offsets, rests) = times, bones
         bases = [self.contact_states[k].base for k in np.searchsorted(solved_frames, frames).tolist()]
         rows = np.array([f for f, base in enumerate(bases) if base in held[f]], dtype=np.intp)
         if not len(rows):
             return
         tips = [self.skeleton.index(self.constraints[bases[f]].tip) for f in rows.tolist()]
-        poses = JointPoses(rotations, translations).at(rows)
-        figure = FigureBones(self.skeleton, offsets, rests).at(rows)
-        root_bone = self.support_chains.root_bone
-        placed(poses, figure, root_bone, tips, targets_of([held[f][bases[f]] for f in rows.tolist()]))
-        rotations[rows, root_bone] = poses.rotations[:, root_bone]
-        translations[rows, root_bone] = poses.translations[:, root_bone]
+        poses, root_bone = motion.at(rows), self.support_chains.root_bone
+        targets = targets_of([held[f][bases[f]] for f in rows.tolist()])
+        placed(poses, figure.at(rows), root_bone, tips, targets)
+        motion.rotations[rows, root_bone] = poses.rotations[:, root_bone]
+        motion.translations[rows, root_bone] = poses.translations[:, root_bone]

@@ -48,11 +48,11 @@ from .planted_solver import PlantedSolver
 from .report import BodyDrift, BodyReport, Peak, number
 
 REACHES = 0.9998
-"""Part of a leg's largest extension to which it is stretched: a straight knee could bend either way."""
+"""Part of its largest extension to which a leg is stretched, as a straight knee could bend either way."""
 BENT = 0.999
-"""A leg whose limits leave it this part of its bones' length counts as straight."""
+"""Part of its bones' length at which a leg counts as straight."""
 FAR = 10.0
-"""Lengths of a leg at which a target is out of reach in any pose."""
+"""Distance of a target that is out of reach in any pose, in lengths of a leg."""
 
 
 def leg_reaches(
@@ -61,13 +61,13 @@ def leg_reaches(
     shifts: Array,
     extensions: dict[tuple[object, ...], float],
 ) -> Reaches:
-    """What legs ask of the body, as the frames are solved now.
+    """Bounds of the body's shift that let legs reach planted bones.
 
     Args:
-        bake_frames: as solved with the shifts.
+        bake_frames: solved with the shifts.
         samples: of the solved frames.
         shifts: (S, 3) of the body, in the solved poses.
-        extensions: of each constraint and shape of its leg; what is missing is added.
+        extensions: cache of largest extensions, by constraint and shape of its leg.
     """
     tracks = bake_frames.tracks
     assert tracks is not None
@@ -81,7 +81,9 @@ def leg_reaches(
             if c not in contact_state.anchors:
                 continue
             row = bake_frames.constraints[c]
-            leg = _leg(skeleton, skeleton.chain(row.tip, row.chain_length))
+            # From the first joint that turns to the planted one, without locked joints between.
+            *between, tip = skeleton.chain(row.tip, row.chain_length)[1:]
+            leg = [*(j for j in between if not skeleton.joints[j].locked), tip]
             known = (c, *(tuple(skeleton.joints[j].offset) for j in leg[1:]))
             if known not in extensions:
                 extensions[known] = _largest_extension(skeleton, contact_state.pose, leg)
@@ -96,7 +98,7 @@ def leg_reaches(
 
 
 def _origin(bake_frames: BakeFrames, sample: FrameSample, s: int, c: int, before: int) -> int:
-    """`Reaches.origins` of constraint `c` in a solved frame after the first; `before` is its last one."""
+    """`Reaches.origins` of constraint `c` after the first solved frame; `before`: of the frame before."""
     assert bake_frames.tracks is not None
     row, last = bake_frames.constraints[c], bake_frames.tracks.contact_states[s - 1]
     if row.target:
@@ -107,14 +109,8 @@ def _origin(bake_frames: BakeFrames, sample: FrameSample, s: int, c: int, before
     return s - 1 if last.moved.isdisjoint(leg) else -1
 
 
-def _leg(skeleton: Skeleton, chain: Sequence[int]) -> list[int]:
-    """Joints of a leg from the first that turns to the planted one: those that turn, and the last."""
-    *between, tip = chain[1:]
-    return [*(j for j in between if not skeleton.joints[j].locked), tip]
-
-
 def _largest_extension(skeleton: Skeleton, pose: Pose, leg: Sequence[int]) -> float:
-    """How far the head of the last joint gets from that of the first, other than at the very end."""
+    """Largest distance between the heads of the first and the last joint of a leg, short of straight."""
     heads = [joint.translation for joint in (forward_kinematics(skeleton, pose)[j] for j in leg)]
     length = math.fsum((after - before).length for before, after in pairwise(heads))
     if all(skeleton.joints[j].limit is None for j in leg[1:-1]):
@@ -135,29 +131,28 @@ def _largest_extension(skeleton: Skeleton, pose: Pose, leg: Sequence[int]) -> fl
 
 
 SMOOTH = 3000.0
-"""Weight of squared second differences beside lengths: a shift of a twentieth of a leg sets in within 8
-frames."""
+"""Weight of squared second differences: a shift of a twentieth of a leg sets in within 8 frames."""
 COUPLING = 200.0
-"""Weight by which copies of the shift are held together (ADMM); any value leads to the same shift."""
+"""Penalty of the method of multipliers (ADMM); any value leads to the same shift."""
 STEPS = 600
-"""Most steps of that."""
+"""Most iterations of ADMM."""
 CLOSE = 1e-7
-"""Part of a leg's length by which copies may differ at the end."""
+"""Largest difference of ADMM's copies at the end, as a part of a leg's length."""
 MARGIN = 60
-"""Frames before and after a need in which the body may be moved."""
+"""Frames before and after a short leg in which the body may be moved."""
 BLOCK, OVERLAP = 400, 100
-"""Frames that are looked at together, and those in which two such blocks go over into each other."""
+"""Frames of a block that is optimised at once, and of the blend between two blocks."""
 
 
 @dataclass(frozen=True)
 class Reaches:
-    """Which shifts of the body let legs reach planted bones; infinite radii where a bone is not planted.
+    """Balls of the body's shifts that let K legs reach planted bones.
 
     Attributes:
-        centres: (S, K, 3) of the balls in which the shift must be, armature space.
-        radii: (S, K)
-        origins: (S, K) the frame whose shift takes the ball along, as the leg hung on the body alone when it
-            came down; -1 where none does.
+        centres: (S, K, 3) of the balls, armature space.
+        radii: (S, K); infinite where a bone is not planted.
+        origins: (S, K) the frame whose shift moves the ball too, as the leg hung on the body alone when it
+            came down; -1 without such a frame.
     """
 
     centres: Array
@@ -165,11 +160,11 @@ class Reaches:
     origins: NDArray[np.intp]
 
     def needs(self) -> NDArray[np.intp]:
-        """(N,) the frames at which the body cannot stay."""
+        """(N,) frames at which the body must be shifted."""
         return np.flatnonzero((np.linalg.norm(self.centres, axis=2) > self.radii).any(axis=1))
 
-    def part(self, first: int, last: int, shifts: Array) -> Reaches:
-        """Those of some frames, where the shifts (S, 3) of all frames before are known."""
+    def between(self, first: int, last: int, shifts: Array) -> Reaches:
+        """The balls of frames `first` to `last`, given the shifts (S, 3) of all frames before."""
         origins = self.origins[first:last]
         before = ((origins >= 0) & (origins < first))[..., None]
         centres = self.centres[first:last] + np.where(before, shifts[origins], 0.0)
@@ -177,7 +172,7 @@ class Reaches:
 
 
 def least_shifts(frames: Array, reaches: Reaches, length: float) -> Array:
-    """(S, 3): the smooth shifts of the body that let all legs reach, 0 wherever they can be.
+    """(S, 3) the smallest smooth shifts of the body that let all legs reach, 0 wherever possible.
 
     Args:
         frames: (S,) increasing.
@@ -192,28 +187,28 @@ def least_shifts(frames: Array, reaches: Reaches, length: float) -> Array:
         first, last = max(0, int(group[0]) - MARGIN), min(len(frames), int(group[-1]) + MARGIN + 1)
         for start in range(first, max(first + 1, last - OVERLAP), BLOCK - OVERLAP):
             end = min(start + BLOCK, last)
-            block = _smooth_shifts(frames[start:end], scaled.part(start, end, shifts))
-            # What two blocks allow, all between them is allowed too: balls are convex.
+            block = _smooth_shifts(frames[start:end], scaled.between(start, end, shifts))
+            # Balls are convex: a blend of two allowed shifts is allowed.
             ramp = np.clip((np.arange(end - start) + 0.5) / OVERLAP, 0.0, 1.0)[:, None]
-            part = ramp if start > first else np.ones_like(ramp)
-            shifts[start:end] = (1.0 - part) * shifts[start:end] + part * block
+            weight = ramp if start > first else np.ones_like(ramp)
+            shifts[start:end] = (1.0 - weight) * shifts[start:end] + weight * block
     shifts *= length
     return shifts
 
 
 def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
-    """The shifts of one block, lengths in those of a leg; alternating direction method of multipliers."""
+    """Shifts of one block in lengths of a leg, by the alternating direction method of multipliers (ADMM)."""
     count, legs = reaches.radii.shape
     bends = _second_differences(frames)
     held = [np.flatnonzero(reaches.origins[:, k] >= 0) for k in range(legs)]
     origins = [reaches.origins[held[k], k] for k in range(legs)]
     system = SMOOTH * bends.T @ bends + COUPLING * np.eye(count)
-    for k in range(legs):  # a leg looks at how far the shift is from that of the origin
+    for k in range(legs):  # a leg constrains the shift relative to that of its origin
         view = np.eye(count)
         view[held[k], origins[k]] -= 1.0
         system += COUPLING * view.T @ view
     solve_smooth = np.linalg.inv(system)
-    # Copy 0 is as short as can be, copy k is inside the balls of leg k.
+    # Copy 0 is as short as possible, copy 1 + k is inside the balls of leg k.
     copies = np.zeros((1 + legs, count, 3))
     prices = np.zeros_like(copies)
     for _ in range(STEPS):
@@ -237,16 +232,16 @@ def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
 
 
 def _into_ball(points: Array, centres: Array, radii: Array) -> Array:
-    """(S, 3) the nearest points inside balls (S, 3), (S,)."""
-    ways = points - centres
-    far = np.linalg.norm(ways, axis=1)
-    outside = far > radii
-    part = np.where(outside, radii / np.where(outside, far, 1.0), 1.0)
-    return np.where(outside[:, None], centres + ways * part[:, None], points)
+    """(S, 3) nearest points inside balls with centres (S, 3) and radii (S,)."""
+    offsets = points - centres
+    distances = np.linalg.norm(offsets, axis=1)
+    outside = distances > radii
+    scale = np.where(outside, radii / np.where(outside, distances, 1.0), 1.0)
+    return np.where(outside[:, None], centres + offsets * scale[:, None], points)
 
 
 def _second_differences(frames: Array) -> Array:
-    """(S - 2, S): makes of values at frames their second derivatives."""
+    """(S - 2, S) matrix that takes values at frames to their second derivatives."""
     count = len(frames)
     differences = np.zeros((max(0, count - 2), count))
     for i in range(count - 2):
@@ -258,22 +253,22 @@ def _second_differences(frames: Array) -> Array:
 
 
 PASSES = 3
-"""Most times that a shot is solved: a shift of the body moves feet that come down later."""
+"""Most solves of a shot, as a shift of the body moves feet that come down later."""
 SAME = 1e-4
-"""Part of a leg's length: shifts that differ by less need no other pass."""
+"""Change of shifts, as a part of a leg's length, that needs no further pass."""
 SHOWN = 1e-6
-"""World metres by which a body is moved at all."""
+"""Least shift of the body that is reported, world metres."""
 
 
 def move_body(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], settings: FrameSolveSettings
 ) -> Generator[float, None, None]:
-    """Solve the frames again with the body moved, where a leg is too short; gives how many are, now and then.
+    """Solve the frames again with the body shifted, where a leg is too short; yields counts of frames.
 
     Args:
-        bake_frames: all of it is solved, and the body keeps its animation.
+        bake_frames: solved; the body keeps its animation.
         samples: row and sample of each solved frame, in order.
-        settings: how they are solved.
+        settings: of every solve.
     """
     tracks = bake_frames.tracks
     assert tracks is not None
@@ -295,7 +290,7 @@ def move_body(
 
 
 def key_root_bone(bake_frames: BakeFrames) -> None:
-    """Let a body that is moved at some frame be keyed at all."""
+    """Mark the root bone as moved in all frames, so that it gets keys."""
     assert bake_frames.tracks is not None
     states = bake_frames.tracks.contact_states
     root_bone = bake_frames.tracks.support_chains.root_bone
@@ -305,7 +300,7 @@ def key_root_bone(bake_frames: BakeFrames) -> None:
 def note_short_legs(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], preroll: int
 ) -> None:
-    """Note at which frames a leg is too short, where the body cannot be moved; the preroll does not count."""
+    """Note the frames after the preroll at which a leg is too short and the body cannot be moved."""
     assert bake_frames.tracks is not None
     short = leg_reaches(bake_frames, samples, np.zeros((len(samples), 3)), {}).needs()
     bake_frames.tracks.short_rows += [
@@ -323,11 +318,11 @@ def _shifted(sample: FrameSample, root_bone: int, shift: Array) -> FrameSample:
     return moved._replace(unmoved=reading.pose)
 
 
-# What came of it -------------------------------------------------------------------------------------------
+# Report ----------------------------------------------------------------------------------------------------
 
 
 def shift_lengths(bake_frames: BakeFrames) -> Array:
-    """(S,) how far the body is from its animation at each solved frame, world metres."""
+    """(S,) distance of the body from its animation at each solved frame, world metres."""
     tracks = bake_frames.tracks
     assert tracks is not None
     root_bone = tracks.support_chains.root_bone
@@ -335,14 +330,14 @@ def shift_lengths(bake_frames: BakeFrames) -> Array:
     placed = np.array(
         [contact_state.pose.translations[root_bone][:] for contact_state in tracks.contact_states]
     )
-    ways = placed - bake_frames.translations[rows, root_bone]
-    ways = rotate(unit(bake_frames.rests[rows, root_bone], axis=-1), ways, axis=-1)
-    lengths: Array = np.linalg.norm(np.einsum("sij,sj->si", bake_frames.worlds[rows], ways), axis=1)
+    shifts = placed - bake_frames.translations[rows, root_bone]
+    shifts = rotate(unit(bake_frames.rests[rows, root_bone], axis=-1), shifts, axis=-1)
+    lengths: Array = np.linalg.norm(np.einsum("sij,sj->si", bake_frames.worlds[rows], shifts), axis=1)
     return lengths
 
 
 def body_obstacle(armature_object: bpy.types.Object, body: Body, destination: Destination) -> str:
-    """What keeps the root bone from being moved by keys of its location, in words; empty if nothing does."""
+    """Reason why keys of its location cannot move the root bone, in words; empty if they can."""
     bone = armature_object.pose.bones[body.bone]
     if bone.parent is not None and bone.bone.use_connect:
         return "it is connected to its parent"
@@ -353,7 +348,7 @@ def body_obstacle(armature_object: bpy.types.Object, body: Body, destination: De
 
 
 def report_of(bake_frames: BakeFrames, body: Body, held_by: str, drift: BodyDrift) -> BodyReport:
-    """What became of the body."""
+    """The report on the body."""
     if not body.keeps:
         return BodyReport(body.bone, FOLLOW_FEET, keys_replaced=body.is_keyed, drift=drift)
     lengths = shift_lengths(bake_frames)
@@ -384,7 +379,7 @@ def report_of(bake_frames: BakeFrames, body: Body, held_by: str, drift: BodyDrif
 def walk_on(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]]
 ) -> list[tuple[int, FrameSample]]:
-    """The samples with the body where its travel brings it, as are the bake's frames; nothing is solved yet.
+    """Move the body of frames and samples by its travel, before anything is solved.
 
     Args:
         bake_frames: the body keeps its animation; its base poses are moved in place.
@@ -417,7 +412,7 @@ def walk_on(
     tracks.travel = float(np.linalg.norm(ways[-1]))
     shifts = np.einsum("fij,fj->fi", inverse(worlds)[:, :3, :3], ways)
     shifts = rotate(conjugate(rests[:, root_bone].T), shifts.T).T
-    # As poses hold it: what float32 rounds off is no shift of the body.
+    # Rounded as poses hold it, so that rounding is no shift of the body.
     bake_frames.translations[:, root_bone] = np.float32(bake_frames.translations[:, root_bone] + shifts)
     return [
         (row, _with_translation(sample, root_bone, Vector(bake_frames.translations[row, root_bone].tolist())))
@@ -426,12 +421,12 @@ def walk_on(
 
 
 def travel(frames: Array, places: Array, planted: NDArray[np.bool_]) -> Array:
-    """(F, 3) how far the body has gone along the ground at each frame, world metres; 0 at the first.
+    """(F, 3) travel of the body along the ground, world metres; 0 at the first frame.
 
     Args:
         frames: (F,) increasing.
-        places: (F, P, 3) of the bones as they are animated, world metres.
-        planted: (F, P) where each is held.
+        places: (F, P, 3) of the animated bones, world metres.
+        planted: (F, P) mask.
     """
     steps = np.diff(frames)[:, None]
     speeds = np.diff(places, axis=0) / steps[..., None]
@@ -449,7 +444,7 @@ def travel(frames: Array, places: Array, planted: NDArray[np.bool_]) -> Array:
 
 
 def _weights(planted: NDArray[np.bool_]) -> Array:
-    """(F, P) frames to the nearer end of the span in which a bone is planted; one cut off has one end."""
+    """(F, P) frames to the nearer end of a bone's contact; the range cuts off an end."""
     count = len(planted)
     since, until = (np.zeros(planted.shape) for _ in range(2))
     for f in range(count):
@@ -472,11 +467,11 @@ def _with_translation(sample: FrameSample, root_bone: int, translation: Vector) 
 
 
 def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
-    """How far the figure is off; some constraint plants a bone.
+    """Drift of a figure with planted bones from its animation.
 
     Args:
-        bake_frames: the base poses of a body that walks on have its travel.
-        keyed: what is keyed.
+        bake_frames: the base poses of a body that walks on include its travel.
+        keyed: the keyed motion.
     """
     tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
     assert tracks is not None
@@ -504,7 +499,7 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
 
 
 def _shortest_leg(bake_frames: BakeFrames, worlds: Array) -> float:
-    """World metres of the shortest leg, along its bones in the first frame."""
+    """Length of the shortest leg along its bones in the first frame, world metres."""
     tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
     assert tracks is not None
     size = float(np.cbrt(abs(np.linalg.det(worlds[0, :3, :3]))))
@@ -515,8 +510,8 @@ def _shortest_leg(bake_frames: BakeFrames, worlds: Array) -> float:
 
 
 def _hover(bake_frames: BakeFrames, worlds: Array, heads: Array) -> Peak | None:
-    """The planted bone that is held highest above where it is animated, (F, J, 3) heads of the base poses."""
-    tracks, found = bake_frames.tracks, []
+    """The planted bone held highest above its animation; `heads`: (F, J, 3) of the base poses."""
+    tracks, peaks = bake_frames.tracks, []
     assert tracks is not None
     rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames).tolist()
     for row, state in zip(rows, tracks.contact_states, strict=True):
@@ -526,7 +521,7 @@ def _hover(bake_frames: BakeFrames, worlds: Array, heads: Array) -> Peak | None:
                 continue
             head = heads[row, bake_frames.skeleton.index(constraint.tip)]
             animated = float(worlds[row, 2, :3] @ head + worlds[row, 2, 3])
-            found.append(
+            peaks.append(
                 Peak(constraint.tip, number(bake_frames.frames[row]), float(anchor.head[2]) - animated)
             )
-    return max(found, key=lambda each: each.amount, default=None)
+    return max(peaks, key=lambda each: each.amount, default=None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an animator would see in what a bake has keyed: misses, jumps, slides, bones below the ground, limits.
+"""Findings of a baked motion: misses, jumps, slides, bones below the ground, limits, loops that do not close.
 
-See `bake_frames` for the letters in the shapes. A range is a run of keyed frames.
+`bake_frames` states the letters of shapes.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from ..solve.constraint_goals import chain_joints
 from . import measuring
 from .bake_frames import BakeFrames, Motion
 from .keyed_motion import rotated_joints
-from .report import GAVE_WAY, Finding, Fix, FootSlip, Trouble, number
+from .report import GAVE_WAY, Finding, Fix, FootSlip, Loop, Trouble, number
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Baked:
-    """A baked motion, as it is looked at.
+    """A baked motion with its forward kinematics.
 
     Attributes:
         bake_frames: the frames.
-        motion: what is keyed.
-        solver: its tolerances say what is missed.
-        misses: (F, C) distances, world metres, and angles, radians, of what was solved.
+        motion: the keyed motion.
+        solver: with the tolerances.
+        misses: (F, C) distances, world metres, and angles, radians, of the solved motion.
         heads: (F, J, 3) of the keyed joints, armature space.
         axes: (F, J, 4) their rotations, armature space.
         chains: the joints of each constraint.
@@ -56,7 +56,7 @@ class Baked:
     def of(
         cls, bake_frames: BakeFrames, motion: Motion, solver: SolverSettings, misses: tuple[Array, Array]
     ) -> Baked:
-        """The motion with what follows from it."""
+        """Compute the forward kinematics of a motion."""
         chains = tuple(chain_joints(bake_frames.skeleton, row) for row in bake_frames.constraints)
         return cls(bake_frames, motion, solver, misses, *measuring.transforms(bake_frames, motion), chains)
 
@@ -66,15 +66,15 @@ class Baked:
         return turned + self.bake_frames.places.reshape(-1, *(1,) * (points.ndim - 2), 3)
 
     def reached(self, c: int) -> Array:
-        """(F, 3) armature space: what constraint `c` brings to its target."""
+        """(F, 3) effector of constraint `c`, armature space."""
         return measuring.points(self.bake_frames, self.bake_frames.constraints[c], self.heads, self.axes)
 
     def targets(self, c: int) -> Array:
-        """(F, 3) armature space: where the target of constraint `c` is."""
+        """(F, 3) target of constraint `c`, armature space."""
         return self.bake_frames.targets.points[:, c]
 
     def size(self, c: int) -> float:
-        """How long a chain is at most, world metres."""
+        """Largest length of a chain over all frames, world metres."""
         lengths = self.bake_frames.lengths[:, list(self.chains[c])].sum(axis=1)
         return float(lengths.max()) * float(np.abs(self.bake_frames.worlds).max())
 
@@ -84,29 +84,29 @@ class Baked:
 
 
 def runs(mask: Mask) -> Iterator[slice]:
-    """The runs of what is true in (F,)."""
+    """Runs of true values in a mask (F,)."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
     yield from (slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
 def span(frames: Array, run: slice, values: Array) -> tuple[float, float, float, int]:
-    """First and last frame of a run, the frame where (F,) values are largest in it, and that row."""
+    """First and last frame of a run, the frame of its largest value of (F,), and that row."""
     row = run.start + int(np.argmax(values[run]))
     return number(frames[run.start]), number(frames[run.stop - 1]), number(frames[row]), row
 
 
 AROUND = 8
-"""Steps on either side whose usual speed counts."""
+"""Steps on either side whose median is the usual speed."""
 TIMES = 4.0
-"""A jump is so many times as fast as is usual before it and after it."""
+"""Ratio of a jump's speed to the usual speed around it."""
 LEAST = np.radians(5.0)
-"""Radians per frame by which it is faster at least."""
+"""Least radians per frame by which a jump is faster than usual."""
 STRAIGHT = 0.985
-"""Part of its length from which a chain is nearly straight: there it bends fastest."""
+"""Extension, as a part of its length, at which a chain bends fastest."""
 LIMB = 4
 """Most joints of a limb."""
 REACH = 0.98
-"""The Max Extension that keeps a limb from that. Longer chains get no smoother by it: they wind instead."""
+"""The Max Extension that keeps a limb from that; longer chains would wind instead."""
 
 
 def jumps(baked: Baked) -> Iterator[Finding]:
@@ -129,12 +129,12 @@ def jumps(baked: Baked) -> Iterator[Finding]:
         if not jumping.any():
             continue
         fastest = np.where(sudden[:, columns], speeds[:, columns], 0.0)
-        leaps, shapes = _target_jumps(baked, c), (_extension(baked, c), _bends(baked, c))
+        leaps, extension, sides = _target_jumps(baked, c), _extension(baked, c), _bends(baked, c)
         for run in runs(jumping):
             first, last, frame, step = span(bake_frames.frames[1:], run, fastest.max(axis=1))
             k = int(np.argmax(fastest[step]))
             follows, angle = bool(leaps[run].any()), float(fastest[step, k])
-            shape = (shapes[0][step : step + 2], shapes[1][step : step + 2])
+            around = slice(step, step + 2)
             yield Finding(
                 Trouble.JUMP,
                 constraint.name,
@@ -145,14 +145,14 @@ def jumps(baked: Baked) -> Iterator[Finding]:
                 angle=angle,
                 more=int(sudden[run][:, columns].any(axis=0).sum()) - 1,
                 follows=follows,
-                fix=Fix.NONE if follows else _fix(baked, c, angle, shape),
+                fix=Fix.NONE if follows else _fix(baked, c, angle, extension[around], sides[around]),
             )
 
 
 def is_sudden(speeds: Array, least: float) -> Mask:
-    """Which of speeds (N, K) are far above what is usual both before and after; by `least` at least.
+    """(N, K) mask of speeds far above the medians before and after, by `least` at least.
 
-    What is usual is a median. The steps next to one do not count: a jump may take three.
+    The medians leave out the steps next to each, as a jump may take three.
     """
     skipped = 2
     padded = np.pad(speeds, ((AROUND + skipped - 1, AROUND + skipped - 1), (0, 0)), mode="symmetric")
@@ -169,7 +169,7 @@ def _speeds(rotations: Array, frames: Array) -> Array:
 
 
 def _target_jumps(baked: Baked, c: int) -> Mask:
-    """(N,) at which steps the target of a constraint jumps as well."""
+    """(N,) mask of steps at which the target of a constraint jumps as well."""
     bake_frames, frames = baked.bake_frames, baked.bake_frames.frames
     steps = np.linalg.norm(np.diff(baked.targets(c), axis=0), axis=-1)[:, None] / np.diff(frames)[:, None]
     length = float(bake_frames.lengths[0, list(baked.chains[c])].sum())
@@ -181,19 +181,19 @@ def _target_jumps(baked: Baked, c: int) -> Mask:
     return jumping
 
 
-def _fix(baked: Baked, c: int, angle: float, shape: tuple[Array, Array]) -> Fix:
+def _fix(baked: Baked, c: int, angle: float, extension: Array, sides: Array) -> Fix:
     """The setting that helps against a jump.
 
     Args:
         baked: the motion.
         c: place of the constraint.
         angle: of the jump.
-        shape: `_extension` and `_bends` before it and after it.
+        extension: (2,) `_extension` before and after it.
+        sides: (2, 3) `_bends` before and after it.
     """
     constraint = baked.bake_frames.constraints[c]
     if constraint.kind is not Kind.REACH or not constraint.use_position:
         return Fix.NONE
-    extension, sides = shape
     straight = extension.max() >= STRAIGHT
     if straight and constraint.method == "TWO_BONE" and constraint.soft == 0.0:
         return Fix.SOFT
@@ -209,7 +209,7 @@ def _fix(baked: Baked, c: int, angle: float, shape: tuple[Array, Array]) -> Fix:
 
 
 def _extension(baked: Baked, c: int) -> Array:
-    """(F,) how far the end of a chain is from its root, as a part of its length."""
+    """(F,) distance from root to end of a chain, as a part of its length."""
     bake_frames = baked.bake_frames
     chain = bake_frames.skeleton.chain(
         bake_frames.constraints[c].tip, bake_frames.constraints[c].chain_length
@@ -220,7 +220,7 @@ def _extension(baked: Baked, c: int) -> Array:
 
 
 def _bends(baked: Baked, c: int) -> Array:
-    """(F, 3) unit: to which side of its line from root to end a chain is bent; 0 where it is straight."""
+    """(F, 3) unit vectors from the line of a chain towards its bend; 0 where it is straight."""
     chain = list(baked.chains[c])
     root = baked.heads[:, chain[0]]
     line = baked.reached(c) - root
@@ -236,37 +236,37 @@ def _bends(baked: Baked, c: int) -> Array:
 
 
 SEEN = 1e-3
-"""Part of a chain's length that an eye takes for a slide, or for a foot in the ground."""
+"""Visible slide, or depth below the ground, as a part of a chain's length."""
 NEAR = np.radians(0.5)
-"""Radians from its limit at which a bone is held by it."""
+"""Radians from its limit within which a bone is held by it."""
 STILL_FRAMES = 4
-"""Frames in a row that a target has to stay where it is for its bone to be held."""
+"""Least consecutive frames of a target at rest that hold its bone."""
 
 
 def findings(
     baked: Baked, foot_slips: Sequence[FootSlip], ground: Ground | None, frames_per_second: float
 ) -> Work[tuple[Finding, ...]]:
-    """All that is found, by constraint and then in time; an item after each sort.
+    """All findings, by constraint and then in time; yields after each kind.
 
     Args:
         baked: the motion.
-        foot_slips: how far planted bones stray, as Blender plays them.
-        ground: below the armature, its rows those of the frames; None if there is none.
-        frames_per_second: a limit that holds for a second holds for long.
+        foot_slips: slips of planted bones in playback.
+        ground: with a row for each frame; None without ground.
+        frames_per_second: a limit that holds for a second is reported.
     """
-    sorts = [
+    kinds = [
         _missed(baked),
         jumps(baked),
         _slides(baked, foot_slips),
         _held_by_limits(baked, frames_per_second),
         () if ground is None else _below(baked, ground),
     ]
-    found: list[Finding] = []
-    for sort in sorts:
-        found += sort
+    everything: list[Finding] = []
+    for kind in kinds:
+        everything += kind
         yield
     places = {row.name: c for c, row in reversed([*enumerate(baked.bake_frames.constraints)])}
-    return tuple(sorted(found, key=lambda each: (places[each.constraint], each.frame_start)))
+    return tuple(sorted(everything, key=lambda each: (places[each.constraint], each.frame_start)))
 
 
 def _missed(baked: Baked) -> Iterator[Finding]:
@@ -285,13 +285,13 @@ def _missed(baked: Baked) -> Iterator[Finding]:
             far = float(distances[k]) if distances[k] > tolerances[0] else 0.0
             wide = float(angles[k]) if angles[k] > tolerances[1] else 0.0
             if far == wide == 0.0:
-                continue  # a part of the constraint that is served after others
+                continue  # missed by a goal of lower priority alone
             trouble = Trouble.SHORT if far and beyond[rows[k]] else Trouble.OFF
             yield Finding(trouble, constraint.name, constraint.tip, first, last, frame, far, wide)
 
 
 def _beyond(baked: Baked, c: int) -> Mask:
-    """(F,) whether a target is farther from the root of the chain than the bone gets."""
+    """(F,) mask of frames whose target is farther from the chain's root than the bone gets."""
     targets, reached = baked.targets(c), baked.reached(c)
     if not baked.chains[c] or baked.bake_frames.constraints[c].kind is not Kind.REACH:
         return np.zeros(len(targets), dtype=np.bool_)
@@ -301,7 +301,7 @@ def _beyond(baked: Baked, c: int) -> Mask:
 
 
 def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
-    """Bones that move although they are planted, or although their target stands still."""
+    """Bones that move while they are planted, or while their target is at rest."""
     bake_frames = baked.bake_frames
     frames = bake_frames.frames
     slips = {slip.constraint: slip for slip in foot_slips}
@@ -330,7 +330,7 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
 
 
 def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
-    """Runs of frames in which world points (F, 3) stay where they are."""
+    """Runs of frames in which world points (F, 3) are at rest."""
     steps = np.linalg.norm(np.diff(targets, axis=0), axis=-1) <= tolerance
     for run in runs(steps & in_force[1:] & in_force[:-1]):
         if run.stop + 1 - run.start >= STILL_FRAMES:
@@ -338,10 +338,7 @@ def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
 
 
 def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
-    """Runs of frames at which an end of a bone of a chain is below the ground.
-
-    It is seen from the highest bone among those of the chain and those that they hang on.
-    """
+    """Runs of frames with an end of a bone below the ground, seen from the highest bone of its chain."""
     bake_frames = baked.bake_frames
     owners: dict[int, int] = {}  # by joint the first constraint that moves it
     for c in range(len(bake_frames.constraints)):
@@ -359,7 +356,7 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
         line = list(bake_frames.skeleton.chain(bake_frames.constraints[c].tip, 0))
         above = baked.world(baked.heads[:, line])[..., 2].max(axis=1)
         tops[:, columns] = np.maximum(points[:, columns][..., 2].max(axis=(1, 2)), above)[:, None, None]
-    # All at once: ground that moves is searched frame by frame.
+    # Together, as moving ground is searched frame by frame.
     floors = seen_below(ground, points, tops)
     below = np.where(np.isnan(floors), -np.inf, floors - points[..., 2]).max(axis=2)
     for c, columns in places.items():
@@ -375,7 +372,7 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
 
 
 def _held_by_limits(baked: Baked, frames_per_second: float) -> Iterator[Finding]:
-    """Limits that hold a bone off its base pose for a second or more: one for each constraint."""
+    """Limits that hold a bone off its base pose for a second or more, one for each constraint."""
     bake_frames = baked.bake_frames
     rotated, limits = set(rotated_joints(bake_frames)), bake_frames.limits[0]
     for c, constraint in enumerate(bake_frames.constraints):
@@ -384,7 +381,7 @@ def _held_by_limits(baked: Baked, frames_per_second: float) -> Iterator[Finding]
             limit = limits[j]
             if limit is None or j not in rotated:
                 continue
-            rotated.discard(j)  # told of the first constraint that moves it
+            rotated.discard(j)  # reported for the first constraint that moves it
             rotations, base = (
                 batch.unit(each[:, j], axis=-1) for each in (baked.motion.rotations, bake_frames.base)
             )
@@ -403,7 +400,7 @@ def _held_by_limits(baked: Baked, frames_per_second: float) -> Iterator[Finding]
 
 
 def is_at_limit(limit: Limit, rotations: Array) -> Mask:
-    """Which rotations (F, 4) are within `NEAR` of where a limit holds them."""
+    """(F,) mask of rotations (F, 4) within `NEAR` of a limit's border."""
     hinge = as_hinge(limit)
     if hinge is not None:
         width = hinge.upper - hinge.lower
@@ -418,3 +415,20 @@ def is_at_limit(limit: Limit, rotations: Array) -> Mask:
     pushed = batch.exponential(vectors * (1.0 + NEAR / lengths))
     outside = BatchLimits([limit]).violations(pushed[:, None])[0]
     return np.asarray((outside > 0.5 * NEAR) & (lengths > NEAR))
+
+
+def loop(baked: Baked) -> Loop | None:
+    """The range as a loop; None if it is none.
+
+    A loop that repeats after its last frame always closes, as its first frame is keyed already.
+    """
+    bake_frames = baked.bake_frames
+    if not bake_frames.is_loop:
+        return None
+    joints, frames = rotated_joints(bake_frames), bake_frames.frames
+    ends = [0, 0] if bake_frames.repeats_after else [0, -1]
+    first, last = batch.unit(baked.motion.rotations[ends][:, joints], axis=-1)
+    gaps = batch.angles_between(first, last, axis=-1)
+    k = int(np.argmax(gaps))
+    name = baked.bone(joints[k])
+    return Loop(number(frames[0]), number(frames[-1]), name, float(gaps[k]), bake_frames.repeats_after)

@@ -1,7 +1,7 @@
-"""Which frames get keys, and which are solved: every n-th, or those at which something else has keys.
+"""Selection of keyed and solved frames: every n-th frame, or the frames at which something else has keys.
 
-Frames are scene frames and may be fractional. What keys have is another time where a scene remaps it (Time
-Stretching in the Output properties): at a frame Blender shows what lies at `key_time` of it.
+Frames are scene frames and may be fractional. A scene that remaps time (Time Stretching in the Output
+properties) shows at a frame the keys at `key_time` times the frame.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 def key_time(scene: bpy.types.Scene) -> float:
-    """What a scene frame has to be multiplied by to give the time of keys."""
+    """Factor from scene frames to the time of keys."""
     return scene.render.frame_map_old / scene.render.frame_map_new
 
 
@@ -34,28 +34,30 @@ def frames(
     constraints: Sequence[Constraint],
     settings: BakeSettings,
 ) -> tuple[list[float], list[float]]:
-    """The frames to solve, and those to key, both increasing.
+    """The frames to solve, and the frames to key, both increasing.
 
     Raises:
-        RigError: nothing has keys in the range where frames are taken from keys; names what was looked at.
+        RigError: frames are taken from keys, and there are none in the range; names the keyed object.
     """
     span = f"frames {settings.frame_start} to {settings.frame_end}"
     if settings.keys is Keys.TARGET_KEYS:
-        key_frames = _in_range(_target_times(armature_object, constraints), scene, settings)
+        times = _joined(_times_of_targets(armature_object, constraints))
+        key_frames = _in_range(times, scene, settings)
         if not len(key_frames):
-            names = ", ".join(f"'{name}'" for name in _target_names(constraints))
+            targets = [name for row in constraints for name in (row.target, row.pole_target) if name]
+            names = ", ".join(f"'{name}'" for name in dict.fromkeys(targets))
             raise RigError(
                 f"No target ({names}) has keys in {span}: key one, or choose other keys for the bake"
             )
     elif settings.keys is Keys.REFERENCE_KEYS:
-        what, times_of_keys = _reference_times(settings)
-        key_frames = _in_range(times_of_keys, scene, settings)
+        name, times = _reference_times(settings)
+        key_frames = _in_range(times, scene, settings)
         if not len(key_frames):
-            raise RigError(f"{what} has no keys in {span}: key it, or choose another Reference Object")
+            raise RigError(f"{name} has no keys in {span}: key it, or choose another Reference Object")
     else:
         return list(settings.solved_frames()), list(settings.keyed_frames())
     chosen = [float(settings.frame_start)]
-    # Keys as near to each other as Blender would merge them are one; the ends of the range always stay.
+    # Keys that Blender would merge are one; the ends of the range always stay.
     for frame in key_frames.tolist():
         if frame - chosen[-1] >= 2 * keyframes.MERGE_DISTANCE:
             chosen.append(frame)
@@ -68,24 +70,19 @@ def frames(
 
 
 def _in_range(times: Array, scene: bpy.types.Scene, settings: BakeSettings) -> Array:
-    """Scene frames inside the range of the times of keys, increasing."""
+    """Scene frames of keys inside the range, increasing."""
     frames = np.unique(np.round(times / key_time(scene), 4))  # a float32 key at frame 1000 is right to 1e-4
     return np.asarray(frames[(frames >= settings.frame_start) & (frames <= settings.frame_end)])
 
 
-def _times(parts: Iterator[Array]) -> Array:
-    return np.concatenate([np.zeros(0), *parts])
-
-
-def _target_times(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> Array:
-    return _times(_times_of_targets(armature_object, constraints))
+def _joined(times: Iterator[Array]) -> Array:
+    return np.concatenate([np.zeros(0), *times])
 
 
 def _times_of_targets(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint]
 ) -> Iterator[Array]:
-    """When all that moves targets and poles has keys: themselves, parents, what they follow, and keyed and
-    driven settings."""
+    """Times of keys of targets and poles, of everything that moves them, and of keyed and driven settings."""
     seen = set()
     sources = target_sources(armature_object, constraints)
     paths = {f"ccd_rig.constraints[{source.place}].{field}" for source in sources for field in source.keyed}
@@ -106,18 +103,18 @@ def _times_of_targets(
 
 
 def _times_of(thing: bpy.types.ID, bone: str, whole: bool = False) -> Iterator[Array]:
-    """When a bone, or an object without its bones (`whole`: with them), has keys, in strips too."""
+    """Times of keys of a bone, or of an object without its bones (`whole`: with them), in strips too."""
     prefix: str = thing.pose.bones[bone].path_from_id() + "." if bone else ""  # type: ignore[attr-defined]
 
-    def is_own(curve: bpy.types.FCurve) -> bool:
+    def belongs(curve: bpy.types.FCurve) -> bool:
         path = curve.data_path
         return whole or (path.startswith(prefix) if bone else not path.startswith("pose.bones["))
 
-    yield from _times_of_curves(thing, is_own)
+    yield from _times_of_curves(thing, belongs)
 
 
 def _times_of_curves(thing: bpy.types.ID, counts: Callable[[bpy.types.FCurve], bool]) -> Iterator[Array]:
-    """When those F-curves that count and play have keys, in strips too."""
+    """Times of keys of the playing F-curves that count, in strips too."""
 
     def is_played(curve: bpy.types.FCurve) -> bool:
         return plays(curve) and counts(curve)
@@ -128,13 +125,8 @@ def _times_of_curves(thing: bpy.types.ID, counts: Callable[[bpy.types.FCurve], b
         yield from strip_key_times(animation, is_played)
 
 
-def _target_names(constraints: Sequence[Constraint]) -> list[str]:
-    names = [name for row in constraints for name in (row.target, row.pole_target) if name]
-    return list(dict.fromkeys(names))
-
-
 def _reference_times(settings: BakeSettings) -> tuple[str, Array]:
-    """What the reference object is called, and when it has keys."""
+    """Name of the reference object for messages, and the times of its keys."""
     if not settings.reference_object:
         raise RigError("There is no Reference Object: choose the object whose keys say where to key")
     reference = bpy.data.objects.get(settings.reference_object)
@@ -143,9 +135,9 @@ def _reference_times(settings: BakeSettings) -> tuple[str, Array]:
             f"Reference Object: there is no object '{settings.reference_object}' (renamed or deleted?)"
         )
     if not settings.reference_bone:
-        return f"Reference Object '{reference.name}'", _times(_times_of(reference, "", whole=True))
+        return f"Reference Object '{reference.name}'", _joined(_times_of(reference, "", whole=True))
     if reference.pose is None or settings.reference_bone not in reference.pose.bones:
         bone = f"bone '{settings.reference_bone}'"
         raise RigError(f"Reference Object '{reference.name}' has no {bone}: choose another bone")
-    what = f"Reference Object bone '{settings.reference_bone}' of '{reference.name}'"
-    return what, _times(_times_of(reference, settings.reference_bone))
+    name = f"Reference Object bone '{settings.reference_bone}' of '{reference.name}'"
+    return name, _joined(_times_of(reference, settings.reference_bone))

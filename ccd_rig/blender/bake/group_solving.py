@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batches solved group by group: parents before children."""
+"""Solving of batches of frames, group by group, parents before children.
+
+Chains that miss their targets alone are then solved once more with the body, where Body Helps is on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any
@@ -13,13 +16,12 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...goals import Goal
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
 from ...maths.batch import Array, angles_between, conjugate, length, multiply, rotate, unit
 from ...maths.rotations import between
 from ...settings import Solver, SolveStatus
-from ...skeleton.joints import Joint, Skeleton
+from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...solvers.motion import Frames, Motion, solve_motion
 from ...solvers.motion import Kind as FrameKind
@@ -45,13 +47,13 @@ from .report import GAVE_WAY
 def scale(sample: FrameSample) -> float:
     """World metres per unit of armature space, along the axis that is stretched most.
 
-    A tolerance divided by it is never looser than the one in world metres, whatever the scale and shear.
+    A tolerance divided by it is never looser than the tolerance in world metres, whatever the shear.
     """
     return _scale(sample.frame, tuple(map(tuple, sample.matrix_world.to_3x3())))
 
 
 def scales(frames: Iterable[float], worlds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(R,) the same at R frames, or (1,) for all, with (R, 3, 3) from armature space to the world."""
+    """(R,) `scale` at R frames, or (1,) if it is constant; `worlds`: (R, 3, 3) armature space to world."""
     if (worlds == worlds[:1]).all():
         worlds = worlds[:1]
     return np.array(
@@ -76,15 +78,15 @@ def _largest_stretch(rows: tuple[tuple[float, ...], ...]) -> float:
 
 
 STRAIGHT = 1e-7
-"""Radians: model and world agree, but for float32."""
+"""Radians of float32 rounding between model and world."""
 
 
 def level(matrix_world: Any, axes: Sequence[bool]) -> Quaternion:
-    """The turn of the model after which the world's `axes` of a centre of mass are right if the model's are.
+    """The turn of the model that aligns a balance's world axes with model axes.
 
-    With one axis that counts, the points that are right make a plane, with two a line; `matrix_world` (from
-    armature space to the world; it may scale, shear and mirror) takes it from there to here. A plane or a
-    line is turned to where `BalanceGoal` has it. With all three there is one point, and nothing to turn.
+    A balance along one axis holds the centre of mass in a plane, along two axes on a line. The turn takes
+    that plane or line to the axes of `BalanceGoal`. A balance along all three axes is a point: no turn.
+    `matrix_world` goes from armature space to the world; it may scale, shear and mirror.
     """
     if all(axes):
         return Quaternion()
@@ -102,7 +104,7 @@ def level(matrix_world: Any, axes: Sequence[bool]) -> Quaternion:
 
 
 def group_level(matrix_world: Matrix, constraints: Iterable[Constraint]) -> Quaternion:
-    """The rotation of the model after which all balances of a group count along its axes (`level`)."""
+    """The turn of the model that aligns all balances of a group with its axes (`level`)."""
     balances = [constraint for constraint in constraints if constraint.kind is Kind.BALANCE]
     if not balances:
         return Quaternion()
@@ -117,14 +119,16 @@ def group_level(matrix_world: Matrix, constraints: Iterable[Constraint]) -> Quat
 
 
 def rotate_skeleton(skeleton: Skeleton, turn: Quaternion) -> Skeleton:
-    """The same skeleton in a model that is turned about its origin."""
+    """The skeleton in a model that is turned about its origin."""
     joints = []
     for joint in skeleton.joints:
         if joint.parent == -1:
             rest = (turn @ joint.rest_rotation).normalized()
             joint = replace(joint, offset=turn @ joint.offset, rest_rotation=rest)
         elif not joint.inherit_rotation:
-            undo = _undo_rotation(joint, turn)
+            # With R_p' = T R_p and rest' = T rest: T R_p rest t = R_p' rest' t' for
+            # t' = rest^-1 T^-1 rest t, as rest but not translation is in the model's axes.
+            undo = joint.rest_rotation.inverted() @ turn.inverted() @ joint.rest_rotation
             slides = tuple(replace(each, axis=tuple(undo @ Vector(each.axis))) for each in joint.slides)
             offsets = tuple(
                 replace(each, axis=tuple(undo @ Vector(each.axis))) for each in joint.coupled_offsets
@@ -135,39 +139,30 @@ def rotate_skeleton(skeleton: Skeleton, turn: Quaternion) -> Skeleton:
     return Skeleton(joints)
 
 
-def _undo_rotation(joint: Joint, turn: Quaternion) -> Quaternion:
-    """What undoes the turn in the rest axes of a joint whose rest, but not whose shift, is the model's.
-
-    With R_p' = T R_p and rest' = T rest, T R_p rest t = R_p' rest' t' for t' = rest^-1 T^-1 rest t.
-    """
-    rest = joint.rest_rotation
-    return rest.inverted() @ turn.inverted() @ rest
-
-
 @dataclass
 class Batch:
-    """R frames with the same constraints in force and the same limits.
+    """R frames with the same active constraints and the same limits.
 
     Attributes:
         frames: (R,) frame numbers.
-        constraints: all of them; what a group asks for.
-        active: places of those in force.
-        samples: what was evaluated: of each row where CCD solves frames one by one, else of the first alone.
-        targets: of each row and constraint, what they ask for.
-        worlds: (R, 3, 3) from armature space to the world.
+        constraints: all constraints.
+        active: places of the active ones.
+        samples: of each row where a closed form solves them, else of the first alone.
+        targets: of each row and constraint.
+        worlds: (R, 3, 3) armature space to world.
         limits: of each joint.
-        bones: where joints are at rest, at each row or all.
-        lengths: (R, J) of the joints' bones.
-        base: the poses that joints are to stay near to.
-        settings: how frames are solved.
-        rotations: (R, J, 4), solved as far as groups are.
+        bones: rest of joints, at each row or once for all.
+        lengths: (R, J) of bones.
+        base: reference poses.
+        settings: of every solve.
+        rotations: (R, J, 4) solutions; base poses of groups that are not solved yet.
         translations: (R, J, 3) likewise.
-        sharper: part of the tolerances to which rows are solved.
-        iterations: most steps of a row.
-        states: of each row how its constraints ended.
-        smoothed: of each row the groups that rows beside it have moved.
-        helped: of each row what the body did for chains that miss their targets alone.
-        idle: constraints that left their chains as they were, see `_given_way`.
+        sharper: factor on the tolerances.
+        iterations: the most iterations of any row.
+        states: of each row, constraint -> status.
+        smoothed: of each row, the smoothed groups.
+        helped: by row, the movement of the body for chains that miss their targets alone.
+        idle: constraints that left their chains in the base pose, see `_yielding`.
     """
 
     frames: Array
@@ -202,7 +197,7 @@ class Batch:
         samples: Sequence[FrameSample],
         settings: FrameSolveSettings,
     ) -> Batch:
-        """Rows of a bake's frames, in order of time, that stand at their reference poses."""
+        """Rows of a bake's frames, in order of time, at their reference poses."""
         return cls(
             bake_frames.frames[rows],
             bake_frames.constraints,
@@ -219,50 +214,48 @@ class Batch:
 
     @property
     def skeleton(self) -> Skeleton:
-        """Of the first row."""
+        """The skeleton of the first row."""
         return self.samples[0].reading.skeleton
 
     @cached_property
     def in_force(self) -> frozenset[int]:
-        """The constraints of `active`."""
+        """`active` as a set."""
         return frozenset(self.active)
 
     def pose(self, k: int) -> Pose:
-        """Row `k` of the batch as it stands now."""
+        """The present pose of row `k`."""
         return Pose.of_arrays(self.rotations[k], self.translations[k])
 
 
 def bones_of(bake_frames: BakeFrames, rows: Rows) -> Bones:
-    """The bones at rows of a bake's frames, in order of time; one row where all are the same."""
+    """Rest of bones at rows of a bake's frames, in order of time; one row where all are equal."""
     if bake_frames.same_bones(int(rows[0]), int(rows[-1])):
         rows = rows[:1]
     return Bones(bake_frames.offsets[rows], unit(bake_frames.rests[rows], axis=-1))
 
 
 UNCHANGED = 1e-4
-"""Radians up to which a pose is the one that its frame alone leads to."""
+"""Radians of smoothing that are not reported."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Constraints that are solved together, and the joints that they move."""
+    """Constraints that are solved together, and the joints they move."""
 
     joints: frozenset[int]
     members: tuple[int, ...]
 
     def active_in(self, batch: Batch) -> tuple[int, ...]:
-        """Its members that are in force in a batch."""
+        """Members that are active in a batch."""
         return tuple(c for c in self.members if c in batch.in_force)
 
 
 def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float, None, None]:
-    """Solve batches of the same constraints as one motion; gives the number of solved rows now and then.
-
-    Poses, states and what is smoothed are put in the batches.
+    """Solve batches of the same constraints as one motion, in place; yields counts of solved rows.
 
     Args:
-        batches: each with rows of its own, in any order of time.
-        period: after how many rows of all the first one comes again; 0: they are no loop.
+        batches: with distinct rows, in any order of time.
+        period: rows of a loop, after which the first row comes again; 0 for no loop.
     """
     constraints = batches[0].constraints
     active = sorted({c for batch in batches for c in batch.active})
@@ -285,14 +278,18 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
 
 
 def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Generator[float, None, None]:
-    """Let the body go along where chains miss their targets, from where they came to alone.
+    """Solve rows again with the body, where chains miss their targets alone.
 
-    Of the poses that meet all targets it is the one nearest to that of the chains alone, so that the body
-    goes no further than it must, and begins to go where the first target is missed.
+    The reference is the pose of the chains alone: the body moves no further than it must, and starts to move
+    where the first target is missed.
     """
     constraints = batches[0].constraints
     whole = [c for c, each in enumerate(constraints) if each.body_length]
-    missed = [[_helped_at(states, whole) for states in batch.states] for batch in batches]
+    reached = SolveStatus.CONVERGED.name
+    missed = [
+        [tuple(c for c in whole if states.get(c, reached) != reached) or None for states in batch.states]
+        for batch in batches
+    ]
     if not any(map(any, missed)):
         return
     skeleton = batches[0].skeleton
@@ -301,7 +298,7 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
         j for c in members for part in (chain_joints, body_joints) for j in part(skeleton, constraints[c])
     }
     before = [(batch.rotations.copy(), batch.translations.copy()) for batch in batches]
-    idle = frozenset(c for c in members if not any(_is_moved(batch, c) for batch in batches))
+    idle = frozenset(c for c in members if not any(_is_chain_moved(batch, c) for batch in batches))
     for batch in batches:
         batch.idle = idle
     group = Group(frozenset(joints), tuple(members))
@@ -313,7 +310,7 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
                 batch.helped[k] = _helped_row(batch, k, chains, rotations[k], translations[k])
 
 
-def _is_moved(batch: Batch, c: int) -> bool:
+def _is_chain_moved(batch: Batch, c: int) -> bool:
     """Whether a constraint has moved joints of its chain from their base poses, at any row."""
     joints = list(chain_joints(batch.skeleton, batch.constraints[c]))
     apart = angles_between(batch.base.rotations[:, joints], batch.rotations[:, joints], axis=-1)
@@ -321,29 +318,23 @@ def _is_moved(batch: Batch, c: int) -> bool:
 
 
 MOVED = 0.01
-"""Radians by which a chain departs from its base pose that is more than the tolerance of its target."""
-
-
-def _helped_at(states: Mapping[int, str], whole: Sequence[int]) -> tuple[int, ...] | None:
-    """Which of the constraints that have a body miss their targets; None where none does."""
-    reached = SolveStatus.CONVERGED.name
-    return tuple(c for c in whole if states.get(c, reached) != reached) or None
+"""Radians from its base pose beyond which a chain counts as moved."""
 
 
 def _helped_row(
     batch: Batch, k: int, chains: tuple[int, ...], rotations: Array, translations: Array
 ) -> HelpedRow:
-    """What the body did at a row, whose joints stood otherwise before."""
+    """Movement of the body at a row from the (J, 4) rotations and (J, 3) translations before."""
     joints = sorted({j for c in chains for j in body_joints(batch.skeleton, batch.constraints[c])})
     angles = angles_between(rotations[joints], batch.rotations[k, joints], axis=-1)
-    ways = length(batch.translations[k, joints] - translations[joints], axis=-1)
-    farthest, longest = int(np.argmax(angles)), int(np.argmax(ways))
-    metres = float(ways[longest]) * float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
+    shifts = length(batch.translations[k, joints] - translations[joints], axis=-1)
+    farthest, longest = int(np.argmax(angles)), int(np.argmax(shifts))
+    metres = float(shifts[longest]) * float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
     return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], metres)
 
 
 def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
-    """Solve a group that a closed form poses, row by row."""
+    """Solve a group with a closed form, row by row."""
     members, settings = group.active_in(batch), batch.settings.solver
     constraints = [batch.constraints[c] for c in members]
     if len(constraints) > 1:
@@ -372,18 +363,15 @@ def _solve_group(
     period: int,
     missed: Sequence[Sequence[tuple[int, ...] | None]] | None = None,
 ) -> Generator[int, None, None]:
-    """Solve a group at all rows of batches in which any of it is in force.
-
-    A row's pose is the nearest to its base pose of those that meet the goals inside the limits, and where
-    rows jump, the nearest motion; see `solvers.motion`.
+    """Solve a group at all rows of batches in which any of it is active, as the nearest motion.
 
     Args:
-        group: what is solved.
-        batches: where.
+        group: the constraints and joints.
+        batches: solved in place.
         every: (R,) frames of all batches, increasing.
         period: see `solve_batches`.
-        missed: of each row of each batch the constraints that the body helps, or None for one that is left
-            as it is; None: it helps nowhere.
+        missed: of each row of each batch the constraints that the body helps, or None for a row that is left
+            alone; None if the body helps nowhere.
     """
     none: tuple[int, ...] = ()
     patterns = missed or [[none] * len(batch.frames) for batch in batches]
@@ -418,10 +406,12 @@ def _solve_group(
 def _neighbours(
     every: Array, period: int, shares: Sequence[_Share], order: Rows
 ) -> tuple[Rows, Rows, Rows, bool]:
-    """(R,) each, of rows in order of time: their numbers, and the places of the rows before and after each.
+    """Neighbours of R rows in order of time.
 
-    A place of -1 means that there is none: rows in which nothing of a group is in force part those on either
-    side. Last, whether the row after a period of others is there, which is the first one once more.
+    Returns:
+        (R,) numbers of rows; (R,) places of the rows before; (R,) places of the rows after; whether the row
+        that repeats the first of a loop is there. A place of -1 means no neighbour: rows in which the group
+        is inactive separate the rows on either side.
     """
     frames = np.concatenate([share.batch.frames[share.model.rows] for share in shares])[order]
     step = float(np.diff(every).min(initial=np.inf))
@@ -444,16 +434,15 @@ def _neighbours(
 
 @dataclass(frozen=True)
 class _Model:
-    """Rows of a batch at which bones have the same lengths, balances count along the same axes, and the same
-    constraints have reach windows.
+    """Rows of a batch with equal bone lengths, axes of balance, reach windows and helped constraints.
 
     Attributes:
-        rows: (R,) which.
-        joints: (J,) those of the batch's joints that a group has to do with.
-        skeleton: of these, but for `bones`, turned so that balances count along its axes (`level`).
-        turn: what turned it.
-        bones: where its joints are at rest.
-        helped: constraints that the body helps, since their chains miss their targets alone.
+        rows: (R,) places in the batch.
+        joints: (J,) joints of the batch that the group involves.
+        skeleton: of these joints, turned so that balances are along its axes (`level`).
+        turn: of the skeleton.
+        bones: rest of its joints.
+        helped: constraints that the body helps, as their chains miss their targets alone.
     """
 
     rows: Rows
@@ -464,12 +453,12 @@ class _Model:
     helped: tuple[int, ...]
 
     def seen(self, targets: TargetRows) -> TargetRows:
-        """Targets in the turned model, armature space as float32 has it."""
+        """Targets in the turned model."""
         return targets if self.turn == Quaternion() else targets.rotated(np.array(self.turn[:]))
 
 
 def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]) -> Iterator[_Model]:
-    """The rows of a batch by model: most batches are one."""
+    """The models of a batch; most batches have one."""
     members = group.active_in(batch)
     active = [batch.constraints[c] for c in members]
     turns = [Quaternion()] * len(batch.frames)
@@ -504,7 +493,7 @@ def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]
 
 
 def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
-    """The joints that constraints have to do with, in order, and a skeleton of these alone."""
+    """The joints that constraints involve, in order, and their skeleton."""
     if any(constraint.kind is Kind.BALANCE for constraint in constraints):
         return np.arange(len(skeleton)), skeleton
     joints = sorted({j for constraint in constraints for j in skeleton.chain(constraint.tip)})
@@ -512,7 +501,7 @@ def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[R
 
 
 def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
-    """Bones of a model that is turned about its origin."""
+    """Rest of bones in a model that is turned about its origin."""
     offsets, rests = bones.offsets.copy(), bones.rests.copy()
     whole = unit(np.array(turn[:]))[:, None]
     for i, joint in enumerate(skeleton.joints):
@@ -523,51 +512,41 @@ def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
     return Bones(offsets, rests)
 
 
-def _given_way(
+def _yielding(
     batch: Batch, members: tuple[int, ...], helped: tuple[int, ...], body: set[int]
 ) -> tuple[int, ...]:
-    """Constraints that ask for nothing while the body helps others.
+    """Constraints that are inactive while the body helps others.
 
-    Those of its own bones; those that move bones of it too, such as a head with the spine, and ask for what
-    the base poses have; those whose targets only go along with the target of such a one.
+    These are the constraints on bones of the body, idle constraints that share bones with the body, such as a
+    head with the spine, and constraints whose target hangs on a target of these.
     """
     constraints, others = batch.constraints, [c for c in members if c not in helped]
     places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}
-    way = [
+    chains = {c: chain_joints(batch.skeleton, constraints[c]) for c in batch.idle.intersection(others)}
+    yielding = [
         c
         for c in others
         if constraints[c].kind is Kind.REACH
-        and (places.get(c) in body or (c in batch.idle and _shares(batch, c, body)))
+        and (places.get(c) in body or (c in chains and not body.isdisjoint(chains[c])))
     ]
-    names = {constraints[c].name for c in way}
-    way += [c for c in others if c not in way and constraints[c].carrier in names]
-    return tuple(sorted(way))
-
-
-def _shares(batch: Batch, c: int, body: set[int]) -> bool:
-    """Whether a constraint moves bones of the body too."""
-    return not body.isdisjoint(chain_joints(batch.skeleton, batch.constraints[c]))
-
-
-def _helped_goal(batch: Batch, model: _Model, c: int, goal: Goal) -> Goal:
-    """A goal where the body helps chains."""
-    goal = with_body(model.skeleton, batch.constraints[c], goal)
-    return replace(goal, priority=goal.priority + LATER) if c in model.helped else goal
+    names = {constraints[c].name for c in yielding}
+    yielding += [c for c in others if c not in yielding and constraints[c].carrier in names]
+    return tuple(sorted(yielding))
 
 
 LATER = 2
-"""By which targets that are missed give way to those that are met, as priorities are."""
+"""Priority levels by which missed targets come after met ones while the body helps."""
 
 
 @dataclass(frozen=True)
 class _Share:
-    """What of a group's rows one model of one batch has.
+    """The rows of a group in one model of one batch.
 
     Attributes:
-        placed: per goal the constraint that it is of.
-        gave_way: constraints of bones that help others: their own targets ask for nothing meanwhile.
+        placed: the constraint of each goal.
+        gave_way: constraints that are inactive while the body helps others.
         tolerances: (R,) of positions, armature space.
-        kind: what is asked for there.
+        kind: the search with its targets.
         unmoved: joints of chains, in the batch's skeleton, that the search does not move.
     """
 
@@ -584,7 +563,7 @@ class _Share:
     def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
         rows, settings, members = model.rows, batch.settings, group.active_in(batch)
         body = {j for c in model.helped for j in body_joints(batch.skeleton, batch.constraints[c])}
-        gave_way = _given_way(batch, members, model.helped, body)
+        gave_way = _yielding(batch, members, model.helped, body)
         members = tuple(c for c in members if c not in gave_way)
         wanted = model.seen(batch.targets.at(rows))
         skeleton = model.skeleton
@@ -602,9 +581,13 @@ class _Share:
         moved = {place for place, j in enumerate(model.joints.tolist()) if j in moving}
         alone = None
         if model.helped:
-            # What was missed gives way to what was met: feet stand, whatever a hand reaches for.
+            # Missed targets come after met ones: feet stand, whatever a hand reaches for.
             alone = tuple(goal for _, goal in placed)
-            placed = [(c, _helped_goal(batch, model, c, goal)) for c, goal in placed]
+            placed = [(c, with_body(model.skeleton, batch.constraints[c], goal)) for c, goal in placed]
+            placed = [
+                (c, replace(goal, priority=goal.priority + LATER) if c in model.helped else goal)
+                for c, goal in placed
+            ]
         goals, targets = [goal for _, goal in placed], [goal_targets(goal, wanted, c) for c, goal in placed]
         search = PoseSearch(skeleton, goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}
@@ -626,7 +609,7 @@ class _Share:
         return cls(batch, model, members, placed_in, gave_way, tolerances, kind, unmoved)
 
     def hold_unmoved(self) -> None:
-        """Bring joints that serve no goal inside their limits: chains that stand on them count on that."""
+        """Bring joints without a goal inside their limits, as chains above them rely on it."""
         places = np.ix_(self.model.rows, self.unmoved)
         limits = BatchLimits([self.batch.limits[j] for j in self.unmoved])
         inside, _ = limits.project(self.batch.rotations[places].transpose(2, 1, 0))
@@ -638,7 +621,7 @@ class _Share:
         return self.batch.rotations[places], self._shifts(self.batch.translations[places], back=False)
 
     def store(self, motion: Motion, rows: Rows) -> None:
-        """Put what is solved in the batch; `rows` are those of the motion."""
+        """Store solved rows of the motion in the batch."""
         batch, solved, places = self.batch, motion.solved, np.ix_(self.model.rows, self.model.joints)
         batch.rotations[places] = solved.rotations[rows]
         batch.translations[places] = self._shifts(solved.translations[rows], back=True)
@@ -661,7 +644,7 @@ class _Share:
             batch.smoothed[int(self.model.rows[place])].append(smoothed)
 
     def _shifts(self, translations: Array, back: bool) -> Array:
-        """Translations in the turned model, or `back` from it; those that inherit rotation stay."""
+        """Translations into the turned model, or `back`; joints that inherit rotation keep theirs."""
         model, shifts = self.model, translations.copy()
         if model.turn == Quaternion():
             return shifts

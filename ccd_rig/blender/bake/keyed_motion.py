@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is keyed of a bake's frames: solved poses, what stands between them, and influence below 1.
+"""The keyed motion: solved poses, slerps between them, blended by influence.
 
-Frames between solved ones are true slerps of the solved rotations, brought back inside the limits. Influence
-below 1 blends each joint from its base pose to the solved one, as Blender's constraints do. A coupled offset
-has no motion of its own: its location is what it says of the rotations that are keyed, at every frame.
+Frames between solved ones are slerps of the solved rotations, brought back inside the limits. Influence
+below 1 blends each joint from its base pose to the solved pose, as Blender's constraints do. The location of
+a coupled offset follows from the keyed rotations at every frame.
 
-Pure functions of `BakeFrames`; see there for the letters in the shapes.
+Pure functions of `BakeFrames`, which states the letters of shapes.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
 from ..properties.constraint_values import Kind
 from ..rig.slides import locations_of, translations_of
+from ..solve.planting import FigureBones, JointPoses
 from .bake_frames import BakeFrames, Motion, Tracks, numbers
 
 ROUNDING = 1e-6
-"""Of a location, as it is stored."""
+"""Rounding of a stored location."""
 
 
 class KeyedMotion(NamedTuple):
-    """What a bake keys.
+    """The motion of a bake.
 
     Attributes:
-        bake_frames: with the targets of planted bones where these are held, and their influences 1 there.
-        keyed: what is keyed.
-        blended: the same before keys are left out.
-        full: the same at full influence.
+        bake_frames: with the targets of planted bones where these are held, at influence 1.
+        keyed: the motion that keys play.
+        blended: the motion before key reduction.
+        full: the motion at full influence.
     """
 
     bake_frames: BakeFrames
@@ -45,27 +46,27 @@ class KeyedMotion(NamedTuple):
 
 
 def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
-    """What is to be keyed of frames that are solved: slerps between them, blended by influence."""
+    """Slerp between solved frames, and blend by influence."""
     full = interpolation.slerp_rotations(bake_frames.solved_frames, bake_frames.solved, bake_frames.frames)
     between = ~np.isin(bake_frames.frames, bake_frames.solved_frames)
     chains = {j for c in range(len(bake_frames.constraints)) for j in bake_frames.moved_by(c)}
     still = [j for j in range(len(bake_frames.skeleton.joints)) if j not in chains]
-    # Between solves these are where they are, not where a slerp leads.
+    # Joints that nothing moves keep their base poses between solves.
     full[:, still] = bake_frames.base[:, still]
     influences = joint_influences(bake_frames)
-    # A slerp leaves limits, and a solve leaves alone what serves no goal.
+    # A slerp may leave limits, and a solve does not touch joints without a goal.
     _hold_limits(bake_frames, full, influences > 0.0)
     rotations = _blended(bake_frames, full, influences)
     keyed = Motion(rotations, *_shifted(bake_frames, influences, rotations))
     at_full = Motion(full, *_shifted(bake_frames, np.ones_like(influences), full))
     if bake_frames.tracks is not None:
-        bake_frames = _hold_planted(bake_frames, bake_frames.tracks, between, (keyed, at_full))
+        bake_frames = _hold_planted(bake_frames, bake_frames.tracks, between, keyed, at_full)
     keyed = keyed._replace(rotations=interpolation.same_side(rotations))
     return KeyedMotion(bake_frames, keyed, keyed, at_full)
 
 
 def _blended(bake_frames: BakeFrames, full: Array, influences: Array) -> Array:
-    """(F, J, 4) rotations between the base poses and those at full influence, under (F, J) influences."""
+    """(F, J, 4) rotations from the base poses to full influence, by (F, J) influences."""
     rotations = np.where(influences[..., None] > 0.0, full, bake_frames.base)
     partly = (influences > 0.0) & (influences < 1.0)
     if partly.any():
@@ -76,7 +77,7 @@ def _blended(bake_frames: BakeFrames, full: Array, influences: Array) -> Array:
 
 
 def with_chain_at(motion: KeyedMotion, c: int, influences: Array) -> Motion:
-    """The blended motion, but for the chain of constraint `c`, which has (F,) influences."""
+    """The blended motion with the chain of constraint `c` at other (F,) influences."""
     bake_frames, blended = motion.bake_frames, motion.blended
     joints = list(bake_frames.moved_by(c))
     of_joints = joint_influences(bake_frames)
@@ -89,19 +90,19 @@ def with_chain_at(motion: KeyedMotion, c: int, influences: Array) -> Motion:
 
 
 def base_motion(bake_frames: BakeFrames) -> Motion:
-    """The base poses, with the shifts that coupled offsets give them."""
+    """The base poses, with coupled offsets."""
     still = np.zeros(bake_frames.base.shape[:2])
     return Motion(bake_frames.base, *_shifted(bake_frames, still, bake_frames.base))
 
 
 def keyed_joints(bake_frames: BakeFrames) -> list[int]:
-    """Joints that a constraint moves at some frame; if there are any, also all that have coupled offsets."""
+    """Joints that a constraint moves at any frame, and then all joints with coupled offsets too."""
     moved = _moved_joints(bake_frames)
     return sorted(moved.union(each.joint for each in bake_frames.couplings) if moved else moved)
 
 
 def _moved_joints(bake_frames: BakeFrames) -> set[int]:
-    """Joints that a constraint moves at some frame."""
+    """Joints that a constraint moves at any frame."""
     joints = {int(j) for j in np.flatnonzero((joint_influences(bake_frames) > 0.0).any(axis=0))}
     if bake_frames.tracks is not None:
         joints = joints.difference(bake_frames.tracks.joints()) | set(bake_frames.tracks.keyed())
@@ -109,15 +110,14 @@ def _moved_joints(bake_frames: BakeFrames) -> set[int]:
 
 
 def rotated_joints(bake_frames: BakeFrames) -> list[int]:
-    """Those of them whose rotation is keyed. A root bone that keeps its animation is only moved, and so is a
-    bone whose coupled offset follows another one."""
+    """Joints with a keyed rotation: no root bone that keeps its animation, and no coupled offset alone."""
     tracks = bake_frames.tracks
     kept = tracks.support_chains.root_bone if tracks is not None and tracks.keeps_body else -1
     return sorted(_moved_joints(bake_frames) - {kept})
 
 
 def keyed_locations(bake_frames: BakeFrames, motion: Motion) -> dict[int, Array]:
-    """(F, 3) of each joint whose location is keyed: what the location channel of its bone holds."""
+    """(F, 3) values of each keyed location channel, by joint."""
     locations = {j: motion.locations[:, k] for k, j in enumerate(bake_frames.located)}
     tracks = bake_frames.tracks
     if tracks is not None and tracks.support_chains.root_bone in tracks.keyed():
@@ -130,7 +130,7 @@ def joint_influences(bake_frames: BakeFrames) -> Array:
     """(F, J): the largest influence among the constraints that move a joint."""
     influences = np.zeros(bake_frames.base.shape[:2])
     for c, constraint in enumerate(bake_frames.constraints):
-        if constraint.kind is Kind.PLANT:  # it moves the legs, which have their own way
+        if constraint.kind is Kind.PLANT:  # legs are blended by the planted solver
             continue
         for j in bake_frames.moved_by(c):
             influences[:, j] = np.maximum(influences[:, j], bake_frames.influences[:, c])
@@ -145,11 +145,11 @@ def _shifted(bake_frames: BakeFrames, influences: Array, rotations: Array) -> tu
     translations = bake_frames.translations.copy()
     locations = np.empty((len(bake_frames.frames), len(bake_frames.located), 3))
     for place, j in enumerate(bake_frames.located):
-        own = [k for k, joint in enumerate(bake_frames.sliding) if joint == j]
+        slides = [k for k, joint in enumerate(bake_frames.sliding) if joint == j]
         shifts, moved = bake_frames.shifts[:, place], (influences[:, j] > 0.0)[:, None]
         base = locations_of(shifts, translations[:, j])
         location = base
-        for k in own:
+        for k in slides:
             axis = np.array(bake_frames.slides[k].axis)
             along = base @ axis
             held = _held_slide(bake_frames, k, along, influences[:, j])
@@ -167,21 +167,29 @@ def _shifted(bake_frames: BakeFrames, influences: Array, rotations: Array) -> tu
 
 
 def _held_slide(bake_frames: BakeFrames, k: int, along: Array, influences: Array) -> Array:
-    """(F,) shifts of slide `k` inside its range under (F,) influences; `along`: of the base poses."""
+    """(F,) shifts of slide `k` by (F,) influences, inside its range; `along`: shifts of the base poses."""
     slide = bake_frames.slides[k]
     solved = np.interp(bake_frames.frames, bake_frames.solved_frames, bake_frames.solved_slides[:, k])
     blended = along + influences * (np.clip(solved, slide.lower, slide.upper) - along)
-    # As with limits: where the animator's own pose is outside the range, it wins.
+    # As with limits: an animator's pose outside the range wins.
     inside = (along >= slide.lower - ROUNDING) & (along <= slide.upper + ROUNDING)
     return np.asarray(np.where(inside, np.clip(blended, slide.lower, slide.upper), blended))
 
 
 def _hold_planted(
-    bake_frames: BakeFrames, tracks: Tracks, between: Array, motions: tuple[Motion, Motion]
+    bake_frames: BakeFrames, tracks: Tracks, between: Array, keyed: Motion, full: Motion
 ) -> BakeFrames:
-    """Put support chains and root bone of both motions, what is keyed and what is at full influence, where
-    planted bones are held; in place. The frames then have these places as the targets of planted bones."""
-    keyed, full = motions
+    """Put support chains and root bone of the motions where planted bones are held; in place.
+
+    Args:
+        bake_frames: of the bake.
+        tracks: of planted bones.
+        between: (F,) frames between solved ones.
+        keyed, full: the motion that is keyed, and at full influence.
+
+    Returns:
+        The frames with these places as the targets of planted bones.
+    """
     frames, solved_frames = bake_frames.frames, bake_frames.solved_frames
     joints, root_bone = tracks.joints(), tracks.support_chains.root_bone
     poses = [contact_state.pose for contact_state in tracks.contact_states]
@@ -195,9 +203,10 @@ def _hold_planted(
         along = np.interp(frames, solved_frames, root[:, axis])
         keyed.translations[:, root_bone, axis] = full.translations[:, root_bone, axis] = along
     held = tracks.held(frames, solved_frames, bake_frames.targets)
-    for motion in () if tracks.keeps_body else motions:
-        bones = bake_frames.offsets, batch.unit(bake_frames.rests, axis=-1)
-        tracks.carry(held, (frames, solved_frames), motion.rotations, motion.translations, bones)
+    bones = FigureBones(bake_frames.skeleton, bake_frames.offsets, batch.unit(bake_frames.rests, axis=-1))
+    for motion in () if tracks.keeps_body else (keyed, full):
+        placed = JointPoses(motion.rotations, motion.translations)
+        tracks.carry(held, frames, solved_frames, bones, placed)
     influences = bake_frames.influences.copy()
     for f, planted in enumerate(held):
         for c in tracks.support_chains.constraints:
@@ -210,14 +219,14 @@ def _hold_planted(
 
 
 def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Mask, base: Array | None = None) -> None:
-    """Bring rotations back inside the limits, in place: the way between allowed ones may lead outside.
+    """Bring rotations back inside the limits, in place: a slerp of allowed rotations may lead outside.
 
     Args:
-        bake_frames: whose limits hold.
+        bake_frames: with the limits.
         rotations: (F, J, 4).
-        where: (F, J) which of them to look at.
-        base: (F, J, 4) poses that were blended from. Where such a pose itself breaks the limit, the
-            animator's pose wins: a clamp would make the joint jump as soon as the influence leaves 0.
+        where: (F, J) mask of rotations to clamp.
+        base: (F, J, 4) poses that were blended from. Where one breaks the limit itself, it wins: a clamp
+            would make the joint jump as soon as the influence leaves 0.
     """
     turning = np.array([not joint.locked for joint in bake_frames.skeleton.joints])
     rows_by_limits: dict[int, list[int]] = {}

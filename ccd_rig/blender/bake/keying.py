@@ -31,6 +31,7 @@ from ..rig.slides import translations_of
 from ..solve.constraint_goals import chain_joints
 from . import measuring, start
 from .bake_frames import BakeFrames, Motion
+from .findings import runs
 from .frame_selection import key_time
 from .keyed_motion import keyed_joints, keyed_locations, rotated_joints
 from .progress import Progress, Steps
@@ -46,15 +47,14 @@ def keys_of(
     motion: Motion,
     settings: BakeSettings,
 ) -> Work[list[BoneKeys]]:
-    """Keys of all that a bake moves, at all its frames, in the time of keys; an item per bone."""
+    """Keys of all moved channels at all frames, in the time of keys; yields per bone."""
     interpolation = "BEZIER" if settings.keys.is_sparse else "LINEAR"
-    time = key_time(scene)  # at a frame Blender shows the keys of this part of it
+    time = key_time(scene)
     times = bake_frames.frames * time
     joints = keyed_joints(bake_frames)
     pose_bones = [armature_object.pose.bones[bake_frames.skeleton.joints[j].name] for j in joints]
     rotations_at = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in pose_bones]
-    # Keys outside the range stay: the new ones go on from there, or else lead there, without a turn the long
-    # way round.
+    # Keys outside the range stay. The new ones continue from them, or lead to them, by the short way round.
     before = channels.values_before(armature_object, rotations_at, settings.frame_start * time)
     after = channels.values_after(armature_object, rotations_at, settings.frame_end * time)
     keys, locations = [], keyed_locations(bake_frames, motion)
@@ -88,7 +88,7 @@ def write_keys(
     task: Task,
     undo: ExitStack,
 ) -> Work[bpy.types.Action]:
-    """Write the keys, and note what a new action is made from; `undo` gets what takes that back."""
+    """Write the keys, and note the source of a new action; `undo` gets the callbacks that take it back."""
     time, settings = key_time(scene), task.settings
     name = f"{armature_object.name} CCD"
     span = settings.frame_start * time, settings.frame_end * time
@@ -97,7 +97,7 @@ def write_keys(
     pose = _without_keys(armature_object, [each.bone for each in keys], task.start.values)
     yield
     action = yield from write(armature_object, [*keys, *switches], settings.destination, span, name, undo)
-    # Others are not copies: nothing remains of before, but in an action that has noted it.
+    # Only a copy, or an action that was baked before, still knows the motion before the bake.
     if settings.destination is Destination.NEW_ACTION or (
         action == original and start.is_baked(armature_object)
     ):
@@ -106,8 +106,7 @@ def write_keys(
 
 
 def _without_keys(armature_object: bpy.types.Object, bones: Sequence[str], started: Values) -> Values:
-    """What the channels of bones held where no key moved them: what the bake started from, or else present
-    values."""
+    """Values of channels without keys: where the bake started from, or else present values."""
     values: Values = {}
     for bone in bones:
         pose_bone = armature_object.pose.bones[bone]
@@ -118,6 +117,7 @@ def _without_keys(armature_object: bpy.types.Object, bones: Sequence[str], start
 
 
 def nothing_to_key(bake_frames: BakeFrames, settings: BakeSettings) -> str:
+    """The message for a bake that would write no key."""
     span = f"frames {settings.frame_start} to {settings.frame_end}"
     names = ", ".join(constraint.name for constraint in bake_frames.constraints)
     if not (bake_frames.influences > 0.0).any():
@@ -126,6 +126,7 @@ def nothing_to_key(bake_frames: BakeFrames, settings: BakeSettings) -> str:
 
 
 def all_locked(bake_frames: BakeFrames) -> str:
+    """The message for chains whose bones are all locked."""
     names = ", ".join(constraint.name for constraint in bake_frames.constraints)
     return (
         f"every bone in the chains of {names} is locked: lower Stiffness, raise Max Step or unlock the "
@@ -136,21 +137,21 @@ def all_locked(bake_frames: BakeFrames) -> str:
 # Key reduction ----------------------------------------------------------------------------------------------
 
 
-WIDEST = 0.1  # [rad] a bone with next to no lever turns no farther away than this
-FINEST = 1e-7  # [rad] and length: a tolerance below this keeps all keys
-PARTS = (2.0, 1.4, 1.0, 0.7)  # of the tolerances that would do if none were an outlier
+WIDEST = 0.1  # [rad] largest tolerance of a bone with hardly any lever
+FINEST = 1e-7  # [rad] and length; a smaller tolerance keeps all keys
+FACTORS = (2.0, 1.4, 1.0, 0.7)  # of the tolerances that would do without outliers
 INSIDE = 1e-5  # [rad] outside a limit by less is float32
 
 
 @dataclass(frozen=True)
 class _Channel:
-    """One channel of a joint that is keyed.
+    """A keyed channel of a joint.
 
     Attributes:
-        joint: index in the bake_frames.
+        joint: its index.
         kind: one of `key_reduction.KINDS`.
-        keys: with a key on every frame.
-        shifts: (F, 3, 3) from the location channel to the joint's translations; None for rotations.
+        keys: a key on every frame.
+        shifts: (F, 3, 3) location channel to the joint's translations; None for rotations.
     """
 
     joint: int
@@ -194,22 +195,22 @@ def _thin(
     keys: Sequence[BoneKeys],
     settings: BakeSettings,
 ) -> Generator[float, None, tuple[list[BoneKeys], Motion]]:
-    """As `reduce_steps`; gives the part that is done."""
+    """Like `reduce_steps`; yields the share of work that is done, 0 to 1."""
     channels = [_channel(armature_object, bake_frames, each) for each in keys]
     first, wide = _tolerances(bake_frames, motion, channels, settings)
     kept = yield from _chosen(channels, first, 0.0)
     if settings.reduce_error > 0.0:
         errors = _errors(bake_frames, motion, _played(bake_frames, motion, channels, kept))
-        # Outliers get keys of their own below: the rest decides.
+        # Outliers get keys below, so the rest sets the scale.
         largest = float(np.quantile(errors, 0.99)) if errors.size else 0.0
         scale = 0.9 * settings.reduce_error / largest if largest > 0.0 else math.inf
         tries = []
-        for part in PARTS:  # finer lines need fewer keys to come back, coarser ones have fewer to begin with
-            masks = yield from _chosen(channels, np.clip(first * scale * part, FINEST, wide), 0.4)
+        for factor in FACTORS:  # finer tolerances need fewer keys back, coarser ones keep fewer at first
+            masks = yield from _chosen(channels, np.clip(first * scale * factor, FINEST, wide), 0.4)
             tries.append((yield from _near(bake_frames, motion, channels, masks, settings.reduce_error)))
         kept = min(tries, key=lambda masks: sum(int(mask.sum()) for mask in masks))
     _inside(bake_frames, motion, channels, kept)
-    if settings.reduce_error > 0.0:  # a key more is not always nearer
+    if settings.reduce_error > 0.0:  # a key for a limit may move an effector away
         kept = yield from _near(bake_frames, motion, channels, kept, settings.reduce_error)
     thin = [
         replace(channel.keys, frames=channel.keys.frames[mask], values=channel.keys.values[mask])
@@ -231,13 +232,13 @@ def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: B
 def _tolerances(
     bake_frames: BakeFrames, motion: Motion, channels: Sequence[_Channel], settings: BakeSettings
 ) -> tuple[Array, Array]:
-    """What each channel may be off to begin with, and at most: radians, or the unit of its location."""
+    """First and largest tolerance of each channel, in radians or in the unit of its location."""
     error, angle = settings.reduce_error, settings.reduce_angle
     wide = np.full(len(channels), angle if angle > 0.0 else WIDEST)
     first = wide.copy()
     if error <= 0.0:
         for t, channel in enumerate(channels):
-            if channel.kind == PLACE:  # nobody said how far: as it was, but for rounding
+            if channel.kind == PLACE:  # no bound is set: rounding alone
                 wide[t] = first[t] = 1e-6 * max(float(np.abs(channel.keys.values).max()), 1e-3)
         return first, wide
     heads, axes = measuring.transforms(bake_frames, motion)
@@ -265,7 +266,7 @@ def _tolerances(
 def _chosen(
     channels: Sequence[_Channel], tolerances: Array, begin: float
 ) -> Generator[float, None, list[Mask]]:
-    """Which keys each channel keeps, channels of one kind at once."""
+    """Masks of the keys that channels keep within tolerances; channels of one kind at once."""
     kept: list[Mask] = [np.zeros(0, np.bool_)] * len(channels)
     for kind in dict.fromkeys(channel.kind for channel in channels):
         members = [t for t, channel in enumerate(channels) if channel.kind == kind]
@@ -273,9 +274,9 @@ def _chosen(
         must = np.zeros(values.shape[:2], np.bool_)
         frames = np.asarray(channels[members[0]].keys.frames, np.float64)
         steps = key_reduction.choose(kind, frames, values, tolerances[members], must)
-        while not isinstance(part := advance(steps), Ended):
-            yield begin + 0.4 * part
-        for t, mask in zip(members, part.result, strict=True):
+        while not isinstance(done := advance(steps), Ended):
+            yield begin + 0.4 * done
+        for t, mask in zip(members, done.result, strict=True):
             kept[t] = mask
     return kept
 
@@ -283,7 +284,7 @@ def _chosen(
 def _played(
     bake_frames: BakeFrames, motion: Motion, channels: Sequence[_Channel], kept: Sequence[Mask]
 ) -> Motion:
-    """What the kept keys play, at all frames."""
+    """The motion that kept keys play, at all frames."""
     rotations, translations = motion.rotations.copy(), motion.translations.copy()
     locations = motion.locations.copy()
     for channel, mask in zip(channels, kept, strict=True):
@@ -299,12 +300,12 @@ def _played(
 
 
 def _effectors(bake_frames: BakeFrames) -> list[int]:
-    """Constraints that are about a place."""
+    """Constraints with a position goal."""
     return [c for c, row in enumerate(bake_frames.constraints) if row.use_position]
 
 
 def _errors(bake_frames: BakeFrames, motion: Motion, played: Motion) -> Array:
-    """(F, E) world metres that effectors are from where the full motion has them."""
+    """(F, E) world metres between effectors and their places in the full motion."""
     before, now = measuring.transforms(bake_frames, motion), measuring.transforms(bake_frames, played)
     errors = []
     for c in _effectors(bake_frames):
@@ -318,7 +319,7 @@ def _errors(bake_frames: BakeFrames, motion: Motion, played: Motion) -> Array:
 def _near(
     bake_frames: BakeFrames, motion: Motion, channels: Sequence[_Channel], kept: Sequence[Mask], error: float
 ) -> Generator[float, None, list[Mask]]:
-    """Bring keys back where an effector is too far off, until none is: with all of them it is 0 off."""
+    """Bring keys back until no effector is too far off; with all keys it is exact."""
     masks = [mask.copy() for mask in kept]
     effectors = _effectors(bake_frames)
     while True:
@@ -330,7 +331,8 @@ def _near(
                 continue
             joints = set(chain_joints(bake_frames.skeleton, bake_frames.constraints[c]))
             above = {j for i in joints for j in bake_frames.skeleton.chain(i)}
-            for f in _worst_of_runs(over, errors[:, e]):
+            for run in runs(over):
+                f = run.start + int(np.argmax(errors[run, e]))
                 for channel, mask in zip(channels, masks, strict=True):
                     if channel.joint in above and not mask[f]:
                         mask[f] = changed = True
@@ -339,15 +341,8 @@ def _near(
             return masks
 
 
-def _worst_of_runs(over: Mask, errors: Array) -> list[int]:
-    """The worst frame of each run of frames that are over."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], over, [False])).astype(np.int8)))
-    runs = edges.reshape(-1, 2)
-    return [int(first + np.argmax(errors[first:end])) for first, end in runs]
-
-
 def _inside(bake_frames: BakeFrames, motion: Motion, channels: Sequence[_Channel], kept: list[Mask]) -> None:
-    """Bring keys back where a straight line leaves a joint's limit that the full motion keeps; in place."""
+    """Bring keys back where a line between keys leaves a limit that the full motion keeps; in place."""
     for channel, mask in zip(channels, kept, strict=True):
         j = channel.joint
         if channel.shifts is not None or bake_frames.skeleton.joints[j].limit is None:

@@ -1,7 +1,7 @@
-"""How a bake's constraints stand in a motion, at all frames: distances, angles, and the largest rotation.
+"""Errors of constraints in a motion at all frames: distances, angles, and the largest turn.
 
-Errors are measured by forward kinematics on the poses that are keyed, in world metres and radians. See
-`bake_frames` for the letters in the shapes.
+Forward kinematics of the keyed poses gives them in world metres and radians. `bake_frames` states the letters
+of shapes.
 """
 
 from __future__ import annotations
@@ -30,28 +30,26 @@ from .report import number
 
 
 def residuals(bake_frames: BakeFrames, motion: Motion) -> Work[tuple[Array, Array]]:
-    """(F, C) distances from the targets in world metres, and angles in radians; 0 where none is asked.
+    """(F, C) distances from targets in world metres, and angles in radians; 0 without such a goal.
 
-    An item comes after each constraint.
-
-    The core measures angles; distances are brought to world metres whatever the armature object's scale.
+    Yields after each constraint. Distances are world metres whatever the scale of the armature object.
     """
     return (yield from errors(bake_frames, *transforms(bake_frames, motion)))
 
 
 def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Array, Mask]]:
-    """What constraints miss of what they ask for, and which of them others carry off their targets.
+    """Errors of constraints by influence, and a mask of constraints that others carry off their targets.
 
-    A constraint is judged in what plays: at full influence at its target, at less at its blended goal (see
-    `_blended_goals`). Others may turn its chain otherwise than its own influence does, or carry it part of
-    the way alone; then it is not reached, whatever the solve met.
+    A constraint at full influence is measured at its target, at less influence at its blended goal
+    (`_blended_goals`). Other constraints may turn or carry its chain by another influence; then it is not
+    reached, whatever the solve met.
 
     Args:
-        motion: measured before keys are left out, whose error is stated apart.
+        motion: measured before key reduction, whose error is reported separately.
         solver: tolerances in world metres and radians.
 
     Returns:
-        (F, C) distances in world metres, (F, C) angles in radians, (F, C) which are met at full alone.
+        (F, C) distances in world metres, (F, C) angles in radians, (F, C) mask: met at full influence alone.
     """
     bake_frames = motion.bake_frames
     at_full = yield from residuals(bake_frames, motion.full)
@@ -63,7 +61,7 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
     distances, angles = (np.where(whole, a, b) for a, b in zip(blended, at_full, strict=True))
     of_joints = joint_influences(bake_frames)
     for c, constraint in enumerate(bake_frames.constraints if partly else ()):
-        rows = _otherwise(bake_frames, c, of_joints)
+        rows = _mixed_rows(bake_frames, c, of_joints)
         yield
         if len(rows):
             targets = bake_frames.targets.at(slice(None), [c]).copy()
@@ -79,8 +77,8 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
     return distances, angles, (bake_frames.influences > 0.0) & is_off & ~was_off
 
 
-def _otherwise(bake_frames: BakeFrames, c: int, of_joints: Array) -> Rows:
-    """Rows where constraint `c` has part of its influence, and others turn or carry its chain otherwise.
+def _mixed_rows(bake_frames: BakeFrames, c: int, of_joints: Array) -> Rows:
+    """Rows with constraint `c` at partial influence, whose chain others turn or carry by another influence.
 
     `of_joints`: (F, J) influences of joints.
     """
@@ -97,12 +95,12 @@ def _otherwise(bake_frames: BakeFrames, c: int, of_joints: Array) -> Rows:
 
 
 def _blended_goals(motion: KeyedMotion, c: int, rows: Rows) -> TargetRows:
-    """What constraint `c` asks for at rows where it has part of its influence.
+    """The goals of constraint `c` at rows with partial influence.
 
-    Its effector under its own influence, moved on by what the solve misses, and by the share of its influence
-    in what others carry its chain off. Under full influence this is the target itself. Under the least it is
-    where others carry the base pose. A pole moves and turns in the same way with the chain's line and bend;
-    where one of these poses has no bend, it is on the line and asks for nothing.
+    The goal is the effector under the constraint's influence alone, plus the error of the solve, plus the
+    share of influence in the shift by other constraints. At full influence this is the target. At the least
+    influence it is the base pose as others carry it. A pole moves and turns likewise with the chain's line
+    and bend; without a bend it lies on the line and constrains nothing.
     """
     bake_frames = motion.bake_frames
     constraint, influences = bake_frames.constraints[c], bake_frames.influences[:, c]
@@ -134,9 +132,9 @@ def _blended_goals(motion: KeyedMotion, c: int, rows: Rows) -> TargetRows:
 def _bend_frame(
     bake_frames: BakeFrames, c: int, row: int, places: tuple[Array, Array]
 ) -> tuple[Vector, Quaternion | None]:
-    """Head of a pole's chain and the orientation with Y along its line and Z along its bend, armature space.
+    """Root of a pole's chain, and the frame with Y along its line and Z along its bend, armature space.
 
-    None stands for a chain without a bend. `places`: (F, J, 3) heads and (F, J, 4) rotations.
+    The frame is None for a straight chain. `places`: (F, J, 3) heads and (F, J, 4) rotations.
     """
     sample = bake_frames.targets.sample(row, c)
     constraint = sample.settings_of(bake_frames.constraints[c])
@@ -156,13 +154,13 @@ def _bend_frame(
 
 
 def _blended_pole(pole: Vector, bends: Sequence[tuple[Vector, Quaternion | None]], share: float) -> Vector:
-    """A pole moved and turned as `_blended_goals` says.
+    """A pole moved and turned with the chain, see `_blended_goals`.
 
-    `bends`: see `_bend_frame`, of the chain under its influence, all at full, and the chain at full.
+    `bends`: `_bend_frame` of the chain at its influence, of all at full, and of the chain alone at full.
     """
     (root, alone), (full_root, full), (whole_root, whole) = bends
     if alone is None or full is None or whole is None:
-        return root  # the head of the chain in what plays too
+        return root
     back = power(whole.conjugated() @ full, share)
     moved = root + share * (full_root - whole_root)
     turn: Quaternion = alone @ back @ full.conjugated()
@@ -181,14 +179,14 @@ def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
 
 
 def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Array, Array]]:
-    """As `residuals`, of joints wherever they are: (F, J, 3) heads and (F, J, 4) rotations."""
+    """Like `residuals`, for placed joints: (F, J, 3) heads and (F, J, 4) rotations."""
     distances, angles = np.zeros_like(bake_frames.influences), np.zeros_like(bake_frames.influences)
     for c, constraint in enumerate(bake_frames.constraints):
         yield
         if constraint.kind is Kind.BALANCE or constraint.use_position:
             reached = points(bake_frames, constraint, heads, axes)
             misses = reached - bake_frames.targets.points[:, c]
-            # The difference goes to world axes, not each point: far from the origin nothing is lost.
+            # Transform the difference, not each point, to keep precision far from the origin.
             misses = np.einsum("fij,fj->fi", bake_frames.worlds, misses)
             if constraint.kind is Kind.BALANCE:
                 misses = misses * np.array(constraint.balance_axes)
@@ -201,7 +199,7 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Arr
 
 
 def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: Array) -> Array:
-    """(F, 3): what the constraint brings to its target, the tip's end or the centre of mass."""
+    """(F, 3) effector of a constraint: the tip's end, or the centre of mass."""
     if constraint.kind is Kind.BALANCE:
         masses = np.array([joint.mass for joint in bake_frames.skeleton.joints])
         middles = heads + batch.rotate(axes, _along(0.5 * bake_frames.lengths), axis=-1)
@@ -217,8 +215,7 @@ def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: 
 def largest_rotation(
     bake_frames: BakeFrames, motion: Motion, joints: Sequence[int]
 ) -> tuple[float, float, str] | None:
-    """Radians per frame, frame and bone of the largest rotation from one keyed frame to the next; None for
-    one frame."""
+    """Radians per frame, frame and bone of the largest turn between keyed frames; None for one frame."""
     if len(bake_frames.frames) < 2 or not joints:
         return None
     rotations = batch.unit(motion.rotations[:, list(joints)], axis=-1)
@@ -230,10 +227,7 @@ def largest_rotation(
 
 
 def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Array) -> Array:
-    """(R,) the largest angle that the goals of a constraint are off at rows.
-
-    Only joints that move the tip are looked at.
-    """
+    """(R,) the largest angle error of the goals of a constraint at rows."""
     constraint, angles = bake_frames.constraints[c], np.zeros(len(rows))
     joints = list(bake_frames.skeleton.chain(constraint.tip))
     places = np.ix_(rows, joints)
@@ -249,7 +243,7 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
 
 
 def _with_lengths(skeleton: Skeleton, lengths: Array) -> Skeleton:
-    """A skeleton whose joints have these lengths, as animated scale makes them."""
+    """The skeleton with joints of these lengths, which animated scale changes."""
     changed = {
         joint.name: {"length": float(length)}
         for joint, length in zip(skeleton.joints, lengths, strict=True)
@@ -259,7 +253,7 @@ def _with_lengths(skeleton: Skeleton, lengths: Array) -> Skeleton:
 
 
 def _equal_rows(values: Array) -> list[Rows]:
-    """The rows of (R, K) in groups of equal ones."""
+    """Groups of equal rows of (R, K)."""
     if (values == values[:1]).all():
         return [np.arange(len(values))]
     which = np.unique(values, axis=0, return_inverse=True)[1].reshape(-1)
@@ -267,12 +261,12 @@ def _equal_rows(values: Array) -> list[Rows]:
 
 
 def _along(lengths: Array) -> Array:
-    """(..., 3) vectors of these lengths (...) along bones."""
+    """(..., 3) vectors of lengths (...) along bones."""
     vectors = np.zeros((*lengths.shape, 3))
     vectors[..., 1] = lengths
     return vectors
 
 
 def _constant(values: Array) -> Array:
-    """(1, ...) of what is the same at all frames (F, ...), anything else as it is."""
+    """(1, ...) of values (F, ...) that are equal at all frames; others unchanged."""
     return values[:1] if (values == values[:1]).all() else values

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a bake came out, as its report says it: measured after the keys are written."""
+"""The outcome of a bake for its report, measured after the keys are written."""
 
 from __future__ import annotations
 
@@ -17,16 +17,15 @@ from ...motion.ground import Ground, LevelGround
 from ...settings import SolveStatus
 from ...solvers.stepping import Work
 from ..properties.body import Body
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Kind
 from ..scene.ground import rig_ground
 from ..scene.played_frames import PlayedFrame, playback
 from ..scene.targets import orthonormals
 from ..solve.methods import groups
 from . import body_motion, measuring
 from .bake_frames import BakeFrames
-from .findings import Baked, findings
+from .findings import Baked, findings, loop
 from .keyed_motion import KeyedMotion, rotated_joints
-from .loops import loop
 from .report import (
     GAVE_WAY,
     SLERPED,
@@ -53,13 +52,13 @@ def foot_slips(
     bake_frames: BakeFrames,
     entries: Entries,
 ) -> tuple[FootSlip, ...]:
-    """One per constraint that plants a bone at some frame; the keys are written by now.
+    """Slips of planted bones in playback, one per constraint that plants a bone.
 
     Args:
         scene: in which the armature plays.
-        armature_object: plays the keys.
-        bake_frames: of `keyed_motion`, so that the targets of planted bones are where they are held.
-        entries: how each constraint stands at each frame, by the keys.
+        armature_object: plays the keys, which are written.
+        bake_frames: of `keyed_motion`, with the targets of planted bones where these are held.
+        entries: errors by the keys.
     """
     if bake_frames.tracks is None:
         return ()
@@ -69,7 +68,7 @@ def foot_slips(
     frames = bake_frames.frames.astype(int).tolist()
     tips = {c: armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
     played: list[PlayedFrame] = []
-    rows: dict[int, list[tuple[int, int]]] = {c: [] for c in planting}  # numbers of played, and of baked ones
+    rows: dict[int, list[tuple[int, int]]] = {c: [] for c in planting}  # of played, and of baked frames
     with playback(scene, armature_object, bake_frames.constraints) as playing:
         for frame in range(frames[0], frames[-1] + 1):
             planted = _planted(bake_frames, planting, frames, frame)
@@ -104,9 +103,9 @@ def foot_slips(
 def _planted(
     bake_frames: BakeFrames, planting: Sequence[int], frames: Sequence[int], frame: int
 ) -> dict[int, int]:
-    """Constraints whose bone is planted at a frame, each with the row of `bake_frames` that says where.
+    """Constraints whose bone is planted at a frame, each with the row of `bake_frames` of its place.
 
-    Between two keys that is where both hold it, if it is held without a target and as a whole.
+    Between two keys a bone is planted if both hold it, without a target and in all components.
     """
     after = bisect.bisect_left(frames, frame)
     if frames[after] == frame:
@@ -121,46 +120,44 @@ def _planted(
 
 
 def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | None:
-    """The fits of all solved frames that miss their targets, from (F, C) distances in world metres.
+    """Weighted fit of conflicting constraints at solved frames that miss targets; None without such frames.
 
-    A frame counts with those of its fits of which a constraint is missed. None where there is no such frame.
+    `distances`: (F, C) world metres. A conflict counts at a frame if one of its constraints is missed.
     """
-    if not _fits(bake_frames, tuple(range(len(bake_frames.constraints)))):
+    if not _conflicts(bake_frames, tuple(range(len(bake_frames.constraints)))):
         return None
-    found, square, weights = [], 0.0, 0.0
+    fits, square, weights = [], 0.0, 0.0
     known: dict[tuple[int, ...], list[list[int]]] = {}
     for f, states in sorted(bake_frames.states.items()):
         active = tuple(c for c in states if bake_frames.influences[f, c] > 0.0)
         if active not in known:
-            known[active] = _fits(bake_frames, active)
+            known[active] = _conflicts(bake_frames, active)
         missed = {c for c in active if states[c] not in (SolveStatus.CONVERGED.name, GAVE_WAY)}
-        members = [c for fit in known[active] if missed.intersection(fit) for c in fit]
+        members = [c for conflict in known[active] if missed.intersection(conflict) for c in conflict]
         if not members:
             continue
         targets, rows = bake_frames.targets, bake_frames.constraints
         each = np.array([dict(targets.settings(f, c)).get("weight", rows[c].weight) for c in members])
         error = float((each * distances[f, members] ** 2).sum())
-        found.append(FrameFit(number(bake_frames.frames[f]), float(np.sqrt(error / each.sum()))))
+        fits.append(FrameFit(number(bake_frames.frames[f]), float(np.sqrt(error / each.sum()))))
         square, weights = square + error, weights + float(each.sum())
-    return WeightedFit(float(np.sqrt(square / weights)), tuple(found)) if found else None
+    return WeightedFit(float(np.sqrt(square / weights)), tuple(fits)) if fits else None
 
 
-def _fits(bake_frames: BakeFrames, active: tuple[int, ...]) -> list[list[int]]:
-    """Constraints that share joints and a priority, and ask for a place; two at least."""
-    found: dict[tuple[int, int], list[int]] = defaultdict(list)
+def _conflicts(bake_frames: BakeFrames, active: tuple[int, ...]) -> list[list[int]]:
+    """Constraints with position goals that share joints and a priority, in lists of two or more."""
+    sharing: dict[tuple[int, int], list[int]] = defaultdict(list)
     for n, (_, members) in enumerate(groups(bake_frames.skeleton, bake_frames.constraints, active)):
         for c in members:
-            if _has_place(bake_frames.constraints[c]):
-                found[n, bake_frames.constraints[c].priority].append(c)
-    return [members for members in found.values() if len(members) > 1]
-
-
-def _has_place(constraint: Constraint) -> bool:
-    return constraint.kind is Kind.BALANCE or (constraint.kind is Kind.REACH and constraint.use_position)
+            constraint = bake_frames.constraints[c]
+            is_placing = constraint.kind is Kind.REACH and constraint.use_position
+            if is_placing or constraint.kind is Kind.BALANCE:
+                sharing[n, constraint.priority].append(c)
+    return [members for members in sharing.values() if len(members) > 1]
 
 
 class Outcome(NamedTuple):
-    """Fields of `BakeReport`; see there."""
+    """The measured fields of `BakeReport`."""
 
     entries: Entries
     largest_rotation: LargestRotation | None
@@ -181,16 +178,14 @@ class Outcome(NamedTuple):
         task: Task,
         body: Body | None,
     ) -> Work[Outcome]:
-        """How each constraint stands at each frame in what is keyed, and at full influence.
-
-        An item comes after each constraint.
+        """Measure the keyed motion, and the motion at full influence; yields after each constraint.
 
         Args:
             scene: in which the armature plays.
             armature_object: plays the keys.
-            motion: what is keyed.
+            motion: of the bake.
             task: of the bake.
-            body: what becomes of the body, where bones are planted.
+            body: settings of the body, where bones are planted.
         """
         bake_frames = motion.bake_frames
         rotation = measuring.largest_rotation(bake_frames, motion.keyed, rotated_joints(bake_frames))
@@ -209,15 +204,17 @@ class Outcome(NamedTuple):
         frames_per_second = scene.render.fps / scene.render.fps_base
         ground = _ground(scene, armature_object, baked, task.settings.ground)
         yield
-        found = yield from findings(baked, slips, ground, frames_per_second)
+        everything = yield from findings(baked, slips, ground, frames_per_second)
         circle = loop(baked)
         yield
         if circle is not None and not circle.closes:
             ends = circle.frame_start, circle.frame_end, circle.frame_end
-            found += (Finding(Trouble.LOOP, "", circle.bone, *ends, angle=circle.angle),)
-        body_report = None if body is None else _body_report(motion, task, body)
-        if body_report is not None and body_report.drift is not None:
-            found += body_report.drift.findings()
+            everything += (Finding(Trouble.LOOP, "", circle.bone, *ends, angle=circle.angle),)
+        body_report = None
+        if body is not None:
+            drift = body_motion.body_drift(bake_frames, motion.keyed)
+            body_report = body_motion.report_of(bake_frames, body, task.body_obstacle, drift)
+            everything += drift.findings()
         return cls(
             entries,
             None if rotation is None else LargestRotation(*rotation),
@@ -227,14 +224,14 @@ class Outcome(NamedTuple):
             _helped(bake_frames, distances),
             body_report,
             circle,
-            found,
+            everything,
         )
 
 
 def _ground(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, baked: Baked, height: float | None
 ) -> Ground | None:
-    """What bones are to be above: a height, or else what is chosen on the armature."""
+    """The ground for the report: a level height, or else the ground of the armature."""
     if height is not None:
         return LevelGround(height)
     frames, chains = baked.bake_frames.frames.tolist(), sorted({j for chain in baked.chains for j in chain})
@@ -245,17 +242,12 @@ def _ground(
     return rig_ground(scene, armature_object, frames, points, room)
 
 
-def _body_report(motion: KeyedMotion, task: Task, body: Body) -> BodyReport:
-    drift = body_motion.body_drift(motion.bake_frames, motion.keyed)
-    return body_motion.report_of(motion.bake_frames, body, task.body_obstacle, drift)
-
-
 def _entries(bake_frames: BakeFrames, missed: tuple[Array, Array], keyed: tuple[Array, Array]) -> Entries:
-    """One for each constraint in force at each frame.
+    """An entry for each active constraint at each frame.
 
     Args:
-        bake_frames: all that is solved.
-        missed, keyed: (F, C) distances and angles from what is asked for, and of what is keyed.
+        bake_frames: solved.
+        missed, keyed: (F, C) distances and angles of the solved motion, and of the keyed motion.
     """
     in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
     columns = (missed[0], keyed[0], bake_frames.influences, missed[1], keyed[1])
@@ -272,10 +264,10 @@ def _entries(bake_frames: BakeFrames, missed: tuple[Array, Array], keyed: tuple[
 
 
 def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:
-    """One for each run of solved frames in which the body helps the same constraints.
+    """Runs of solved frames in which the body helps the same constraints.
 
     Args:
-        bake_frames: all that is solved.
+        bake_frames: solved.
         distances: (F, C) by which constraints miss their targets, world metres.
     """
     spans: list[Helped] = []
@@ -303,14 +295,14 @@ def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:
 
 
 UNSHIFTED = 1e-6
-"""World metres that are rounding of a bone's place."""
+"""World metres of rounding of a bone's place."""
 
 
 def _smoothed(bake_frames: BakeFrames) -> tuple[Smoothed, ...]:
-    """One for each run of solved frames in which the same constraints are smoothed."""
+    """Runs of solved frames in which the same constraints are smoothed."""
     names = [constraint.name for constraint in bake_frames.constraints]
     spans: list[Smoothed] = []
-    latest: dict[tuple[int, ...], int] = {}  # places of the runs that the frame before is of
+    latest: dict[tuple[int, ...], int] = {}  # places of runs that include the frame before
     for row in sorted(bake_frames.states):
         frame, present = number(bake_frames.frames[row]), {}
         for group in bake_frames.smoothed.get(row, ()):

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Frames with planted bones, solved stretch by stretch: each goes on from where the one before it stands.
+"""Solving of frames with planted bones, contact segment by contact segment.
 
-Where the body keeps its animation, a frame's pose is the one nearest to its animation that holds the planted
-bones. What is let go bends at once as its animation has it, so stretches that follow each other are one
-motion, in which neighbours smooth what would jump (`solvers.motion`).
+A contact segment is a run of frames with the same active constraints. It starts from the contact state at the
+end of the segment before.
 
-Where the body follows planted bones, the root bone is free to move and turn, and the pose is nearest to the
-animated one with the figure put on its base. If something places the root bone in all frames of a stretch,
-that decides the pose; else it goes on as far from the animation as the frame before, so that no swap of the
+Where the body keeps its animation, a frame's pose is the nearest to its animation that holds the planted
+bones. Released joints return to their animation, so consecutive segments are one motion, in which
+`solvers.motion` smooths jumps.
+
+Where the body follows planted bones, the root bone is free to move and turn. The reference is the animated
+figure, put on its base. If a constraint places the root bone in all frames of a segment, that decides the
+pose. Otherwise joints keep their departure from the animation of the frame before, so that no change of the
 base moves the figure.
 """
 
@@ -55,12 +58,12 @@ from .group_solving import Batch, bones_of, solve_batches
 
 
 @dataclass(frozen=True)
-class Part:
-    """Constraints that have to do with one another.
+class JointGroup:
+    """Constraints that share joints.
 
     Attributes:
         members: their indices.
-        joints: what they may move.
+        joints: joints they may move.
     """
 
     members: tuple[int, ...]
@@ -68,16 +71,16 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """Frames in a row with the same constraints in force, the same limits and the same slides.
+class ContactSegment:
+    """Consecutive frames with the same active constraints, limits and slides.
 
     Attributes:
-        first, last: its rows, both included.
-        active: those of the part's constraints that are in force.
-        planted: those of them that plant a bone.
+        first, last: rows, both included.
+        active: active constraints of the group.
+        planted: active constraints that plant a bone.
         limits, slides: of each joint.
-        moves: of each constraint in force, but for the one whose bone the figure stands on, what it moves.
-        moved: joints of the support chains, and the root bone, that something moves.
+        moves: joints moved by each active constraint, but for the base, on whose bone the figure stands.
+        moved: joints of the support chains, and the root bone, that anything moves.
     """
 
     first: int
@@ -94,87 +97,90 @@ class Stretch:
         return np.arange(self.first, self.last + 1)
 
 
-def parts(skeleton: Skeleton, constraints: Sequence[Constraint], chains: SupportChains) -> list[Part]:
-    """The parts of a figure with planted bones, what carries others first."""
+def joint_groups(
+    skeleton: Skeleton, constraints: Sequence[Constraint], chains: SupportChains
+) -> list[JointGroup]:
+    """The joint groups of a figure with planted bones, parents first."""
     every = tuple(range(len(constraints)))
     if not chains.keeps_body:
         joints = {j for constraint in constraints for j in chain_joints(skeleton, constraint)}
-        return [Part(every, frozenset(joints | {chains.root_bone}))]
+        return [JointGroup(every, frozenset(joints | {chains.root_bone}))]
     return [
-        Part(tuple(members), frozenset(joints)) for joints, members in groups(skeleton, constraints, every)
+        JointGroup(tuple(members), frozenset(joints))
+        for joints, members in groups(skeleton, constraints, every)
     ]
 
 
-def stretches(
+def segments(
     samples: Sequence[FrameSample],
     limits: Sequence[tuple[Limit | None, ...]],
     constraints: Sequence[Constraint],
     chains: SupportChains,
-    part: Part,
-) -> list[Stretch]:
-    """The stretches of a part.
+    group: JointGroup,
+) -> list[ContactSegment]:
+    """The segments of a group.
 
     Args:
         samples: the frames.
-        limits: of each of them, equal ones shared.
-        constraints: all of them.
+        limits: of each frame, equal ones shared.
+        constraints: all constraints.
         chains: of the figure.
-        part: one of its parts.
+        group: whose segments are returned.
     """
-    found: list[Stretch] = []
+    ordered: list[ContactSegment] = []
     first, known = 0, None
     for row in range(len(samples) + 1):
         present = None
         if row < len(samples):
             slides = tuple(joint.slides for joint in samples[row].reading.skeleton.joints)
-            present = tuple([samples[row].influences[c] > 0.0 for c in part.members]), limits[row], slides
+            present = tuple([samples[row].influences[c] > 0.0 for c in group.members]), limits[row], slides
         if row > 0 and present != known:
             assert known is not None
-            active = tuple(c for c, is_in_force in zip(part.members, known[0], strict=True) if is_in_force)
+            active = tuple(c for c, is_in_force in zip(group.members, known[0], strict=True) if is_in_force)
             skeleton = samples[first].reading.skeleton
-            found.append(_stretch((first, row - 1), active, limits[first], (skeleton, constraints, chains)))
+            ordered.append(_segment(first, row - 1, active, limits[first], skeleton, constraints, chains))
             first = row
         known = present
-    return found
+    return ordered
 
 
-def _stretch(
-    rows: tuple[int, int],
+def _segment(
+    first: int,
+    last: int,
     active: tuple[int, ...],
     limits: tuple[Limit | None, ...],
-    figure: tuple[Skeleton, Sequence[Constraint], SupportChains],
-) -> Stretch:
-    skeleton, constraints, chains = figure
+    skeleton: Skeleton,
+    constraints: Sequence[Constraint],
+    chains: SupportChains,
+) -> ContactSegment:
     slides = tuple(joint.slides for joint in skeleton.joints)
     planted = tuple(c for c in active if constraints[c].kind is Kind.PLANT)
-    own = {c: frozenset(chain_joints(skeleton, constraints[c])) for c in active}
+    moves = {c: frozenset(chain_joints(skeleton, constraints[c])) for c in active}
     legs = frozenset(chains.joints)
     if chains.keeps_body or not planted:
-        moves, ends = own, legs if chains.keeps_body else legs | {chains.root_bone}
-        return Stretch(
-            *rows, active, planted, limits, slides, moves, frozenset().union(*moves.values()) & ends
-        )
-    # What moves the root bone moves the leg that the figure stands on.
-    base = own.pop(planted[0]) - {chains.root_bone}
-    moves = {}
-    for c, joints in own.items():
-        whole = skeleton.chain(constraints[c].tip, constraints[c].chain_length)[0] == chains.root_bone
-        moves[c] = (joints | base if whole else joints) - {chains.root_bone}
+        ends = legs if chains.keeps_body else legs | {chains.root_bone}
+        moved = frozenset().union(*moves.values()) & ends
+        return ContactSegment(first, last, active, planted, limits, slides, moves, moved)
+    # A chain up to the root bone moves the leg that the figure stands on.
+    base = moves.pop(planted[0]) - {chains.root_bone}
+    for c, joints in moves.items():
+        chain = skeleton.chain(constraints[c].tip, constraints[c].chain_length)
+        moves[c] = (joints | base if chain[0] == chains.root_bone else joints) - {chains.root_bone}
     moved = frozenset().union(*moves.values()) & legs | {chains.root_bone}
-    return Stretch(*rows, active, planted, limits, slides, moves, moved)
+    return ContactSegment(first, last, active, planted, limits, slides, moves, moved)
 
 
 def held_constraints(
     skeleton: Skeleton, constraints: Sequence[Constraint], chains: SupportChains, planted: Sequence[int]
 ) -> tuple[Constraint, ...]:
-    """The constraints while bones are planted: these are held before all else.
+    """The constraints while bones are planted, which come before all others in priority.
 
-    Of two that plant a bone the first holds it. Where the body follows planted bones, a chain with a pole
-    ends below the root bone: its bend is no business of the legs.
+    Of two constraints that plant one bone the first holds it. Where the body follows planted bones, a chain
+    with a pole ends below the root bone, as its bend must not move the legs.
     """
     tips = [constraints[c].tip for c in planted]
     twice = {c for k, c in enumerate(planted) if tips[k] in tips[:k]}
-    later, found = 1 if planted else 0, []
+    later, changed = 1 if planted else 0, []
     for c, constraint in enumerate(constraints):
         if constraint.kind is not Kind.PLANT or c in twice:
             constraint = replace(constraint, priority=constraint.priority + later)
@@ -182,28 +188,28 @@ def held_constraints(
             chain = skeleton.chain(constraint.tip, constraint.chain_length)
             if chain[0] == chains.root_bone and len(chain) > 1:
                 constraint = replace(constraint, chain_length=len(chain) - 1)
-        found.append(constraint)
-    return tuple(found)
+        changed.append(constraint)
+    return tuple(changed)
 
 
 @dataclass
 class PlantedFrames:
-    """Some frames of a bake, in order of time.
+    """R frames of a bake with planted bones, in order of time.
 
     Attributes:
-        bake_frames: where they are kept.
-        rows: (R,) of these.
+        bake_frames: the frames of the bake.
+        rows: (R,) rows of the bake.
         samples: (R,)
-        worlds: (R, 4, 4) from armature space to the world.
-        bones: at all frames, or one where they are the same.
-        animated: without constraints, the body moved by its shift.
-        solved: at full influence.
-        keyed: what is keyed of the support chains and the root bone.
-        states: (R,) how constraints ended.
-        anchors: (R,) of planted constraints.
-        moved: (R,) joints of the support chains, and the root bone, that something moves.
+        worlds: (R, 4, 4) armature space to world.
+        bones: at each frame, or once where they are constant.
+        animated: poses without constraints, with the body shifted.
+        solved: poses at full influence.
+        keyed: keyed poses of the support chains and the root bone.
+        states: (R,) constraint -> status.
+        anchors: (R,) by planted constraint.
+        moved: (R,) joints of the support chains, and the root bone, that anything moves.
         bases: (R,) the constraint on whose bone the figure stands, or -1.
-        shifts: (R, 3) by which the body is moved, armature space.
+        shifts: (R, 3) of the body, armature space.
     """
 
     bake_frames: BakeFrames
@@ -229,13 +235,11 @@ class PlantedFrames:
         samples: Sequence[FrameSample],
         shifts: Array | None = None,
     ) -> PlantedFrames:
-        """Frames that stand as they are animated, with the body moved."""
+        """Frames in their animated poses, with the body shifted."""
         tracks = bake_frames.tracks
         assert tracks is not None
-        every = rows
-        if bake_frames.same_bones(int(rows[0]), int(rows[-1])):
-            every = rows[:1]
-        rests = unit(bake_frames.rests[every], axis=-1)
+        distinct = rows[:1] if bake_frames.same_bones(int(rows[0]), int(rows[-1])) else rows
+        rests = unit(bake_frames.rests[distinct], axis=-1)
         animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
         shifts = np.zeros((len(rows), 3)) if shifts is None else shifts
         root_bone = tracks.support_chains.root_bone
@@ -246,7 +250,7 @@ class PlantedFrames:
             rows,
             samples,
             np.array([tracks.worlds[row] for row in rows.tolist()]),
-            FigureBones(samples[0].reading.skeleton, bake_frames.offsets[every], rests),
+            FigureBones(samples[0].reading.skeleton, bake_frames.offsets[distinct], rests),
             animated,
             animated.at(slice(None)),
             animated.at(slice(None)),
@@ -272,18 +276,18 @@ class PlantedFrames:
         return self.bake_frames.frames[self.rows]
 
     def hold(self, row: int, c: int, anchor: PlantAnchor | None) -> None:
-        """Note where a bone is planted at a frame: at its target if it has one, else at an anchor."""
-        own = target_anchor(c, self.samples[row], self.worlds[row]) or anchor
-        assert own is not None
-        self.anchors[row][c] = own
+        """Plant a bone at a frame: at its target if it has one, else at an anchor."""
+        place = target_anchor(c, self.samples[row], self.worlds[row]) or anchor
+        assert place is not None
+        self.anchors[row][c] = place
 
-    def hold_parts(self, rows: Rows, c: int, poses: JointPoses) -> None:
-        """Note for planted bones of which only parts are held where the others have them.
+    def hold_components(self, rows: Rows, c: int, poses: JointPoses) -> None:
+        """Let components that a constraint does not hold follow the animation.
 
         Args:
-            rows: (R,)
-            c: the constraint, noted as held at these rows.
-            poses: of the rows, with nothing planted but the body moved, which those parts do not follow.
+            rows: (R,) at which the constraint is planted.
+            c: the constraint.
+            poses: of the rows, without planted bones, with the body shifted; the shift is taken out.
         """
         constraint = self.constraints[c]
         if all(constraint.holds):
@@ -292,16 +296,16 @@ class PlantedFrames:
         heads, rotations = (each[:, tip] for each in self.bones.at(rows).transforms(poses))
         heads = np.einsum("rij,rj->ri", worlds[:, :3, :3], heads - self.shifts[rows]) + worlds[:, :3, 3]
         axes = worlds[:, :3, :3] @ matrices(rotations.T).transpose(2, 0, 1)
-        for row, head, own in zip(rows.tolist(), heads, axes, strict=True):
-            animated = PlantAnchor(head, own)
+        for row, head, columns in zip(rows.tolist(), heads, axes, strict=True):
+            animated = PlantAnchor(head, columns)
             self.anchors[row][c] = self.anchors[row][c].held(animated, constraint.holds)
 
     def target_anchor(self, row: int, c: int) -> PlantAnchor | None:
-        """Where a constraint's target is in the world at a frame."""
+        """The world place of a constraint's target at a frame."""
         return target_anchor(c, self.samples[row], self.worlds[row])
 
     def held_target(self, row: int, c: int) -> TargetSample:
-        """Where a planted bone is held, in armature space; frames share what is the same."""
+        """The place of a planted bone in armature space; frames share equal ones."""
         target = self.samples[row].targets[c]
         if target.rotation is not None:
             return target
@@ -312,11 +316,11 @@ class PlantedFrames:
         return self._held[key]
 
     def held_targets(self, rows: Rows, c: int) -> tuple[Array, Array]:
-        """(R, 3) heads and (R, 4) rotations where the bone of a planted constraint is held."""
+        """(R, 3) heads and (R, 4) rotations of a planted bone."""
         return targets_of([self.held_target(row, c) for row in rows.tolist()])
 
     def store(self) -> None:
-        """Keep all in the bake's frames."""
+        """Store everything in the bake's frames."""
         tracks = self.bake_frames.tracks
         assert tracks is not None
         self.bake_frames.store_batch(self.rows, *self.solved, self.states)
@@ -335,21 +339,21 @@ class PlantedFrames:
 
 
 AROUND = 2.0
-"""Lengths of all bones by which the root bone may be moved from where the animation has it above its base."""
+"""Largest distance of the root bone from its animated place above the base, in lengths of all bones."""
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What a stretch goes on from.
+class SegmentStart:
+    """The start of a segment, taken from the end of the segment before.
 
     Attributes:
-        anchors: where bones without a target are held.
-        turns: of legs that were let go, see `ContactState.turns`.
+        anchors: places of planted bones without a target.
+        turns: departures of released legs, see `ContactState.turns`.
         drift: see `ContactState.drift`.
         released: see `ContactState.released`.
-        carried: of joints that are moved on, what they are turned by beside their animation.
-        fading: of joints that were let go and are moved again, the last frame before that: from there on they
-            are solved near to their animation again, within `contact_poses.RETURN` frames.
+        carried: departures from the animation of joints that stay moved.
+        fading: of joints that were released and are moved again, the last frame before that; their reference
+            returns to the animation within `planting.RETURN` frames from there.
     """
 
     anchors: Mapping[int, PlantAnchor]
@@ -361,165 +365,167 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class PartPoses:
-    """Reads and fills the joints of a part in the frames of a figure.
+class GroupPoses:
+    """The joints of a group in the frames of a figure.
 
     Attributes:
-        frames: of the whole figure.
-        part: whose joints they are.
+        frames: of the figure.
+        group: of joints.
     """
 
     frames: PlantedFrames
-    part: Part
+    group: JointGroup
 
     @property
     def _chains(self) -> SupportChains:
         return self.frames.support_chains
 
-    def stands_on(self, stretch: Stretch) -> int:
+    def stands_on(self, segment: ContactSegment) -> int:
         """The constraint on whose bone the figure stands, or -1."""
-        return stretch.planted[0] if stretch.planted and not self._chains.keeps_body else -1
+        return segment.planted[0] if segment.planted and not self._chains.keeps_body else -1
 
-    def sample(self, row: int, stretch: Stretch) -> FrameSample:
-        """A frame with the part's constraints in force, and targets where bones are held."""
-        sample, members = self.frames.samples[row], set(self.part.members)
+    def sample(self, row: int, segment: ContactSegment) -> FrameSample:
+        """A frame with only the group's constraints active, and planted bones as targets."""
+        sample, members = self.frames.samples[row], set(self.group.members)
         targets = list(sample.targets)
-        for c in stretch.planted:
+        for c in segment.planted:
             targets[c] = self.frames.held_target(row, c)
         influences = tuple([i if c in members else 0.0 for c, i in enumerate(sample.influences)])
         return sample._replace(targets=tuple(targets), influences=influences)
 
-    def base(self, stretch: Stretch, standing: Standing) -> JointPoses:
-        """The base poses of a stretch; notes where its bones are held."""
-        frames, rows = self.frames, stretch.rows
-        poses, joints = self._continued(stretch, standing), [*standing.fading, *standing.carried]
+    def base(self, segment: ContactSegment, start: SegmentStart) -> JointPoses:
+        """The reference poses of a segment; plants its bones."""
+        frames, rows = self.frames, segment.rows
+        poses, joints = self._continued(segment, start), [*start.fading, *start.carried]
         if joints:
             poses.rotations[:, joints] = frames.animated.rotations[rows][:, joints]
-            back = {j: (frame, standing.turns[j]) for j, frame in standing.fading.items()}
-            back = {j: each for j, each in back.items() if j not in standing.carried}
-            returning(poses.rotations, frames.frames[rows], back, stretch.limits)
-            turned(poses.rotations, standing.carried, stretch.limits)
-        self._hold(stretch, standing, poses)
+            back = {j: (frame, start.turns[j]) for j, frame in start.fading.items()}
+            back = {j: each for j, each in back.items() if j not in start.carried}
+            returning(poses.rotations, frames.frames[rows], back, segment.limits)
+            turned(poses.rotations, start.carried, segment.limits)
+        self._hold(segment, start, poses)
         return poses
 
-    def _hold(self, stretch: Stretch, standing: Standing, poses: JointPoses) -> None:
-        """Note where bones are held, and put the root bone of the poses where the base is, in place."""
-        base = self.stands_on(stretch)
-        for c in stretch.planted:  # the base is the first of them: the others go along with it
-            for row in stretch.rows.tolist():
-                self.frames.hold(row, c, standing.anchors.get(c))
-            self.frames.hold_parts(stretch.rows, c, poses)
+    def _hold(self, segment: ContactSegment, start: SegmentStart, poses: JointPoses) -> None:
+        """Plant the bones of a segment, and put the root bone of the poses on the base, in place."""
+        base = self.stands_on(segment)
+        for c in segment.planted:  # the base comes first and carries the others
+            for row in segment.rows.tolist():
+                self.frames.hold(row, c, start.anchors.get(c))
+            self.frames.hold_components(segment.rows, c, poses)
             if c == base:
-                self.place(stretch, stretch.rows, poses)
+                self.place(segment, segment.rows, poses)
 
-    def _continued(self, stretch: Stretch, standing: Standing) -> JointPoses:
-        """The animated poses of a stretch, with what was let go moved on from where it stood."""
+    def _continued(self, segment: ContactSegment, start: SegmentStart) -> JointPoses:
+        """The animated poses of a segment, continued from the departures of released joints."""
         frames = self.frames
-        rows, own = stretch.rows, sorted(self.part.joints)
+        rows, joints = segment.rows, sorted(self.group.joints)
         poses, animated = frames.solved.at(rows), frames.animated.at(rows)
-        poses.rotations[:, own] = animated.rotations[:, own]
-        poses.translations[:, own] = animated.translations[:, own]
+        poses.rotations[:, joints] = animated.rotations[:, joints]
+        poses.translations[:, joints] = animated.translations[:, joints]
         if self._chains.keeps_body:
-            returning(poses.rotations, frames.frames[rows], standing.released, stretch.limits)
+            returning(poses.rotations, frames.frames[rows], start.released, segment.limits)
         else:
-            turned(poses.rotations, standing.turns, stretch.limits)
+            turned(poses.rotations, start.turns, segment.limits)
             root_bone, bones = self._chains.root_bone, frames.bones.at(rows)
-            drifted(poses, bones, root_bone, frames.worlds[rows], standing.drift)
+            drifted(poses, bones, root_bone, frames.worlds[rows], start.drift)
         return poses
 
-    def place(self, stretch: Stretch, rows: Rows, poses: JointPoses) -> None:
-        """Put the root bone where the base is held, if the figure stands on one; in place."""
-        base, frames = self.stands_on(stretch), self.frames
+    def place(self, segment: ContactSegment, rows: Rows, poses: JointPoses) -> None:
+        """Put the root bone on the base, if the figure stands on one; in place."""
+        base, frames = self.stands_on(segment), self.frames
         if base >= 0:
             tip = frames.bones.skeleton.index(frames.constraints[base].tip)
             root_bone, held = self._chains.root_bone, frames.held_targets(rows, base)
             placed(poses, frames.bones.at(rows), root_bone, tip, held)
 
-    def keep(self, stretch: Stretch, rows: Rows, poses: JointPoses, states: Sequence[dict[int, str]]) -> None:
-        """Keep what was solved of stretches like one: the poses of rows, and how their constraints ended."""
-        frames, base, own = self.frames, self.stands_on(stretch), sorted(self.part.joints)
-        self.place(stretch, rows, poses)
-        frames.solved.rotations[np.ix_(rows, own)] = poses.rotations[:, own]
-        frames.solved.translations[np.ix_(rows, own)] = poses.translations[:, own]
+    def keep(
+        self, segment: ContactSegment, rows: Rows, poses: JointPoses, states: Sequence[dict[int, str]]
+    ) -> None:
+        """Store solutions of rows of segments like `segment`: poses and status of constraints."""
+        frames, base, joints = self.frames, self.stands_on(segment), sorted(self.group.joints)
+        self.place(segment, rows, poses)
+        frames.solved.rotations[np.ix_(rows, joints)] = poses.rotations[:, joints]
+        frames.solved.translations[np.ix_(rows, joints)] = poses.translations[:, joints]
         for row, ended in zip(rows.tolist(), states, strict=True):
             frames.states[row] |= ended
             if base >= 0:
                 frames.states[row][base] = SolveStatus.CONVERGED.name
 
-    def finish(self, stretch: Stretch, standing: Standing) -> ContactState:
-        """Fill in what is keyed of a solved stretch; how it stands in its last frame."""
+    def finish(self, segment: ContactSegment, start: SegmentStart) -> ContactState:
+        """Store the keyed poses of a solved segment; the contact state of its last frame."""
         frames = self.frames
-        rows, own, base = stretch.rows, sorted(self.part.joints), self.stands_on(stretch)
-        continued = self._continued(stretch, standing)
+        rows, joints, base = segment.rows, sorted(self.group.joints), self.stands_on(segment)
+        continued = self._continued(segment, start)
         keyed = continued.at(slice(None))
-        if stretch.active:
+        if segment.active:
             influences = np.zeros(keyed.rotations.shape[:2])
-            given = np.array([frames.samples[row].influences for row in rows.tolist()])
-            for c, joints in stretch.moves.items():
-                each = sorted(joints)
-                influences[:, each] = np.maximum(influences[:, each], given[:, c, None])
+            of_constraints = np.array([frames.samples[row].influences for row in rows.tolist()])
+            for c, moved in segment.moves.items():
+                columns = sorted(moved)
+                influences[:, columns] = np.maximum(influences[:, columns], of_constraints[:, c, None])
             solved = frames.solved.rotations[rows]
-            keyed.rotations[:] = blended(continued.rotations, solved, influences, stretch.limits)
-            self.place(stretch, rows, keyed)
+            keyed.rotations[:] = blended(continued.rotations, solved, influences, segment.limits)
+            self.place(segment, rows, keyed)
         else:
-            frames.solved.rotations[np.ix_(rows, own)] = continued.rotations[:, own]
-            frames.solved.translations[np.ix_(rows, own)] = continued.translations[:, own]
-        frames.keyed.rotations[np.ix_(rows, own)] = keyed.rotations[:, own]
-        frames.keyed.translations[np.ix_(rows, own)] = keyed.translations[:, own]
+            frames.solved.rotations[np.ix_(rows, joints)] = continued.rotations[:, joints]
+            frames.solved.translations[np.ix_(rows, joints)] = continued.translations[:, joints]
+        frames.keyed.rotations[np.ix_(rows, joints)] = keyed.rotations[:, joints]
+        frames.keyed.translations[np.ix_(rows, joints)] = keyed.translations[:, joints]
         for row in rows.tolist():
-            frames.moved[row] |= stretch.moved
+            frames.moved[row] |= segment.moved
             frames.bases[row] = base
-        last = stretch.last
+        last = segment.last
         return ContactState(
             self._chains,
             base,
-            {c: frames.anchors[last][c] for c in stretch.planted},
+            {c: frames.anchors[last][c] for c in segment.planted},
             frames.keyed.pose(last),
             frames.animated.pose(last),
             frames.worlds[last],
-            stretch.moved,
-            standing.turns,
-            standing.drift,
+            segment.moved,
+            start.turns,
+            start.drift,
             float(frames.frames[last]),
-            standing.released,
+            start.released,
         )
 
 
 def with_free_root(samples: Sequence[FrameSample], root_bone: int, shift: float) -> list[FrameSample]:
-    """Samples whose root bone is free to turn, and to move about shifts up to `shift`, armature space."""
+    """Samples whose root bone is free to turn, and to move around shifts up to `shift`, armature space."""
     known: dict[int, Skeleton] = {}
-    found = []
+    freed = []
     for sample in samples:
         skeleton = sample.reading.skeleton
         if id(skeleton) not in known:
             size = shift + AROUND * math.fsum(joint.offset.length for joint in skeleton.joints)
-            size = 2.0 ** math.ceil(math.log2(size))  # so that figures alike are solved together
+            size = 2.0 ** math.ceil(math.log2(size))  # so that similar figures are solved together
             axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
             slides = tuple(Slide(axis, -size, size) for axis in axes)
             free = {"limit": None, "comfort": None, "stiffness": 0.0, "slides": slides}
             name = skeleton.joints[root_bone].name
             known[id(skeleton)] = skeleton.replace({name: {**free, "max_step": Joint.max_step}})
         reading = replace(sample.reading, skeleton=known[id(skeleton)])
-        found.append(sample._replace(reading=reading))
-    return found
+        freed.append(sample._replace(reading=reading))
+    return freed
 
 
 WAITING_AT_MOST = 512
-"""Frames that are solved at once: what is read of a frame takes memory."""
+"""Most frames that wait to be solved, as their samples take memory."""
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a part stands in its last solved frame.
+class GroupEnd:
+    """The end of a group's segment, from which the next segment starts.
 
     Attributes:
-        stretch: that it belongs to.
-        contact_state: what the next one goes on from.
-        solved: the pose at full influence.
-        fading: see `Standing.fading`.
+        segment: the segment.
+        contact_state: of its last frame.
+        solved: pose of its last frame at full influence.
+        fading: see `SegmentStart.fading`.
     """
 
-    stretch: Stretch
+    segment: ContactSegment
     contact_state: ContactState
     solved: Pose
     fading: Mapping[int, float]
@@ -527,16 +533,16 @@ class Ended:
 
 @dataclass
 class PlantedSolver:
-    """Solves the frames of a bake with planted bones, in order, and keeps the solutions there.
+    """Solves the frames of a bake with planted bones, in order of time, into `BakeFrames`.
 
     Attributes:
-        settings: how they are solved.
-        iterations: most steps of a frame.
+        settings: of every solve.
+        iterations: the most iterations of any frame.
     """
 
     settings: FrameSolveSettings
     iterations: int = 0
-    _ended: dict[tuple[int, ...], Ended] = field(default_factory=dict)  # of each part
+    _ended: dict[tuple[int, ...], GroupEnd] = field(default_factory=dict)  # by members of the group
 
     def solve(
         self,
@@ -544,106 +550,109 @@ class PlantedSolver:
         waiting: Sequence[tuple[int, FrameSample]],
         shifts: Array | None = None,
     ) -> Generator[float, None, None]:
-        """Solve the next frames; gives how many are, now and then.
+        """Solve the next frames; yields counts of solved frames.
 
         Args:
-            bake_frames: where they are kept.
+            bake_frames: of the bake.
             waiting: rows and samples, in order.
-            shifts: (R, 3) by which the body is moved in the samples, armature space.
+            shifts: (R, 3) of the body in the samples, armature space.
         """
         rows = np.array([row for row, _ in waiting], dtype=np.intp)
         frames = PlantedFrames.of(bake_frames, rows, [sample for _, sample in waiting], shifts)
         skeleton = frames.samples[0].reading.skeleton
-        all_parts = parts(skeleton, frames.constraints, frames.support_chains)
-        for part in all_parts:
-            solver = _PartSolver(frames, part, self.settings, self._ended.get(part.members))
+        all_groups = joint_groups(skeleton, frames.constraints, frames.support_chains)
+        for group in all_groups:
+            solver = _GroupSolver(frames, group, self.settings, self._ended.get(group.members))
             for count in solver.solve():
-                yield count / len(all_parts)
+                yield count / len(all_groups)
             assert solver.ended is not None
             self.iterations = max(self.iterations, solver.iterations)
-            self._ended[part.members] = solver.ended
+            self._ended[group.members] = solver.ended
         frames.store()
 
 
-class _PartSolver:
-    """Solves the stretches of one part of a figure.
+class _GroupSolver:
+    """Solves the segments of one group of a figure.
 
     Attributes:
-        ended: how the part stands in the last frame of the stretches that are finished.
-        iterations: most steps of a frame.
+        ended: the end of the segment that was finished last.
+        iterations: the most iterations of any frame.
     """
 
     def __init__(
         self,
         frames: PlantedFrames,
-        part: Part,
+        group: JointGroup,
         settings: FrameSolveSettings,
-        before: Ended | None,
+        before: GroupEnd | None,
     ) -> None:
-        self.frames, self.poses, self.ended = frames, PartPoses(frames, part), before
+        self.frames, self.poses, self.ended = frames, GroupPoses(frames, group), before
         self.iterations = 0
         self.chains = frames.support_chains
         limits = [frames.bake_frames.limits[row] for row in frames.rows.tolist()]
-        self.stretches = stretches(frames.samples, limits, frames.constraints, self.chains, part)
+        self.segments = segments(frames.samples, limits, frames.constraints, self.chains, group)
         self.settings = settings
 
     def solve(self) -> Generator[float, None, None]:
-        """Solve all stretches."""
+        """Solve all segments."""
         for run in self._runs():
-            standings, bases = [], []
-            for k, stretch in enumerate(run):
-                standing = self._standing(stretch)
-                standings.append(standing)
-                bases.append(self.poses.base(stretch, standing))
+            starts, bases = [], []
+            for k, segment in enumerate(run):
+                start = self._start_of(segment)
+                starts.append(start)
+                bases.append(self.poses.base(segment, start))
                 if k + 1 < len(run):
-                    self._foretell(stretch, run[k + 1], standing, bases[-1])
+                    self._predict(segment, run[k + 1], start, bases[-1])
             if run[0].active:
                 yield from self._solve_run(run, bases)
-            for k, stretch in enumerate(run):
-                standing = standings[k]
-                if k > 0:  # it goes on from the poses as they are now
-                    standing = replace(standing, released=self._standing(stretch).released)
-                self._finish(stretch, standing)
+            for k, segment in enumerate(run):
+                start = starts[k]
+                if k > 0:  # the segment before is solved by now
+                    start = replace(start, released=self._start_of(segment).released)
+                self._finish(segment, start)
 
-    def _runs(self) -> list[list[Stretch]]:
-        """Stretches that are solved as one motion: something is in force in all of them."""
-        runs: list[list[Stretch]] = []
-        for stretch in self.stretches:
-            goes_on = runs and runs[-1][-1].active and stretch.active and self.chains.keeps_body
+    def _runs(self) -> list[list[ContactSegment]]:
+        """Segments in lists that are solved as one motion; consecutive active segments, if the body keeps its
+        animation."""
+        runs: list[list[ContactSegment]] = []
+        for segment in self.segments:
+            goes_on = runs and runs[-1][-1].active and segment.active and self.chains.keeps_body
             if goes_on:
-                runs[-1].append(stretch)
+                runs[-1].append(segment)
             else:
-                runs.append([stretch])
+                runs.append([segment])
         return runs
 
-    def _finish(self, stretch: Stretch, standing: Standing) -> None:
-        """Fill in what is keyed of a solved stretch; the next one goes on from there."""
-        state = self.poses.finish(stretch, standing)
-        self.ended = Ended(stretch, state, self.frames.solved.pose(stretch.last), standing.fading)
+    def _finish(self, segment: ContactSegment, start: SegmentStart) -> None:
+        """Store the keyed poses of a solved segment, from whose end the next one starts."""
+        state = self.poses.finish(segment, start)
+        self.ended = GroupEnd(segment, state, self.frames.solved.pose(segment.last), start.fading)
 
-    # What a stretch goes on from ----------------------------------------------------------------------------
+    # Starts of segments -------------------------------------------------------------------------------------
 
-    def _foretell(self, stretch: Stretch, after: Stretch, standing: Standing, base: JointPoses) -> None:
-        """Solve the last frame of a stretch alone, where the one after it goes on from its pose."""
-        last = replace(stretch, first=stretch.last)
+    def _predict(
+        self, segment: ContactSegment, after: ContactSegment, start: SegmentStart, base: JointPoses
+    ) -> None:
+        """Predict the contact state at the end of a segment, for the start of the segment after it."""
+        last = replace(segment, first=segment.last)
         has_target = {c for c in after.planted if self.frames.samples[after.first].targets[c].rotation}
-        if stretch.moved - after.moved or set(after.planted) - set(stretch.planted) - has_target:
+        if segment.moved - after.moved or set(after.planted) - set(segment.planted) - has_target:
             batch = self._batch(last, last.rows, base.at([-1]), replace(self.settings, smoothness=0.0))
             for _ in solve_batches([batch]):
                 pass
             self.poses.keep(last, last.rows, JointPoses(batch.rotations, batch.translations), batch.states)
-        self._finish(last, standing)
+        self._finish(last, start)
 
-    def _standing(self, stretch: Stretch) -> Standing:
-        """What a stretch goes on from, where the one before it is finished."""
+    def _start_of(self, segment: ContactSegment) -> SegmentStart:
+        """The start of a segment, from the finished segment before it."""
         frames, root_bone = self.frames, self.chains.root_bone
-        sample = frames.samples[stretch.first]
+        sample = frames.samples[segment.first]
         skeleton, constraints = sample.reading.skeleton, frames.constraints
-        held = [c for c in stretch.planted if sample.targets[c].rotation is None]
+        held = [c for c in segment.planted if sample.targets[c].rotation is None]
         if self.ended is None:
-            pose = self._unplanted_pose(stretch) if held else None
-            world = frames.worlds[stretch.first]
-            return Standing(
+            pose = self._unplanted_pose(segment) if held else None
+            world = frames.worlds[segment.first]
+            return SegmentStart(
                 {}
                 if pose is None
                 else {c: anchor_of(constraints[c].tip, skeleton, pose, world) for c in held}
@@ -654,29 +663,29 @@ class _PartSolver:
             for c in held
         }
         if self.chains.keeps_body:
-            released = released_joints(before, stretch.moved, root_bone, sample.frame)
-            return Standing(anchors, released=released)
-        turns = {**before.turns, **let_go(before, stretch.moved, root_bone)}
-        drift = before.drift if stretch.planted else lifted(skeleton, before, root_bone)
-        carried = {} if self._is_body_placed(stretch) else self._carried(stretch, self.ended)
-        moved_before = frozenset[int]().union(*self.ended.stretch.moves.values())
-        moved = frozenset[int]().union(*stretch.moves.values())
+            released = released_joints(before, segment.moved, root_bone, sample.frame)
+            return SegmentStart(anchors, released=released)
+        turns = {**before.turns, **let_go(before, segment.moved, root_bone)}
+        drift = before.drift if segment.planted else lifted(skeleton, before, root_bone)
+        carried = {} if self._is_body_placed(segment) else self._carried(segment, self.ended)
+        moved_before = frozenset[int]().union(*self.ended.segment.moves.values())
+        moved = frozenset[int]().union(*segment.moves.values())
         fading = {
             j: self.ended.fading.get(j, before.frame) if j in moved_before else before.frame
             for j in moved & turns.keys()
         }
-        return Standing(anchors, turns, drift, carried=carried, fading=fading)
+        return SegmentStart(anchors, turns, drift, carried=carried, fading=fading)
 
-    def _unplanted_pose(self, stretch: Stretch) -> Pose:
-        """The pose in which planted bones are held where no frame was solved before.
+    def _unplanted_pose(self, segment: ContactSegment) -> Pose:
+        """The pose that plants bones at the first frame of all.
 
-        It is the evaluated one, with each chain that carries a planted bone brought to where the other
-        constraints of its joints would have it, had nothing been planted.
+        It is the evaluated pose, in which the other constraints of chains with planted bones are solved as if
+        nothing was planted.
         """
-        frames, row = self.frames, stretch.first
+        frames, row = self.frames, segment.first
         sample, constraints = frames.samples[row], frames.constraints
         skeleton, start = sample.reading.skeleton, sample.unmoved or sample.reading.pose
-        held = [constraints[c] for c in stretch.planted if sample.targets[c].rotation is None]
+        held = [constraints[c] for c in segment.planted if sample.targets[c].rotation is None]
         legs = {j for constraint in held for j in skeleton.chain(constraint.tip, constraint.chain_length)[1:]}
         influences: dict[int, float] = {}
         active = []
@@ -697,7 +706,7 @@ class _PartSolver:
             [sample],
             frames.bake_frames.targets.at(place),
             frames.worlds[[row], :3, :3],
-            stretch.limits,
+            segment.limits,
             bones_of(frames.bake_frames, place),
             frames.bake_frames.lengths[place],
             base,
@@ -708,10 +717,10 @@ class _PartSolver:
             pass
         return turned_between(skeleton, start, batch.pose(0), influences)
 
-    def _is_body_placed(self, stretch: Stretch) -> bool:
-        """Whether a Reach says at all frames of a stretch where the root bone is, and how it is turned."""
+    def _is_body_placed(self, segment: ContactSegment) -> bool:
+        """Whether a Reach places and turns the root bone at all frames of a segment."""
         frames = self.frames
-        name = frames.samples[stretch.first].reading.skeleton.joints[self.chains.root_bone].name
+        name = frames.samples[segment.first].reading.skeleton.joints[self.chains.root_bone].name
         placing = [
             c
             for c, constraint in enumerate(frames.constraints)
@@ -722,39 +731,41 @@ class _PartSolver:
             and not any(constraint.effector_offset)
             and constraint.rotation_bone in ("", name)
         ]
-        samples = [frames.samples[row] for row in stretch.rows.tolist()]
+        samples = [frames.samples[row] for row in segment.rows.tolist()]
         return all(
             any(sample.influences[c] >= 1.0 and sample.targets[c].rotation is not None for c in placing)
             for sample in samples
         )
 
-    def _carried(self, stretch: Stretch, ended: Ended) -> dict[int, Quaternion]:
-        """Joints that go on being moved, with what they are turned by beside their animation."""
+    def _carried(self, segment: ContactSegment, ended: GroupEnd) -> dict[int, Quaternion]:
+        """Departures from the animation of joints that stay moved."""
         legs = {*self.chains.joints, self.chains.root_bone}
-        known = ended.contact_state.moved | {j for js in ended.stretch.moves.values() for j in js - legs}
+        known = ended.contact_state.moved | {j for js in ended.segment.moves.values() for j in js - legs}
         animated = ended.contact_state.animated
         return {
             j: (ended.solved.rotations[j] @ animated.rotations[j].conjugated()).normalized()
-            for j in frozenset().union(*stretch.moves.values()) & known
+            for j in frozenset().union(*segment.moves.values()) & known
         }
 
     # Solving ------------------------------------------------------------------------------------------------
 
-    def _solve_run(self, run: Sequence[Stretch], bases: Sequence[JointPoses]) -> Generator[float, None, None]:
-        """Solve stretches as one motion."""
+    def _solve_run(
+        self, run: Sequence[ContactSegment], bases: Sequence[JointPoses]
+    ) -> Generator[float, None, None]:
+        """Solve segments as one motion."""
         frames, poses = self.frames, self.poses
         alike: dict[object, list[int]] = {}
-        for k, stretch in enumerate(run):
-            alike.setdefault((stretch.active, stretch.limits, stretch.slides), []).append(k)
+        for k, segment in enumerate(run):
+            alike.setdefault((segment.active, segment.limits, segment.slides), []).append(k)
         batches, rows_of = [], []
         for places in alike.values():
             rows = np.concatenate([run[k].rows for k in places])
             whole = (np.concatenate(each) for each in zip(*(bases[k] for k in places), strict=True))
             batches.append(self._batch(run[places[0]], rows, JointPoses(*whole), self.settings))
             rows_of.append(rows)
-        if run[0].active != (poses.stands_on(run[0]),):  # else the base poses have all that is asked for
+        if run[0].active != (poses.stands_on(run[0]),):  # a base alone is met by the reference poses
             yield from solve_batches(batches)
-        members, known = set(poses.part.members), frames.bake_frames.smoothed
+        members, known = set(poses.group.members), frames.bake_frames.smoothed
         for places, batch, rows in zip(alike.values(), batches, rows_of, strict=True):
             self.iterations = max(self.iterations, batch.iterations)
             solved = JointPoses(batch.rotations, batch.translations)
@@ -763,8 +774,10 @@ class _PartSolver:
                 others = (each for each in known.get(row, ()) if members.isdisjoint(each.constraints))
                 known[row] = (*others, *smoothed)
 
-    def _batch(self, first: Stretch, rows: Rows, base: JointPoses, settings: FrameSolveSettings) -> Batch:
-        """Rows of stretches like the first of them, as a batch; `base` are their base poses."""
+    def _batch(
+        self, first: ContactSegment, rows: Rows, base: JointPoses, settings: FrameSolveSettings
+    ) -> Batch:
+        """Rows of segments like `first` as a batch; `base`: their reference poses."""
         frames, chains = self.frames, self.frames.support_chains
         bake_frames, places = frames.bake_frames, frames.rows[rows]
         samples = [self.poses.sample(row, first) for row in rows.tolist()]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All frames of a bake evaluated and solved."""
+"""Evaluation and solving of all frames of a bake.
+
+`solve` evaluates the frames into `BakeFrames`, solves them, and lets planted bones shift the body.
+"""
 
 from __future__ import annotations
 
@@ -14,220 +17,49 @@ from mathutils import Quaternion
 
 from ...errors import RigError
 from ...limits.shapes import contains
-from ...maths.batch import Array, unit
+from ...maths.batch import Array, angles_between, length, unit
 from ...settings import SolverSettings, SolveStatus
 from ...skeleton.pose_library import PoseEntry
 from ...solvers.stepping import result_of
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, Kind
 from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import Frames, FrameSample, Samples, Shown
 from ..scene.isolation import SharedScene
+from ..scene.targets import TargetRows
+from ..solve.constraint_goals import chain_joints
 from ..solve.methods import SINGLE_PASS, FrameSolveSettings, Reference, base_rotations
 from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, Motion, Solutions
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
-from .loops import Ends, note_loop
 from .planted_solver import WAITING_AT_MOST, PlantedSolver
 from .progress import Progress, Steps, shown
 from .settings import BakeSettings, Start
 from .start import StartPoses
 
-NEAR = 0.1
-"""Part of the tolerances by which a motion that stays may be farther off: keys are rounded."""
-FAR = 0.05
-"""Part of its distance by which one that misses its target may be farther off, and a tolerance more."""
-INSIDE = 1e-5
-"""Radians outside a limit that are rounding of keys."""
-
-
-def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
-    """Put the base poses in place of what was solved, if they are as near everywhere.
-
-    From a baked motion a solve starts elsewhere than from the one before it, so it would lead to another
-    motion that is no better.
-
-    Args:
-        bake_frames: all of it is solved; nothing is planted.
-        solver: position tolerance in world metres.
-    """
-    if _leaves_limits(bake_frames):
-        return
-    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
-    tolerances = (solver.position_tolerance, solver.angle_tolerance)
-    old, new = (
-        _misses(bake_frames, motion, tolerances)[rows]
-        for motion in (base_motion(bake_frames), keyed_motion(bake_frames).full)
-    )
-    good = old <= 1.0 + NEAR
-    # Where nothing is reached, what counts is the farthest: constraints that pull against each other trade.
-    if np.any(~good & (new <= 1.0)) or np.any(old.max(axis=1) > (1.0 + FAR) * new.max(axis=1) + 1.0):
-        return
-    reached = SolveStatus.CONVERGED.name
-    states = {
-        row: {c: reached if old[k, c] <= 1.0 else state for c, state in bake_frames.states[row].items()}
-        for k, row in enumerate(rows.tolist())
-    }
-    slides = bake_frames.slid(rows, bake_frames.translations[rows])
-    bake_frames.restore(
-        Solutions(unit(bake_frames.base[rows], axis=-1), slides, states, bake_frames.smoothed)
-    )
-
-
-def _misses(bake_frames: BakeFrames, motion: Motion, tolerances: tuple[float, float]) -> Array:
-    """(F, C) how far off constraints are, in tolerances; 0 where they are not in force."""
-    distances, angles = result_of(measuring.residuals(bake_frames, motion))
-    misses = np.maximum(distances / tolerances[0], angles / tolerances[1])
-    return np.asarray(np.where(bake_frames.influences > 0.0, misses, 0.0))
-
-
-def _leaves_limits(bake_frames: BakeFrames) -> bool:
-    """Whether a base pose of the joints that are keyed breaks a limit."""
-    keyed, rows = rotated_joints(bake_frames), np.arange(len(bake_frames.frames))
-    slid = bake_frames.slid(rows, bake_frames.translations)
-    return any(
-        limits[j] is not None and not contains(limits[j], Quaternion(rotations[j]), INSIDE)
-        for limits, rotations in zip(bake_frames.limits, bake_frames.base, strict=True)
-        for j in keyed
-    ) or any(
-        np.any((along < slide.lower - INSIDE) | (along > slide.upper + INSIDE))
-        for slide, along in zip(bake_frames.slides, slid.T, strict=True)
-    )
-
-
-Parts = Generator[float, None, None]
-"""Work that gives the number of frames that are solved now and then."""
-
-
-class _Run(NamedTuple):
-    """Frames in a row with the same constraints in force, the same limits, slides and coupled offsets.
-
-    Attributes:
-        shared: what they share.
-        rows: of the bake's frames.
-        samples: of all of them where those are needed, else of the first.
-    """
-
-    shared: tuple[object, ...]
-    rows: list[int]
-    samples: list[FrameSample]
-
-
-@dataclass
-class FrameSolver:
-    """Solves the frames of a bake, and keeps the solutions there.
-
-    Attributes:
-        bake_frames: its rows are stored before they come here.
-        settings: how they are solved.
-        iterations: most steps of a frame.
-    """
-
-    bake_frames: BakeFrames
-    settings: FrameSolveSettings
-    iterations: int = 0
-    _runs: list[_Run] = field(default_factory=list)
-    _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)  # with planted bones
-    _planted: PlantedSolver = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._planted = PlantedSolver(self.settings)
-
-    def add_planted(self, row: int, sample: FrameSample) -> Parts:
-        """The next frame to solve of those with planted bones: solved now, or with others."""
-        tracks = self.bake_frames.tracks
-        assert tracks is not None
-        self._waiting.append((row, sample))
-        keeps_body = tracks.support_chains.keeps_body  # its samples are needed again anyway
-        if len(self._waiting) >= WAITING_AT_MOST and not keeps_body:
-            yield from self.finish()
-
-    def add(self, row: int, samples: Samples, k: int) -> None:
-        """The next frame to solve, frame `k` of samples: solved with others in the end."""
-        bake_frames = self.bake_frames
-        in_force = (bake_frames.influences[row] > 0.0).tobytes()
-        shared = in_force, bake_frames.limits[row], bake_frames.shifting[row]
-        is_new = not self._runs or self._runs[-1].shared != shared
-        if is_new:
-            self._runs.append(_Run(shared, [], []))
-        run = self._runs[-1]
-        run.rows.append(row)
-        if is_new or any(each.method in SINGLE_PASS for each in bake_frames.constraints):
-            run.samples.append(samples[k])
-
-    def finish(self) -> Parts:
-        """Solve the frames that wait."""
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            yield from self._planted.solve(self.bake_frames, waiting)
-            self.iterations = max(self.iterations, self._planted.iterations)
-        if self._runs:
-            yield from self.solve_with({})
-
-    def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
-        """Whether neighbours have moved the first and the last frame.
-
-        With frames beyond these on a side (-1 before, 1 after; see `solve_with`) it is the outermost of them.
-        """
-        if not self._runs:
-            return False, False
-        rows = {-1: self._runs[0].rows[0], 1: self._runs[-1].rows[-1]}
-        moved = []
-        for way, row in rows.items():
-            frames = beyond[way].bake_frames if way in beyond else self.bake_frames
-            outermost = row if way not in beyond else (0 if way < 0 else len(frames.frames) - 1)
-            moved.append(bool(frames.smoothed.get(outermost)))
-        return moved[0], moved[1]
-
-    def solve_with(self, beyond: Mapping[int, FrameSolver]) -> Parts:
-        """Solve all runs as one motion, together with frames before (-1) and after (1) them."""
-        solvers = [each for each in (beyond.get(-1), self, beyond.get(1)) if each is not None]
-        runs = [(solver, run) for solver in solvers for run in solver._runs]
-        batches = [solver._batch(run) for solver, run in runs]
-        bake_frames, period = self.bake_frames, 0
-        if bake_frames.is_loop:
-            period = len(bake_frames.solved_frames) - (not bake_frames.repeats_after)
-        yield from solve_batches(batches, period)
-        for (solver, run), batch in zip(runs, batches, strict=True):
-            if solver is self:
-                rows = np.array(run.rows, dtype=np.intp)
-                bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
-                self.iterations = max(self.iterations, batch.iterations)
-            solver.bake_frames.smoothed.update(zip(run.rows, map(tuple, batch.smoothed), strict=True))
-            if solver is self:
-                bake_frames.helped.update({run.rows[k]: each for k, each in batch.helped.items()})
-
-    def _batch(self, run: _Run) -> Batch:
-        """The rows of a run as they are before they are solved."""
-        return Batch.of(self.bake_frames, np.array(run.rows, dtype=np.intp), run.samples, self.settings)
-
-
-MARGINS = 16, 32, 64
-"""Frames beyond a range that are solved with it where it takes them: more only where these are not enough."""
 BLOCK = 256
-"""Frames that are kept as they are shown, until all of them are read at once."""
+"""Frames that are kept as raw values until they are converted at once."""
 
 SolvedElsewhere: TypeAlias = Callable[[BakeFrames], Solutions]
-"""Gives what all frames to solve were solved to before; it may raise."""
+"""Gives the solutions of all frames from elsewhere; may raise."""
 
 
 class Task(NamedTuple):
-    """What is solved, and how.
+    """A bake with everything that is looked up before the first frame.
 
     Attributes:
         constraints: those that are baked.
         layout: of their bones.
-        start: where each frame starts from.
-        settings: what to bake.
+        start: base poses of all frames.
+        settings: of the bake.
         solver: position tolerance in world metres.
         poses: the pose library.
-        is_rebake: what plays was baked in just this way, and stays if it is still right.
-        body_obstacle: what keeps a body that keeps its animation from being moved where a leg is too short;
-            empty if nothing does.
+        is_rebake: whether the present motion was baked with the same settings; it stays if it still fits.
+        body_obstacle: reason why the body cannot be shifted where a leg is too short; empty if it can.
         walks_on: whether planted bones carry a body that keeps its animation along the ground.
         shared: where frames are evaluated for other armatures too, or None.
-        solved: gives what was solved elsewhere, of frames that plant nothing; or None.
+        solved: gives solutions from elsewhere, for frames without planted bones; or None.
     """
 
     constraints: Sequence[Constraint]
@@ -260,7 +92,7 @@ def solve(
         scene: where targets and armature are evaluated.
         armature_object: carries the constraints.
         task: what is solved.
-        check: called with the frames when their bones are known, before anything is solved; may raise.
+        check: called with the frames once their bones are known, before anything is solved; may raise.
 
     Returns:
         The frames that get keys.
@@ -284,17 +116,17 @@ def solve(
 
 @dataclass
 class _Shot:
-    """What is known before the first frame, and the samples that are solved.
+    """The frames of a task, and the samples that are kept of them.
 
     Attributes:
-        task: what is solved.
-        settings: how each frame is.
+        task: of the bake.
+        settings: of every solve.
         frames: those to evaluate, increasing.
         solved: those of them to solve.
         preroll: how many of them come before the first keyed frame.
-        samples: row and sample of each solved frame, where they are needed once more.
-        first, last: the first keyed frame and the last one so far, as evaluated, with their base poses.
-        blocks: frames with planted bones as evaluated, with their base poses, each with the row of its first.
+        samples: row and sample of each solved frame, where the body is moved afterwards.
+        first, last: the first keyed frame and the latest, with their base poses.
+        blocks: evaluated frames with planted bones, with their base poses, and the row of the first of each.
     """
 
     task: Task
@@ -305,18 +137,18 @@ class _Shot:
     samples: list[tuple[int, FrameSample]] = field(default_factory=list)
     blocks: list[tuple[int, Samples]] = field(default_factory=list)
     _solver: FrameSolver | None = None
-    _filled: int = 0  # rows that are kept
+    _filled: int = 0  # evaluated rows
     first: Samples | None = None
     last: Samples | None = None
 
     @property
     def solver(self) -> FrameSolver:
-        """Solves the frames and keeps them; it is there from the first of them on."""
+        """The solver of the frames, which exists from the first evaluated frame on."""
         assert self._solver is not None
         return self._solver
 
     def keep(self, samples: Samples) -> None:
-        """Keep the next frames as evaluated, with their base poses."""
+        """Store the next evaluated frames, with their base poses."""
         based = self.task.start.based(samples)
         if self._solver is None:
             frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
@@ -338,7 +170,7 @@ class _Shot:
             yield from ((place, samples[k]) for place, k in self._due(row, samples))
 
     def _due(self, row: int, samples: Samples) -> list[tuple[int, int]]:
-        """Rows to solve among those of samples from a row on, and their places in these."""
+        """Rows to solve among samples that start at a row, each with its place in the samples."""
         return [(row + k, k) for k in np.flatnonzero(np.isin(samples.frames, self.solved)).tolist()]
 
     @classmethod
@@ -346,7 +178,7 @@ class _Shot:
         settings = task.settings
         before: list[float] = [*settings.preroll_frames()]
         solved, keyed = frame_selection.frames(scene, armature_object, task.constraints, settings)
-        # The body, or a part of a bone that is not held, moves between solved frames: feet would slip there.
+        # A moving body, or components that are not held, would let feet slip between solved frames.
         if task.keeps_body or not all(all(constraint.holds) for constraint in task.constraints):
             solved = keyed
         reference: Reference = base_rotations
@@ -378,25 +210,25 @@ def _evaluate(
         planted: Iterable[tuple[int, FrameSample]] = shot.planted_frames()
         if task.keeps_body:
             planted = shot.samples = list(planted)
-        if task.walks_on:  # how far the body has gone is known once all frames are evaluated
+        if task.walks_on:  # needs all frames
             planted = shot.samples = body_motion.walk_on(bake_frames, shot.samples)
         solving = Progress(shot.frames[-1], 0, len(shot.solved))
         for row, sample in planted:
             for part in solver.add_planted(row, sample):
                 solved += part
                 yield solving._replace(done=int(solved))
-        waits = bake_frames.tracks is None and not shot.preroll
-        if waits:  # a loop is solved round and round
+        is_solved_once = bake_frames.tracks is None and not shot.preroll
+        if is_solved_once:  # a loop is solved round and round
             note_loop(bake_frames, ends, shot.settings.reference)
         solving = solving._replace(done=int(solved))
         yield from shown(solver.finish(), solving)
-        if waits and not bake_frames.is_loop:
+        if is_solved_once and not bake_frames.is_loop:
             yield from _solve_beyond(shot, solver, frames, solving)
         if task.solved is not None:
             bake_frames.restore(task.solved(bake_frames))
-        if not waits:
+        if not is_solved_once:
             note_loop(bake_frames, ends, shot.settings.reference)
-        if task.shared is not None:  # all come here before any plays what it has solved
+        if task.shared is not None:  # all armatures are solved before any is played
             yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved), "evaluated", meets=True)
     return bake_frames
 
@@ -407,7 +239,7 @@ def _sample(
     frames: Frames,
     check: Callable[[BakeFrames], None],
 ) -> Steps[Ends]:
-    """Evaluate all frames into `shot`."""
+    """Evaluate all frames into `shot`; the ends of the range."""
     task, done, shared = shot.task, 0, shot.task.shared
     yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
     beyond, due = shot.frames[-1] + 1.0, frozenset(shot.solved)
@@ -436,16 +268,20 @@ def _sample(
     if shared is not None and shared.waits(armature_object, beyond):
         yield progress._replace(done=done, meets=True)
     after: Samples | None = None
-    with suppress(RigError):  # a target may be nowhere beyond the range
+    with suppress(RigError):  # a target may be invalid beyond the range
         after = task.start.based(frames.samples([frames.look(beyond)]))
     assert shot.first is not None and shot.last is not None  # a range is never empty
     return Ends(shot.first, shot.last, after)
 
 
-def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Progress) -> Steps[None]:
-    """Solve the ends of a range together with frames beyond it, where a sudden turn is smoothed up to there.
+MARGINS = 16, 32, 64
+"""Frames beyond a range that smoothing may need; each count is tried where the one before is too small."""
 
-    So frames have the poses that they would have in any longer range.
+
+def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Progress) -> Steps[None]:
+    """Solve a range with frames beyond it, where smoothing reaches its ends.
+
+    This makes the poses independent of the range.
     """
     step = shot.task.settings.step
     sides: dict[int, FrameSolver] = {}
@@ -475,8 +311,257 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
 
 
 def _reachable(frames: Frames, there: Sequence[Shown], way: int) -> Samples | None:
-    """Frames from an edge on as far as all that is asked for is there, in order of time; None: not one."""
+    """The longest run of frames from an edge with valid targets, in order of time; None without any."""
     for count in range(len(there), 0, -1):
-        with suppress(RigError):  # a target may be nowhere beyond the range
+        with suppress(RigError):  # a target may be invalid beyond the range
             return frames.samples(there[:count][::way])
     return None
+
+
+# Solving ----------------------------------------------------------------------------------------------------
+
+SolvedCounts: TypeAlias = Generator[float, None, None]
+"""Work that yields the number of frames solved since the last item."""
+
+
+class _Run(NamedTuple):
+    """Consecutive frames with the same active constraints, limits, slides and coupled offsets.
+
+    Attributes:
+        key: equal for equal runs.
+        rows: of the bake's frames.
+        samples: of all rows where a closed form solves them, else of the first.
+    """
+
+    key: tuple[object, ...]
+    rows: list[int]
+    samples: list[FrameSample]
+
+
+@dataclass
+class FrameSolver:
+    """Solves the frames of a bake into `bake_frames`.
+
+    Attributes:
+        bake_frames: the frames; a row is sampled before it is added here.
+        settings: of every solve.
+        iterations: the most iterations of any frame.
+    """
+
+    bake_frames: BakeFrames
+    settings: FrameSolveSettings
+    iterations: int = 0
+    _runs: list[_Run] = field(default_factory=list)
+    _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)  # with planted bones
+    _planted: PlantedSolver = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._planted = PlantedSolver(self.settings)
+
+    def add_planted(self, row: int, sample: FrameSample) -> SolvedCounts:
+        """Add the next frame of a figure with planted bones; solves waiting frames once there are many."""
+        tracks = self.bake_frames.tracks
+        assert tracks is not None
+        self._waiting.append((row, sample))
+        keeps_body = tracks.support_chains.keeps_body  # its samples are needed again anyway
+        if len(self._waiting) >= WAITING_AT_MOST and not keeps_body:
+            yield from self.finish()
+
+    def add(self, row: int, samples: Samples, k: int) -> None:
+        """Add the next frame, frame `k` of samples, to be solved by `finish`."""
+        bake_frames = self.bake_frames
+        in_force = (bake_frames.influences[row] > 0.0).tobytes()
+        key = in_force, bake_frames.limits[row], bake_frames.shifting[row]
+        is_new = not self._runs or self._runs[-1].key != key
+        if is_new:
+            self._runs.append(_Run(key, [], []))
+        run = self._runs[-1]
+        run.rows.append(row)
+        if is_new or any(each.method in SINGLE_PASS for each in bake_frames.constraints):
+            run.samples.append(samples[k])
+
+    def finish(self) -> SolvedCounts:
+        """Solve the waiting frames."""
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            yield from self._planted.solve(self.bake_frames, waiting)
+            self.iterations = max(self.iterations, self._planted.iterations)
+        if self._runs:
+            yield from self.solve_with({})
+
+    def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
+        """Whether smoothing has moved the first and the last frame.
+
+        With frames beyond the range on a side (-1 before, 1 after; see `solve_with`), the outermost of them.
+        """
+        if not self._runs:
+            return False, False
+        rows = {-1: self._runs[0].rows[0], 1: self._runs[-1].rows[-1]}
+        moved = []
+        for way, row in rows.items():
+            frames = beyond[way].bake_frames if way in beyond else self.bake_frames
+            outermost = row if way not in beyond else (0 if way < 0 else len(frames.frames) - 1)
+            moved.append(bool(frames.smoothed.get(outermost)))
+        return moved[0], moved[1]
+
+    def solve_with(self, beyond: Mapping[int, FrameSolver]) -> SolvedCounts:
+        """Solve all runs as one motion, with frames before (-1) and after (1) the range."""
+        solvers = [each for each in (beyond.get(-1), self, beyond.get(1)) if each is not None]
+        runs = [(solver, run) for solver in solvers for run in solver._runs]
+        batches = [
+            Batch.of(solver.bake_frames, np.array(run.rows, dtype=np.intp), run.samples, self.settings)
+            for solver, run in runs
+        ]
+        bake_frames, period = self.bake_frames, 0
+        if bake_frames.is_loop:
+            period = len(bake_frames.solved_frames) - (not bake_frames.repeats_after)
+        yield from solve_batches(batches, period)
+        for (solver, run), batch in zip(runs, batches, strict=True):
+            if solver is self:
+                rows = np.array(run.rows, dtype=np.intp)
+                bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
+                self.iterations = max(self.iterations, batch.iterations)
+            solver.bake_frames.smoothed.update(zip(run.rows, map(tuple, batch.smoothed), strict=True))
+            if solver is self:
+                bake_frames.helped.update({run.rows[k]: each for k, each in batch.helped.items()})
+
+
+# Loops ------------------------------------------------------------------------------------------------------
+
+
+class Ends(NamedTuple):
+    """Samples of the first and the last frame of a range, and of the frame after it if that is valid."""
+
+    first: Samples
+    last: Samples
+    after: Samples | None
+
+
+ALIKE = 1e-3
+"""Radians, and parts of a chain's length, that both ends of a loop may differ by."""
+
+
+def note_loop(bake_frames: BakeFrames, ends: Ends, reference: Reference) -> None:
+    """Note in the frames whether they are a loop, which is solved round and round.
+
+    In a loop base poses (before any bake), targets and influences come back to where they began: at its last
+    frame, or at the frame after it, as in cycles for games. Targets are compared in armature space, so a
+    cycle that travels with its armature is a loop. The places of planted bones do not count.
+
+    Args:
+        bake_frames: all frames are evaluated.
+        ends: of the range.
+        reference: gives the base pose before any bake.
+    """
+    joints = rotated_joints(bake_frames)
+    if len(bake_frames.frames) < 3 or not joints:
+        return
+    targets_moved = _targets_moved(bake_frames, bake_frames.targets, bake_frames.influences)
+    if np.maximum(_turned(bake_frames.base[:, joints]), targets_moved).max() <= ALIKE:
+        return  # nothing moves
+
+    def comes_back(end: Samples) -> bool:
+        poses = np.concatenate([reference(each) for each in (ends.first, end)])[:, joints]
+        targets = TargetRows.empty(2, end.targets)
+        for k, each in enumerate((ends.first, end)):
+            targets.put([k], each.targets)
+        influences = np.concatenate([ends.first.influences, end.influences])
+        return bool(max(_turned(poses)[1], _targets_moved(bake_frames, targets, influences)[1]) <= ALIKE)
+
+    bake_frames.is_loop = comes_back(ends.last)
+    if not bake_frames.is_loop and ends.after is not None and bake_frames.tracks is None:
+        bake_frames.is_loop = bake_frames.repeats_after = comes_back(ends.after)
+
+
+def _turned(rotations: Array) -> Array:
+    """(F,) radians of the joint that turns most from the first of the rotations (F, J, 4)."""
+    rotations = unit(rotations, axis=-1)
+    return np.asarray(angles_between(rotations, rotations[:1], axis=-1).max(axis=1))
+
+
+def _targets_moved(bake_frames: BakeFrames, targets: TargetRows, influences: Array) -> Array:
+    """(R,) the largest change of targets, influences and keyed settings from the first row.
+
+    Lengths are parts of the chain's length, angles radians.
+    """
+    moved = np.abs(influences - influences[:1]).max(axis=1)
+    for c, constraint in enumerate(bake_frames.constraints):
+        joints = list(chain_joints(bake_frames.skeleton, constraint))
+        if constraint.kind is Kind.PLANT or not joints:
+            continue
+        for name, column in targets.keyed.get(c, {}).items():
+            apart = np.abs(column - column[0])
+            if name == "pole_angle":  # modulo whole turns
+                apart = np.abs(np.remainder(column - column[0] + np.pi, 2.0 * np.pi) - np.pi)
+            moved = np.maximum(moved, apart)
+        size = float(bake_frames.lengths[0, joints].sum())
+        # Goals that a constraint lacks are NaN.
+        for each in (targets.points[:, c], targets.poles[:, c]):
+            moved = np.fmax(moved, length(each - each[:1], axis=-1) / size)
+        moved = np.fmax(moved, _turned(targets.rotations[:, c, None]))
+        ways = targets.directions[:, c]
+        moved = np.fmax(moved, length(ways - ways[:1], axis=-1))
+    return np.asarray(moved)
+
+
+# Baked once more --------------------------------------------------------------------------------------------
+
+NEAR = 0.1
+"""Part of the tolerances by which a kept motion may be farther off, as keys are rounded."""
+FAR = 0.05
+"""Part of its distance by which a kept miss may be farther off, beside one tolerance."""
+INSIDE = 1e-5
+"""Radians outside a limit that are rounding of keys."""
+
+
+def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
+    """Keep the base poses of a motion baked before, where they are as near to the goals as the new ones.
+
+    A solve that starts from a baked motion leads to another one, which is no better.
+
+    Args:
+        bake_frames: solved; nothing is planted.
+        solver: position tolerance in world metres.
+    """
+    if _leaves_limits(bake_frames):
+        return
+    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
+    tolerances = (solver.position_tolerance, solver.angle_tolerance)
+    old, new = (
+        _misses(bake_frames, motion, tolerances)[rows]
+        for motion in (base_motion(bake_frames), keyed_motion(bake_frames).full)
+    )
+    good = old <= 1.0 + NEAR
+    # Where nothing is reached, only the farthest counts: conflicting constraints trade distances.
+    if np.any(~good & (new <= 1.0)) or np.any(old.max(axis=1) > (1.0 + FAR) * new.max(axis=1) + 1.0):
+        return
+    reached = SolveStatus.CONVERGED.name
+    states = {
+        row: {c: reached if old[k, c] <= 1.0 else state for c, state in bake_frames.states[row].items()}
+        for k, row in enumerate(rows.tolist())
+    }
+    slides = bake_frames.slid(rows, bake_frames.translations[rows])
+    bake_frames.restore(
+        Solutions(unit(bake_frames.base[rows], axis=-1), slides, states, bake_frames.smoothed)
+    )
+
+
+def _misses(bake_frames: BakeFrames, motion: Motion, tolerances: tuple[float, float]) -> Array:
+    """(F, C) errors of constraints in tolerances; 0 where they are inactive."""
+    distances, angles = result_of(measuring.residuals(bake_frames, motion))
+    misses = np.maximum(distances / tolerances[0], angles / tolerances[1])
+    return np.asarray(np.where(bake_frames.influences > 0.0, misses, 0.0))
+
+
+def _leaves_limits(bake_frames: BakeFrames) -> bool:
+    """Whether a base pose of the keyed joints breaks a limit."""
+    keyed, rows = rotated_joints(bake_frames), np.arange(len(bake_frames.frames))
+    slid = bake_frames.slid(rows, bake_frames.translations)
+    return any(
+        limits[j] is not None and not contains(limits[j], Quaternion(rotations[j]), INSIDE)
+        for limits, rotations in zip(bake_frames.limits, bake_frames.base, strict=True)
+        for j in keyed
+    ) or any(
+        np.any((along < slide.lower - INSIDE) | (along > slide.upper + INSIDE))
+        for slide, along in zip(bake_frames.slides, slid.T, strict=True)
+    )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Planted bones: where in the world they are held, and what the other constraints become meanwhile.
+"""Planted bones: support chains, anchors in the world, contact states, and the root bone.
 
-The bones between planted ones and the bone at the other end of their chains are the legs; that bone, the
-root bone, takes the whole armature along: it alone gets a location. While something is planted
-the skeleton hangs on the first planted bone (`rerooting`), and whatever a chain goes up to is that bone.
+Legs are the bones from planted bones up to the root bone, at the other end of their chains. The root bone
+carries the whole armature and alone gets a location. While a bone is planted the skeleton hangs on the first
+planted bone (`rerooting`).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from ..properties.constraint_values import Constraint, Holds, Kind
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample, orthonormal
 
-# Who carries whom -------------------------------------------------------------------------------------------
+# Support chains ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class SupportChains:
-    """What planted bones make of a skeleton.
+    """The support chains of a skeleton with planted bones.
 
     Attributes:
         constraints: indices of the constraints of kind PLANT.
-        root_bone: the joint that carries all the others.
-        joints: between the root bone and the planted bones, these included.
-        keeps_body: whether the root bone keeps its animation; else it follows planted bones.
+        root_bone: the joint that carries all others.
+        joints: from below the root bone to the planted bones.
+        keeps_body: whether the root bone keeps its animation; otherwise it follows planted bones.
     """
 
     constraints: tuple[int, ...]
@@ -47,10 +47,10 @@ class SupportChains:
 
 
 def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> SupportChains | None:
-    """The legs of a set-up; None if nothing is ever planted.
+    """The support chains of constraints; None without a planted bone.
 
     Raises:
-        RigError: the planted bones have no root bone in common, or something else carries it.
+        RigError: the planted bones have no common root bone, or that has a parent.
     """
     planted = [c for c, constraint in enumerate(constraints) if constraint.kind is Kind.PLANT]
     if not planted:
@@ -80,7 +80,7 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
 
 
 def different_ends(names: tuple[str, str], bones: tuple[str, str]) -> str:
-    """What is wrong with two constraints whose chains end at these two bones, in words."""
+    """The message for two constraints whose chains end at different bones."""
     (one, other), (its, others) = names, bones
     return (
         f"Constraints '{one}' and '{other}' plant bones whose chains end at different bones, '{its}' and "
@@ -88,12 +88,12 @@ def different_ends(names: tuple[str, str], bones: tuple[str, str]) -> str:
     )
 
 
-# Where a bone is held ---------------------------------------------------------------------------------------
+# Anchors and contact states ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class PlantAnchor:
-    """Where a planted bone stays, in the world, in double precision.
+    """The place of a planted bone in the world, in double precision.
 
     Attributes:
         head: (3,).
@@ -105,27 +105,27 @@ class PlantAnchor:
 
     @classmethod
     def of(cls, transform: Transform, world: Array) -> PlantAnchor:
-        """Where a bone is now.
+        """The anchor of a placed bone.
 
         Args:
             transform: of the bone, armature space.
-            world: (4, 4) from armature space to the world.
+            world: (4, 4) armature space to world.
         """
         head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
         return cls(head, world[:3, :3] @ _axes(transform))
 
     def equals(self, other: PlantAnchor) -> bool:
-        """Whether both are the same to the bit."""
+        """Whether both are equal to the bit."""
         return np.array_equal(self.head, other.head) and np.array_equal(self.axes, other.axes)
 
     def held(self, animated: PlantAnchor, holds: Holds) -> PlantAnchor:
-        """This anchor, but for the parts that are not held: those are as the bone is animated."""
+        """This anchor with the components that are not held taken from the animation."""
         keeps = np.array((holds.ground, holds.ground, holds.height))
         head = np.where(keeps, self.head, animated.head)
         return PlantAnchor(head, self.axes if holds.rotation else animated.axes)
 
     def seen(self, world: Array) -> TargetSample:
-        """The same in armature space, wherever the armature object is by now."""
+        """The anchor in armature space, for the present place of the armature object."""
         back = inverse(world)
         head = back[:3, :3] @ self.head + back[:3, 3]
         return TargetSample(Vector(head.tolist()), upright(back[:3, :3] @ self.axes))
@@ -133,23 +133,23 @@ class PlantAnchor:
 
 @dataclass(frozen=True)
 class ContactState:
-    """How the figure stands in a solved frame, and what the next one goes on from.
+    """Contacts and pose of a figure in a solved frame; the next frame starts from it.
 
-    What a bake keeps of frames that are solved at once leaves out the last four.
+    A departure is a rotation beside the animation. The last four attributes are set at ends of segments only.
 
     Attributes:
-        support_chains: what is planted at some time.
-        base: index of the row on whose bone the figure hangs, or -1.
-        anchors: of each planted row, where its bone is held.
-        pose: what is keyed of the legs and the root bone, influence below 1 blended.
+        support_chains: of the figure.
+        base: index of the constraint on whose bone the figure hangs, or -1.
+        anchors: of each planted constraint.
+        pose: the keyed pose of legs and root bone, blended by influence.
         animated: the pose without constraints.
-        world: (4, 4) from armature space to the world.
-        moved: joints of the legs, and the root bone, that something moves.
-        turns: of a leg that was let go, what it is turned by beside its animation.
-        drift: (4, 4) in the world, what the root bone is moved by beside its animation.
+        world: (4, 4) armature space to world.
+        moved: joints of the legs, and the root bone, that anything moves.
+        turns: departures of released legs.
+        drift: (4, 4) in the world, motion of the root bone beside its animation.
         frame: of the scene.
-        released: where the body keeps its animation, of a joint that was let go: the frame in which it was
-            moved last, and what it was turned by then beside its animation.
+        released: if the body keeps its animation, of released joints the frame in which they were moved last,
+            and their departure then.
     """
 
     support_chains: SupportChains
@@ -166,7 +166,7 @@ class ContactState:
 
 
 def upright(axes: Array) -> Quaternion:
-    """The rotation of axes that stay unsheared, as near as there is one; see `targets.orthonormal`."""
+    """The rotation nearest to axes (3, 3), see `targets.orthonormal`."""
     rotation = orthonormal(Matrix(axes.tolist()))
     if rotation is None:
         raise RigError("the armature object has a scale of 0: give it another scale")
@@ -182,7 +182,7 @@ def homogeneous(transform: Transform) -> Array:
 
 
 def _axes(transform: Transform) -> Array:
-    """(3, 3) of a rigid transform's rotation, in double precision; one at a time plain numbers are faster."""
+    """(3, 3) rotation of a rigid transform, in double precision; plain numbers are fastest for one."""
     rotation = transform.rotation
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     double = 2.0 / (w * w + x * x + y * y + z * z)
@@ -196,7 +196,7 @@ def _axes(transform: Transform) -> Array:
 
 
 RETURN = 8.0
-"""Frames in which a leg that was let go goes back to its animation, where the body keeps its own."""
+"""Frames in which a released leg returns to its animation, if the body keeps its animation."""
 
 
 class JointPoses(NamedTuple):
@@ -213,7 +213,7 @@ class JointPoses(NamedTuple):
         return cls(rotations, translations)
 
     def pose(self, row: int) -> Pose:
-        """That of one frame."""
+        """The pose of one frame."""
         rotations, translations = self.rotations[row].tolist(), self.translations[row].tolist()
         return Pose.trusted(
             tuple([Quaternion(each).freeze() for each in rotations]),
@@ -221,16 +221,16 @@ class JointPoses(NamedTuple):
         )
 
     def at(self, rows: object) -> JointPoses:
-        """A copy of those of some frames."""
+        """A copy of the poses of rows."""
         return JointPoses(self.rotations[rows].copy(), self.translations[rows].copy())  # type: ignore[index]
 
     def put(self, rows: object, other: JointPoses) -> None:
-        """Replace those of some frames."""
+        """Replace the poses of rows."""
         self.rotations[rows], self.translations[rows] = other  # type: ignore[index]
 
 
 class FigureBones(NamedTuple):
-    """Where joints are at rest: (R or 1, J, 3) offsets and (R or 1, J, 4) unit rest rotations."""
+    """Rest of joints: (R or 1, J, 3) offsets and (R or 1, J, 4) unit rest rotations."""
 
     skeleton: Skeleton
     offsets: Array
@@ -238,13 +238,13 @@ class FigureBones(NamedTuple):
 
     @classmethod
     def of(cls, skeleton: Skeleton) -> FigureBones:
-        """At one frame."""
+        """The bones of a skeleton, as one row."""
         offsets = np.array([[joint.offset[:] for joint in skeleton.joints]])
         rests = np.array([[joint.rest_rotation[:] for joint in skeleton.joints]])
         return cls(skeleton, offsets, unit(rests, axis=-1))
 
     def at(self, rows: object) -> FigureBones:
-        """Those at some frames."""
+        """The bones at rows."""
         if len(self.offsets) == 1:
             return self
         return FigureBones(self.skeleton, self.offsets[rows], self.rests[rows])  # type: ignore[index]
@@ -258,12 +258,12 @@ class FigureBones(NamedTuple):
 
 
 def turned(rotations: Array, turns: Mapping[int, Quaternion], limits: Sequence[Limit | None]) -> None:
-    """Turn joints of (R, J, 4) rotations beside their animation, inside their limits; in place."""
+    """Turn joints of animated rotations (R, J, 4) by departures, inside their limits; in place."""
     if turns:
         joints = list(turns)
         added = np.array([turns[j][:] for j in joints]).T[..., None]
-        own = rotations[:, joints].transpose(2, 1, 0)
-        rotations[:, joints] = _allowed(unit(multiply(added, own)), limits, joints).transpose(2, 1, 0)
+        turned_by = unit(multiply(added, rotations[:, joints].transpose(2, 1, 0)))
+        rotations[:, joints] = _allowed(turned_by, limits, joints).transpose(2, 1, 0)
 
 
 def returning(
@@ -272,39 +272,38 @@ def returning(
     released: Mapping[int, tuple[float, Quaternion]],
     limits: Sequence[Limit | None],
 ) -> None:
-    """Let joints of (R, J, 4) rotations that were let go return to their animation; in place.
+    """Let released joints return to their animation within `RETURN` frames; in place.
 
     Args:
-        rotations: as animated.
+        rotations: (R, J, 4) animated.
         frames: (R,)
-        released: of a joint the frame in which it was moved last, and what it was turned by then.
+        released: by joint, the frame in which it was moved last, and its departure then.
         limits: of all joints.
     """
     for j, (last, turn) in released.items():
         rows = np.flatnonzero(frames - last < RETURN)
         part = (frames[rows] - last) / RETURN
-        whole = unit(np.array(turn[:]))[:, None].repeat(len(rows), axis=1)
-        rest = np.zeros_like(whole)
-        rest[0] = 1.0
-        left = slerp(whole, rest, part * part * (3.0 - 2.0 * part))
+        departure = unit(np.array(turn[:]))[:, None].repeat(len(rows), axis=1)
+        identity = np.zeros_like(departure)
+        identity[0] = 1.0
+        left = slerp(departure, identity, part * part * (3.0 - 2.0 * part))
         back = unit(multiply(left, rotations[rows, j].T))
         rotations[rows, j] = _allowed(back[:, None], limits, [j])[:, 0].T
 
 
 def blended(base: Array, solved: Array, influences: Array, limits: Sequence[Limit | None]) -> Array:
-    """(R, J, 4) from base to solved rotations as far as (R, J) influences say, inside the limits."""
-    found = np.where(influences[..., None] >= 1.0, solved, base)
+    """(R, J, 4) rotations from base to solved by (R, J) influences, inside the limits."""
+    rotations = np.where(influences[..., None] >= 1.0, solved, base)
     partly = (influences > 0.0) & (influences < 1.0)
     for j in np.flatnonzero(partly.any(0)).tolist():
         rows = np.flatnonzero(partly[:, j])
-        ways = unit(base[rows, j].T), unit(solved[rows, j].T)
-        part = slerp(*ways, influences[rows, j])
-        found[rows, j] = _allowed(part[:, None], limits, [j])[:, 0].T
-    return found
+        between = slerp(unit(base[rows, j].T), unit(solved[rows, j].T), influences[rows, j])
+        rotations[rows, j] = _allowed(between[:, None], limits, [j])[:, 0].T
+    return rotations
 
 
 def _allowed(rotations: Array, limits: Sequence[Limit | None], joints: Sequence[int]) -> Array:
-    """(4, K, R) rotations of these joints inside their limits."""
+    """(4, K, R) rotations of joints, projected onto their limits."""
     return BatchLimits([limits[j] for j in joints]).project(rotations)[0]
 
 
@@ -312,13 +311,13 @@ def _allowed(rotations: Array, limits: Sequence[Limit | None], joints: Sequence[
 
 
 def drifted(poses: JointPoses, bones: FigureBones, root_bone: int, worlds: Array, drift: Array) -> None:
-    """Move the root bone beside its animation; in place.
+    """Move the root bone by a drift beside its animation; in place.
 
     Args:
-        poses: as animated.
+        poses: animated.
         bones: of the same frames.
-        root_bone: a root.
-        worlds: (R, 4, 4) from armature space to the world.
+        root_bone: a joint without a parent.
+        worlds: (R, 4, 4) armature space to world.
         drift: (4, 4) in the world.
     """
     if np.array_equal(drift, np.eye(4)):
@@ -339,16 +338,16 @@ def placed(
     tips: Sequence[int] | int,
     targets: tuple[Array, Array],
 ) -> None:
-    """Put the root bone where one planted bone of each frame is held; in place.
+    """Put the root bone so that a planted bone of each frame is at its target; in place.
 
-    In quaternions and double precision: the bone moves by no more than the rounding of the keys.
+    Quaternions in double precision keep the bone there within the rounding of keys.
 
     Args:
         poses: of the frames.
         bones: of the same frames.
-        root_bone: a root that carries the planted bones.
+        root_bone: a joint without a parent that carries the planted bones.
         tips: (R,) the planted bone of each frame, or one for all.
-        targets: (R, 3) heads and (R, 4) unit rotations where it is held, armature space.
+        targets: (R, 3) heads and (R, 4) unit rotations of the planted bone, armature space.
     """
     heads, axes = bones.transforms(poses)
     rows = np.arange(len(heads))
@@ -359,14 +358,14 @@ def placed(
 
 
 def targets_of(samples: Sequence[TargetSample]) -> tuple[Array, Array]:
-    """(R, 3) points and (R, 4) unit rotations of targets, all of which have a rotation."""
+    """(R, 3) points and (R, 4) unit rotations of targets with rotations."""
     points = np.array([sample.point[:] for sample in samples])
     rotations = np.array([() if sample.rotation is None else sample.rotation[:] for sample in samples])
     return points, unit(rotations, axis=-1)
 
 
 def put_root(poses: JointPoses, bones: FigureBones, root_bone: int, to: tuple[Array, Array]) -> None:
-    """Put the root bone, a root, at (R, 3) heads with (R, 4) rotations in armature space; in place."""
+    """Put the root bone at (R, 3) heads with (R, 4) rotations in armature space; in place."""
     back = np.broadcast_to(conjugate(bones.rests[:, root_bone].T), to[1].T.shape)
     poses.rotations[:, root_bone] = unit(multiply(back, to[1].T)).T
     shift = to[0] - bones.offsets[:, root_bone]
@@ -374,7 +373,7 @@ def put_root(poses: JointPoses, bones: FigureBones, root_bone: int, to: tuple[Ar
 
 
 def _upright(axes: Array) -> Array:
-    """(R, 4) rotations of (R, 3, 3) axes that stay unsheared, as near as can be; see `planting.upright`."""
+    """(R, 4) rotations nearest to axes (R, 3, 3), see `upright`."""
     y, z = axes[..., 1], axes[..., 2]
     y = y / np.linalg.norm(y, axis=-1, keepdims=True)
     z = z - y * (y * z).sum(-1, keepdims=True)
@@ -384,17 +383,16 @@ def _upright(axes: Array) -> Array:
 
 
 SHARPER = 0.1
-"""Part of the tolerances to which a planted figure is solved: of planted bones beside the base what is left
-of it slides, and where one more is planted all others would make up for it."""
+"""Factor on the tolerances while bones are planted, as the error of planted bones beside the base slides."""
 
 
 def anchor_of(tip: str, skeleton: Skeleton, pose: Pose, world: Array) -> PlantAnchor:
-    """Where a bone is in a pose, given with (4, 4) from armature space to the world at that time."""
+    """The anchor of a bone in a pose; `world`: (4, 4) armature space to world at that time."""
     return PlantAnchor.of(forward_kinematics(skeleton, pose)[skeleton.index(tip)], world)
 
 
 def target_anchor(c: int, sample: FrameSample, world: Array) -> PlantAnchor | None:
-    """Where the target of a planted bone is; None if it has none."""
+    """The anchor at the target of a planted bone; None without a target."""
     target = sample.targets[c]
     if target.rotation is None:
         return None
@@ -402,7 +400,7 @@ def target_anchor(c: int, sample: FrameSample, world: Array) -> PlantAnchor | No
 
 
 def let_go(before: ContactState, moved: frozenset[int], root_bone: int) -> dict[int, Quaternion]:
-    """Joints that nothing moves any more, with what they are turned by beside their animation."""
+    """Departures of the joints that nothing moves any more."""
     return {
         j: (before.pose.rotations[j] @ before.animated.rotations[j].conjugated()).normalized()
         for j in before.moved - moved - {root_bone}
@@ -410,7 +408,7 @@ def let_go(before: ContactState, moved: frozenset[int], root_bone: int) -> dict[
 
 
 def lifted(skeleton: Skeleton, before: ContactState, root_bone: int) -> Array:
-    """(4, 4) in the world: what the root bone is moved by beside its animation once nothing is planted."""
+    """(4, 4) in the world, drift of the root bone beside its animation once nothing is planted."""
     if before.base < 0:
         return before.drift
     solved, animated = (
@@ -423,13 +421,13 @@ def lifted(skeleton: Skeleton, before: ContactState, root_bone: int) -> Array:
 def released_joints(
     before: ContactState, moved: frozenset[int], root_bone: int, frame: float
 ) -> dict[int, tuple[float, Quaternion]]:
-    """Joints that nothing moves any more and that are not back yet; see `ContactState.released`."""
+    """Joints that nothing moves any more and that have not returned yet, see `ContactState.released`."""
     released = {j: at for j, at in before.released.items() if j not in moved and frame - at[0] < RETURN}
     return released | {j: (before.frame, turn) for j, turn in let_go(before, moved, root_bone).items()}
 
 
 def turned_between(skeleton: Skeleton, base: Pose, solved: Pose, influences: Mapping[int, float]) -> Pose:
-    """The base pose with joints turned as far to the solved one as their influence says."""
+    """The base pose with joints blended towards the solved pose by their influence."""
     poses, weights = JointPoses.of([base]), np.zeros((1, len(skeleton.joints)))
     for j, influence in influences.items():
         weights[0, j] = influence

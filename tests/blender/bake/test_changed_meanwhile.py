@@ -124,7 +124,8 @@ class Faults:
         before = sys.gettrace()  # what measures which lines are run
         sys.settrace(self.trace)
         try:
-            bake.run(bake.one_of_many(bpy.context.scene, rig, bake.BakeSettings(1, 3), bake.Shares()))
+            settings, alone = bake.BakeSettings(1, 3), bake.SharedBake()
+            bake.run(bake.bake_in_shared_scene(bpy.context.scene, rig, settings, alone))
         except Fault:
             return True
         finally:
