@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The options of a bake as properties: those of the operator, and the same stored with each armature.
-
-The panel shows what the armature stores, so a file opens as it was left.
-"""
+"""The options of a bake as properties of the operator, and as stored with each armature for the panel."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ from .settings import MOST_SMOOTHNESS, BakeSettings, Keys, Start
 DEFAULTS = {field.name: field.default for field in fields(BakeSettings)}
 AUTO = "AUTO"
 
-# Files store the numbers: they stay with their words for good.
+# Files store the numbers, so these never change.
 ITEMS = {
     "destination": (
         (
@@ -108,7 +105,7 @@ ITEMS = {
 
 
 def properties(**more: Any) -> dict[str, Any]:
-    """All options by name, as properties; `more` goes to each of them."""
+    """Properties of all options by name; `more`: arguments of each property."""
     return {
         **{name: _choice(name, more) for name in ITEMS},
         "step": IntProperty(
@@ -171,7 +168,7 @@ def properties(**more: Any) -> dict[str, Any]:
 
 
 def _ground(more: dict[str, Any]) -> dict[str, Any]:
-    """Below which height the report finds bones, where that is not the armature's own ground."""
+    """Properties of the ground for the report."""
     return {
         "use_ground": BoolProperty(
             name="Check Ground",
@@ -201,7 +198,7 @@ def _choice(name: str, more: dict[str, Any]) -> Any:
 
 
 def _reductions(more: dict[str, Any]) -> dict[str, Any]:
-    """How far a motion may be off where keys are left out."""
+    """Properties of key reduction."""
     return {
         "reduce_angle": FloatProperty(
             name="Reduce Keys, Angle",
@@ -235,17 +232,17 @@ class CCD_RIG_PG_bake(bpy.types.PropertyGroup):
 
 
 def bake_settings(options: Any, armature_object: bpy.types.Object, frames: tuple[int, int]) -> BakeSettings:
-    """The settings that options come to.
+    """Settings from options.
 
     Args:
-        options: the operator or the armature's own.
-        armature_object: that is baked.
-        frames: first and last one.
+        options: the operator, or the options of the armature.
+        armature_object: to be baked.
+        frames: first and last frame.
 
     Raises:
-        RigError: only selected bones are asked for, and none is.
+        RigError: Only Selected Bones is on, and no bone is selected.
     """
-    every = options.keys == Keys.EVERY_FRAME.name  # of a bake on a few frames nothing is left out
+    every = options.keys == Keys.EVERY_FRAME.name  # sparse bakes keep all their keys
     return BakeSettings(
         frame_start=frames[0],
         frame_end=frames[1],
@@ -295,10 +292,10 @@ def _destination(name: str, armature_object: bpy.types.Object) -> Destination:
 
 
 def take_stored(properties: Any, armature_object: bpy.types.Object) -> None:
-    """Give an operator's properties the options that the armature stores, but for those that its call names.
+    """Copy the stored options of the armature to an operator's properties, but for explicitly set ones.
 
     Raises:
-        RigError: one of them comes from a later version.
+        RigError: a stored option comes from a later version.
     """
     stored = armature_object.ccd_rig.bake
     for name in ITEMS:
@@ -313,7 +310,7 @@ def take_stored(properties: Any, armature_object: bpy.types.Object) -> None:
 
 
 def register() -> None:
-    """Let armatures store the options; before the group that holds all that they store is registered."""
+    """Add the options to the armature's property group, before that is registered."""
     bpy.utils.register_class(CCD_RIG_PG_bake)
     CCD_RIG_PG_armature.__annotations__["bake"] = PointerProperty(
         name="Bake", description="The options of the next bake", type=CCD_RIG_PG_bake, override=OVERRIDE
@@ -321,6 +318,6 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Take them away again; what a file has stored stays in it."""
+    """Remove the options from the group; values stored in files stay there."""
     del CCD_RIG_PG_armature.__annotations__["bake"]
     bpy.utils.unregister_class(CCD_RIG_PG_bake)

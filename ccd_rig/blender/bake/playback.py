@@ -1,7 +1,7 @@
-"""What really plays after a bake: every frame evaluated by Blender once more, and held against the keys.
+"""The check after a bake: every frame evaluated by Blender once more, and compared with the keys.
 
-What a bake reports is measured on the poses that it has keyed. Drivers, constraints on the bones, the NLA or
-interpolation between keys can show something else: that is measured here, and what is in the way is named.
+Drivers, constraints on bones, the NLA or interpolation between keys can show other poses than the keys. The
+check measures these poses, and names the causes.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from .progress import Progress, Steps, paced
 from .report import Check, PlaybackResult
 
 BLOCK = 256
-"""Frames whose matrices are kept until they are worked on, all at once."""
+"""Frames whose matrices are kept until they are converted at once."""
 SAME = 1e-6
-"""Part of a bone's length by which it differs by rounding alone."""
+"""Rounding of a bone's length, as a part of it."""
 ROUNDING = 1e-5
-"""Part of a chain's length, and radians times ten, that float32 bones end to end may be off."""
+"""Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
 
 def play_steps(
@@ -55,15 +55,15 @@ def play_steps(
     tolerances: tuple[float, float],
     shared: SharedScene | None = None,
 ) -> Steps[Check]:
-    """Evaluate all whole frames of the range and all keyed ones.
+    """Evaluate all whole frames of the range, and all keyed frames.
 
     Args:
         scene: in which the armature plays.
         armature_object: plays the keys.
         bake_frames: of the bake.
-        motion: what should play at its frames.
-        tolerances: world metres and radians that a constraint's bones may be off their keys.
-        shared: where frames are evaluated for other armatures too, or None.
+        motion: the keyed motion.
+        tolerances: of bones beside their keys, world metres and radians.
+        shared: the scene that is evaluated for several armatures, or None.
     """
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
@@ -72,13 +72,13 @@ def play_steps(
     yield measured
     with playback(scene, armature_object, bake_frames.constraints, shared) as playing:
         yield measured
-        asked = [(frame, True) for frame in frames.tolist()]
+        requests = [(frame, True) for frame in frames.tolist()]
         if shared is not None:
-            shared.want(armature_object, asked)
-        for f, each in enumerate(asked):
+            shared.want(armature_object, requests)
+        for f, each in enumerate(requests):
             progress = Progress(each[0], f, len(frames), "checked")
             if shared is not None and shared.waits(armature_object, *each):
-                yield progress._replace(meets=True)  # all keys are written before any frame is looked at
+                yield progress._replace(meets=True)  # all armatures have their keys by then
             film.store(f, playing.play(*each), playing)
             if shared is None or f == len(frames) - 1:
                 yield progress._replace(done=f + 1)
@@ -93,7 +93,7 @@ def _results(
     film: _Film,
     tolerances: tuple[float, float],
 ) -> Work[list[PlaybackResult]]:
-    """How each constraint in force stood in what was played; an item after each."""
+    """Errors of each active constraint in playback; yields after each."""
     frames = film.shown.frames
     measured = yield from measuring.errors(film.shown, film.heads, film.axes)
     errors = [_numbers(each) for each in measured]
@@ -109,7 +109,7 @@ def _results(
             continue
         far, turned = (int(np.argmax(np.where(counted, each[:, c], -1.0))) for each in errors)
         strays = np.where(influences[:, None] > 0.0, film.strayed[:, c], 0.0)[at]
-        worst = _worst_deviation(armature_object, bake_frames, c, (played, keyed), (strays, tolerances))
+        worst = _worst_deviation(armature_object, bake_frames, c, played, keyed, strays, tolerances)
         results.append(
             PlaybackResult(
                 constraint=constraint.name,
@@ -134,8 +134,7 @@ class Transforms(NamedTuple):
 
 
 class _Deviation(NamedTuple):
-    """How far a chain, or its target, is from where it was baked: world metres and radians, at a row of the
-    bake's frames; what brings it about, if it is too far."""
+    """The deviation of a chain, or its target, from the bake: world metres, radians, row and causes."""
 
     distance: float
     angle: float
@@ -147,28 +146,31 @@ def _worst_deviation(
     armature_object: bpy.types.Object,
     bake_frames: BakeFrames,
     c: int,
-    transforms: tuple[Transforms, Transforms],
-    targets: tuple[Array, tuple[float, float]],
+    played: Transforms,
+    keyed: Transforms,
+    strays: Array,
+    tolerances: tuple[float, float],
 ) -> _Deviation:
-    """Where constraint `c` is farthest from what was baked.
+    """The largest deviation of constraint `c` from the bake.
 
     Args:
         armature_object: plays the keys.
         bake_frames: of the bake.
         c: index of the constraint.
-        transforms: what plays, and where the keys put the bones.
-        targets: (F, 2) how far its targets have strayed, and the tolerances for these and for bones.
+        played: joints in playback.
+        keyed: joints by the keys.
+        strays: (F, 2) deviations of its targets, world metres and radians.
+        tolerances: of targets and of bones, world metres and radians.
     """
-    strays, tolerances = targets
     if (strays > tolerances).any():
         row = int(np.argmax((strays / tolerances).max(axis=1)))
         distance, angle = strays[row].tolist()
         cause = "its target or pole moves with the bones that were baked: choose one that does not"
         return _Deviation(distance, angle, row, (cause,))
-    # Bones that cannot turn too: what moves them moves the others.
+    # Locked bones too, as they carry the others.
     constraint = bake_frames.constraints[c]
     chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
-    distances, angles = _deviations(bake_frames, transforms, chain)
+    distances, angles = _deviations(bake_frames, played, keyed, chain)
     size = float(bake_frames.lengths[:, chain].sum(axis=1).max()) * float(np.abs(bake_frames.worlds).max())
     most = tolerances[0] + ROUNDING * size, tolerances[1] + 10.0 * ROUNDING
     over = np.maximum(distances / most[0], angles / most[1])
@@ -177,7 +179,8 @@ def _worst_deviation(
     causes: tuple[str, ...] = ()
     if over[row].max() > 1.0:
         joints = bake_frames.skeleton.joints
-        wrong = [joints[j].name for j in _moved_themselves(bake_frames, transforms, (row, chain), most)]
+        moved = _moved_themselves(bake_frames, played, keyed, row, chain, most)
+        wrong = [joints[j].name for j in moved]
         wrong = wrong or [joints[j].name for j, each in zip(chain, over[row], strict=True) if each > 1.0]
         causes = tuple(_causes(armature_object, wrong)) or (f"something else moves bone '{wrong[0]}'",)
     return _Deviation(float(distances[row].max()), float(angles[row].max()), row, causes)
@@ -185,17 +188,17 @@ def _worst_deviation(
 
 @dataclass
 class _Film:
-    """What was played, frame by frame. F counts the frames, J the joints.
+    """Playback samples of F frames and J joints.
 
     Attributes:
-        shown: the frames with what was evaluated now: lengths, places, and targets also between the keys.
-        keyed: the frames with keys.
+        shown: the frames with evaluated lengths, worlds, and targets between keys too.
+        keyed: frames with keys.
         heads: (F, J, 3) armature space.
         axes: (F, J, 4) rotations, armature space.
         slots: (J,) indices in pose.bones.
         lengths: (J,) of the bones, without scale.
-        tolerances: world metres and radians that a target is found where it was.
-        strayed: (F, C, 2) how far targets are from where they were solved for, at the keys; the same units.
+        tolerances: within which a target is unchanged, world metres and radians.
+        strayed: (F, C, 2) deviations of targets since the solve, at keyed frames; the same units.
     """
 
     shown: BakeFrames
@@ -206,7 +209,7 @@ class _Film:
     lengths: Array
     tolerances: tuple[float, float]
     strayed: Array
-    _latest: list[PlayedFrame] = field(default_factory=list)  # what the others do not have yet
+    _latest: list[PlayedFrame] = field(default_factory=list)  # not converted yet
 
     @classmethod
     def empty(
@@ -221,7 +224,7 @@ class _Film:
         lengths = np.array([armature_object.pose.bones[slot].bone.length for slot in slots])
         sizes = ((len(frames), len(slots)), (len(frames), 3, 3), (len(frames), len(bake_frames.constraints)))
         scaled, worlds, influences = (np.zeros(size) for size in sizes)
-        # At the keys targets should be where they were solved for; where planted bones are held is known.
+        # At keyed frames targets should be unchanged; the places of planted bones are known.
         at = np.searchsorted(frames, bake_frames.frames)
         targets = TargetRows.empty(len(frames), bake_frames.targets)
         targets.put(at, bake_frames.targets)
@@ -235,14 +238,14 @@ class _Film:
         return cls(shown, keyed, heads, axes, slots, lengths, tolerances, strayed)
 
     def store(self, f: int, now: PlayedFrame, playing: Playback) -> None:
-        """Keep the next frame, which `playing` has shown."""
+        """Store the next frame that `playing` has shown."""
         self._latest.append(now)
         if len(self._latest) == BLOCK or f == len(self.shown.frames) - 1:
             self._develop(slice(f + 1 - len(self._latest), f + 1), playing)
             self._latest.clear()
 
     def _compare(self, frames: slice, now: TargetRows, influences: Array) -> None:
-        """Take over targets and influences between keys, and at keys those targets that have moved since."""
+        """Store targets and influences between keys, and targets at keys that have moved since the solve."""
         shown, tolerances = self.shown, np.array(self.tolerances)
         rows = np.arange(frames.start, frames.stop)
         is_keyed = np.isin(shown.frames[rows], list(self.keyed))
@@ -257,7 +260,7 @@ class _Film:
             shown.targets.set(int(rows[k]), c, now.sample(k, c))
 
     def _develop(self, frames: slice, playing: Playback) -> None:
-        """The latest frames as targets, places, rotations and lengths."""
+        """Convert the latest frames to targets, places, rotations and lengths."""
         worlds = playing.worlds(self._latest)
         self.shown.worlds[frames] = worlds[:, :3, :3]
         self._compare(frames, *playing.targets(self._latest, worlds))
@@ -268,15 +271,15 @@ class _Film:
         self.heads[frames] = poses[..., :3, 3]
         self.axes[frames] = np.moveaxis(quaternions(rotations), 0, -1)
         lengths = self.lengths * sizes[..., 0, 1]
-        # What differs by rounding alone is equal: frames whose bones are equally long are measured at once.
+        # Rounding is removed, as frames with equal lengths are measured at once.
         first = self.shown.lengths[0] if frames.start else lengths[0]
         self.shown.lengths[frames] = np.where(np.abs(lengths - first) <= SAME * first, first, lengths)
 
 
 def _strayed(before: TargetRows, after: TargetRows, worlds: Array) -> Array:
-    """(R, C, 2) how far targets or their poles have moved, and how far they have turned.
+    """(R, C, 2) distances of moved targets and poles, world metres, and their turns, radians.
 
-    World metres, with (R, 3, 3) from armature space to the world, and radians.
+    `worlds`: (R, 3, 3) armature space to world.
     """
     moved, poles = (
         length(np.einsum("rij,rcj->rci", worlds, each), axis=-1)
@@ -284,38 +287,41 @@ def _strayed(before: TargetRows, after: TargetRows, worlds: Array) -> Array:
     )
     turned = angles_between(before.rotations, after.rotations, axis=-1)
     across = length(cross(before.directions, after.directions, axis=-1), axis=-1)
-    ways = np.arctan2(across, dot(before.directions, after.directions, axis=-1))
-    # What is not asked for is not a number, and has not strayed.
-    return np.stack((np.fmax(moved, poles), np.fmax(np.fmax(turned, ways), 0.0)), axis=-1)
+    directed = np.arctan2(across, dot(before.directions, after.directions, axis=-1))
+    # Goals that a constraint lacks are NaN, and have not strayed.
+    return np.stack((np.fmax(moved, poles), np.fmax(np.fmax(turned, directed), 0.0)), axis=-1)
 
 
 def _deviations(
-    bake_frames: BakeFrames, transforms: tuple[Transforms, Transforms], chain: Sequence[int]
+    bake_frames: BakeFrames, played: Transforms, keyed: Transforms, chain: Sequence[int]
 ) -> tuple[Array, Array]:
-    """(F, K) how far the joints of a chain are from where their keys put them: world metres, radians."""
-    played, keyed = (Transforms(each.heads[:, chain], each.axes[:, chain]) for each in transforms)
-    shift = np.linalg.norm(np.einsum("fij,fkj->fki", bake_frames.worlds, played.heads - keyed.heads), axis=-1)
-    return _numbers(shift), _numbers(angles_between(played.axes, unit(keyed.axes, axis=-1), axis=-1))
+    """(F, K) deviations of the joints of a chain from their keys: world metres, radians."""
+    shifts = np.einsum("fij,fkj->fki", bake_frames.worlds, played.heads[:, chain] - keyed.heads[:, chain])
+    angles = angles_between(played.axes[:, chain], unit(keyed.axes[:, chain], axis=-1), axis=-1)
+    return _numbers(np.linalg.norm(shifts, axis=-1)), _numbers(angles)
 
 
 def _moved_themselves(
     bake_frames: BakeFrames,
-    transforms: tuple[Transforms, Transforms],
-    place: tuple[int, Sequence[int]],
+    played: Transforms,
+    keyed: Transforms,
+    row: int,
+    chain: Sequence[int],
     most: tuple[float, float],
 ) -> Iterator[int]:
-    """The joints of a chain, root first, that are off by more than their parents carry them.
+    """Joints of a chain, root first, that deviate by more than their parents carry them.
 
     Args:
         bake_frames: of the bake.
-        transforms: what plays, and where the keys put the bones.
-        place: the row, and the joints of the chain.
-        most: world metres and radians that a bone may be off.
+        played: joints in playback.
+        keyed: joints by the keys.
+        row: of the frame.
+        chain: joints of the chain.
+        most: tolerances of a bone, world metres and radians.
     """
-    row, chain = place
     skeleton, world = bake_frames.skeleton, bake_frames.worlds[row]
     seen: list[tuple[Array, Array]] = []
-    for each in transforms:
+    for each in (played, keyed):
         heads, axes = each.heads[row].copy(), unit(each.axes[row].copy(), axis=-1)
         for j in chain:
             parent = skeleton.joints[j].parent
@@ -335,12 +341,12 @@ def _moved_themselves(
 
 
 def _numbers(values: Array) -> Array:
-    """The same, but infinite where Blender has no number."""
+    """The values, infinite in place of NaN."""
     return np.where(np.isfinite(values), values, np.inf)
 
 
 def _causes(armature_object: bpy.types.Object, bones: Sequence[str]) -> Iterator[str]:
-    """What may act on bones instead of their keys, or on top of them."""
+    """Causes that act on bones instead of their keys, or on top of them, in words."""
     channels = [
         (name, rotation_modes.rotation_channel(armature_object.pose.bones[name])[0]) for name in bones
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far a bake is. Longer work is a generator of `Progress`: it may be closed after each item."""
+"""Progress of a bake. Long work is a generator of `Progress`, which may be closed after each item."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Item = TypeVar("Item")
 
 
 class Progress(NamedTuple):
-    """How far a bake is: how many frames are evaluated, then solved; then what comes after that.
+    """Progress at one stage of a bake, such as the evaluation or the solving of frames.
 
     Attributes:
-        frame: the frame that was looked at last.
-        done: how many frames are done, in this part of the bake: those are over, not under way.
-        total: of how many.
-        verb: what was done with them, such as "solved".
-        is_last: whether nothing may fail any more: what comes next keeps all that was written.
-        meets: whether others that are baked in the same pass come to this point too before the work goes on.
+        frame: the latest frame.
+        done: count of finished frames.
+        total: count of all frames.
+        verb: of the stage, such as "solved".
+        is_last: whether nothing can fail after this item; the next one keeps all written keys.
+        meets: whether the bake waits here for the other armatures of the same pass.
     """
 
     frame: float
@@ -36,11 +36,11 @@ class Progress(NamedTuple):
     meets: bool = False
 
     def words(self, seconds: float, before: int = 0) -> str:
-        """Such as "frame 30: 30 of 120 solved, about 4 s left", the frames beyond those done `before` having
-        taken `seconds` so far.
+        """Words such as "frame 30: 30 of 120 solved, about 4 s left".
 
-        Of less than a second nothing is said: few frames have taken next to no time by then, or all are done
-        and what misses its goals goes on.
+        Args:
+            seconds: time of the frames since `before`.
+            before: count of frames that were done before the time began.
         """
         left = seconds * (self.total - self.done) / max(self.done - before, 1)
         rest = f", about {left:.0f} s left" if self.done > before and round(left) > 0 else ""
@@ -48,15 +48,15 @@ class Progress(NamedTuple):
 
 
 Steps: TypeAlias = Generator[Progress, None, T]
-"""Work that gives an item now and then, and returns its result."""
+"""Work that yields its progress, and returns its result."""
 
 
 PERCENT = {"evaluated": 15.0, "solved": 60.0, "checked": 20.0}
-"""Of a whole bake, by what is done with its frames."""
+"""Share of each stage in a whole bake, by its verb."""
 
 
 class Pace:
-    """What is told of a bake's progress: each part of it has its own pace. Parts may take turns.
+    """Percentage and remaining time of a bake, whose stages may take turns.
 
     Attributes:
         percent: of the whole bake.
@@ -65,9 +65,9 @@ class Pace:
     def __init__(self) -> None:
         self.percent = 0.0
         self._latest = time.perf_counter()
-        self._seconds: dict[str, float] = {}  # that each part has taken, after its first item
-        self._before: dict[str, int] = {}  # what was done of it then
-        self._parts: dict[str, float] = {}
+        self._seconds: dict[str, float] = {}  # of each stage, since its first item
+        self._before: dict[str, int] = {}  # frames done at that item
+        self._shares: dict[str, float] = {}  # done of each stage
 
     def take(self, item: Progress) -> None:
         """Take the next item."""
@@ -77,38 +77,38 @@ class Pace:
         else:
             self._seconds[item.verb], self._before[item.verb] = 0.0, item.done
         self._latest = now
-        self._parts[item.verb] = item.done / max(item.total, 1)
-        parts = sum(weight * self._parts.get(verb, 0.0) for verb, weight in PERCENT.items())
-        self.percent = max(self.percent, parts)
+        self._shares[item.verb] = item.done / max(item.total, 1)
+        percent = sum(weight * self._shares.get(verb, 0.0) for verb, weight in PERCENT.items())
+        self.percent = max(self.percent, percent)
 
     def words(self, item: Progress) -> str:
-        """How far the item taken last is, with the time that is left."""
+        """Words of the item taken last, with the remaining time."""
         return item.words(self._seconds[item.verb], self._before[item.verb])
 
 
-def shown(parts: Generator[float, None, T], progress: Progress) -> Steps[T]:
-    """Parts of work, each of which gives how many frames more are done, as steps after `progress`."""
+def shown(counts: Generator[float, None, T], progress: Progress) -> Steps[T]:
+    """Turn work that yields counts of frames into steps that continue `progress`."""
     done = float(progress.done)
-    with contextlib.closing(parts):
-        while not isinstance(part := advance(parts), Ended):
-            done += part
+    with contextlib.closing(counts):
+        while not isinstance(count := advance(counts), Ended):
+            done += count
             yield progress._replace(done=min(int(done + 1e-6), progress.total))
-    return part.result
+    return count.result
 
 
 def paced(work: Work[T], progress: Progress) -> Steps[T]:
-    """Work as steps: `progress` whenever `motion.PART` seconds have passed."""
+    """Turn work into steps that yield `progress` every `motion.PART` seconds."""
     latest = time.perf_counter()
     with contextlib.closing(work):
-        while not isinstance(part := advance(work), Ended):
+        while not isinstance(item := advance(work), Ended):
             if time.perf_counter() - latest >= motion.PART:
                 yield progress
                 latest = time.perf_counter()
-    return part.result
+    return item.result
 
 
 def run(steps: Generator[Item, None, T], progress: Callable[[Item], None] | None = None) -> T:
-    """What steps come to, when all are done; `progress` gets each item, and may raise to cancel."""
+    """Run steps to their end; `progress` gets each item, and may raise to cancel."""
     with contextlib.closing(steps):
         while not isinstance(item := advance(steps), Ended):
             if progress is not None:
@@ -118,13 +118,13 @@ def run(steps: Generator[Item, None, T], progress: Callable[[Item], None] | None
 
 @dataclass
 class Clock:
-    """Measures how long steps themselves run, without whoever takes their items."""
+    """Measures the time of steps, without the time of their callers."""
 
     seconds: float = 0.0
 
     @contextlib.contextmanager
     def measure(self) -> Iterator[None]:
-        """Counts the time that the block takes."""
+        """Count the time of the block."""
         started = time.perf_counter()
         try:
             yield
@@ -132,7 +132,7 @@ class Clock:
             self.seconds += time.perf_counter() - started
 
     def run(self, steps: Steps[T]) -> Steps[T]:
-        """The same items and the same end."""
+        """The steps, measured."""
         with contextlib.closing(steps):
             while True:
                 with self.measure():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a bake reached: one row per frame and constraint, in words and as JSON. Knows nothing of Blender."""
+"""Reports of bakes, in words and as JSON, without use of Blender."""
 
 from __future__ import annotations
 
@@ -22,34 +22,34 @@ from ...settings import Solver, SolverSettings, SolveStatus
 from ..whole_files import WriteError, replacing
 
 SLERPED = "SLERPED"
-"""Status of a frame that was not solved: it stands between two frames that were."""
+"""Status of a frame between two solved frames."""
 
 GAVE_WAY = "GAVE_WAY"
-"""Status of a bone of the body that helped others, and left its own target for that."""
+"""Status of a constraint on a bone of the body that left its target to help others."""
 
 SEEN = math.radians(5.0)
-"""Smoothing by less is told in JSON only."""
+"""Least smoothing that the summary names, radians; JSON has all."""
 
 SEAM = math.radians(0.5)
-"""A turn that nobody sees where a loop starts again."""
+"""Largest invisible turn where a loop starts again, radians."""
 
 
 class Entry(NamedTuple):
-    """How one constraint stands at one frame.
+    """The errors of one constraint at one frame.
 
     Attributes:
         frame: the frame.
         constraint: name of the constraint.
-        status: the name of a `SolveStatus` at solved frames (CONVERGED: all that this constraint asks for is
+        status: the name of a `SolveStatus` at solved frames (CONVERGED: all goals of the constraint are
             within the tolerances; OPTIMAL: no small motion comes nearer; GAVE_WAY: a bone of the body left
             its target to help others), SLERPED between them.
         residual: distance of the tip (or of the centre of mass), world metres, from the target, or from the
-            blended goal where the influence is below 1; 0 for a constraint that asks for no place.
-        keyed_residual: distance from the target itself, in the pose that is keyed.
+            blended goal where the influence is below 1; 0 without a position goal.
+        keyed_residual: distance from the target itself, in the keyed pose.
         influence: of the constraint at this frame, above 0 to 1.
-        angle: in radians, how far the bone is from the rotation that is asked for, or the chain's bend from
-            its pole, whichever is more; below influence 1 as `residual`. 0 where neither is asked for.
-        keyed_angle: from the target itself, in the pose that is keyed.
+        angle: radians between the bone and its rotation goal, or between the chain's bend and its pole,
+            whichever is more; below influence 1 as `residual`. 0 without such goals.
+        keyed_angle: from the target itself, in the keyed pose.
     """
 
     frame: float
@@ -64,11 +64,11 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LargestRotation:
-    """The bone that turns most from one frame to the next.
+    """The bone with the largest turn from one frame to the next.
 
     Attributes:
         angle: radians per frame.
-        frame: at which it arrives.
+        frame: after the turn.
         bone: its name.
     """
 
@@ -79,14 +79,14 @@ class LargestRotation:
 
 @dataclass(frozen=True, slots=True)
 class FootSlip:
-    """How far a planted bone strays from where it is held, over all frames in which it is planted.
+    """The slip of a planted bone from its anchor, over all its planted frames.
 
     Attributes:
         constraint: name of the constraint.
         distance: the largest of its head, world metres, by the keys.
         angle: the largest of its rotation, radians, by the keys.
-        played_distance: as `distance`, of the bone as Blender evaluates the action.
-        played_angle: as `angle`, of the bone as Blender evaluates the action.
+        played_distance: as `distance`, in playback.
+        played_angle: as `angle`, in playback.
         frame: of the largest `played_distance`.
     """
 
@@ -99,18 +99,18 @@ class FootSlip:
 
 
 CLIMBS = 0.05
-"""Part of a leg's length by which a body is seen to climb or sink, and a planted bone to float."""
+"""Visible climb or sinking of a body, and floating of a planted bone, as a part of a leg's length."""
 TIPS = math.radians(15.0)
-"""Lean beside its animation that is seen."""
+"""Visible lean beside the animation, radians."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """Where something is largest.
+    """The largest value over a range.
 
     Attributes:
         bone: its name.
-        frame: where that is.
+        frame: of the value.
         amount: world metres, above 0 upwards; or radians.
     """
 
@@ -121,15 +121,14 @@ class Peak:
 
 @dataclass(frozen=True, slots=True)
 class BodyDrift:
-    """How far a figure with planted bones is from its animation.
+    """The drift of a figure with planted bones from its animation.
 
     Attributes:
-        leg: the length of its shortest leg, world metres.
-        rise: of the bone that carries it beside its animation, since the first frame; None where that bone
-            keeps its animation or is placed by a constraint.
-        lean: the angle between its upright and that of its animation; None likewise.
-        hover: the planted bone that is held highest above where it is animated; None if none is held in
-            height.
+        leg: length of the shortest leg, world metres.
+        rise: of the root bone beside its animation, since the first frame; None if the root bone keeps its
+            animation or is placed by a constraint.
+        lean: angle between the upright axes of figure and animation; None likewise.
+        hover: the planted bone held highest above its animation; None if none is held in height.
     """
 
     leg: float
@@ -138,20 +137,20 @@ class BodyDrift:
     hover: Peak | None
 
     def findings(self) -> tuple[Finding, ...]:
-        """What is seen of it."""
-        seen, found = CLIMBS * self.leg, []
+        """Findings of visible drift."""
+        seen, visible = CLIMBS * self.leg, []
         if self.rise is not None and abs(self.rise.amount) > seen:
             trouble = Trouble.CLIMB if self.rise.amount > 0.0 else Trouble.SINK
-            found.append(_drift_finding(trouble, self.rise, distance=abs(self.rise.amount)))
+            visible.append(_drift_finding(trouble, self.rise, distance=abs(self.rise.amount)))
         if self.lean is not None and self.lean.amount > TIPS:
-            found.append(_drift_finding(Trouble.TIP, self.lean, angle=self.lean.amount))
-        # A body that climbs takes its feet along.
-        if not found and self.hover is not None and self.hover.amount > seen:
-            found.append(_drift_finding(Trouble.FLOAT, self.hover, distance=self.hover.amount))
-        return tuple(found)
+            visible.append(_drift_finding(Trouble.TIP, self.lean, angle=self.lean.amount))
+        # A climbing body lifts its feet too.
+        if not visible and self.hover is not None and self.hover.amount > seen:
+            visible.append(_drift_finding(Trouble.FLOAT, self.hover, distance=self.hover.amount))
+        return tuple(visible)
 
     def words(self) -> str:
-        """What is seen of it, such as "'hips' climbs 0.21 m by frame 40"; or nothing."""
+        """Words on visible drift, such as "'hips' climbs 0.21 m by frame 40"; or empty."""
         return "; ".join(map(_drift_words, self.findings()))
 
 
@@ -159,34 +158,34 @@ def _drift_finding(trouble: Trouble, peak: Peak, distance: float = 0.0, angle: f
     return Finding(trouble, "", peak.bone, peak.frame, peak.frame, peak.frame, distance, angle)
 
 
-def _drift_words(found: Finding) -> str:
-    """Of a body: more at length than the finding's own."""
-    amount, degrees = found.distance, math.degrees(found.angle)
-    match found.trouble:
+def _drift_words(drift: Finding) -> str:
+    """Words on the drift of a body, longer than the finding's."""
+    amount, degrees = drift.distance, math.degrees(drift.angle)
+    match drift.trouble:
         case Trouble.TIP:
-            return f"'{found.bone}' tips by {degrees:.0f} degrees at frame {found.frame:g}"
+            return f"'{drift.bone}' tips by {degrees:.0f} degrees at frame {drift.frame:g}"
         case Trouble.FLOAT:
-            return f"'{found.bone}' floats, held {amount:.2f} m above its animation at frame {found.frame:g}"
+            return f"'{drift.bone}' floats, held {amount:.2f} m above its animation at frame {drift.frame:g}"
         case _:
-            does = "climbs" if found.trouble is Trouble.CLIMB else "sinks"
-            return f"'{found.bone}' {does} {amount:.2f} m by frame {found.frame:g}"
+            does = "climbs" if drift.trouble is Trouble.CLIMB else "sinks"
+            return f"'{drift.bone}' {does} {amount:.2f} m by frame {drift.frame:g}"
 
 
 @dataclass(frozen=True, slots=True)
 class BodyReport:
-    """What became of the bone that carries a figure with planted bones.
+    """The motion of the bone that carries a figure with planted bones.
 
     Attributes:
         bone: its name.
         mode: "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET".
-        keys_replaced: whether it follows planted bones although it had keys of its own.
-        moved_frames: at how many keyed frames it is moved off its animation, as a leg is too short.
-        distance: the largest such shift, world metres.
-        frame: where that is; None where it is never moved.
-        short_frames: at how many keyed frames a leg is too short and the body cannot be moved.
-        obstacle: what keeps it from being moved there, in words; empty if nothing does.
-        travel: world metres along the ground by which it walks on.
-        drift: how far the figure leaves its animation.
+        keys_replaced: whether it follows planted bones in place of its earlier keys.
+        moved_frames: count of keyed frames at which it is shifted, as a leg is too short.
+        distance: the largest shift, world metres.
+        frame: of the largest shift; None without a shift.
+        short_frames: count of keyed frames at which a leg is too short and the body cannot be shifted.
+        obstacle: reason why it cannot be shifted there, in words; else empty.
+        travel: world metres along the ground.
+        drift: of the figure from its animation.
     """
 
     bone: str
@@ -201,7 +200,7 @@ class BodyReport:
     drift: BodyDrift | None = None
 
     def words(self) -> str:
-        """What a user should know, such as "'hips' moved at 12 frames so that legs reach"; or nothing."""
+        """Words for the summary, such as "'hips' moved at 12 frames so that legs reach"; or empty."""
         travel = f"'{self.bone}' walks on by {metres(self.travel)}" if self.mode == "WALK_ON" else ""
         drift = "" if self.drift is None else self.drift.words()
         return "; ".join(filter(None, (travel, self._moves(), drift)))
@@ -220,7 +219,7 @@ class BodyReport:
 
 
 class FrameFit(NamedTuple):
-    """How near goals that pull against each other came together at one frame.
+    """The weighted fit of conflicting goals at one frame.
 
     Attributes:
         frame: the frame.
@@ -233,7 +232,7 @@ class FrameFit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WeightedFit:
-    """How near goals that pull against each other came together, at the solved frames that miss some of them.
+    """The weighted fit of conflicting goals, at solved frames that miss targets.
 
     Attributes:
         rms: weighted root mean square of the distances of all these frames, world metres.
@@ -244,11 +243,11 @@ class WeightedFit:
     frames: tuple[FrameFit, ...]
 
     def mean(self) -> float:
-        """The mean of the frames' own, world metres."""
+        """Mean of the frames' fits, world metres."""
         return math.fsum(each.rms for each in self.frames) / len(self.frames)
 
     def worst(self) -> FrameFit:
-        """The frame whose own is largest; the earliest of equals."""
+        """The frame with the largest fit; the earliest of equals."""
         return max(self.frames, key=lambda each: each.rms)
 
     def words(self) -> str:
@@ -260,13 +259,13 @@ class WeightedFit:
 
 @dataclass(frozen=True, slots=True)
 class Smoothed:
-    """Frames in a row whose poses frames beside them have moved, where the nearest pose turns suddenly.
+    """Consecutive frames whose poses are smoothed, where the nearest pose turns suddenly.
 
     Attributes:
-        constraints: names of those that are solved together there.
-        frame_start: the first of the frames.
-        frame_end: the last of them.
-        angle: radians, the largest rotation of a bone from the pose to which a frame alone leads.
+        constraints: names of the group.
+        frame_start: first frame.
+        frame_end: last frame.
+        angle: radians, the largest turn of a bone from its pose without smoothing.
     """
 
     constraints: tuple[str, ...]
@@ -275,7 +274,7 @@ class Smoothed:
     angle: float
 
     def words(self) -> str:
-        """Such as "Tail: smoothed at frames 40 to 58, up to 12 degrees off the pose of each frame"."""
+        """Words such as "Tail: smoothed at frames 40 to 58, up to 12 degrees off the pose of each frame"."""
         who = ", ".join(self.constraints)
         return (
             f"{who}: smoothed at {self.span()}, up to {math.degrees(self.angle):.2g} degrees off the pose of "
@@ -288,7 +287,7 @@ class Smoothed:
         return self.angle >= SEEN
 
     def span(self) -> str:
-        """Such as "frame 40" or "frames 40 to 58"."""
+        """Words such as "frame 40" or "frames 40 to 58"."""
         if self.frame_start == self.frame_end:
             return f"frame {self.frame_start:g}"
         return f"frames {self.frame_start:g} to {self.frame_end:g}"
@@ -296,18 +295,18 @@ class Smoothed:
 
 @dataclass(frozen=True, slots=True)
 class Helped:
-    """Frames in a row at which the body goes along with chains that miss their targets alone.
+    """Consecutive frames at which the body helps chains that miss their targets alone.
 
     Attributes:
-        constraints: names of those that it helps.
-        frame_start: the first of the frames.
-        frame_end: the last of them.
+        constraints: names of the helped constraints.
+        frame_start: first frame.
+        frame_end: last frame.
         turned: name of the bone of the body that turns most beside its base pose.
-        angle: by how much, radians.
-        shifted: name of the one that is shifted most; empty where none is.
-        distance: by how much, world metres.
+        angle: its turn, radians.
+        shifted: name of the bone that is shifted most; empty without a shift.
+        distance: its shift, world metres.
         gave_way: names of constraints that leave their targets meanwhile.
-        off: the largest distance by which one does, world metres.
+        off: their largest distance from a target, world metres.
     """
 
     constraints: tuple[str, ...]
@@ -321,7 +320,7 @@ class Helped:
     off: float = 0.0
 
     def words(self) -> str:
-        """Such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
+        """Words such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
         span = f"frame {self.frame_start:g}"
         if self.frame_start != self.frame_end:
             span = f"frames {self.frame_start:g} to {self.frame_end:g}"
@@ -340,9 +339,9 @@ class Loop:
     Attributes:
         frame_start: first frame.
         frame_end: last frame.
-        bone: name of the bone that ends farthest from where it began.
-        angle: how far, radians.
-        repeats_after: whether they come back at the frame after the last one, which is then solved too.
+        bone: name of the bone with the largest difference between first and last frame.
+        angle: its difference, radians.
+        repeats_after: whether the loop repeats at the frame after the last one.
     """
 
     frame_start: float
@@ -353,11 +352,11 @@ class Loop:
 
     @property
     def closes(self) -> bool:
-        """Whether nobody sees where it starts again."""
+        """Whether its seam is invisible."""
         return self.angle <= SEAM
 
     def words(self) -> str:
-        """Such as "loop of frames 1 to 120 closes"."""
+        """Words such as "loop of frames 1 to 120 closes"."""
         again = f" ({self.frame_end + 1:g} is {self.frame_start:g} again)" if self.repeats_after else ""
         words = f"loop of frames {self.frame_start:g} to {self.frame_end:g}{again}"
         if self.closes:
@@ -367,21 +366,19 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackResult:
-    """How one constraint plays in Blender after the bake.
+    """Playback of one constraint in Blender after the bake.
 
     Attributes:
         constraint: its name.
-        residual: the largest distance from the target, world metres, at the frames with influence 1 (or,
-            where there is none, above 0); 0 for a constraint that asks for no place. Here as in the others
-            infinite where Blender shows bones at places that are no numbers.
-        frame: where that is.
+        residual: the largest distance from the target, world metres, at frames with influence 1 (or above 0,
+            if there are none); 0 without a position goal. Infinite, as the others, where Blender shows NaN.
+        frame: of the residual.
         angle: the largest angle, radians, as `Entry.angle`.
-        angle_frame: where that is.
-        deviation: how far a bone of its chain is from where its keys put it, world metres, at
-            `deviation_frame`.
-        deviation_angle: the same in radians.
-        deviation_frame: the keyed frame at which the chain is farthest off.
-        causes: what keeps the keys from playing; empty where they play as baked.
+        angle_frame: of the angle.
+        deviation: of a bone of its chain from its keys, world metres, at `deviation_frame`.
+        deviation_angle: likewise, radians.
+        deviation_frame: the keyed frame with the largest deviation.
+        causes: reasons why keys do not play as baked, in words; else empty.
     """
 
     constraint: str
@@ -397,12 +394,12 @@ class PlaybackResult:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What Blender shows after a bake, measured by evaluating it once more.
+    """The check of playback after a bake.
 
     Attributes:
-        frames: how many were evaluated.
-        results: one per constraint that is in force at some frame.
-        seconds: how long that took.
+        frames: count of evaluated frames.
+        results: one per constraint that is active at any frame.
+        seconds: time of the check.
     """
 
     frames: int
@@ -410,7 +407,7 @@ class Check:
     seconds: float = field(default=0.0, compare=False)
 
     def content(self) -> dict[str, Any]:
-        """All fields and `words` as JSON can hold them: null for what is infinite."""
+        """All fields and `words` for JSON, with null for infinity."""
         content = {**asdict(self), "words": self.words()}
         for result in content["results"]:
             result |= {
@@ -429,7 +426,7 @@ class Check:
         )
 
     def words(self) -> str:
-        """One sentence, such as "Plays as baked: at most 0.0040 m off target, at frame 57 (Hand)"."""
+        """A sentence such as "Plays as baked: at most 0.0040 m off target, at frame 57 (Hand)"."""
         wrong = [entry.constraint for entry in self.results if entry.causes]
         if wrong:
             return f"Does not play as baked: {', '.join(wrong)}"
@@ -437,25 +434,25 @@ class Check:
         turned = max(self.results, key=lambda entry: entry.angle, default=None)
         if far is None or turned is None:
             return "Nothing to check"
-        parts = [f"{metres(far.residual)} at frame {far.frame:g} ({far.constraint})"]
+        errors = [f"{metres(far.residual)} at frame {far.frame:g} ({far.constraint})"]
         if turned.angle > 0.0:
-            parts.append(f"{degrees(turned.angle)} at frame {turned.angle_frame:g} ({turned.constraint})")
+            errors.append(f"{degrees(turned.angle)} at frame {turned.angle_frame:g} ({turned.constraint})")
             if far.residual == 0.0:
-                del parts[0]
-        return f"Plays as baked: at most {' and '.join(parts)}"
+                del errors[0]
+        return f"Plays as baked: at most {' and '.join(errors)}"
 
 
 def number(frame: float) -> float:
-    """A frame as people write it: whole ones as whole numbers."""
+    """A frame, as an int if it is whole."""
     return int(frame) if frame == int(frame) else float(frame)
 
 
 def off(distance: float, angle: float) -> str:
-    """How far off something is: "0.0040 m", "2.1 degrees", or both."""
-    parts = [] if distance == 0.0 and angle > 0.0 else [metres(distance)]
+    """Words such as "0.0040 m", "2.1 degrees", or both."""
+    errors = [] if distance == 0.0 and angle > 0.0 else [metres(distance)]
     if angle > 0.0:
-        parts.append(degrees(angle))
-    return " / ".join(parts)
+        errors.append(degrees(angle))
+    return " / ".join(errors)
 
 
 def _away(played: PlaybackResult) -> str:
@@ -479,17 +476,17 @@ def metres(length: float) -> str:
 
 Floats = NDArray[np.float64]
 STATUSES = (*(status.name for status in SolveStatus), SLERPED, GAVE_WAY)
-"""What `Entry.status` may be."""
+"""Values of `Entry.status`."""
 _NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLERPED, GAVE_WAY)]
 
 
 @dataclass(frozen=True, eq=False)
 class Entries(Sequence[Entry]):
-    """Entries, made as they are asked for. E counts them.
+    """E entries, stored by column.
 
     Attributes:
         names: of the constraints.
-        frame: (E,) as in `Entry`, as are those below.
+        frame: (E,) as in `Entry`, like the following.
         constraint: (E,) indices in `names`.
         status: (E,) indices in `STATUSES`.
         residual, keyed_residual, influence, angle, keyed_angle: (E,).
@@ -526,24 +523,24 @@ class Entries(Sequence[Entry]):
     __hash__ = None  # type: ignore[assignment]  # as of all that holds arrays
 
     def worst(self, tolerance: float, angle_tolerance: float) -> Entry:
-        """The one that is farthest off, in tolerances; the earliest of equals.
+        """The entry with the largest error in tolerances; the earliest of equals.
 
-        What gave way while the body helped is told beside that: it is the worst only where all did.
+        Constraints that gave way while the body helped count only if all did.
         """
         off = np.maximum(self.residual / tolerance, self.angle / angle_tolerance)
         gave_way = self.status == STATUSES.index(GAVE_WAY)
         return self[int(np.argmax(np.where(gave_way & ~gave_way.all(), -1.0, off)))]
 
     def missed(self) -> tuple[Entry, ...]:
-        """Those of solved frames that are not within the tolerances."""
+        """Entries of solved frames beyond the tolerances."""
         return tuple(self._made(np.flatnonzero(self._is_missed())))
 
     def missed_frames(self) -> int:
-        """How many frames miss at least one constraint."""
+        """Count of frames that miss at least one constraint."""
         return len(np.unique(self.frame[self._is_missed()]))
 
     def solved_frames(self) -> int:
-        """How many frames were solved."""
+        """Count of solved frames."""
         return len(np.unique(self.frame[self.status != STATUSES.index(SLERPED)]))
 
     def _is_missed(self) -> NDArray[np.bool_]:
@@ -560,16 +557,16 @@ LAST_FRAME = 1_048_574
 
 
 class Trouble(enum.StrEnum):
-    """What is wrong."""
+    """The kind of a finding."""
 
     SHORT = "SHORT"
     """The target is out of reach."""
     OFF = "OFF"
-    """The target is missed for another reason: limits, or other constraints."""
+    """The target is missed, by limits or other constraints."""
     JUMP = "JUMP"
     """A bone turns far more from one frame to the next than in the frames around."""
     SLIDE = "SLIDE"
-    """What should be held in the world moves."""
+    """A bone that should be held in the world moves."""
     GROUND = "GROUND"
     """A bone is below the ground."""
     LIMIT = "LIMIT"
@@ -579,23 +576,23 @@ class Trouble(enum.StrEnum):
     CLIMB = "CLIMB"
     """A body over planted bones climbs beside its animation."""
     SINK = "SINK"
-    """It sinks beside its animation."""
+    """A body over planted bones sinks beside its animation."""
     TIP = "TIP"
-    """It leans beside its animation."""
+    """A body over planted bones leans beside its animation."""
     FLOAT = "FLOAT"
-    """A planted bone is held above where it is animated."""
+    """A planted bone is held above its animation."""
     IK = "IK"
-    """A switch of the rig is at IK, so that what is baked moves nothing."""
+    """A switch of the rig is at IK, so the baked bones move nothing."""
 
 
 class Fix(enum.StrEnum):
-    """A setting that helps."""
+    """A setting that helps against a finding."""
 
     NONE = ""
     EXTENSION = "EXTENSION"
     """Max Extension: the chain is never quite straight."""
     SOFT = "SOFT"
-    """Softness, which is the same for the method Two Bones."""
+    """Softness, the equivalent for the method Two Bones."""
     POLE = "POLE"
     """A pole, so that the chain does not swing about the line to its target."""
     LEAST_SQUARES = "LEAST_SQUARES"
@@ -605,24 +602,24 @@ class Fix(enum.StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Fix:
-        """None for what another version names: reports are stored in files."""
+        """NONE for values of other versions, as reports are stored in files."""
         return cls.NONE
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing at frames in a row.
+    """A finding over consecutive frames.
 
     Attributes:
-        trouble: what is wrong.
-        constraint: name of the constraint that it is about; empty for a loop, and for a body.
+        trouble: its kind.
+        constraint: name of the constraint; empty for a loop, and for a body.
         bone: name of the bone that shows it most.
-        frame_start: the first of the frames.
-        frame_end: the last of them.
-        frame: where it is worst.
-        distance: how far, world metres, at that frame; 0 where it is no distance.
-        angle: how far, radians, at that frame; 0 where it is no angle.
-        more: how many other bones of the constraint show it.
+        frame_start: first frame.
+        frame_end: last frame.
+        frame: the worst frame.
+        distance: world metres at that frame; 0 if it is no distance.
+        angle: radians at that frame; 0 if it is no angle.
+        more: count of other bones of the constraint that show it.
         follows: of a jump, whether the target jumps too.
         fix: the setting that helps.
     """
@@ -640,11 +637,11 @@ class Finding:
     fix: Fix = Fix.NONE
 
     def words(self) -> str:
-        """Such as "112-120 tail.tip 0.48 m out of reach"."""
+        """Words such as "112-120 tail.tip 0.48 m out of reach"."""
         return f"{self.span()} {self.label()}"
 
     def span(self) -> str:
-        """Such as "57" or "112-120"."""
+        """The frames, such as "57" or "112-120"."""
         first, last = f"{self.frame_start:g}", f"{self.frame_end:g}"
         return first if first == last else f"{first}-{last}"
 
@@ -689,7 +686,7 @@ def to_json(findings: Iterable[Finding]) -> str:
 
 @lru_cache(maxsize=8)
 def from_json(text: str) -> tuple[Finding, ...]:
-    """Findings that `to_json` has written; without what it has not, of a damaged file or another version."""
+    """Findings from `to_json`; entries of damaged files or other versions are left out."""
     try:
         rows = json_text.parse(text) if text else []
     except json_text.NotJson:
@@ -699,7 +696,7 @@ def from_json(text: str) -> tuple[Finding, ...]:
 
 
 def _from_row(row: Any) -> Finding | None:
-    """A stored finding; None where it is none."""
+    """A stored finding; None if it is invalid."""
     try:
         read = Finding(**{**row, "trouble": Trouble(row["trouble"]), "fix": Fix(row.get("fix", ""))})
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -715,20 +712,20 @@ def _from_row(row: Any) -> Finding | None:
 
 
 def _length(metres: float) -> str:
-    """Such as "0.48 m" or "2.1 mm"."""
+    """Words such as "0.48 m" or "2.1 mm"."""
     if metres >= 0.01:
         return f"{_figure(metres)} m"
     return f"{_figure(1000.0 * metres)} mm" if metres >= 5e-5 else "below 0.1 mm"
 
 
 def _figure(value: float) -> str:
-    """To two digits, all of them if it has more before its point: "0.48", "2.1", "148"."""
+    """Two significant digits, or all digits before the point: "0.48", "2.1", "148"."""
     return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"
 
 
 @dataclass(frozen=True)
 class BakeReport:
-    """The outcome of one bake.
+    """The report of one bake.
 
     Attributes:
         armature: name of the armature object.
@@ -737,25 +734,25 @@ class BakeReport:
         frame_end: last frame.
         step: frames from one solve to the next.
         tolerance: position tolerance, world metres.
-        entries: by frame, then in the order of the constraints; none where a constraint's influence is 0.
+        entries: by frame, then in the order of the constraints; none at influence 0.
         angle_tolerance: radians.
-        solver: which methods solved.
-        start: where frames started from, a name of `settings.Start`.
-        from_rest: names of bones that started from rest although they stood in a pose, which nothing plays.
+        solver: of the bake.
+        start: choice of base poses, a name of `settings.Start`.
+        from_rest: names of bones that started from rest, although they have a pose without animation.
         largest_rotation: of the keyed bones; None if only one frame is keyed.
         foot_slips: one for each constraint that plants a bone in these frames.
-        fit: of goals that pull against each other; None where there are none, or all are met.
-        smoothed: frames whose poses frames beside them have moved, in order of time.
-        helped: frames at which the body goes along with chains, in order of time.
-        body: what became of the bone that carries the figure; None where no constraint plants a bone.
+        fit: of conflicting goals; None without conflicts, or if all goals are met.
+        smoothed: smoothed frames, in order of time.
+        helped: frames at which the body helps, in order of time.
+        body: motion of the root bone; None if no constraint plants a bone.
         loop: the range, if base poses and targets end as they begin.
-        findings: what an animator would see, by constraint and then in time.
-        check: what plays after the bake; None if nobody looked.
-        switched_to_fk: names of bones whose switches between IK and FK were keyed to FK.
-        warnings: what the checks before the bake have found, and why the kernel runs uncompiled.
-        seconds: how long the bake took, without the check.
-        keys: how many were written, all components of a channel counted as one.
-        keys_before: how many there were before any were left out.
+        findings: by constraint and then in time.
+        check: of playback; None without a check.
+        switched_to_fk: names of bones whose IK switches were keyed to FK.
+        warnings: of the checks before the bake, and the reason for an uncompiled kernel.
+        seconds: time of the bake, without the check.
+        keys: count of written keys, with all components of a channel as one.
+        keys_before: count of keys before reduction.
     """
 
     armature: str
@@ -785,44 +782,45 @@ class BakeReport:
     keys_before: int = 0
 
     def worst(self) -> Entry:
-        """The row that is farthest off, in tolerances; the earliest of equals."""
+        """The entry with the largest error in tolerances; the earliest of equals."""
         return self.entries.worst(self.tolerance, self.angle_tolerance)
 
     def largest_jump(self) -> Finding | None:
-        """Of the jumps that were found; None where there are none."""
-        found = (each for each in self.findings if each.trouble is Trouble.JUMP)
-        return max(found, key=lambda each: each.angle, default=None)
+        """The largest jump among the findings, or None."""
+        jumps = (each for each in self.findings if each.trouble is Trouble.JUMP)
+        return max(jumps, key=lambda each: each.angle, default=None)
 
     def unsolved(self) -> tuple[Entry, ...]:
-        """Rows of solved frames where the constraint was not reached within the tolerance."""
+        """Entries of solved frames whose constraint is beyond the tolerances."""
         return self.entries.missed()
 
     def unsolved_count(self) -> int:
-        """How many solved frames miss at least one constraint."""
+        """Count of solved frames that miss at least one constraint."""
         return self.entries.missed_frames()
 
     def solved_count(self) -> int:
-        """How many frames were solved, with at least one constraint in force."""
+        """Count of solved frames with an active constraint."""
         return self.entries.solved_frames()
 
     def summary(self) -> str:
-        """One sentence for people, such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
+        """A sentence such as "118 of 120 frames reached; worst 0.0040 m at frame 57 (Hand)".
 
-        Goals that pull against each other are told as a weighted fit; where no frame reaches all of them,
-        that stands in place of the count. How far planted bones slide, and the bone that jumps most, are
-        named too.
+        It names the weighted fit of conflicting goals (in place of the count, if no frame reaches all),
+        slides of planted bones, and the largest jump.
         """
         solved = self.solved_count()
         reached = solved - self.unsolved_count()
         worst = self.worst()
-        # With a step there are frames that nobody asked about, whether they have keys or not.
+        # With a step, frames between solved ones do not count.
         frames = ("solved " if self.step > 1 else "") + ("frames" if solved != 1 else "frame")
         who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
         fit = "" if self.fit is None else self.fit.words()
-        parts = (
+        total = self.frame_end - self.frame_start + 1
+        unsolved = total - solved  # nothing was active there, or they got no keys
+        clauses = (
             f"{reached} of {solved} {frames} reached" if reached or not fit else "",
             fit,
-            self._unsolved_range(),
+            f"{unsolved} of {total} frames are not solved" if self.step == 1 and unsolved > 0 else "",
             f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})",
             _short(self.findings),
             _slide(self.foot_slips),
@@ -835,13 +833,7 @@ class BakeReport:
             f"switched to FK: {', '.join(self.switched_to_fk)}" if self.switched_to_fk else "",
             "" if self.keys == self.keys_before else f"{self.keys} of {self.keys_before} keys kept",
         )
-        return "; ".join(filter(None, parts))
-
-    def _unsolved_range(self) -> str:
-        """How many frames of the range are not solved: nothing was in force there, or they got no keys."""
-        total = self.frame_end - self.frame_start + 1
-        left = total - self.solved_count()
-        return f"{left} of {total} frames are not solved" if self.step == 1 and left > 0 else ""
+        return "; ".join(filter(None, clauses))
 
     def _smoothed(self) -> str:
         seen = [each for each in self.smoothed if each.is_seen]
@@ -855,11 +847,9 @@ class BakeReport:
         return f"{self.helped[0].words()}{more}" if self.helped else ""
 
     def advice(self) -> str:
-        """That a bone jumps, or nothing."""
-        turn = self.largest_jump()
-        if turn is None:
-            return ""
-        return f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
+        """Words on the largest jump, or empty."""
+        pop = self._pop()
+        return f"Bone {pop}" if pop else ""
 
     def _pop(self) -> str:
         turn = self.largest_jump()
@@ -928,10 +918,10 @@ class BakeReport:
 
 
 def is_stream(path: Path) -> bool:
-    """Whether a path leads to a device or pipe, such as /dev/stdout."""
+    """Whether a path is a device or pipe, such as /dev/stdout."""
     try:
         mode = path.stat().st_mode
-    except OSError:  # nothing there, or no way to it: what is in the way is said when it is written
+    except OSError:  # writing will raise the reason
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
@@ -943,13 +933,13 @@ def save(report: BakeReport, path: str | os.PathLike[str]) -> None:
 
 def save_all(reports: Sequence[BakeReport], path: str | os.PathLike[str]) -> None:
     """Write the reports of several armatures as one JSON file, see `write`."""
-    parts = [json.loads(report.to_json()) for report in reports]
-    content = {"format": "ccd_rig.bake_reports", "version": 1, "reports": parts}
+    contents = [json.loads(report.to_json()) for report in reports]
+    content = {"format": "ccd_rig.bake_reports", "version": 1, "reports": contents}
     write(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
 def write(words: str, path: str | os.PathLike[str]) -> None:
-    """Write words: a file as a whole or not at all; a device or pipe (/dev/stdout) as it comes.
+    """Write words: a file as a whole or not at all; a device or pipe (/dev/stdout) directly.
 
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
@@ -966,7 +956,7 @@ def write(words: str, path: str | os.PathLike[str]) -> None:
 
 
 def _short(findings: Sequence[Finding]) -> str:
-    """What to do about targets that no chain gets to."""
+    """Advice on targets out of reach, or empty."""
     names = {each.constraint for each in findings if each.trouble is Trouble.SHORT}
     if len(names) == 1:
         return "a target is out of reach: bring it nearer to its chain, or the figure to it"

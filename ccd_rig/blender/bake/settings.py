@@ -1,4 +1,4 @@
-"""What to bake, and into what."""
+"""Settings of a bake."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from ..properties.body import require_known
 
 
 class Keys(enum.Enum):
-    """Which frames get keys."""
+    """Choice of keyed frames."""
 
     EVERY_FRAME = "EVERY_FRAME"
-    """Solved ones, and slerps between them; linear between keys."""
+    """All frames, with slerps between solved ones; linear between keys."""
     SOLVED_FRAMES = "SOLVED_FRAMES"
-    """Only solved ones; Blender interpolates between them (Bezier), and limits hold at the keys."""
+    """Solved frames; Blender interpolates between them (Bezier), and limits hold at the keys."""
     TARGET_KEYS = "TARGET_KEYS"
-    """Only where targets, poles and what moves them have keys; solved there, and Bezier between."""
+    """Frames at which targets, poles or their movers have keys; solved there, and Bezier between."""
     REFERENCE_KEYS = "REFERENCE_KEYS"
-    """Only where another object, or a bone of it, has keys; solved there, and Bezier between."""
+    """Frames at which another object, or a bone of it, has keys; solved there, and Bezier between."""
 
     @property
     def is_sparse(self) -> bool:
@@ -34,57 +34,55 @@ class Keys(enum.Enum):
 
 
 class Start(enum.Enum):
-    """Where each frame starts from: the base pose of the bones that constraints move."""
+    """Choice of the base pose of each frame, for bones that constraints move."""
 
     ACTION = "ACTION"
-    """What plays; rest for bones that nothing animates, whatever pose they are in."""
+    """The animation; rest for bones without animation, whatever their present pose."""
     ORIGINAL = "ORIGINAL"
-    """Of a baked action, what played before it was first baked."""
+    """The animation before the first bake of the action."""
     REST = "REST"
     """The rest pose."""
     POSE = "POSE"
-    """The pose as it stands, at every frame."""
+    """The present pose, at every frame."""
 
 
 MOST_SMOOTHNESS = 1000.0
-"""More than this holds departures still, whatever the base poses do."""
+"""Largest smoothness; more would keep departures constant."""
 
 
 @dataclass(frozen=True)
 class BakeSettings:
-    """What to bake.
+    """Settings of a bake.
 
     Attributes:
         frame_start: first frame.
         frame_end: last frame, not before the first.
-        step: frames from one solve to the next; the last frame is always solved. Where frames are those of
-            other keys it does not count.
-        keys: which frames get keys.
-        destination: into which action.
-        constraints: names of the constraints; empty for all that are enabled.
+        step: frames from one solve to the next; the last frame is always solved. Without effect where frames
+            are taken from other keys.
+        keys: choice of keyed frames.
+        destination: action for the keys.
+        constraints: names of constraints; empty for all enabled ones.
         error_reduction: part of the error that one pass of CCD removes, shared out over a chain's joints, 0.1
             to 0.97. It counts where chains have several goals. Smaller bends chains more evenly and takes
             longer.
-        reference_object: for REFERENCE_KEYS, name of the object whose keys say where to key.
-        reference_bone: name of a bone of it; empty for all that the object has keys for.
-        start: where each frame starts from. A root bone that follows planted bones starts from where it
-            plays, whatever is chosen.
-        reduce_angle: radians that each bone may be off the full motion where keys are left out; 0 for no such
-            bound, and if `reduce_error` is 0 too, for all keys.
-        reduce_error: world metres that the end of each chain may be off for the same reason; 0 as above.
-        verify: whether what plays afterwards is evaluated once more, and held against the keys.
-        preroll: frames before the first that are solved too, but get no keys. They matter for planted bones
-            alone: where a foot came down before the range.
+        reference_object: for REFERENCE_KEYS, name of the object with the keys.
+        reference_bone: name of a bone of it; empty for all keys of the object.
+        start: choice of base poses. A root bone that follows planted bones always starts from its animation.
+        reduce_angle: radians that key reduction may turn a bone off the full motion; 0 for no such bound, and
+            for all keys if `reduce_error` is 0 too.
+        reduce_error: world metres that key reduction may move the end of a chain; 0 as above.
+        verify: whether playback is evaluated after the bake, and compared with the keys.
+        preroll: frames before the first that are solved without keys, to find where feet came down.
         smoothness: how strongly sudden turns between frames are smoothed, where the nearest pose jumps.
             Frames that need none keep their poses to the bit. 0 solves each frame for itself.
-        solver: which methods solve; None for the armature's own setting.
-        ground: height of the ground in the world, metres, below which the report finds bones; None for the
-            ground that is chosen on the armature, if any is.
-        body: what becomes of the bone that carries the figure while bones are planted: "AUTO",
-            "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET"; empty for the armature's own setting.
-        body_helps: whether spine, clavicles and hips go along where chains miss their targets alone; None for
-            the armature's own setting.
-        switch_to_fk: whether switches of the rig by which its FK bones move nothing are keyed to FK.
+        solver: None for the armature's own setting.
+        ground: height of level ground in the world, metres, for the report; None for the ground of the
+            armature.
+        body: mode of the bone that carries the figure while bones are planted: "AUTO", "KEEP_ANIMATION",
+            "WALK_ON" or "FOLLOW_FEET"; empty for the armature's own setting.
+        body_helps: whether spine, clavicles and hips move where chains miss their targets alone; None for the
+            armature's own setting.
+        switch_to_fk: whether IK switches of the rig are keyed to FK where they disable the baked bones.
 
     Raises:
         InvalidInput: the range is empty, the preroll is negative, the step is below 1, the fraction or the
@@ -142,21 +140,21 @@ class BakeSettings:
 
     @property
     def reduces(self) -> bool:
-        """Whether keys are left out."""
+        """Whether keys are reduced."""
         return self.reduce_angle > 0.0 or self.reduce_error > 0.0
 
     def solved_frames(self) -> list[int]:
-        """Frames that are solved, where they are not those of other keys."""
+        """Solved frames, unless these are taken from other keys."""
         return interpolation.solve_frames(self.frame_start, self.frame_end, self.step)
 
     def preroll_frames(self) -> list[int]:
-        """Frames before the range that are solved, a step apart as those in it."""
+        """Solved frames before the range."""
         return list(range(self.frame_start - self.step, self.frame_start - self.preroll - 1, -self.step))[
             ::-1
         ]
 
     def keyed_frames(self) -> list[int]:
-        """Frames that get keys, where they are not those of other keys."""
+        """Keyed frames, unless these are taken from other keys."""
         if self.keys is Keys.SOLVED_FRAMES:
             return self.solved_frames()
         return list(range(self.frame_start, self.frame_end + 1))

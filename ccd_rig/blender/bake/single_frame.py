@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One frame solved as a bake of that frame alone solves it, and posed: what its bones' channels then hold."""
+"""Solving of a single frame, by the same way as a bake of that frame."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ from .shot import FrameSolver
 
 
 class SolvedFrame(NamedTuple):
-    """What a frame came to.
+    """The solution of a frame.
 
     Attributes:
         pose: of the sample's skeleton, blended by influence.
         rotated: joints whose rotation channels change.
-        located: {joint: what its location channel gets}.
+        located: joint -> value of its location channel.
         result: the solve at full influence, in armature space; its errors are in the order of `constraints`.
-            One at full influence that others carry off its target is off in it by what plays.
-        constraints: those with an influence above 0.
+            A constraint that others carry off its target has the error that plays.
+        constraints: with an influence above 0.
         met: places of the constraints that meet their goals.
     """
 
@@ -56,7 +56,7 @@ class SolvedFrame(NamedTuple):
 def settings_of(
     armature_object: bpy.types.Object, scene: bpy.types.Scene, solver: SolverSettings | None = None
 ) -> FrameSolveSettings:
-    """How a single frame of an armature is solved.
+    """Settings for the solve of a single frame.
 
     Args:
         armature_object: the original object.
@@ -66,20 +66,20 @@ def settings_of(
     chosen = solver or solver_settings.solver_settings(armature_object)
     poses = pose_library.entries(armature_object) if chosen.restarts else ()
     reference = start.reference_from(armature_object, frame_selection.key_time(scene))
-    # The error reduction of a bake, so that both pose the bones alike.
+    # The error reduction of a bake, so that both lead to equal poses.
     return FrameSolveSettings(chosen, BakeSettings.error_reduction, poses, reference)
 
 
 def solve_sample(
     armature_object: Any, ready: Ready, samples: Samples, settings: FrameSolveSettings
 ) -> SolvedFrame:
-    """Solve what was evaluated; nothing is written.
+    """Solve an evaluated frame; nothing is written.
 
     Args:
         armature_object: the original object.
-        ready: what the sample was taken for.
+        ready: the checked constraints.
         samples: of one frame, in which a constraint has an influence above 0.
-        settings: how the frame is solved.
+        settings: of the solve.
 
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
@@ -99,12 +99,12 @@ def solve_sample(
 
 
 def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: int) -> SolvedFrame:
-    """What the only frame of a bake came to, whose solution is stored there.
+    """The solution of a bake of one frame.
 
     Args:
         bake_frames: solved.
         solver: tolerances in world metres and radians.
-        iterations: that the solve took.
+        iterations: of the solve.
 
     Raises:
         RigError: no bone of its chains can be changed.
@@ -135,13 +135,12 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
 
 
 class Posed(NamedTuple):
-    """What a solve of the present state came to.
+    """A solve of the present state that is written to the bones.
 
     Attributes:
         result: at full influence, in armature space.
-        constraints: in the order of its errors, one each (the largest of their goals): those with an
-            influence above 0.
-        channels: that were written, each with the name of its bone.
+        constraints: with an influence above 0, in the order of its errors, the largest of their goals.
+        channels: the written channels, each with the name of its bone.
     """
 
     result: SolveResult
@@ -155,7 +154,7 @@ def solve_current(
     names: Sequence[str] = (),
     settings: SolverSettings | None = None,
 ) -> Posed:
-    """Solve the present state and pose the bones accordingly, without keys.
+    """Solve the present state and pose the bones, without keys.
 
     Args:
         depsgraph: evaluated state to read.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether a stored report still speaks of what is there: constraints, bones, settings and keys.
+"""Staleness of stored reports: fingerprints of constraints, bones, settings and keys.
 
-A panel asks at every redraw. Keys are read once, and again after their action has changed. What moves
-targets is followed back once, and again after anything has been edited; a change of the frame is no edit.
+A panel asks at every redraw. Keys are read once, and again after their action has changed. Movers of targets
+are followed once, and again after any edit; a change of the frame is no edit.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from . import start
 from .report import BakeReport, to_json
 
 Components: TypeAlias = frozenset[tuple[str, int]]
-"""Of channels that something moves: data path and component."""
+"""Data path and component of animated channels."""
 
 
 class Curves(NamedTuple):
-    """What is known of F-curves: a checksum, and what they move."""
+    """Content of F-curves: a checksum, and the components they move."""
 
     checksum: int
     moved: Components
 
 
 def read_curves(curves: Iterable[bpy.types.FCurve]) -> Work[Curves]:
-    """All that decides what F-curves play; an item per F-curve."""
+    """Read everything that decides what F-curves play; yields per F-curve."""
     checksum, moved = 0, set()
     for curve in curves:
         yield
@@ -53,33 +53,33 @@ def read_curves(curves: Iterable[bpy.types.FCurve]) -> Work[Curves]:
 
 
 SHOWN_ONLY = frozenset(("active", "error_location", "error_rotation", "is_valid", "show_expanded"))
-"""Of constraints and modifiers, what does not change what they do."""
+"""Properties of constraints and modifiers without effect on their result."""
 
 
 def values(
     group: Any, path: str, moved: Collection[tuple[str, int]], left_out: Collection[str] = ()
 ) -> tuple[Any, ...]:
-    """All values of a group of properties, but for those that something moves.
+    """Values of a group of properties, without animated ones.
 
     Args:
         group: a property group, a constraint or a modifier.
         path: its data path from the data-block.
-        moved: data paths and components that are left out.
-        left_out: names that are left out.
+        moved: animated data paths and components.
+        left_out: names of further properties to leave out.
     """
-    found: list[Any] = []
+    every: list[Any] = []
     for name, sort in fields(type(group)):
         if name in left_out:
             continue
         value = getattr(group, name)
-        if name == "kind" and value == "NONE":  # a limit that is none, whatever else is left over in it
+        if name == "kind" and value == "NONE":  # no limit, whatever its other fields hold
             return (value,)
-        found.append(_value(value, sort, f"{path}.{name}", moved, left_out))
-    return tuple(found)
+        every.append(_value(value, sort, f"{path}.{name}", moved, left_out))
+    return tuple(every)
 
 
 def channel_values(owner: Any, names: Iterable[str], path: str, moved: Components) -> tuple[Any, ...]:
-    """The values of channels by name, but for the components that something moves."""
+    """Values of channels by name, without animated components."""
     sorts = dict(fields(type(owner)))
     return tuple(_value(getattr(owner, name), sorts[name], f"{path}{name}", moved, ()) for name in names)
 
@@ -101,26 +101,22 @@ def _value(
 
 @lru_cache(maxsize=128)
 def fields(group: type) -> tuple[tuple[str, str], ...]:
-    """Names of a group's properties and what they are; its kind, if it has one, first."""
+    """Names and sorts of a group's properties; the property `kind` comes first."""
     properties: Any = group.bl_rna.properties  # type: ignore[attr-defined]
-    found = [
-        (name, _sort(field))
-        for name, field in properties.items()
-        if name != "rna_type" and not field.is_hidden
-    ]
-    return tuple(sorted(found, key=lambda pair: pair[0] != "kind"))
-
-
-def _sort(field: Any) -> str:
-    if not getattr(field, "is_array", False):
-        return str(field.type)
-    return "MATRIX" if field.subtype == "MATRIX" else "ARRAY"
+    sorts = []
+    for name, field in properties.items():
+        if name != "rna_type" and not field.is_hidden:
+            sort = str(field.type)
+            if getattr(field, "is_array", False):
+                sort = "MATRIX" if field.subtype == "MATRIX" else "ARRAY"
+            sorts.append((name, sort))
+    return tuple(sorted(sorts, key=lambda pair: pair[0] != "kind"))
 
 
 KeysOf: TypeAlias = Callable[[Any], Sequence[Curves]]
-"""What is known of the keys of a data-block."""
+"""Gives the F-curves of a data-block, by action."""
 PathsOf: TypeAlias = Callable[[Any], frozenset[str]]
-"""Data paths of what keys and drivers move on a data-block."""
+"""Gives the animated data paths of a data-block."""
 
 PLACE = ("location", "rotation_mode", "rotation_quaternion", "rotation_euler", "rotation_axis_angle", "scale")
 DELTAS = ("delta_location", "delta_rotation_euler", "delta_rotation_quaternion", "delta_scale")
@@ -132,17 +128,17 @@ NOT_OF_STRIPS = frozenset(
 )
 
 
-def mover_contents(
+def mover_values(
     armature_object: bpy.types.Object, posed: Collection[str], keys_of: KeysOf
 ) -> Work[list[tuple[Any, ...]]]:
-    """One entry for each thing that moves targets, poles, chains or the armature itself; an item per thing.
+    """Values of everything that moves targets, poles, chains or the armature; yields per mover.
 
     Args:
         armature_object: carries the constraints.
-        posed: names of its bones whose channels a bake replaces: they do not count.
-        keys_of: gives what is known of a data-block's keys.
+        posed: names of its bones whose channels a bake replaces; left out.
+        keys_of: gives the F-curves of a data-block.
     """
-    found: list[tuple[Any, ...]] = []
+    every: list[tuple[Any, ...]] = []
     moved_of, drivers_of = cache(lambda thing: _moved(thing, keys_of)), cache(dependence.drivers_by_bone)
     paths_of = cache(lambda thing: frozenset(path for path, _ in moved_of(thing)))
     seen = set()
@@ -151,25 +147,22 @@ def mover_contents(
         thing = mover.thing
         if thing not in seen:
             seen.add(thing)
-            found.append((thing.name_full, [each.checksum for each in keys_of(thing)], *_strips(thing)))
+            every.append((thing.name_full, [each.checksum for each in keys_of(thing)], *_strips(thing)))
         is_posed = thing == armature_object and mover.bone in posed
-        found.append((mover.bone, *_tied(mover), *_placed(mover, moved_of(thing), is_posed)))
-        for curve in drivers_of(thing).get(_path(mover), ()):
-            found.append(_driver(curve))
-            for variable in curve.driver.variables:
-                found.append(tuple(_variable(variable, paths_of, keys_of)))
-    return found
-
-
-def _path(mover: Mover) -> str:
-    """Where the drivers of a mover are, as `drivers_by_bone` has it."""
-    pose = mover.thing.pose if mover.bone else None
-    bone = None if pose is None else pose.bones.get(mover.bone)
-    return "" if bone is None else str(bone.path_from_id())
+        every.append((mover.bone, *_parent(mover), *_placed(mover, moved_of(thing), is_posed)))
+        pose = thing.pose if mover.bone else None
+        bone = None if pose is None else pose.bones.get(mover.bone)
+        for curve in drivers_of(thing).get("" if bone is None else str(bone.path_from_id()), ()):
+            driver = curve.driver
+            content = result_of(read_curves([curve]))
+            every.append((driver.type, driver.expression, driver.use_self, content))
+            for variable in driver.variables:
+                every.append(tuple(_variable(variable, paths_of, keys_of)))
+    return every
 
 
 def _moved(thing: Any, keys_of: KeysOf) -> Components:
-    """What keys and drivers move on a data-block."""
+    """Components of a data-block that keys and drivers move."""
     animation = thing.animation_data
     drivers = () if animation is None else animation.drivers
     driven = frozenset((curve.data_path, curve.array_index) for curve in drivers)
@@ -177,7 +170,7 @@ def _moved(thing: Any, keys_of: KeysOf) -> Components:
 
 
 def _placed(mover: Mover, moved: Components, is_posed: bool) -> Iterator[Any]:
-    """Channels that hold still, and the constraints."""
+    """Channels without animation, and constraints."""
     thing = mover.thing
     if isinstance(thing, bpy.types.Curve):
         yield channel_values(thing, PATH_TIME, "", moved)
@@ -196,8 +189,8 @@ def _placed(mover: Mover, moved: Components, is_posed: bool) -> Iterator[Any]:
         yield constraint.type, values(constraint, constraint.path_from_id(), moved, SHOWN_ONLY)
 
 
-def _tied(mover: Mover) -> Iterator[Any]:
-    """What it hangs on: the parent, or the bone's place at rest."""
+def _parent(mover: Mover) -> Iterator[Any]:
+    """The parent, and the place of a bone at rest."""
     thing = mover.thing
     if not isinstance(thing, bpy.types.Object):
         return
@@ -211,7 +204,7 @@ def _tied(mover: Mover) -> Iterator[Any]:
 
 
 def _strips(thing: Any) -> Iterator[Any]:
-    """When the NLA strips of a data-block play, and how."""
+    """Settings of the NLA strips of a data-block."""
     animation = thing.animation_data
     if animation is None or not animation.use_nla:
         return
@@ -223,13 +216,8 @@ def _strips(thing: Any) -> Iterator[Any]:
             yield values(strip, "", moved, NOT_OF_STRIPS), result_of(read_curves(strip.fcurves)).checksum
 
 
-def _driver(curve: bpy.types.FCurve) -> tuple[Any, ...]:
-    driver = curve.driver
-    return driver.type, driver.expression, driver.use_self, result_of(read_curves([curve]))
-
-
 def _variable(variable: Any, paths_of: PathsOf, keys_of: KeysOf) -> Iterator[Any]:
-    """What a driver reads, and where it holds still its value."""
+    """The source of a driver's variable, and its value if nothing animates it."""
     yield variable.name, variable.type
     for target in variable.targets:
         yield values(target, "", ())
@@ -245,15 +233,15 @@ def _variable(variable: Any, paths_of: PathsOf, keys_of: KeysOf) -> Iterator[Any
 
 
 _known: dict[tuple[int, int], Curves] = {}
-"""By the ids, for this session, of an action and of what it animates."""
+"""Cache by the session ids of an action and of the data-block it animates."""
 _movers: dict[int, str] = {}
-"""Of what moves targets and chains, by the id of the armature object."""
+"""Cached fingerprint of movers, by the session id of the armature object."""
 
 
 def state_of(armature_object: bpy.types.Object) -> Work[str]:
-    """A short text that changes with all that a bake of the armature depends on, but for its options.
+    """Fingerprint of everything that a bake of the armature depends on, but for its options.
 
-    An item comes per constraint, bone, F-curve and thing that moves something.
+    Yields per constraint, bone, F-curve and mover.
     """
     group = armature_object.ccd_rig
     animation = armature_object.animation_data
@@ -264,18 +252,20 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
     for i, row in enumerate(group.constraints):
         rows.append(values(row, f"ccd_rig.constraints[{i}]", moved))
         yield
-    chain_bones = _chain_bones(armature_object)
-    for bone in chain_bones:
+    chains = [constraint_list.chain(armature_object, row.tip, row.chain_length) for row in group.constraints]
+    chain_bones = {bone.name: bone for chain in chains for bone in chain}
+    for bone in chain_bones.values():
         of_bone = values(bone.ccd_rig, f"{bone.path_from_id()}.ccd_rig", moved)
         bones.append((bone.name, bone.bone.length, of_bone))
         yield
     solver = values(group.solver, "ccd_rig.solver", moved)
     ids = armature_object.session_uid
     _listen()
-    movers = _movers.get(ids)  # whoever gets an item may edit the file, and then nothing is known
+    movers = _movers.get(ids)  # an edit between two items clears the cache
     if movers is None:
-        posed = {bone.name for bone in chain_bones}
-        contents = yield from mover_contents(armature_object, posed, lambda thing: result_of(_keys_of(thing)))
+        contents = yield from mover_values(
+            armature_object, chain_bones.keys(), lambda thing: result_of(_keys_of(thing))
+        )
         movers = _movers[ids] = start.fingerprint(*contents)
     return start.fingerprint(rows, bones, solver, group.body, group.body_helps, movers)
 
@@ -283,7 +273,7 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
 def store_report(
     armature_object: bpy.types.Object, report: BakeReport, undo: contextlib.ExitStack
 ) -> Work[None]:
-    """Keep what a bake came to, in words, for the panel; `undo` gets what takes that back."""
+    """Store the report for the panel; `undo` gets the callback that takes it back."""
     group, worst = armature_object.ccd_rig.report, report.worst()
     stored = {
         "words": report.summary(),
@@ -294,16 +284,15 @@ def store_report(
         "mismatches": 0 if report.check is None else len(report.check.mismatches()),
         "findings": to_json(report.findings),
     }
-    undo.callback(_restore_fields, group, {name: _stored(group, name) for name in (*stored, "state")})
+    before = {
+        name: getattr(group, name) if group.is_property_set(name) else None for name in (*stored, "state")
+    }
+    undo.callback(_restore_fields, group, before)
     for name, value in stored.items():
         setattr(group, name, value)
     forget()
     yield
     group.state = yield from state_of(armature_object)
-
-
-def _stored(group: bpy.types.PropertyGroup, name: str) -> object:
-    return getattr(group, name) if group.is_property_set(name) else None
 
 
 def _restore_fields(group: bpy.types.PropertyGroup, fields: dict[str, object]) -> None:
@@ -315,20 +304,14 @@ def _restore_fields(group: bpy.types.PropertyGroup, fields: dict[str, object]) -
 
 
 def is_stale(armature_object: bpy.types.Object) -> bool:
-    """Whether something has changed since the armature's last bake."""
+    """Whether anything has changed since the armature's last bake."""
     report = armature_object.ccd_rig.report
     return bool(report.words) and report.state != result_of(state_of(armature_object))
 
 
-def _chain_bones(armature_object: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    rows = armature_object.ccd_rig.constraints
-    chains = [constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows]
-    return list({bone.name: bone for chain in chains for bone in chain}.values())
-
-
 def _keys_of(thing: Any) -> Work[list[Curves]]:
-    """What is known of each action that plays on a data-block; an item per F-curve that is read."""
-    found = []
+    """Content of each action that plays on a data-block; yields per F-curve that is read."""
+    by_action = []
     for action, curves in channels.played(thing):
         if not isinstance(action, bpy.types.Action):  # a strip without one
             continue
@@ -336,21 +319,15 @@ def _keys_of(thing: Any) -> Work[list[Curves]]:
         if ids not in _known:
             _listen()
             _known[ids] = yield from read_curves(curves)
-        found.append(_known[ids])
-    return found
+        by_action.append(_known[ids])
+    return by_action
 
 
 def _listen() -> None:
-    """Listen to evaluations as long as something is known that they may change."""
+    """Listen to evaluations while anything is cached."""
     handlers = bpy.app.handlers.depsgraph_update_post
     if _forget_changed not in handlers:
         handlers.append(_forget_changed)
-
-
-def _listen_no_more() -> None:
-    handlers = bpy.app.handlers.depsgraph_update_post
-    if _forget_changed in handlers:
-        handlers.remove(_forget_changed)
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
@@ -365,27 +342,29 @@ def _forget_changed(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def forget(*_arguments: object) -> None:
-    """Read all keys again when next asked: after undo, or an edit that Blender has not seen yet."""
+    """Clear the caches, after undo or an edit that Blender has not evaluated yet."""
     _known.clear()
     _movers.clear()
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def _forget_file(*_arguments: object) -> None:
-    """Another file is open, of which nothing is known."""
+    """Clear the caches and stop listening, as another file is open."""
     forget()
-    _listen_no_more()
+    handlers = bpy.app.handlers.depsgraph_update_post
+    if _forget_changed in handlers:
+        handlers.remove(_forget_changed)
 
 
 def register() -> None:
-    """Listen to what changes keys, but for evaluations: see `_listen`."""
+    """Listen to undo and to new files; `_listen` adds evaluations."""
     for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
         handlers.append(forget)
     bpy.app.handlers.load_post.append(_forget_file)
 
 
 def unregister() -> None:
-    """Listen no more."""
+    """Stop listening."""
     bpy.app.handlers.load_post.remove(_forget_file)
     for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
         handlers.remove(forget)

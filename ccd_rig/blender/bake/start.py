@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The base poses that a bake starts from.
 
-A bone without keys plays whatever pose Solve, a hand or another tool has left it in. A bake replaces that
-pose by keys. Unless the user asks for it, it has no say: the same action and targets give the same bake.
+A bone without keys keeps the pose in which Solve, an animator or another tool has left it, and a bake
+replaces that pose by keys. By default the bake ignores such poses, so equal actions and targets give equal
+bakes.
 """
 
 from __future__ import annotations
@@ -31,24 +32,23 @@ from .settings import Start
 Values = dict[str, dict[str, list[float]]]
 """Bone -> channel -> its values."""
 Curves = Mapping[tuple[str, int], bpy.types.FCurve]
-"""Data path and component -> the F-curve that moves it."""
+"""Data path and component -> its F-curve."""
 
 
 def curves_by_path(curves: Iterable[bpy.types.FCurve]) -> Curves:
-    """F-curves that play, by what they move."""
+    """Playing F-curves by data path and component."""
     return {(curve.data_path, curve.array_index): curve for curve in curves if channels.plays(curve)}
 
 
 @dataclass
-class NotedMotion:
-    """Channels of some bones; others are what they are evaluated to.
+class StoredCurves:
+    """Stored curves and values of channels, in place of evaluated ones.
 
     Attributes:
         armature_object: the original object.
-        time: what a frame is multiplied by to give the time of keys.
-        values: of the channels, where no curve says otherwise; of a bone in another rotation mode than noted
-            the location alone counts.
-        curves: of their components.
+        time: factor from frames to the time of keys.
+        values: of channels without a curve; of a bone whose rotation mode has changed, the location alone.
+        curves: of components.
     """
 
     armature_object: bpy.types.Object
@@ -57,7 +57,7 @@ class NotedMotion:
     curves: Curves
 
     def based(self, samples: Samples) -> Samples:
-        """The samples with their base poses replaced."""
+        """The samples with these base poses."""
         rotations, translations = samples.rig.rotations.copy(), samples.rig.translations.copy()
         for j, bone in enumerate(samples.rig.layout.names):
             noted = self.values.get(bone, {})
@@ -75,7 +75,7 @@ class NotedMotion:
         return samples.posed(rotations, translations)
 
     def _channel(self, bone: str, name: str, frames: Array) -> Array:
-        """(R, K) what a channel holds at R frames; (1, K) where no curve moves it."""
+        """(R, K) values of a channel at R frames; (1, K) without a curve."""
         noted, path = self.values[bone][name], channels.data_path(self.armature_object, bone, name)
         curves = [self.curves.get((path, i)) for i in range(len(noted))]
         if not any(curves):
@@ -88,18 +88,18 @@ class NotedMotion:
 
 
 REMEMBERED = "ccd_rig_original"
-"""Custom property of a baked action: the action that it is a copy of, if there was one."""
+"""Custom property of a baked action: the action it was copied from."""
 SETTINGS = "ccd_rig_bake_settings"
-"""Another one: the `fingerprint` of the last bake into the action."""
+"""Custom property of a baked action: the `fingerprint` of its last bake."""
 
 
 def fingerprint(*made_with: Any) -> str:
-    """A short text for what a bake is made with, of values with a `repr` that says all."""
+    """A hash of values whose `repr` is complete."""
     return hashlib.sha256("\n".join(map(repr, made_with)).encode()).hexdigest()[:16]
 
 
 def note_settings(action: bpy.types.Action, fingerprint: str, undo: ExitStack) -> None:
-    """Note how an action was baked; `undo` gets what takes that back."""
+    """Store the fingerprint of a bake with its action; `undo` gets the callback that takes it back."""
     properties: Any = action
     before = properties.get(SETTINGS)
     if before is None:
@@ -110,7 +110,7 @@ def note_settings(action: bpy.types.Action, fingerprint: str, undo: ExitStack) -
 
 
 def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
-    """Note that the keys of a bone in an action come from planted bones; `undo` gets what takes that back."""
+    """Note that keys of a bone come from planted bones; `undo` gets the callback that takes it back."""
     properties: Any = action
     before = followed(action)
     if bone in before:
@@ -123,7 +123,7 @@ def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
 
 
 def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
-    """Whether what plays last, the present action or else the strip above all others, was baked like this."""
+    """Whether the present action, or else the top strip, was baked with this fingerprint."""
     animation = armature_object.animation_data
     action: Any = None if animation is None else animation.action
     if animation is not None and action is None and animation.use_nla and len(animation.nla_tracks):
@@ -135,12 +135,13 @@ def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
 def remember(
     action: bpy.types.Action, original: bpy.types.Action | None, pose: Values, undo: ExitStack
 ) -> None:
-    """Note what an action was made from. A copy of a baked action has that noted already.
+    """Note the source of a baked action; a copy of a baked action keeps the note.
 
     Args:
-        pose: what channels of keyed bones hold where no key moves them; only bones that are not noted yet
-            are taken over.
-        undo: gets what takes that back.
+        action: with the keys.
+        original: the action before the bake.
+        pose: values of channels of keyed bones without keys; added for bones that are not noted yet.
+        undo: gets the callback that takes it back.
     """
     properties: Any = action  # the stubs do not know that data-blocks hold custom properties
     if POSE not in properties and original is not None and original != action:
@@ -153,17 +154,17 @@ def remember(
 
 
 def is_baked(armature_object: bpy.types.Object) -> bool:
-    """Whether the present action is one that a bake has made, and can be written to."""
+    """Whether the present action was baked, and can be written to."""
     animation = armature_object.animation_data
     action: Any = animation.action if animation is not None else None
     return action is not None and POSE in action and action.is_editable and action.override_library is None
 
 
 def baked_action(armature_object: bpy.types.Object) -> Any:
-    """The present action, which knows what it was baked from.
+    """The present action, with a note of its source.
 
     Raises:
-        RigError: it does not.
+        RigError: it has no such note.
     """
     animation = armature_object.animation_data
     action: Any = animation.action if animation is not None else None
@@ -176,27 +177,27 @@ def baked_action(armature_object: bpy.types.Object) -> Any:
 
 
 def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Samples], Samples]:
-    """A function that puts the base poses of baked bones in samples back to those before the first bake.
+    """A function that restores the base poses of samples to the motion before the first bake.
 
     Args:
-        armature_object: its present action is a baked one.
-        time: what a frame is multiplied by to give the time of keys.
+        armature_object: with a baked action.
+        time: factor from frames to the time of keys.
 
     Raises:
-        RigError: the action was not baked, or what it was baked from is not for this object.
+        RigError: the action was not baked, or its source is not for this object.
     """
     action = baked_action(armature_object)
     original = action.get(REMEMBERED)
     curves: Curves = {}
     if isinstance(original, bpy.types.Action):
         curves = curves_by_path(channels.fcurves_for(original, armature_object))
-    return NotedMotion(armature_object, time, pose_of(action), curves).based
+    return StoredCurves(armature_object, time, pose_of(action), curves).based
 
 
 def reference_from(armature_object: bpy.types.Object, time: float) -> Reference:
-    """A function that gives the poses to which a bake's joints go back: the base poses before any bake.
+    """A function that gives reference poses: the base poses before any bake.
 
-    So a second bake leads to what the first one did. The arguments are those of `base_from`.
+    This makes a second bake lead to the result of the first. Arguments as of `base_from`.
     """
     animation = armature_object.animation_data
     action: Any = animation.action if animation is not None else None
@@ -204,7 +205,7 @@ def reference_from(armature_object: bpy.types.Object, time: float) -> Reference:
         return base_rotations
     try:
         based = base_from(armature_object, time)
-    except RigError:  # what it was baked from is not for this object any more
+    except RigError:  # its source is not for this object any more
         return base_rotations
     return lambda samples: base_rotations(based(samples))
 
@@ -215,21 +216,21 @@ REST: dict[str, tuple[float, ...]] = {
     "rotation_axis_angle": (0.0, 0.0, 1.0, 0.0),
     "location": (0.0, 0.0, 0.0),
 }
-"""What channels hold at rest."""
+"""Values of channels at rest."""
 BaseOf = Callable[[Samples], Samples]
-"""Puts base poses into samples."""
+"""Replaces the base poses of samples."""
 POSED = 1e-4
-"""Radians, parts of a quaternion or Blender units off rest from which a bone is posed."""
+"""Least difference from rest of a posed channel, in its units."""
 
 
 @dataclass(frozen=True)
 class StartPoses:
-    """Where a bake starts from.
+    """Base poses of a bake.
 
     Attributes:
-        values: of the channels that do not start from what plays.
-        posed: names of the bones that stand in a pose that nothing plays, and start from rest.
-        based: a function that puts the base poses into samples.
+        values: of channels that do not start from the animation.
+        posed: names of bones with a pose without animation, which start from rest.
+        based: a function that replaces the base poses of samples.
     """
 
     values: Values
@@ -243,15 +244,15 @@ class _Channel:
 
     Attributes:
         bone, name: of the channel.
-        parts: data path and index of its components.
-        present: what they hold now.
-        rest: what they hold at rest; components that a bake cannot change stay as they are.
-        follows: whether it belongs to a root bone that planted bones take along, from where it plays.
+        components: data path and index of each.
+        present: present values.
+        rest: values at rest; present values of components that a bake cannot change.
+        follows: whether it belongs to a root bone that follows planted bones, and starts from its animation.
     """
 
     bone: str
     name: str
-    parts: tuple[tuple[str, int], ...]
+    components: tuple[tuple[str, int], ...]
     present: tuple[float, ...]
     rest: tuple[float, ...]
     follows: bool
@@ -260,17 +261,17 @@ class _Channel:
     def of(
         cls, armature_object: bpy.types.Object, bone: str, name: str, free: Sequence[bool], follows: bool
     ) -> _Channel:
-        """One whose components are `free` for a bake to change."""
+        """A channel whose `free` components a bake can change."""
         path = channels.data_path(armature_object, bone, name)
         present = tuple(getattr(armature_object.pose.bones[bone], name))
         rest = tuple(r if f else p for r, p, f in zip(REST[name], present, free, strict=True))
         return cls(bone, name, tuple((path, i) for i in range(len(rest))), present, rest, follows)
 
     def is_posed(self, animated: Collection[tuple[str, int]]) -> bool:
-        """Whether a component that nothing animates is off rest."""
+        """Whether a component without animation is off rest."""
         return any(
-            part not in animated and abs(now - at_rest) > POSED
-            for part, now, at_rest in zip(self.parts, self.present, self.rest, strict=True)
+            component not in animated and abs(now - at_rest) > POSED
+            for component, now, at_rest in zip(self.components, self.present, self.rest, strict=True)
         )
 
 
@@ -281,20 +282,20 @@ def start_poses(
     start: Start,
     time: float,
 ) -> StartPoses:
-    """The base poses of all bones that constraints move; see `Start`.
+    """The base poses of all bones that constraints move, see `Start`.
 
-    Bones of a constraint whose influence is 0 throughout get no keys, so they go on as they play. A channel
-    of which strips or drivers play some components only starts from what is evaluated.
+    Bones of a constraint at influence 0 throughout get no keys, and keep their animation. A channel with
+    components that strips or drivers animate keeps its evaluated value.
 
     Args:
         armature_object: the original object.
-        constraints: those that are baked.
+        constraints: to bake.
         layout: of their bones.
-        start: what is asked for.
-        time: what a frame is multiplied by to give the time of keys.
+        start: the choice.
+        time: factor from frames to the time of keys.
 
     Raises:
-        RigError: the motion before the first bake is asked for, but not known.
+        RigError: the motion before the first bake is chosen, but not known.
     """
     animated = channels.animated_components(armature_object)
     curves = curves_by_path(channels.fcurves_of(armature_object))
@@ -309,26 +310,22 @@ def start_poses(
     ]
     for channel in _keyed_channels(armature_object, moving_rows, layout):
         if start in (Start.ACTION, Start.ORIGINAL) or channel.follows:
-            moving = animated.intersection(channel.parts)
-            if len(moving) == len(channel.parts) or not moving <= curves.keys():
+            moving = animated.intersection(channel.components)
+            if len(moving) == len(channel.components) or not moving <= curves.keys():
                 continue
-            played |= {part: curves[part] for part in moving}
+            played |= {component: curves[component] for component in moving}
         held = channel.present if start is Start.POSE else channel.rest
         values.setdefault(channel.bone, {})[channel.name] = list(held)
         if start is not Start.POSE and channel.is_posed(animated):
             posed[channel.bone] = None
-    based: BaseOf = NotedMotion(armature_object, time, values, played).based if values else _as_it_is
-    if start is Start.ORIGINAL:
-        based = _then(based, base_from(armature_object, time))
+    noted = StoredCurves(armature_object, time, values, played)
+    original = base_from(armature_object, time) if start is Start.ORIGINAL else None
+
+    def based(samples: Samples) -> Samples:
+        started = noted.based(samples) if values else samples
+        return started if original is None else original(started)
+
     return StartPoses(values, tuple(posed), based)
-
-
-def _as_it_is(samples: Samples) -> Samples:
-    return samples
-
-
-def _then(first: BaseOf, second: BaseOf) -> BaseOf:
-    return lambda samples: second(first(samples))
 
 
 def _keyed_channels(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switches between FK and IK over a bake's range: where they play IK, and keys that hold FK there."""
+"""Switches between FK and IK over a bake's range, and keys that hold them at FK."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from .settings import BakeSettings
 
 @dataclass(frozen=True)
 class SwitchPlay:
-    """What a switch plays.
+    """The values of a switch in playback.
 
     Attributes:
         switch: the property.
         first: the first frame of the range.
-        values: (F + 2,) at the frame before the range, at all its frames, and at the one after it.
-        obstacle: what keeps it from being keyed, in words; or nothing.
+        values: (F + 2,) at the frame before the range, at all its frames, and at the frame after it.
+        obstacle: reason why it cannot be keyed, in words; else empty.
     """
 
     switch: FkSwitch
@@ -42,7 +42,7 @@ class SwitchPlay:
 
     @property
     def is_ik(self) -> NDArray[np.bool_]:
-        """(F,) whether chains move nothing by it at the frames of the range."""
+        """(F,) mask of frames of the range at which it disables the chains."""
         return ~np.array([self.switch.is_fk(value) for value in self.values[1:-1].tolist()])
 
 
@@ -52,7 +52,7 @@ def switch_plays(
     bones: Collection[str],
     settings: BakeSettings,
 ) -> list[SwitchPlay]:
-    """What the switches of bones play over a range, and whether they could be keyed."""
+    """Playback of the switches of bones over a range, with their obstacles."""
     switches = fk_switches(armature_object, bones)
     if not switches:
         return []
@@ -70,9 +70,13 @@ def _values(
     switches: Sequence[FkSwitch],
     frames: Sequence[int],
 ) -> Array:
-    """(S, F) what switches play. Only drivers and strips are evaluated; keys say themselves what they are."""
+    """(S, F) values of switches. Only drivers and strips need evaluation; curves are read directly."""
     values, animation = np.empty((len(switches), len(frames))), armature_object.animation_data
-    if animation is not None and (channels.has_strips(animation) or _driven(animation, switches)):
+    paths = {switch.path for switch in switches}
+    if animation is not None and (
+        channels.has_strips(animation)
+        or any(driver.data_path in paths and not driver.mute for driver in animation.drivers)
+    ):
         things = [(armature_object, switch.bone) for switch in switches]
         with isolation.isolated_scene(scene, armature_object, things, ()) as isolated:
             for k, frame in enumerate(frames):
@@ -90,31 +94,26 @@ def _values(
     return values
 
 
-def _driven(animation: bpy.types.AnimData, switches: Sequence[FkSwitch]) -> bool:
-    paths = {switch.path for switch in switches}
-    return any(driver.data_path in paths and not driver.mute for driver in animation.drivers)
-
-
 def fk_keys(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     plays: Sequence[SwitchPlay],
     settings: BakeSettings,
 ) -> list[PropertyKeys]:
-    """Keys that hold FK over the range where a switch plays IK in it; outside of it all stays as it is."""
-    found, time = [], key_time(scene)
+    """Keys that hold FK over the range for switches at IK; frames outside keep their values."""
+    keys, time = [], key_time(scene)
     for play in plays if settings.switch_to_fk else ():
         if play.obstacle or not play.is_ik.any():
             continue
         end = settings.frame_end + 1
         values = np.array([play.values[0], play.switch.value, play.values[-1]])
         frames, after = np.array([play.first - 1, play.first, end]), "CONSTANT"
-        if settings.destination is Destination.NLA_STRIP:  # which plays nothing outside the range
+        if settings.destination is Destination.NLA_STRIP:  # plays nothing outside the range
             frames, values = frames[1:2], values[1:2]
         else:
             after = _interpolation(armature_object, play.switch, end * time)
-        found.append(PropertyKeys(play.switch.path, play.switch.bone, frames * time, values[:, None], after))
-    return found
+        keys.append(PropertyKeys(play.switch.path, play.switch.bone, frames * time, values[:, None], after))
+    return keys
 
 
 def in_ik(
@@ -123,7 +122,7 @@ def in_ik(
     keyed: Sequence[PropertyKeys],
     constraints: Sequence[Constraint],
 ) -> Iterator[Finding]:
-    """Runs of frames at which chains move nothing, since their switches play IK and are not keyed."""
+    """Runs of frames at which switches that are not keyed disable chains."""
     paths = {each.path for each in keyed}
     for row in constraints:
         chain = set(_chain(armature_object, row))
@@ -137,7 +136,7 @@ def in_ik(
 
 
 def refusals(plays: Sequence[SwitchPlay], settings: BakeSettings) -> Iterator[str]:
-    """Why switches that play IK are not keyed, though they should be: a sentence each."""
+    """Sentences on switches at IK that cannot be keyed."""
     for play in plays if settings.switch_to_fk else ():
         if play.obstacle and play.is_ik.any():
             yield play.obstacle
@@ -149,7 +148,7 @@ def ik_warning(
     constraints: Sequence[Constraint],
     frames: Sequence[float],
 ) -> str:
-    """That a limb shows IK at some of the frames, so that its FK bones are elsewhere; or nothing."""
+    """A warning for limbs at IK at any frame, whose FK bones are elsewhere; or empty."""
     settings = BakeSettings(int(min(frames)), int(max(frames)))
     bones = {bone for row in constraints for bone in _chain(armature_object, row)}
     plays = switch_plays(scene, armature_object, bones, settings)
@@ -162,7 +161,7 @@ def _chain(armature_object: bpy.types.Object, row: Constraint) -> list[str]:
 
 
 def _interpolation(armature_object: bpy.types.Object, switch: FkSwitch, time: float) -> str:
-    """How a switch goes on from a time by its present keys; constant where it has none."""
+    """Interpolation of a switch's present key before a time; constant without keys."""
     for curve in channels.fcurves_of(armature_object):
         if curve.data_path == switch.path:
             before = int(np.searchsorted(keyframes.times(curve), np.float32(time), side="right")) - 1

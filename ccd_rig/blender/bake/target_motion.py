@@ -42,8 +42,8 @@ class _Placed:
     Attributes:
         thing: the object.
         bone: name of its bone; empty for the object itself.
-        point: place of the constraint that says where it is; -1 if none does.
-        turn: place of the constraint that says how it is turned; -1 if none does.
+        point: index of the constraint that decides its place; -1 without one.
+        turn: index of the constraint that decides its rotation; -1 without one.
         is_pole: whether it is the pole of these.
     """
 
@@ -55,12 +55,12 @@ class _Placed:
 
     @property
     def owner(self) -> Any:
-        """What has the channels: the pose bone or the object."""
+        """The pose bone or object with the channels."""
         return self.thing.pose.bones[self.bone] if self.bone else self.thing
 
     @property
     def name(self) -> str:
-        """As messages call it."""
+        """Its name for messages."""
         return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
 
     def path(self, channel: str) -> str:
@@ -68,9 +68,9 @@ class _Placed:
         return str(self.owner.path_from_id(channel)) if self.bone else channel
 
     def channels(self) -> tuple[str, ...]:
-        """Those that are set."""
-        found = ("location",) if self.point >= 0 else ()
-        return (*found, rotation_channel(self.owner)[0]) if self.turn >= 0 else found
+        """Names of the channels to set."""
+        location = ("location",) if self.point >= 0 else ()
+        return (*location, rotation_channel(self.owner)[0]) if self.turn >= 0 else location
 
 
 def match(
@@ -84,14 +84,14 @@ def match(
     Args:
         depsgraph: evaluated state to read.
         armature_object: carries the constraints.
-        constraints: those to match.
-        solver: its tolerances say whether a target has arrived.
+        constraints: to match.
+        solver: with the tolerances for targets.
 
     Returns:
-        What was set: pose bones or objects, each with the name of a channel.
+        The pose bones or objects that were set, each with the name of a channel.
 
     Raises:
-        RigError: a target does not go where it should. Nothing has changed then.
+        RigError: a target does not arrive at its place. Nothing has changed then.
     """
     placed = _placed(armature_object, constraints)
     wanted = met_targets(evaluation.current(depsgraph, armature_object, constraints)[0], constraints)
@@ -111,7 +111,7 @@ def match(
                     mode = each.owner.rotation_mode
                     setattr(each.owner, channel, channel_values(mode, [rotation[:]], present)[0].tolist())
                 moved.append((each.owner, channel))
-            depsgraph.update()  # those that hang on it come later
+            depsgraph.update()  # children follow later
         arrived = evaluation.current(depsgraph, armature_object, constraints)[0]
         scale = float(np.abs(np.array(arrived.matrix_world.to_3x3())).max())
         _require_there(constraints, (arrived.targets, wanted), scale, solver, "")
@@ -127,18 +127,18 @@ def key_targets(
     solver: SolverSettings,
     undo: ExitStack,
 ) -> int:
-    """Key targets and poles where the motion has them at each of the frames; how many have got keys.
+    """Key targets and poles where the motion has them; the count of keyed targets.
 
     Args:
         scene: where everything is evaluated.
         armature_object: carries the constraints, and plays the motion.
-        constraints: those whose targets are keyed.
+        constraints: with the targets.
         frames: increasing; with gaps, Blender interpolates between them.
-        solver: its tolerances say whether a target has arrived.
-        undo: gets what takes everything back.
+        solver: with the tolerances for targets.
+        undo: gets the callbacks that take everything back.
 
     Raises:
-        RigError: a target does not go where it should, or cannot take keys. Close `undo` then.
+        RigError: a target does not arrive at its place, or cannot take keys. Close `undo` then.
     """
     placed, samples = _placed(armature_object, constraints), []
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
@@ -175,30 +175,30 @@ def keyed_frames(
 
 
 def _placed(armature_object: bpy.types.Object, constraints: Sequence[Constraint]) -> list[_Placed]:
-    """Each target and pole once, parents first. Of constraints that share one the first says where it is.
+    """Each target and pole once, parents first. The first of constraints that share one decides its place.
 
     Raises:
-        RigError: there is none, or something else moves one.
+        RigError: there is none, or a constraint moves one.
     """
-    found: dict[tuple[bpy.types.Object, str], _Placed] = {}
+    placed: dict[tuple[bpy.types.Object, str], _Placed] = {}
     for c, row in enumerate(constraints):
         target, pole = target_object(row), pole_object(row)
         for thing, bone, is_pole in ((target, row.target_bone, False), (pole, row.pole_bone, True)):
             if thing is None:
                 continue
-            before = found.get((thing, bone), _Placed(thing, bone, -1, -1, is_pole))
+            before = placed.get((thing, bone), _Placed(thing, bone, -1, -1, is_pole))
             places = is_pole or row.use_position
             turns = not is_pole and row.rotation != "NONE"
-            found[thing, bone] = _Placed(
+            placed[thing, bone] = _Placed(
                 thing,
                 bone,
                 c if places and before.point < 0 else before.point,
                 c if turns and before.turn < 0 else before.turn,
                 is_pole and before.is_pole,
             )
-    if not found:
+    if not placed:
         raise RigError(f"'{armature_object.name}' has no constraint with a target: choose a Target first")
-    for each in found.values():
+    for each in placed.values():
         if not each.thing.is_editable:
             raise RigError(
                 f"Target {each.name} is linked from a library: make a library override of it first"
@@ -206,11 +206,11 @@ def _placed(armature_object: bpy.types.Object, constraints: Sequence[Constraint]
         acting = next((c for c in each.owner.constraints if not c.mute and c.influence > 0.0), None)
         if acting is not None:
             raise RigError(f"Target {each.name}: its constraint '{acting.name}' moves it: mute it first")
-    return sorted(found.values(), key=_depth)
+    return sorted(placed.values(), key=_depth)
 
 
 def _depth(placed: _Placed) -> int:
-    """How many things a target hangs on."""
+    """Depth of a target below its parents."""
     count, thing = 0, placed.thing
     while thing.parent is not None:
         count, thing = count + 1, thing.parent
@@ -224,9 +224,9 @@ def _world(
     wanted: Sequence[TargetSample],
     to_world: Matrix,
 ) -> Matrix:
-    """Where a target should be in the world; what nobody asks for is as it is seen."""
-    own = seen.pose.bones[placed.bone].matrix if placed.bone else Matrix.Identity(4)
-    present: Any = seen.matrix_world @ own
+    """World matrix of a target that meets the goals; components without a goal keep their evaluated value."""
+    local = seen.pose.bones[placed.bone].matrix if placed.bone else Matrix.Identity(4)
+    present: Any = seen.matrix_world @ local
     point, rotation, scale = present.decompose()
     if placed.turn >= 0:
         goal, row = wanted[placed.turn], constraints[placed.turn]
@@ -253,7 +253,7 @@ def _world(
 
 
 def _local(placed: _Placed, seen: bpy.types.Object, world: Matrix) -> tuple[Vector, Quaternion]:
-    """Location and rotation of a target's own channels that bring it to a place in the world."""
+    """Location and rotation of a target's channels for a world matrix."""
     if not placed.bone:
         carrier: Any = seen.matrix_world @ seen.matrix_basis.inverted()
         return object_channels(placed.thing, carrier.inverted() @ world)
@@ -269,7 +269,7 @@ def _local(placed: _Placed, seen: bpy.types.Object, world: Matrix) -> tuple[Vect
 
 
 def _values(placed: _Placed, channel: str, locals_: Sequence[tuple[Vector, Quaternion]]) -> Array:
-    """(F, C) what a channel of a target holds."""
+    """(F, C) values of a channel of a target."""
     if channel == "location":
         return np.array([location[:] for location, _ in locals_])
     rotations = [rotation[:] for _, rotation in locals_]
@@ -283,7 +283,7 @@ def _require_there(
     solver: SolverSettings,
     when: str,
 ) -> None:
-    """Refuse targets that are not where they were put: drivers, locks or other constraints hold them."""
+    """Refuse targets that drivers, locks or other constraints keep from their places."""
     for constraint, arrived, wanted in zip(constraints, *targets, strict=True):
         if not constraint.target:
             continue
@@ -308,11 +308,11 @@ SIZE = 3
 
 
 class Span(NamedTuple):
-    """Frames over which a layer lasts.
+    """The frames of a layer.
 
     Attributes:
-        start, end: the first and the last frame of the whole shift.
-        falloff: frames in which it comes before the start, and in which it goes after the end; 1 at least.
+        start, end: first and last frame of the full shift.
+        falloff: frames of the blend before the start, and after the end; at least 1.
     """
 
     start: int
@@ -330,7 +330,7 @@ class Span(NamedTuple):
         return self.end + self.falloff
 
     def weights(self, frames: Array) -> Array:
-        """(F,) how much of the shift frames have, 0 to 1; smoothstep in the falloff."""
+        """(F,) weights of the shift, 0 to 1; smoothstep in the falloff."""
         corners = (self.first, self.start, self.end, self.last)
         linear = np.interp(frames, corners, (0.0, 1.0, 1.0, 0.0))
         return np.asarray(linear * linear * (3.0 - 2.0 * linear))
@@ -341,14 +341,14 @@ def shift_over(
 ) -> None:
     """Add a shift to a constraint's Target Offset over frames, by keys in the present action.
 
-    Where Target Offset holds still there are four keys, else one at each frame between the keys around.
+    A constant Target Offset gets four keys, an animated one a key at each frame up to the keys around.
 
     Args:
         scene: gives the time of keys.
-        constraint: as it is stored.
-        shift: (3,) what is added.
-        span: when.
-        undo: gets what takes everything back.
+        constraint: the stored constraint.
+        shift: (3,) added to the offset.
+        span: the frames.
+        undo: gets the callbacks that take everything back.
 
     Raises:
         RigError: Target Offset cannot be keyed, names the constraint. Close `undo` then.
@@ -357,7 +357,8 @@ def shift_over(
         raise RigError(f"Frames {span.start} to {span.end}: the start must not lie after the end")
     rig: bpy.types.Object = constraint.id_data
     path = f"{constraint.path_from_id()}.{FIELD}"
-    curves = _curves(rig, path)
+    by_index = {curve.array_index: curve for curve in channels.fcurves_of(rig) if curve.data_path == path}
+    curves = [by_index.get(i) for i in range(SIZE)]
     _require_shiftable(constraint, path, curves)
     time = key_time(scene)
     times = [
@@ -374,7 +375,7 @@ def shift_over(
         ]
         return np.stack(columns, axis=1)
 
-    # Of keys that stay on either side the handles stay too, and so what plays beyond them.
+    # Keys on either side keep their handles, and thus the curve beyond them.
     low = span.first if before is None else math.floor(before) + 1
     high = span.last if after is None else math.ceil(after) - 1
     every: Array = np.arange(low, high + 1, dtype=np.float64)
@@ -391,22 +392,15 @@ def shift_over(
     writer.write_in_place(rig, constraint.name, every * time, {path: values}, interpolation, undo)
 
 
-def _curves(rig: bpy.types.Object, path: str) -> list[bpy.types.FCurve | None]:
-    """The F-curves of the components of a vector in the present action."""
-    by_index = {curve.array_index: curve for curve in channels.fcurves_of(rig) if curve.data_path == path}
-    return [by_index.get(i) for i in range(SIZE)]
-
-
 def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:
-    """The nearest frame up to a frame (`way` -1) or from it on (1) at which all components have a key that
-    have one on that side; None where none has."""
+    """The nearest frame on a side (`way` -1 or 1) with a key of every component keyed there, or None."""
     beyond = [np.unique(way * each[way * each >= way * frame - keyframes.MERGE_DISTANCE]) for each in times]
     beyond = [each for each in beyond if len(each)]
     if not beyond:
         return None
     place = max(float(each[0]) for each in beyond)
     while True:
-        # A component whose keys all lie nearer plays the same beyond its last one.
+        # A component whose keys all lie nearer is constant beyond its last one.
         later = [each[each >= place - keyframes.MERGE_DISTANCE] for each in beyond]
         farthest = max((float(each[0]) for each in later if len(each)), default=place)
         if farthest <= place + keyframes.MERGE_DISTANCE:
@@ -415,7 +409,7 @@ def _edge(times: Sequence[Array], frame: float, way: int) -> float | None:
 
 
 def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FCurve | None]) -> None:
-    """Refuse a Target Offset whose F-curves something beside their keys decides; nothing changes."""
+    """Refuse a Target Offset with a driver, modifiers or extrapolation."""
     where = f"Constraint '{constraint.name}': Target Offset"
     if constraint.target is None:
         raise RigError(f"Constraint '{constraint.name}' has no target: choose one first")
@@ -434,15 +428,15 @@ def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FC
 
 
 BENT = 1e-3
-"""Part of its length by which a chain is off straight at least, to have a side."""
+"""Least bend of a chain with a side, as a part of its length."""
 
 
 class PolePlace(NamedTuple):
-    """Where a pole belongs.
+    """The place of a pole.
 
     Attributes:
         bone: the parent of the chain, which carries the pole; empty for the armature object itself.
-        location: from there: from the tail of the bone along its axes, or in armature space.
+        location: from the tail of that bone along its axes, or in armature space.
     """
 
     bone: str
@@ -452,13 +446,13 @@ class PolePlace(NamedTuple):
 def pole_place(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, constraint: Constraint, frame: float
 ) -> PolePlace:
-    """A chain's length off the middle of its line from root to end, on the side of its bend.
+    """The place of a pole at a chain's length from the middle of its line, on the side of its bend.
 
     Args:
         scene: in which the armature plays.
         armature_object: carries the constraint.
-        constraint: whose chain.
-        frame: at which the bend is looked at.
+        constraint: with the chain.
+        frame: of the bend.
 
     Raises:
         RigError: the chain is straight there.

@@ -1,1 +1,1 @@
-"""One solved frame."""
+"""Solving of one evaluated frame: goals of constraints, groups, methods, planted bones."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where targets have to be for a pose to meet its goals: the way back from FK to IK."""
+"""Targets that a pose meets: the way back from FK to IK."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .methods import eased_point
 
 
 def met_targets(sample: FrameSample, constraints: Sequence[Constraint]) -> tuple[TargetSample, ...]:
-    """For each constraint the targets that the base pose of a frame meets, in armature space.
+    """The targets of each constraint that the base pose of a frame meets, in armature space.
 
-    What a constraint does not ask for is as it is now. So is the pole of a chain without a clear bend.
+    Components without a goal keep their value, and so does the pole of a chain without a clear bend.
     """
     skeleton, pose = sample.reading.skeleton, sample.reading.pose
     transforms = forward_kinematics(skeleton, pose)
@@ -40,8 +40,8 @@ def _met(
     constraint = present.settings_of(constraint)
     if constraint.kind is Kind.BALANCE:
         centre, axes = centre_of_mass(skeleton, transforms), constraint.balance_axes
-        parts = zip(centre, present.point, axes, strict=True)
-        return present._replace(point=Vector([now if counts else was for now, was, counts in parts]))
+        point = [new if counts else old for new, old, counts in zip(centre, present.point, axes, strict=True)]
+        return present._replace(point=Vector(point))
     point = present.point
     if constraint.use_position:
         point = transforms[skeleton.index(constraint.tip)].point(effector(skeleton, constraint))
@@ -59,7 +59,7 @@ def _met(
 def _met_pole(
     skeleton: Skeleton, transforms: Sequence[Transform], constraint: Constraint, present: Vector
 ) -> Vector:
-    """A pole on the side of the bend, as far off the chain's line as it is now, or half the line's length."""
+    """A pole on the side of the bend, at its present distance from the line, or half the line's length."""
     goal = pole_goal(skeleton, constraint, present)
     heads, end, axis, scale = goal.placed(skeleton, transforms)
     bend = chain_bend(heads, end, axis, scale)

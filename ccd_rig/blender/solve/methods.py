@@ -25,17 +25,17 @@ from ..scene.targets import TargetSample
 from .constraint_goals import chain_joints, goals
 
 SINGLE_PASS = ("TWO_BONE", "TRIANGLE")
-"""Methods that pose a chain by themselves: nothing else can be asked of its bones."""
+"""Methods with a closed form, whose bones can have no other constraint."""
 
 
 def solve_once(
     skeleton: Skeleton, pose: Pose, constraint: Constraint, target: TargetSample, settings: SolverSettings
 ) -> SolveResult:
-    """Solve a constraint whose method poses its chain alone; the errors are in the order of its goals.
+    """Solve a constraint by a closed form; the errors are in the order of its goals.
 
     Args:
         skeleton: the joints.
-        pose: where to start: bends keep their side.
+        pose: the start, whose bends keep their side.
         constraint: its method is one of `SINGLE_PASS`.
         target: of the constraint.
         settings: the tolerances.
@@ -62,7 +62,7 @@ def solve_once(
 
 
 def eased_point(skeleton: Skeleton, pose: Pose, constraint: Constraint, target: TargetSample) -> Vector:
-    """Where the target of a constraint has to be for its Softness to leave the end where the pose has it.
+    """The target that Softness eases to the present end of the chain.
 
     Raises:
         RigError: the chain does not fit.
@@ -76,7 +76,7 @@ def eased_point(skeleton: Skeleton, pose: Pose, constraint: Constraint, target: 
 
 
 def panel_words(error: InvalidInput) -> str:
-    """The core's message with the panel's words."""
+    """The core's message in the words of the panel."""
     words = str(error)
     for core, panel in (
         ("joints that can turn", "bones that can turn"),
@@ -95,22 +95,22 @@ def panel_words(error: InvalidInput) -> str:
 def groups(
     skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int]
 ) -> list[tuple[set[int], list[int]]]:
-    """Joints and indices of the constraints that must be solved together: those with a joint in common.
+    """Groups of constraints with joints in common, each with its joints and indices, parents first.
 
-    Nothing is lost by solving the groups in this order: chains are paths, so of two groups that share no
-    joint at most one carries the other, and it comes first. A balance moves with all joints that carry mass.
+    Chains are paths, so of two groups without a common joint at most one carries the other. A balance
+    involves all joints that carry mass.
     """
     group_of: dict[int, tuple[set[int], list[int]]] = {}  # by joint
     for c in active:
         joints = _moved(skeleton, constraints, active, c)
         met = {id(group_of[j]): group_of[j] for j in joints if j in group_of}
         # The largest takes the others in, so that no joint changes its group often.
-        whole, *others = sorted((*met.values(), (joints, [c])), key=lambda group: -len(group[0]))
+        largest, *others = sorted((*met.values(), (joints, [c])), key=lambda group: -len(group[0]))
         for other_joints, members in others:
-            whole[0].update(other_joints)
-            whole[1].extend(members)
-            group_of.update(dict.fromkeys(other_joints, whole))
-        group_of.update(dict.fromkeys(joints, whole))
+            largest[0].update(other_joints)
+            largest[1].extend(members)
+            group_of.update(dict.fromkeys(other_joints, largest))
+        group_of.update(dict.fromkeys(joints, largest))
     distinct = {id(group): group for group in group_of.values()}.values()
     # Parents come before children.
     return [
@@ -119,7 +119,7 @@ def groups(
 
 
 def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:
-    """Joints that are solved together with constraint `c`."""
+    """Joints that constraint `c` involves."""
     constraint = constraints[c]
     joints = set(chain_joints(skeleton, constraint))
     if constraint.kind is Kind.BALANCE:
@@ -129,7 +129,7 @@ def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequen
 
 
 def are_solved_at_once(group: Iterable[Constraint]) -> bool:
-    """Whether no method of a group's constraints poses a chain by itself."""
+    """Whether no constraint of a group has a closed form."""
     return all(each.kind is Kind.BALANCE or each.method not in SINGLE_PASS for each in group)
 
 
@@ -137,7 +137,7 @@ def are_solved_at_once(group: Iterable[Constraint]) -> bool:
 
 
 Reference: TypeAlias = Callable[[Samples], Array]
-"""Gives what the poses of R frames are to stay near to: (R, J, 4) rotations."""
+"""Gives the reference poses of R frames: (R, J, 4) rotations."""
 
 
 def base_rotations(samples: Samples) -> Array:
@@ -147,14 +147,14 @@ def base_rotations(samples: Samples) -> Array:
 
 @dataclass(frozen=True)
 class FrameSolveSettings:
-    """How every frame of a bake is solved.
+    """Settings of the solves of all frames.
 
     Attributes:
         solver: position tolerance in world metres.
-        error_reduction: `SolverSettings.error_reduction` of each solve; None: the solver's own step.
+        error_reduction: `SolverSettings.error_reduction` of each solve; None for full steps.
         poses: the pose library; entries for other bones are left out.
-        reference: what poses are to stay near to.
-        smoothness: what changes from frame to frame count, see `solvers.motion`.
+        reference: gives reference poses.
+        smoothness: weight of changes between frames, see `solvers.motion`.
     """
 
     solver: SolverSettings
