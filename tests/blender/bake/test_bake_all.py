@@ -197,7 +197,7 @@ def test_a_refusal_says_whose_constraint_it_is(bake_all, settings, name):
 
 
 def test_progress_counts_the_frames_of_all(ext, bake_all, settings, monkeypatch):
-    monkeypatch.setattr(bake_all, "AT_ONCE", 2 * LAST)
+    monkeypatch.setattr(bake_all, "CHUNK", 2 * LAST)
     made = [arm(k) for k in range(4)]
     hung(made[3], made[0])
     rigs.update()
@@ -265,7 +265,7 @@ def test_cancelled_at_any_step_it_leaves_all_as_they_were(ext, bake_all, setting
 
 
 def test_more_than_go_side_by_side(ext, bake_all, settings, monkeypatch):
-    monkeypatch.setattr(bake_all, "AT_ONCE", 16)
+    monkeypatch.setattr(bake_all, "CHUNK", 16)
     plain, loads = bake_all.shared_scene, []
     monkeypatch.setattr(bake_all, "shared_scene", lambda scene: loads.append(scene) or plain(scene))
     made = [arm(k) for k in range(5)]

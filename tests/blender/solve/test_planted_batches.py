@@ -298,17 +298,17 @@ def test_the_root_bone_is_placed_where_a_foot_is_held(ext):
 
 def test_only_joints_that_go_on_being_moved_are_carried_on(ext):
     """Of a leg (1, 2) and an arm (3, 4, 5): what was moved before and is moved now, by what it was turned."""
-    carried = ext.module("ccd_rig.blender.bake.planted_solver")._PartSolver._carried
+    carried = ext.module("ccd_rig.blender.bake.planted_solver")._GroupSolver._carried
     animated = [Quaternion((1.0, 0.0, 0.1 * j, 0.0)).normalized() for j in range(7)]
     turns = [Quaternion((1.0, 0.0, 0.0), 0.1 * j) for j in range(7)]
     ended = SimpleNamespace(
         contact_state=SimpleNamespace(moved=frozenset({1}), animated=SimpleNamespace(rotations=animated)),
-        stretch=SimpleNamespace(moves={0: frozenset({1, 2}), 1: frozenset({3, 4})}),
+        segment=SimpleNamespace(moves={0: frozenset({1, 2}), 1: frozenset({3, 4})}),
         solved=SimpleNamespace(rotations=[turn @ own for turn, own in zip(turns, animated, strict=True)]),
     )
     chains = SimpleNamespace(joints=(1, 2), root_bone=0)
-    stretch = SimpleNamespace(moves={0: frozenset({1, 2}), 1: frozenset({4, 5})})
-    found = carried(SimpleNamespace(chains=chains), stretch, ended)
+    segment = SimpleNamespace(moves={0: frozenset({1, 2}), 1: frozenset({4, 5})})
+    found = carried(SimpleNamespace(chains=chains), segment, ended)
     assert set(found) == {1, 4}
     for j, turn in found.items():
         assert abs(turn.dot(turns[j])) > 1.0 - 1e-6
