@@ -36,11 +36,18 @@ class Transform(NamedTuple):
 
 
 def forward_kinematics(skeleton: Skeleton, pose: Pose) -> tuple[Transform, ...]:
-    """Where each joint is in model space, in the order of the skeleton.
+    """Place each joint of one pose in model space, in the order of the skeleton.
 
     Raises:
         InvalidInput: if the pose was made for a skeleton with another number of joints.
     """
+    heads, frames = placed_joints(skeleton, pose)
+    places = zip(heads[0].tolist(), frames[0].tolist(), strict=True)
+    return tuple([Transform(Vector(t), Quaternion(q)) for t, q in places])
+
+
+def placed_joints(skeleton: Skeleton, pose: Pose) -> tuple[Array, Array]:
+    """The same as arrays: (1, J, 3) heads and (1, J, 4) rotations, rounded to single precision alike."""
     check_pose(skeleton, pose)
     translations: Sequence[Vector] = pose.translations
     if skeleton.couplings:
@@ -58,9 +65,9 @@ def forward_kinematics(skeleton: Skeleton, pose: Pose) -> tuple[Transform, ...]:
     place_joints(
         *_parents(skeleton), offsets, rests, _row(pose.rotations, 4), _row(translations, 3), heads, frames
     )
-    t, q = heads[0].tolist(), frames[0].tolist()
-    return tuple(
-        [Transform(Vector(t[3 * i : 3 * i + 3]), Quaternion(q[4 * i : 4 * i + 4])) for i in range(joints)]
+    return (
+        heads.astype(np.float32).astype(np.float64).reshape(1, joints, 3),
+        frames.astype(np.float32).astype(np.float64).reshape(1, joints, 4),
     )
 
 

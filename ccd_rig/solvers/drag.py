@@ -13,7 +13,7 @@ import numpy as np
 from mathutils import Vector
 
 from ..errors import InvalidInput
-from ..goals import Goal, GoalError, OrientationGoal, PositionGoal, measure
+from ..goals import Goal, GoalError, OrientationGoal, PositionGoal
 from ..maths.validation import SIZES, frozen_vector, shown
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
@@ -171,8 +171,7 @@ class Drag:
         targets = [*own_targets(pulls), *self._targets[len(pulls) :]]
         solved = self._search.solve(*reference, targets, reference)
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
-        transforms = forward_kinematics(self.skeleton, pose)
-        errors = tuple([measure(goal, self.skeleton, transforms) for goal in goals])
+        errors = self._search.errors(pose, targets)
         return SolveResult(pose, STATUSES[solved.statuses[0]], int(solved.steps[0]), errors)
 
 

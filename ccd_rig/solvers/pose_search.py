@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -12,23 +12,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InvalidInput
-from ..goals import GOALS, BalanceGoal, Goal, PositionGoal
-from ..kernel import Problem, measure_placed, set_search, solve_poses
+from ..goals import GOALS, BalanceGoal, Goal, GoalError, PositionGoal, total_mass
+from ..kernel import Problem, set_search, solve_poses
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask
 from ..maths.validation import shown
 from ..settings import Solver, SolverSettings, SolveStatus, Sweep
 from ..skeleton.joints import Skeleton
+from ..skeleton.kinematics import placed_joints
 from ..skeleton.pose import Pose
 from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
     Bones,
     GoalSettings,
     chain_links_that_roll,
+    measure_poses,
     problem_tables,
     reach_of_goals,
     serving_joints,
     target_rows,
+    without_target,
 )
 from .restarts import StartSpace, drawn_starts, is_free, library_starts
 
@@ -193,9 +196,9 @@ class PoseSearch:
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         self._alone = None if alone is None else tuple(alone)
-        self._alone_asked = None if alone is None else tuple([_without_target(goal) for goal in alone])
+        self._alone_asked = None if alone is None else tuple([without_target(goal) for goal in alone])
         check_goals(skeleton, self.goals)
-        self._asked = tuple([_without_target(goal) for goal in self.goals])
+        self._asked = tuple([without_target(goal) for goal in self.goals])
         self.goal_settings = GoalSettings.of([self.goals])
         served = skeleton.original.computed_once(
             ("served", self._asked), lambda: set().union(*serving_joints(skeleton, self.goals))
@@ -301,24 +304,23 @@ class PoseSearch:
         targets: Sequence[Array],
         goal_settings: GoalSettings | None = None,
     ) -> tuple[Array, Array]:
-        """(B, G) distances, model units, and angles that goals are off, wherever joints are placed.
+        """Measure (B, G) distances, model units, and angles that goals are off, wherever joints are placed.
 
         Args:
             heads, frames: (B, J, 3) and (B, J, 4) of joints in model space.
             targets: per goal (B or 1, 3) or (B or 1, 4).
             goal_settings: in place of those of the goals.
         """
-        size, joints = len(heads), len(self.skeleton)
-        bones = self.skeleton.computed_once("bones", lambda: Bones.of(self.skeleton))
-        values = goal_settings or self.goal_settings
-        shifts = np.zeros((size, joints, 3))
-        rows = target_rows(self.skeleton, self.goals, targets, shifts, bones, values.extensions)
-        distances, angles = np.zeros((size, rows.shape[1] // 4)), np.zeros((size, rows.shape[1] // 4))
         idle, problem = self._problem(self.limits)
-        places, turns = (np.ascontiguousarray(each).reshape(size, -1) for each in (heads, frames))
-        measure_placed(problem, places, turns, rows, values.with_windows(self.goals)[1], distances, angles)
+        values = goal_settings or self.goal_settings
+        measured = measure_poses(problem, self.skeleton, self.goals, heads, frames, targets, values)
         idle.append(problem)
-        return distances[:, : len(self.goals)], angles[:, : len(self.goals)]
+        return measured
+
+    def errors(self, pose: Pose, targets: Sequence[Array]) -> tuple[GoalError, ...]:
+        """Measure how far off each goal is in a pose; `targets` as in `solve`."""
+        distances, angles = self.measure(*placed_joints(self.skeleton, pose), targets)
+        return tuple(map(GoalError, distances[0].tolist(), angles[0].tolist()))
 
     def _run(
         self,
@@ -439,11 +441,6 @@ def _none(joints: int) -> Starts:
     return Starts(np.zeros((0, joints, 4)), np.zeros((0, joints, 3)), np.zeros((0, joints), np.int32))
 
 
-def _without_target(goal: Goal) -> Hashable:
-    """All of a goal but its target."""
-    return type(goal), *(value for name, value in goal.__dict__.items() if name != "target")
-
-
 def check_goals(skeleton: Skeleton, goals: Sequence[object]) -> None:
     """Raises InvalidInput unless there are goals, all of them fit for the skeleton."""
     if not goals:
@@ -452,8 +449,8 @@ def check_goals(skeleton: Skeleton, goals: Sequence[object]) -> None:
         if not isinstance(goal, GOALS):
             allowed = ", ".join(kind.__name__ for kind in GOALS)
             raise InvalidInput(f"a goal must be one of {allowed}, not {shown(goal)}")
-        if isinstance(goal, BalanceGoal) and not any(joint.mass > 0.0 for joint in skeleton.joints):
-            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+        if isinstance(goal, BalanceGoal):
+            total_mass(skeleton)
         if isinstance(goal, PositionGoal) and goal.max_extension < 1.0:
             rolling = chain_links_that_roll(skeleton, goal)
             if rolling is not None:

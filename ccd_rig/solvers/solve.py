@@ -13,11 +13,10 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InvalidInput
-from ..goals import Goal, measure
+from ..goals import Goal
 from ..maths.batch import Array
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
-from ..skeleton.kinematics import forward_kinematics
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .pose_search import ENDLESS, STATUSES, PoseSearch, Starts
@@ -119,8 +118,7 @@ class _Request:
         )
         # The pose in single precision is what counts; joints that were not turned are those of the start.
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
-        transforms = forward_kinematics(search.skeleton, pose)
-        errors = tuple([measure(goal, search.skeleton, transforms) for goal in search.goals])
+        errors = search.errors(pose, self.targets)
         status = STATUSES[solved.statuses[0]]
         if all(self.settings.in_tolerances(error) <= 1.0 for error in errors):
             status = SolveStatus.CONVERGED

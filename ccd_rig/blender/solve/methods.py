@@ -8,13 +8,14 @@ from dataclasses import replace
 from mathutils import Vector
 
 from ...errors import InvalidInput, RigError
-from ...goals import PositionGoal, measure
+from ...goals import PositionGoal
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import forward_kinematics
+from ...skeleton.kinematics import placed_joints
 from ...skeleton.pose import Pose
 from ...solvers.analytic.target_triangle import target_triangle
 from ...solvers.analytic.two_bone import TwoBoneOptions, eased_target, two_bone
+from ...solvers.problem_tables import measure_goals
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetSample
 from .constraint_goals import goals
@@ -49,8 +50,7 @@ def solve_once(
             result = target_triangle(skeleton, pose, position)
     except InvalidInput as error:
         raise RigError(f"Constraint '{constraint.name}': {panel_words(error)}") from error
-    transforms = forward_kinematics(skeleton, result.pose)
-    errors = tuple(measure(goal, skeleton, transforms) for goal in all_goals)
+    errors = measure_goals(skeleton, all_goals, *placed_joints(skeleton, result.pose))
     met = all(settings.in_tolerances(error) <= 1.0 for error in errors)
     status = SolveStatus.CONVERGED if met else SolveStatus.STALLED
     return replace(result, status=status, errors=errors)
