@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 from mathutils import Vector
 
 from ..errors import InvalidInput
@@ -130,8 +129,6 @@ class Drag:
         near = max(NEAR * reach_of_goals(skeleton, goals), SIZES[0])
         fine = SolverSettings(position_tolerance=near, restarts=0)
         self._search = PoseSearch(skeleton, goals, settings or fine)
-        self._rotations = np.array([[q[:] for q in pose.rotations]], np.float64)
-        self._translations = np.array([[t[:] for t in pose.translations]], np.float64)
 
     @property
     def starts(self) -> tuple[Vector, ...]:
@@ -167,7 +164,7 @@ class Drag:
         goals = [*pulls, *self._holds]
         if all(goal.target == start for goal, start in zip(pulls, self.starts, strict=True)):
             return SolveResult(self.pose, SolveStatus.CONVERGED, 0, (GoalError(),) * len(goals))
-        reference = self._rotations, self._translations
+        reference = self.pose.arrays
         targets = [*own_targets(pulls), *self._targets[len(pulls) :]]
         solved = self._search.solve(*reference, targets, reference)
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])

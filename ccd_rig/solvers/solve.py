@@ -14,7 +14,6 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..goals import Goal
-from ..maths.batch import Array
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose, check_pose
@@ -101,16 +100,14 @@ class _Request:
             check_pose(skeleton, reference)
         self.pose, self.poses, self.settings = pose, poses, settings or SolverSettings()
         self.search = PoseSearch(skeleton, goals, self.settings)
-        self.rotations, self.translations = _arrays(pose)
-        self.reference = None if reference is None else _arrays(reference)
+        self.reference = None if reference is None else reference.arrays
         self.targets = own_targets(self.search.goals)
 
     def run(self, budget: int) -> SolveResult:
         """The result of at most so many iterations."""
         search = self.search
         solved = search.solve(
-            self.rotations,
-            self.translations,
+            *self.pose.arrays,
             self.targets,
             self.reference,
             self._starts if self.settings.restarts else None,
@@ -132,11 +129,3 @@ class _Request:
         space = StartSpace(search.skeleton, search.goals, search.limits, search.movable, self.poses)
         others = starts(space, self.pose, self.settings.seed, self.settings.restarts)
         return Starts.of(others, np.zeros((len(others), len(search.skeleton)), np.int32))
-
-
-def _arrays(pose: Pose) -> tuple[Array, Array]:
-    """(1, J, 4) rotations and (1, J, 3) translations."""
-    return (
-        np.array([[q[:] for q in pose.rotations]], dtype=np.float64),
-        np.array([[t[:] for t in pose.translations]], dtype=np.float64),
-    )
