@@ -24,7 +24,7 @@ from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all, k
 from mathutils import Matrix, Quaternion, Vector
 
 from ccd_rig.blender.keys.channels import fcurves_of
-from ccd_rig.skeleton.bends import pole_bend
+from ccd_rig.skeleton.bends import chain_bend
 
 LIMBS: dict[str, tuple[str, ...]] = {  # from the tip to the chain's root: Reallusion's names
     f"{part} {side}": tuple(f"CC_Base_{side}_{bone}" for bone in bones)
@@ -167,7 +167,7 @@ def _limit(bone: str) -> Limit:
 
 
 def _bend(joints: Sequence[np.ndarray], root: np.ndarray, length: float) -> np.ndarray:
-    """(F, 3) unit vectors by which a limb bends, as a pole goal sees it: `skeleton.bends.pole_bend`.
+    """(F, 3) unit vectors by which a limb bends, as a pole goal sees it: `skeleton.bends.chain_bend`.
 
     That is how far the joints between are from the line from root to end. Where the limb is nearly straight
     it goes over into its bend at rest, about an axis that the first bone, with axes (F, 3, 3), carries.
@@ -178,9 +178,8 @@ def _bend(joints: Sequence[np.ndarray], root: np.ndarray, length: float) -> np.n
     bends = []
     for f, (end, around) in enumerate(zip(joints[0].tolist(), axes.tolist(), strict=True)):
         points = [Vector(head[f].tolist()) for head in heads]
-        beside = points[0] + Vector(around)  # any point off the line
         scale = float((len(joints) - 2) * length)
-        bends.append(pole_bend(points, Vector(end), beside, Vector(around), scale).bend.normalized()[:])
+        bends.append(chain_bend(points, Vector(end), Vector(around), scale).normalized()[:])
     return np.array(bends)
 
 

@@ -26,7 +26,6 @@ from .goals import (
     OrientationGoal,
     PoleGoal,
     PositionGoal,
-    measure,
 )
 from .limits.random_rotations import sample
 from .limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains
@@ -42,6 +41,7 @@ from .solvers.analytic.target_triangle import target_triangle
 from .solvers.analytic.two_bone import TwoBoneOptions, two_bone
 from .solvers.drag import Drag, Grab, Pin, drag
 from .solvers.many import ManyResult, solve_many
+from .solvers.problem_tables import measure
 from .solvers.solve import iterate, solve
 
 __all__ = [

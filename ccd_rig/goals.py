@@ -15,9 +15,8 @@ from typing import ClassVar, NamedTuple
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
-from .maths.rotations import angle_between
 from .maths.validation import finite, frozen_rotation, frozen_vector, is_number, shown
-from .skeleton.bends import BendAxis, angle_apart, bend_axis_of, pole_bend
+from .skeleton.bends import BendAxis, bend_axis_of
 from .skeleton.joints import Skeleton
 from .skeleton.kinematics import Transform
 
@@ -182,9 +181,9 @@ class PoleGoal:
 
     The root turns the chain about the line from its head to the chain's end. The bend is the sum of the heads
     between, seen from that line. A small one goes over into the bend about the chain's own axis
-    (`bend_axis`), see `skeleton.bends.pole_bend`. A straight chain without such an axis asks for nothing, and
+    (`bend_axis`), see `kernel/goals.pole_angle`. A straight chain without such an axis asks for nothing, and
     so does a target on the line. A target less than 44 degrees off the line gives way: the bend may be off it
-    by the more the nearer it is to the line (`skeleton.bends.pole_play`), and the goal is met there.
+    by the more the nearer it is to the line (`kernel/goals.pole_play`), and the goal is met there.
 
     Attributes:
         root: name of the joint that is turned, the first of the chain.
@@ -334,29 +333,16 @@ def reach_of(skeleton: Skeleton, goal: Goal) -> float:
     return links + joints[chain[-1]].length
 
 
-def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> GoalError:
-    """How far off `goal` is, given `forward_kinematics(skeleton, pose)`.
-
-    Raises:
-        InvalidInput: the goal is about a joint that is not in the skeleton, or there is no mass to balance.
-    """
-    if isinstance(goal, PositionGoal):
-        effector = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
-        return GoalError(distance=(effector - goal.target).length)
-    if isinstance(goal, OrientationGoal):
-        return GoalError(angle=angle_between(transforms[skeleton.index(goal.joint)].rotation, goal.target))
-    if isinstance(goal, DirectionGoal):
-        return GoalError(
-            angle=angle_apart(transforms[skeleton.index(goal.joint)].rotation @ goal.axis, goal.target)
-        )
-    if isinstance(goal, PoleGoal):
-        heads, end, axis, scale = goal.placed(skeleton, transforms)
-        return GoalError(angle=pole_bend(heads, end, goal.target, axis, scale, goal.angle).error)
-    return GoalError(distance=masked(centre_of_mass(skeleton, transforms) - goal.target, goal.axes).length)
+def total_mass(skeleton: Skeleton) -> float:
+    """The mass of all bones, above 0; InvalidInput if none has mass."""
+    total = math.fsum(joint.mass for joint in skeleton.joints)
+    if total == 0.0:
+        raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+    return total
 
 
 def centre_of_mass(skeleton: Skeleton, transforms: Sequence[Transform]) -> Vector:
-    """Where the centre of mass of all bones is in model space; InvalidInput if no bone has mass."""
+    """The centre of mass of all bones in model space; InvalidInput if no bone has mass."""
     total, sums = 0.0, [0.0, 0.0, 0.0]
     for joint, transform in zip(skeleton.joints, transforms, strict=True):
         if joint.mass > 0.0:
@@ -365,13 +351,8 @@ def centre_of_mass(skeleton: Skeleton, transforms: Sequence[Transform]) -> Vecto
             for axis in range(3):
                 sums[axis] += joint.mass * middle[axis]
     if total == 0.0:
-        raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+        total_mass(skeleton)
     return Vector([part / total for part in sums])
-
-
-def masked(vector: Vector, axes: tuple[bool, bool, bool]) -> Vector:
-    """The components of `vector` that count; the others 0."""
-    return Vector([part if counts else 0.0 for part, counts in zip(vector[:], axes, strict=True)])
 
 
 def _unit(value: Vector, what: str) -> Vector:

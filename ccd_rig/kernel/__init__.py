@@ -14,6 +14,7 @@ from .loading import load
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("limits", ("LIMIT_WIDTH", "borders_at", "nearest_of_many", "project_rotation")),
     ("skeleton", ("Problem", "place_joints")),
+    ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),
     ("pose", ("look_at", "measure_placed", "set_search", "solve_poses")),
 )
 """What the rest of the package may use: names of classes, functions and constants, by module. Their types

@@ -5,6 +5,8 @@ from typing import Any
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...]
 
 LIMIT_WIDTH: int
+LEVER: float
+POLE_NOISE: float
 
 def why_plain() -> str: ...
 
@@ -65,6 +67,7 @@ def solve_poses(
 def measure_placed(
     p: Problem, heads: Any, frames: Any, targets: Any, pole_angles: Any, distances: Any, misses: Any
 ) -> None: ...
+def measure_bend(points: Any, axis: Any, scale: float, bend: Any) -> None: ...
 def look_at(
     p: Problem, rotations: Any, translations: Any, targets: Any, residual: Any, slope: Any
 ) -> None: ...

@@ -14,6 +14,9 @@ cdef double pole_angle_of(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(joint=cython.Py_ssize_t)
 cdef Vector heads_between(Problem p, Py_ssize_t k) noexcept nogil
 cdef double pole_angle(Vector line, Vector between, Vector side, Vector axis, double scale, double turn, double[::1] bend_and_side) noexcept nogil
+cdef Vector chain_bend(Vector line, Vector between, Vector axis, double scale) noexcept nogil
+@cython.locals(k=cython.Py_ssize_t, count=cython.Py_ssize_t, known=cython.bint)
+cpdef measure_bend(const double[::1] points, const double[::1] axis, double scale, double[::1] bend)
 cdef double pole_play(double sine) noexcept nogil
 cdef double smooth_step(double x) noexcept nogil
 cdef void gather_mass(Problem p) noexcept nogil

@@ -36,16 +36,30 @@ from .geometry import (
 )
 from .limits import LIMIT_WIDTH, hinge_axis
 from .plain import Vector
-from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, WINDOW, coupled_shift, forward
+from .skeleton import (
+    BALANCE,
+    DIRECTION,
+    LARGEST,
+    ORIENTATION,
+    POLE,
+    POSITION,
+    WINDOW,
+    coupled_shift,
+    forward,
+)
 
 LEVER = 0.3
 """Part of the reach that stands for one radian: what an angle counts beside a length."""
 BEND_RANGE = 0.05
-"""Mean offset of the heads between, in parts of the chain's length, from which the bend alone counts."""
+"""Mean offset of the heads between, in parts of the chain's length, from which only the actual bend counts.
+
+At this bend, 11.5 degrees in the knee of two equal bones, the end's error of 0.1 % of the length (a usual
+tolerance) is seen as a rotation of 1.1 degrees; a straight chain would see any rotation.
+"""
 IN_LINE = 0.2
-"""Sine between a chain's line and its pole up to which the pole tells no side: `bends.IN_LINE`."""
+"""Sine between a chain's line and its pole up to which the pole tells no side."""
 OFF_LINE = 0.5
-"""The same from which it tells one exactly: `bends.OFF_LINE`."""
+"""Sine from which the pole tells a side exactly."""
 POLE_NOISE = 1e-5
 """Part of a chain's scale (or of a target's distance) below which its line (or side) is rounding."""
 FIRST = 1e4
@@ -196,12 +210,10 @@ def heads_between(p, k):
 
 
 def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
-    """The signed angle about the chain's line from where its bend should point to where it does.
+    """The signed angle about the chain's line from its pole to its bend, past the play and weighted.
 
-    With l the unit line, B the part of `between` across it, t = BEND_RANGE scale and f a smooth step, the
-    bend is B + (1 - f(|B| / t)) t (l x axis) and the angle counts f(|bend| / t): a clear bend is B itself, a
-    straight chain bends about its own axis, and the angle fades where the two cancel. Of the angle only what
-    is beyond the play counts (`pole_play`).
+    The weight is f(|bend| / t), see `chain_bend`: 1 for a clear bend. It fades where the two parts of the
+    bend cancel, which is a bend against the axis, and where a straight chain has no axis.
 
     Args:
         line: from the root's head to the chain's end, model space, as all vectors here.
@@ -224,9 +236,7 @@ def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
     across = length(away)
     if across <= POLE_NOISE * length(side):
         return 0.0
-    bend = subtract(between, scaled(way, dot(way, between)))
-    clear = smooth_step(length(bend) / full)
-    bend = add(bend, scaled(cross(way, axis), (1.0 - clear) * full))
+    bend = chain_bend(line, between, axis, scale)
     away = scaled(away, 1.0 / across)
     if turn != 0.0:
         away = rotate(about(way, turn), away)
@@ -241,10 +251,67 @@ def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
     return share * (angle - near)
 
 
+def chain_bend(line, between, axis, scale):
+    """The bend of a chain across its line; 0 where there is no line.
+
+    With l the unit line, B the part of `between` across it, t = BEND_RANGE scale and f a smooth step:
+
+        bend = B + (1 - f(|B| / t)) t (l x axis)
+
+    So a clear bend (|B| >= t) is B, and a straight chain bends along l x axis.
+
+    Args:
+        line, between, axis, scale: as in `pole_angle`.
+    """
+    extent, full = length(line), BEND_RANGE * scale
+    if full <= 0.0 or extent <= POLE_NOISE * scale:
+        return Vector(0.0, 0.0, 0.0)
+    way = scaled(line, 1.0 / extent)
+    bend = subtract(between, scaled(way, dot(way, between)))
+    clear = smooth_step(length(bend) / full)
+    return add(bend, scaled(cross(way, axis), (1.0 - clear) * full))
+
+
+def measure_bend(points, axis, scale, bend):
+    """Write the bend of a chain, see `chain_bend`.
+
+    Args:
+        points: (3n) heads of the chain's joints, root first, and its end, model space.
+        axis: (3) about which the chain bends where it is straight; 0 if unknown.
+        scale: (heads between) x (length of the chain).
+        bend: (3) written, model space.
+
+    Raises:
+        ValueError: arrays of other sizes, numbers that are not finite.
+    """
+    count = points.shape[0] // 3
+    if count < 2 or points.shape[0] != 3 * count or axis.shape[0] != 3 or bend.shape[0] != 3:
+        raise ValueError("kernel: a chain needs two points or more, its axis and bend three numbers each")
+    known = 0.0 <= scale <= LARGEST
+    for k in range(points.shape[0]):
+        known = known and -LARGEST <= points[k] <= LARGEST
+    for k in range(3):
+        known = known and -LARGEST <= axis[k] <= LARGEST
+    if not known:
+        raise ValueError(f"kernel: the numbers of a chain must be finite, and at most {LARGEST:g}")
+    root, between = vector_at(points, 0), Vector(0.0, 0.0, 0.0)
+    for k in range(1, count - 1):
+        between = add(between, subtract(vector_at(points, 3 * k), root))
+    line = subtract(vector_at(points, 3 * (count - 1)), root)
+    put_vector(bend, 0, chain_bend(line, between, vector_at(axis, 0), scale))
+
+
 def pole_play(sine):
     """Radians by which a bend may be off its pole, by the sine between the chain's line and the pole.
 
-    A pole near the line turns about it by much more than the chain moves: `bends.pole_play`.
+    The pole's side turns about the line as fast as the line turns beside the pole, divided by this sine: a
+    pole in line would turn a chain by half a turn at once. From OFF_LINE on there is no play. Up to IN_LINE
+    the pole asks for nothing: reference and neighbouring frames say to which side the chain bends.
+
+    Between them it falls evenly, which turns a chain least fast. A hand that passes a pole in line by 2
+    degrees a frame turns its arm by up to 170 degrees at once without play, by 21 with this one. A play that
+    ends further out turns it less, 13 where it ends at 0.7. But poles 30 to 44 degrees off the line are then
+    missed by up to 72 degrees, and animators place poles there.
     """
     return pi * min(max((OFF_LINE - sine) / (OFF_LINE - IN_LINE), 0.0), 1.0)
 

@@ -12,7 +12,6 @@ With `inherit_rotation` off `R_i = rest_i rotation_i`, rest in model space. A ro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,37 +35,45 @@ class Transform(NamedTuple):
 
 
 def forward_kinematics(skeleton: Skeleton, pose: Pose) -> tuple[Transform, ...]:
-    """Where each joint is in model space, in the order of the skeleton.
+    """Place each joint of one pose in model space, in the order of the skeleton.
 
     Raises:
         InvalidInput: if the pose was made for a skeleton with another number of joints.
     """
+    heads, frames = placed_joints(skeleton, pose)
+    places = zip(heads[0].tolist(), frames[0].tolist(), strict=True)
+    return tuple([Transform(Vector(t), Quaternion(q)) for t, q in places])
+
+
+def placed_joints(skeleton: Skeleton, pose: Pose) -> tuple[Array, Array]:
+    """The same as arrays: (1, J, 3) heads and (1, J, 4) rotations, rounded to single precision alike."""
     check_pose(skeleton, pose)
-    translations: Sequence[Vector] = pose.translations
+    rotations, translations = pose.arrays
     if skeleton.couplings:
-        translations = coupled_translations(skeleton, pose.rotations, translations)
+        shifted = coupled_translations(skeleton, pose.rotations, pose.translations)
+        translations = np.array([[t[:] for t in shifted]], np.float64)
 
     def bones() -> tuple[Array, Array]:
-        return (
-            _row([joint.offset for joint in skeleton.joints], 3),
-            _row([joint.rest_rotation for joint in skeleton.joints], 4),
-        )
+        offsets = np.array([[joint.offset[:] for joint in skeleton.joints]], np.float64)
+        rests = np.array([[joint.rest_rotation[:] for joint in skeleton.joints]], np.float64)
+        return offsets.reshape(1, -1), rests.reshape(1, -1)
 
     offsets, rests = skeleton.computed_once("bones at rest", bones)
     joints = len(skeleton)
     heads, frames = np.empty((1, 3 * joints)), np.empty((1, 4 * joints))
     place_joints(
-        *_parents(skeleton), offsets, rests, _row(pose.rotations, 4), _row(translations, 3), heads, frames
+        *_parents(skeleton),
+        offsets,
+        rests,
+        rotations.reshape(1, -1),
+        translations.reshape(1, -1),
+        heads,
+        frames,
     )
-    t, q = heads[0].tolist(), frames[0].tolist()
-    return tuple(
-        [Transform(Vector(t[3 * i : 3 * i + 3]), Quaternion(q[4 * i : 4 * i + 4])) for i in range(joints)]
+    return (
+        heads.astype(np.float32).astype(np.float64).reshape(1, joints, 3),
+        frames.astype(np.float32).astype(np.float64).reshape(1, joints, 4),
     )
-
-
-def _row(values: Sequence[Any], width: int) -> Array:
-    """(1, width J) vectors or quaternions as one row."""
-    return np.fromiter(chain.from_iterable(values), np.float64, width * len(values)).reshape(1, -1)
 
 
 def _parents(skeleton: Skeleton) -> tuple[Any, Any]:

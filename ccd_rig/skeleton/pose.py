@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from mathutils import Quaternion, Vector
-from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput
+from ..maths.batch import Array
 from ..maths.validation import frozen_rotation, frozen_vector, shown
 from .joints import Skeleton
 
@@ -41,6 +42,15 @@ class Pose:
         )
         object.__setattr__(self, "translations", translations)
 
+    @cached_property
+    def arrays(self) -> tuple[Array, Array]:
+        """(1, J, 4) rotations and (1, J, 3) translations, read-only."""
+        rotations = np.array([[q[:] for q in self.rotations]], np.float64).reshape(1, -1, 4)
+        translations = np.array([[t[:] for t in self.translations]], np.float64).reshape(1, -1, 3)
+        for values in (rotations, translations):
+            values.setflags(write=False)
+        return rotations, translations
+
     @classmethod
     def rest(cls, skeleton: Skeleton) -> Pose:
         """No joint turned or moved."""
@@ -49,20 +59,21 @@ class Pose:
 
     @classmethod
     def trusted(cls, rotations: tuple[Quaternion, ...], translations: tuple[Vector, ...]) -> Pose:
-        """A pose from values that are known to be frozen, finite and unit: the solver's own, without the
-        checks."""
+        """Make a pose of frozen, finite values, rotations of length 1, without checks."""
         pose = object.__new__(cls)
         object.__setattr__(pose, "rotations", rotations)
         object.__setattr__(pose, "translations", translations)
         return pose
 
     @classmethod
-    def of_arrays(cls, rotations: ArrayLike, translations: ArrayLike) -> Pose:
-        """A pose from (J, 4) and (J, 3) finite numbers, rotations of length 1: the solver's own, without the
-        checks."""
-        quaternions = tuple([Quaternion(q).freeze() for q in np.asarray(rotations).tolist()])
+    def of_arrays(cls, rotations: Array, translations: Array) -> Pose:
+        """Make a pose of (J, 4) and (J, 3) finite numbers, rotations of length 1, without checks.
+
+        They are rounded to single precision, as mathutils has it.
+        """
         return cls.trusted(
-            quaternions, tuple([Vector(t).freeze() for t in np.asarray(translations).tolist()])
+            tuple([Quaternion(q).freeze() for q in rotations.tolist()]),
+            tuple([Vector(t).freeze() for t in translations.tolist()]),
         )
 
     def with_rotations(self, rotations: Mapping[int, Quaternion]) -> Pose:

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 from mathutils import Vector
 
 from ..errors import InvalidInput
-from ..goals import Goal, GoalError, OrientationGoal, PositionGoal, measure
+from ..goals import Goal, GoalError, OrientationGoal, PositionGoal
 from ..maths.validation import SIZES, frozen_vector, shown
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
@@ -130,8 +129,6 @@ class Drag:
         near = max(NEAR * reach_of_goals(skeleton, goals), SIZES[0])
         fine = SolverSettings(position_tolerance=near, restarts=0)
         self._search = PoseSearch(skeleton, goals, settings or fine)
-        self._rotations = np.array([[q[:] for q in pose.rotations]], np.float64)
-        self._translations = np.array([[t[:] for t in pose.translations]], np.float64)
 
     @property
     def starts(self) -> tuple[Vector, ...]:
@@ -167,12 +164,11 @@ class Drag:
         goals = [*pulls, *self._holds]
         if all(goal.target == start for goal, start in zip(pulls, self.starts, strict=True)):
             return SolveResult(self.pose, SolveStatus.CONVERGED, 0, (GoalError(),) * len(goals))
-        reference = self._rotations, self._translations
+        reference = self.pose.arrays
         targets = [*own_targets(pulls), *self._targets[len(pulls) :]]
         solved = self._search.solve(*reference, targets, reference)
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
-        transforms = forward_kinematics(self.skeleton, pose)
-        errors = tuple([measure(goal, self.skeleton, transforms) for goal in goals])
+        errors = self._search.errors(pose, targets)
         return SolveResult(pose, STATUSES[solved.statuses[0]], int(solved.steps[0]), errors)
 
 

@@ -116,8 +116,8 @@ def _listed(skeleton: Skeleton, poses: object, what: str) -> tuple[Array, Array]
             raise InvalidInput(
                 f"{what} {k} is for {len(pose.rotations)} joints, but the skeleton has {count}"
             )
-    rotations = np.array([[q[:] for q in pose.rotations] for pose in poses], dtype=np.float64)
-    translations = np.array([[t[:] for t in pose.translations] for pose in poses], dtype=np.float64)
+    rotations = np.array([pose.arrays[0] for pose in poses], np.float64)
+    translations = np.array([pose.arrays[1] for pose in poses], np.float64)
     return rotations.reshape(-1, count, 4), translations.reshape(-1, count, 3)
 
 

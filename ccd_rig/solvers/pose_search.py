@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import InvalidInput
-from ..goals import GOALS, BalanceGoal, Goal, PositionGoal
-from ..kernel import Problem, measure_placed, set_search, solve_poses
+from ..goals import GOALS, BalanceGoal, Goal, GoalError, PositionGoal, total_mass
+from ..kernel import Problem, set_search, solve_poses
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask
 from ..maths.validation import shown
 from ..settings import Solver, SolverSettings, SolveStatus, Sweep
 from ..skeleton.joints import Skeleton
+from ..skeleton.kinematics import placed_joints
 from ..skeleton.pose import Pose
 from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
     Bones,
     GoalSettings,
     chain_links_that_roll,
+    measure_poses,
     problem_tables,
     reach_of_goals,
     serving_joints,
     target_rows,
+    without_target,
 )
 from .restarts import StartSpace, drawn_starts, is_free, library_starts
 
@@ -193,10 +197,12 @@ class PoseSearch:
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
         self._alone = None if alone is None else tuple(alone)
-        self._alone_asked = None if alone is None else tuple([_without_target(goal) for goal in alone])
+        self._alone_asked = None if alone is None else tuple([without_target(goal) for goal in alone])
         check_goals(skeleton, self.goals)
-        self._asked = tuple([_without_target(goal) for goal in self.goals])
-        self.goal_settings = GoalSettings.of([self.goals])
+        self._asked = tuple([without_target(goal) for goal in self.goals])
+        self.goal_settings = skeleton.original.computed_once(
+            ("goal settings", self._asked), lambda: GoalSettings.of([self.goals])
+        )
         served = skeleton.original.computed_once(
             ("served", self._asked), lambda: set().union(*serving_joints(skeleton, self.goals))
         )
@@ -242,56 +248,51 @@ class PoseSearch:
             settles: whether poses are only brought as near to their goals as they get from where they start.
             goal_settings: in place of those of the goals; these say which have a reach window.
         """
-        bones = bones or self.skeleton.computed_once("bones", lambda: Bones.of(self.skeleton))
+        skeleton, none = self.skeleton, _no_starts(len(self.skeleton))
+        bones = bones or skeleton.computed_once("bones", lambda: Bones.of(skeleton))
         if tolerances is None:
             tolerances = np.array([self.settings.position_tolerance])
         values = goal_settings or self.goal_settings
-        rows = target_rows(self.skeleton, self.goals, targets, translations, bones, values.extensions)
-        size, joints, goals = len(rotations), len(self.skeleton), len(self.goals)
-        solved = Solved.begun(rotations, translations, goals)
-        if reference is None:
-            reference = np.zeros((0, joints, 4)), np.zeros((0, joints, 3))
-        weights, pole_angles = values.with_windows(self.goals)
-        task = _Task(rows, weights, pole_angles, bones, tolerances, *map(np.ascontiguousarray, reference))
-        every: Indices = np.arange(size)
-        same: Mask = np.zeros(size, np.bool_)
-        if len(reference[0]):
-            same = (reference[0] == rotations).all(axis=(1, 2)) & (reference[1] == translations).all(
-                axis=(1, 2)
-            )
-        if settles:
-            self._go_on(solved, every, task, _none(joints), budget, same)
+        rows = target_rows(skeleton, self.goals, targets, translations, bones, values.extensions)
+        near = none.rotations, none.translations
+        if reference is not None:
+            near = np.ascontiguousarray(reference[0]), np.ascontiguousarray(reference[1])
+        task = _Task(rows, *values.with_windows(self.goals), bones, tolerances, *near)
+        solved = Solved.begun(rotations, translations, rows.shape[1] // 4)
+        missed: Indices = np.arange(len(rotations))
+        if not settles:
+            if self.regions is not None:
+                half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)
+                self._run(self.regions, half, solved, missed, task, None, budget)
+                outside = solved.statuses != 0
+                solved.take(outside, Solved.begun(rotations, translations, rows.shape[1] // 4))
+                missed = np.flatnonzero(outside)
+            self._run(self.limits, self.settings, solved, missed, task, None, budget)
+            missed = missed[solved.statuses[missed] != 0]
+        if not len(missed):
             return self._judged(solved, tolerances)
-        if self.regions is not None:
-            start = Solved.begun(rotations, translations, goals)
-            half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)
-            self._run(self.regions, half, solved, every, task, None, budget)
-            solved.take(solved.statuses != 0, start)
-            every = np.flatnonzero(solved.statuses != 0)
-        self._run(self.limits, self.settings, solved, every, task, None, budget)
-        lost = every[solved.statuses[every] == OUT_OF_REACH]
-        missed = every[solved.statuses[every] % OUT_OF_REACH > 0]
-        none = _none(joints)
-        self._go_on(solved, lost, task, none, budget, same)
-        again = (
-            starts is not None and len(self.movable) > 1 and not any(self.tolerances[i] for i in self.movable)
-        )
-        others = starts() if starts is not None and again and len(missed) else none
-        self._go_on(solved, missed, task, others, budget, same)
+        from_reference: Mask = np.zeros(len(rotations), np.bool_)
+        if reference is not None:
+            from_reference = (reference[0] == rotations).all(axis=(1, 2))
+            from_reference &= (reference[1] == translations).all(axis=(1, 2))
+        can_retry: Mask = (solved.statuses[missed] != OUT_OF_REACH) & (not settles)
+        others = none
+        if starts is not None and can_retry.any() and len(self.movable) > 1:
+            others = none if any(self.tolerances[i] for i in self.movable) else starts()
+        for which, begun in ((missed[~can_retry], none), (missed[can_retry], others)):
+            for is_same in (True, False):
+                alike = which[from_reference[which] == is_same]
+                self._run(self.limits, self.settings, solved, alike, task, begun, budget, is_same)
         return self._judged(solved, tolerances)
 
-    def _go_on(
-        self, solved: Solved, which: Indices, task: _Task, starts: Starts, budget: int, same: Mask
-    ) -> None:
-        """Go on with poses that miss their goals; `same` (B) are those that start from their references."""
-        for is_same in (True, False) if len(which) else ():
-            alike = which[same[which] == is_same]
-            self._run(self.limits, self.settings, solved, alike, task, starts, budget, is_same)
-
     def _judged(self, solved: Solved, tolerances: Array) -> Solved:
-        """The same, with what meets its goals called so."""
-        met = (solved.distances <= tolerances[:, None]) & (solved.angles <= self.settings.angle_tolerance)
-        solved.statuses[met.all(1)] = 0
+        """The same without reach windows; poses that meet their goals are converged."""
+        if solved.distances.shape[1] > len(self.goals):
+            distances, angles = (each[:, : len(self.goals)] for each in (solved.distances, solved.angles))
+            solved = replace(solved, distances=distances, angles=angles)
+        if solved.statuses.any():
+            met = (solved.distances <= tolerances[:, None]) & (solved.angles <= self.settings.angle_tolerance)
+            solved.statuses[met.all(1)] = 0
         return solved
 
     def measure(
@@ -301,24 +302,23 @@ class PoseSearch:
         targets: Sequence[Array],
         goal_settings: GoalSettings | None = None,
     ) -> tuple[Array, Array]:
-        """(B, G) distances, model units, and angles that goals are off, wherever joints are placed.
+        """Measure (B, G) distances, model units, and angles that goals are off, wherever joints are placed.
 
         Args:
             heads, frames: (B, J, 3) and (B, J, 4) of joints in model space.
             targets: per goal (B or 1, 3) or (B or 1, 4).
             goal_settings: in place of those of the goals.
         """
-        size, joints = len(heads), len(self.skeleton)
-        bones = self.skeleton.computed_once("bones", lambda: Bones.of(self.skeleton))
-        values = goal_settings or self.goal_settings
-        shifts = np.zeros((size, joints, 3))
-        rows = target_rows(self.skeleton, self.goals, targets, shifts, bones, values.extensions)
-        distances, angles = np.zeros((size, rows.shape[1] // 4)), np.zeros((size, rows.shape[1] // 4))
         idle, problem = self._problem(self.limits)
-        places, turns = (np.ascontiguousarray(each).reshape(size, -1) for each in (heads, frames))
-        measure_placed(problem, places, turns, rows, values.with_windows(self.goals)[1], distances, angles)
+        values = goal_settings or self.goal_settings
+        measured = measure_poses(problem, self.skeleton, self.goals, heads, frames, targets, values)
         idle.append(problem)
-        return distances[:, : len(self.goals)], angles[:, : len(self.goals)]
+        return measured
+
+    def errors(self, pose: Pose, targets: Sequence[Array]) -> tuple[GoalError, ...]:
+        """Measure how far off each goal is in a pose; `targets` as in `solve`."""
+        distances, angles = self.measure(*placed_joints(self.skeleton, pose), targets)
+        return tuple(map(GoalError, distances[0].tolist(), angles[0].tolist()))
 
     def _run(
         self,
@@ -337,15 +337,14 @@ class PoseSearch:
         """
         if not len(which):
             return
-        others = starts or _none(len(self.skeleton))
+        joints = len(self.skeleton)
+        others = starts or _no_starts(joints)
 
         def solve_share(share: Indices) -> None:
-            part = task if len(share) == len(solved.statuses) else task.at(share)
-            size, joints, goals = len(share), len(self.skeleton), part.targets.shape[1] // 4
-            turned = np.ascontiguousarray(solved.rotations[share]).reshape(size, -1)
-            shifted = np.ascontiguousarray(solved.translations[share]).reshape(size, -1)
-            statuses, steps = solved.statuses[share].astype(np.int32), solved.steps[share].astype(np.int32)
-            distances, angles = np.zeros((size, goals)), np.zeros((size, goals))
+            size = len(share)
+            part, poses = (
+                (task, solved) if size == len(solved.statuses) else (task.at(share), solved.at(share))
+            )
             idle, problem = self._problem(limits)
             set_search(
                 problem,
@@ -362,8 +361,8 @@ class PoseSearch:
             )
             solve_poses(
                 problem,
-                turned,
-                shifted,
+                poses.rotations.reshape(size, -1),
+                poses.translations.reshape(size, -1),
                 part.targets,
                 part.weights,
                 part.pole_angles,
@@ -372,22 +371,18 @@ class PoseSearch:
                 part.tolerances,
                 part.rotations.reshape(-1, 4 * joints),
                 part.translations.reshape(-1, 3 * joints),
-                np.ascontiguousarray(others.rotations).reshape(-1, 4 * joints),
-                np.ascontiguousarray(others.translations).reshape(-1, 3 * joints),
+                others.rotations.reshape(-1, 4 * joints),
+                others.translations.reshape(-1, 3 * joints),
                 others.is_turn,
-                statuses,
-                steps,
-                distances,
-                angles,
+                poses.statuses,
+                poses.steps,
+                poses.distances,
+                poses.angles,
                 starts is not None,
             )
             idle.append(problem)
-            solved.rotations[share] = turned.reshape(size, joints, 4)
-            solved.translations[share] = shifted.reshape(size, joints, 3)
-            solved.statuses[share] = statuses
-            solved.steps[share] = steps
-            solved.distances[share] = distances[:, : len(self.goals)]
-            solved.angles[share] = angles[:, : len(self.goals)]
+            if poses is not solved:
+                solved.put(share, poses)
 
         solves = len(which) * (1 + len(others.rotations))
         count = min(THREADS, len(which), solves // PER_THREAD)
@@ -434,14 +429,9 @@ class PoseSearch:
         return idle, Problem(tables, reach, settings.position_tolerance, settings.angle_tolerance)
 
 
-def _none(joints: int) -> Starts:
-    """No other starts."""
+@cache
+def _no_starts(joints: int) -> Starts:
     return Starts(np.zeros((0, joints, 4)), np.zeros((0, joints, 3)), np.zeros((0, joints), np.int32))
-
-
-def _without_target(goal: Goal) -> Hashable:
-    """All of a goal but its target."""
-    return type(goal), *(value for name, value in goal.__dict__.items() if name != "target")
 
 
 def check_goals(skeleton: Skeleton, goals: Sequence[object]) -> None:
@@ -452,8 +442,8 @@ def check_goals(skeleton: Skeleton, goals: Sequence[object]) -> None:
         if not isinstance(goal, GOALS):
             allowed = ", ".join(kind.__name__ for kind in GOALS)
             raise InvalidInput(f"a goal must be one of {allowed}, not {shown(goal)}")
-        if isinstance(goal, BalanceGoal) and not any(joint.mass > 0.0 for joint in skeleton.joints):
-            raise InvalidInput("balance goal: no joint has a mass; give at least one joint a mass above 0")
+        if isinstance(goal, BalanceGoal):
+            total_mass(skeleton)
         if isinstance(goal, PositionGoal) and goal.max_extension < 1.0:
             rolling = chain_links_that_roll(skeleton, goal)
             if rolling is not None:

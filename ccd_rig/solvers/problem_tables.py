@@ -1,8 +1,9 @@
-"""Skeletons, goals and poses as the tables that the kernel takes."""
+"""Skeletons, goals and poses as the tables that the kernel takes, and goals measured by it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,28 +13,27 @@ from ..goals import (
     BalanceGoal,
     DirectionGoal,
     Goal,
+    GoalError,
     OrientationGoal,
     PoleGoal,
     PositionGoal,
     reach_of,
     served,
+    total_mass,
 )
+from ..kernel import LEVER, Problem, measure_placed
 from ..limits.hinges import as_hinge
 from ..limits.shapes import Limit, limit_row
 from ..maths.batch import Array, length, rotate, unit
 from ..maths.rotations import between
 from ..skeleton.joints import Skeleton
-from ..skeleton.kinematics import forward_kinematics
+from ..skeleton.kinematics import Transform, forward_kinematics
 from ..skeleton.pose import Pose
 
 KINDS: dict[type, int] = {PositionGoal: 0, OrientationGoal: 1, DirectionGoal: 2, PoleGoal: 3, BalanceGoal: 4}
 """The kernel's numbers of goals."""
 WINDOW = 5
 """The kernel's number of a reach window."""
-LEVER = 0.3
-"""Part of a chain's length that stands for one radian in steps of single joints."""
-
-
 ACROSS = 0.2
 """How easily the middle joint of a limb turns across its bend and about itself, beside along it.
 
@@ -273,6 +273,7 @@ def _goal_row(skeleton: Skeleton, goal: Goal, rank: int) -> dict[str, Any]:
         "goal_tip": 0,
     }
     if isinstance(goal, BalanceGoal):
+        total_mass(skeleton)
         row["goal_axis"] = tuple(map(float, goal.axes))
         return row
     joint = skeleton.index(goal.joint)
@@ -382,6 +383,85 @@ def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array, bones: Bones
     for part in length(links, axis=-1).T:  # one by one: sums of pairs have other bits
         total += part
     return total
+
+
+def without_target(goal: Goal) -> Hashable:
+    """All of a goal but its target: goals that are equal in it share a problem of the kernel."""
+    return type(goal), *(value for name, value in goal.__dict__.items() if name != "target")
+
+
+def measure(goal: Goal, skeleton: Skeleton, transforms: Sequence[Transform]) -> GoalError:
+    """Measure how far off `goal` is, given `forward_kinematics(skeleton, pose)`.
+
+    Raises:
+        InvalidInput: the goal names a joint that is not in the skeleton, or there is no mass to balance.
+    """
+    heads = np.array([[transform.translation[:] for transform in transforms]], np.float64)
+    frames = np.array([[transform.rotation[:] for transform in transforms]], np.float64)
+    return measure_goals(skeleton, (goal,), heads, frames)[0]
+
+
+def measure_goals(
+    skeleton: Skeleton, goals: Sequence[Goal], heads: Array, frames: Array
+) -> tuple[GoalError, ...]:
+    """Measure how far off goals are in one pose: (1, J, 3) heads and (1, J, 4) frames, model space."""
+    # Of a skeleton that is moved, only the axes about which chains bend are others.
+    axes = [goal.bend_axis(skeleton) for goal in goals if isinstance(goal, PoleGoal)]
+    key = (
+        "measured",
+        tuple([without_target(goal) for goal in goals]),
+        tuple([(axis.joint, axis.axis[:], axis.scale) for axis in axes]),
+    )
+    idle: list[Problem] = skeleton.original.computed_once(key, list)
+    problem = None
+    with suppress(IndexError):  # other threads take from it too
+        problem = idle.pop()
+    if problem is None:
+        limits = [joint.limit for joint in skeleton.joints]
+        tables = problem_tables(skeleton, goals, limits, (), [0.0] * len(skeleton))
+        problem = Problem(tables, reach_of_goals(skeleton, goals), 1.0, 1.0)
+    distances, angles = measure_poses(
+        problem, skeleton, goals, heads, frames, own_targets(goals), GoalSettings.of([goals])
+    )
+    idle.append(problem)
+    return tuple(map(GoalError, distances[0].tolist(), angles[0].tolist()))
+
+
+def measure_poses(
+    problem: Problem,
+    skeleton: Skeleton,
+    goals: Sequence[Goal],
+    heads: Array,
+    frames: Array,
+    targets: Sequence[Array],
+    goal_settings: GoalSettings,
+) -> tuple[Array, Array]:
+    """Measure how far off the goals of a problem are in B poses, wherever their joints are.
+
+    Args:
+        problem: made of `skeleton` and `goals`.
+        heads, frames: (B, J, 3) and (B, J, 4) of joints in model space.
+        targets: per goal (B or 1, 3) or (B or 1, 4).
+        goal_settings: of the goals.
+
+    Returns:
+        (B, G) distances, model units, and (B, G) angles, radians.
+    """
+    size = len(heads)
+    bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
+    shifts = np.zeros((size, len(skeleton), 3))
+    rows = target_rows(skeleton, goals, targets, shifts, bones, goal_settings.extensions)
+    distances, angles = np.zeros((size, rows.shape[1] // 4)), np.zeros((size, rows.shape[1] // 4))
+    measure_placed(
+        problem,
+        np.ascontiguousarray(heads).reshape(size, -1),
+        np.ascontiguousarray(frames).reshape(size, -1),
+        rows,
+        goal_settings.with_windows(goals)[1],
+        distances,
+        angles,
+    )
+    return distances[:, : len(goals)], angles[:, : len(goals)]
 
 
 def ints(values: Any) -> np.ndarray[Any, np.dtype[np.int32]]:

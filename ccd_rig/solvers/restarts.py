@@ -20,16 +20,17 @@ from typing import NamedTuple
 
 from mathutils import Quaternion, Vector
 
-from ..goals import Goal, measure
+from ..goals import Goal
+from ..kernel import LEVER
 from ..limits.hinges import as_hinge
 from ..limits.random_rotations import sample
 from ..limits.shapes import EulerBox, Limit, SwingTwist, clamp
 from ..maths.rotations import exp
 from ..skeleton.joints import Skeleton, shift_of, slides_of
-from ..skeleton.kinematics import forward_kinematics
+from ..skeleton.kinematics import placed_joints
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, apply_entry
-from .problem_tables import LEVER, reach_of_goals
+from .problem_tables import measure_goals, reach_of_goals
 
 LIBRARY = 3
 """So many entries of the pose library are tried, the nearest first."""
@@ -155,8 +156,8 @@ def _nearest(space: StartSpace, pose: Pose, moved: Sequence[int]) -> list[Pose]:
 
 def _square(skeleton: Skeleton, goals: Sequence[Goal], pose: Pose) -> float:
     """The weighted square error of goals: lengths in parts of the reach, radians times the lever."""
-    reach, transforms = reach_of_goals(skeleton, goals), forward_kinematics(skeleton, pose)
-    errors = [measure(goal, skeleton, transforms) for goal in goals]
+    reach = reach_of_goals(skeleton, goals)
+    errors = measure_goals(skeleton, goals, *placed_joints(skeleton, pose))
     return math.fsum(
         goal.weight * ((error.distance / reach) ** 2 + (LEVER * error.angle) ** 2)
         for goal, error in zip(goals, errors, strict=True)

@@ -13,11 +13,9 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import InvalidInput
-from ..goals import Goal, measure
-from ..maths.batch import Array
+from ..goals import Goal
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
-from ..skeleton.kinematics import forward_kinematics
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .pose_search import ENDLESS, STATUSES, PoseSearch, Starts
@@ -102,16 +100,14 @@ class _Request:
             check_pose(skeleton, reference)
         self.pose, self.poses, self.settings = pose, poses, settings or SolverSettings()
         self.search = PoseSearch(skeleton, goals, self.settings)
-        self.rotations, self.translations = _arrays(pose)
-        self.reference = None if reference is None else _arrays(reference)
+        self.reference = None if reference is None else reference.arrays
         self.targets = own_targets(self.search.goals)
 
     def run(self, budget: int) -> SolveResult:
         """The result of at most so many iterations."""
         search = self.search
         solved = search.solve(
-            self.rotations,
-            self.translations,
+            *self.pose.arrays,
             self.targets,
             self.reference,
             self._starts if self.settings.restarts else None,
@@ -119,8 +115,7 @@ class _Request:
         )
         # The pose in single precision is what counts; joints that were not turned are those of the start.
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
-        transforms = forward_kinematics(search.skeleton, pose)
-        errors = tuple([measure(goal, search.skeleton, transforms) for goal in search.goals])
+        errors = search.errors(pose, self.targets)
         status = STATUSES[solved.statuses[0]]
         if all(self.settings.in_tolerances(error) <= 1.0 for error in errors):
             status = SolveStatus.CONVERGED
@@ -134,11 +129,3 @@ class _Request:
         space = StartSpace(search.skeleton, search.goals, search.limits, search.movable, self.poses)
         others = starts(space, self.pose, self.settings.seed, self.settings.restarts)
         return Starts.of(others, np.zeros((len(others), len(search.skeleton)), np.int32))
-
-
-def _arrays(pose: Pose) -> tuple[Array, Array]:
-    """(1, J, 4) rotations and (1, J, 3) translations."""
-    return (
-        np.array([[q[:] for q in pose.rotations]], dtype=np.float64),
-        np.array([[t[:] for t in pose.translations]], dtype=np.float64),
-    )

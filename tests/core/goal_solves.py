@@ -5,11 +5,11 @@ from __future__ import annotations
 from chains import FLOAT32, SOLVE
 from mathutils import Vector
 
-from ccd_rig.goals import measure
 from ccd_rig.limits.shapes import violation
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 CONVERGED, OPTIMAL = SolveStatus.CONVERGED, SolveStatus.OPTIMAL

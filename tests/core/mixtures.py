@@ -31,7 +31,6 @@ from ccd_rig.goals import (
     OrientationGoal,
     PoleGoal,
     PositionGoal,
-    measure,
     reach_of,
 )
 from ccd_rig.limits.shapes import (
@@ -51,6 +50,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry, entry_from_pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 POSITION, ANGLE = 1e-3, 1e-3

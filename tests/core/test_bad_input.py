@@ -9,7 +9,13 @@ from chains import SOLVE, Z, straight
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import CCDRigError
-from ccd_rig.goals import BalanceGoal, DirectionGoal, OrientationGoal, PoleGoal, PositionGoal, measure
+from ccd_rig.goals import (
+    BalanceGoal,
+    DirectionGoal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+)
 from ccd_rig.limits.shapes import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist
 from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
@@ -17,6 +23,7 @@ from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry
 from ccd_rig.solvers.many import solve_many
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import iterate, solve
 
 CONVERGED, OPTIMAL = SolveStatus.CONVERGED, SolveStatus.OPTIMAL

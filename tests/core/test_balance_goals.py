@@ -10,11 +10,16 @@ from goal_solves import CONVERGED, meet
 from mathutils import Quaternion
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.goals import BalanceGoal, PositionGoal, centre_of_mass, measure
+from ccd_rig.goals import (
+    BalanceGoal,
+    PositionGoal,
+    centre_of_mass,
+)
 from ccd_rig.limits.shapes import Cone, SwingTwist
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 

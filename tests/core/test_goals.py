@@ -11,11 +11,18 @@ from goal_solves import CONVERGED, UP, frame_of, meet
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.goals import BalanceGoal, DirectionGoal, OrientationGoal, PoleGoal, PositionGoal, measure
+from ccd_rig.goals import (
+    BalanceGoal,
+    DirectionGoal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+)
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 

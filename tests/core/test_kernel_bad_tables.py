@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ccd_rig import kernel
-from ccd_rig.kernel import limits, pose, skeleton
+from ccd_rig.kernel import goals, limits, pose, skeleton
 
 COMPILED = SimpleNamespace(
     **{name: getattr(kernel, name) for _, names in kernel.ENTRIES for name in names},
@@ -24,6 +24,7 @@ PLAIN = SimpleNamespace(
     nearest_of_many=limits.nearest_of_many,
     place_joints=skeleton.place_joints,
     borders_at=limits.borders_at,
+    measure_bend=goals.measure_bend,
     project_rotation=limits.project_rotation,
 )
 WAYS = pytest.mark.parametrize("way", [COMPILED, PLAIN], ids=["compiled", "plain"])
@@ -447,3 +448,24 @@ def test_placed_joints_refuse_what_does_not_fit(way: Any) -> None:
     for name, values, words in bad:
         with pytest.raises(ValueError, match=words):
             way.place_joints(*{**sound, name: values}.values())
+
+
+@WAYS
+def test_a_bend_refuses_what_is_no_chain(way: Any) -> None:
+    points, axis, bend = doubles(0, 0, 0, 0, 1, 1, 0, 2, 0), doubles(1, 0, 0), np.zeros(3)
+    way.measure_bend(points, axis, 2.0, bend)
+    assert bend.tolist() == [0.0, 0.0, 1.0]
+    size, finite = "two points or more", "must be finite"
+    bad: tuple[tuple[Any, Any, float, Any, str], ...] = (
+        (points[:3], axis, 2.0, bend, size),
+        (points[:8], axis, 2.0, bend, size),
+        (points, points, 2.0, bend, size),
+        (points, axis, 2.0, np.zeros(2), size),
+        (np.full(9, math.nan), axis, 2.0, bend, finite),
+        (points, np.full(3, math.inf), 2.0, bend, finite),
+        (points, axis, math.nan, bend, finite),
+        (points, axis, -1.0, bend, finite),
+    )
+    for *arguments, words in bad:
+        with pytest.raises(ValueError, match=words):
+            way.measure_bend(*arguments)

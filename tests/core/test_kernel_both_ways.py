@@ -12,7 +12,7 @@ from ccd_rig import kernel
 from ccd_rig.kernel import pose as plain_pose
 from ccd_rig.kernel import skeleton as plain_skeleton
 from ccd_rig.settings import SolveResult
-from ccd_rig.solvers import pose_search
+from ccd_rig.solvers import pose_search, problem_tables
 
 IS_PLAIN = os.environ.get("CCD_RIG_KERNEL") == "plain"
 """Whether the plain modules run in any case: they are compared with themselves."""
@@ -30,7 +30,9 @@ def numbers(result: SolveResult) -> list[bytes]:
 def test_both_ways_give_the_same_bits(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled = mixture(seed, rolls=seed % 3 == 0).solve()
     with monkeypatch.context() as patch:
-        patch.setattr(pose_search, "Problem", plain_skeleton.Problem)
+        for module in (pose_search, problem_tables):
+            patch.setattr(module, "Problem", plain_skeleton.Problem)
+        patch.setattr(problem_tables, "measure_placed", plain_pose.measure_placed)
         patch.setattr(pose_search, "set_search", plain_pose.set_search)
         patch.setattr(pose_search, "solve_poses", plain_pose.solve_poses)
         plain = mixture(seed, rolls=seed % 3 == 0).solve()  # a skeleton keeps its problems: another one

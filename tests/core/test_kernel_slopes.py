@@ -19,7 +19,6 @@ from ccd_rig.goals import (
     PoleGoal,
     PositionGoal,
     centre_of_mass,
-    measure,
 )
 from ccd_rig.kernel import Problem, look_at, set_search
 from ccd_rig.limits.shapes import Hinge, Limit
@@ -31,6 +30,7 @@ from ccd_rig.solvers.pose_search import PoseSearch
 from ccd_rig.solvers.problem_tables import (
     Bones,
     GoalSettings,
+    measure,
     own_targets,
     problem_tables,
     reach_of_goals,

@@ -12,11 +12,12 @@ from dataclasses import replace
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
+from ...kernel import POLE_NOISE
 from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...maths.rotations import power
 from ...settings import SolverSettings
-from ...skeleton.bends import POLE_NOISE, chain_bend
+from ...skeleton.bends import chain_bend
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
@@ -147,7 +148,7 @@ def _bend_frame(
     assert sample.pole is not None
     heads, end, axis, scale = pole_goal(skeleton, constraint, sample.pole).placed(skeleton, placed)
     bend = chain_bend(heads, end, axis, scale)
-    if bend is None or bend.length <= POLE_NOISE * scale:
+    if bend.length <= POLE_NOISE * scale:
         return heads[0], None
     line = end - heads[0]
     return heads[0], orthonormal(Matrix((line.cross(bend), line, bend)).transposed())

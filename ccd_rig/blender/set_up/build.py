@@ -170,7 +170,7 @@ DISTANCE = 0.75
 def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | None) -> Vector | None:
     """World point for a pole; None for a limb that bends to both sides, or whose side nothing tells.
 
-    The pole stands where `skeleton.bends.pole_bend` looks: on the side of the sum of all bends.
+    The pole stands where `skeleton.bends.chain_bend` looks: on the side of the sum of all bends.
 
     Args:
         evaluated: the armature as it is posed.

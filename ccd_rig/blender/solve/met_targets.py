@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from mathutils import Quaternion, Vector
 
 from ...goals import centre_of_mass
-from ...skeleton.bends import POLE_NOISE, chain_bend
+from ...kernel import POLE_NOISE
+from ...skeleton.bends import chain_bend
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ..properties.constraint_values import Constraint, Kind
@@ -63,7 +64,7 @@ def _met_pole(
     goal = pole_goal(skeleton, constraint, present)
     heads, end, axis, scale = goal.placed(skeleton, transforms)
     bend = chain_bend(heads, end, axis, scale)
-    if bend is None or bend.length <= POLE_NOISE * scale:
+    if bend.length <= POLE_NOISE * scale:
         return present
     line = end - heads[0]
     along = line.normalized()

@@ -10,15 +10,16 @@ from typing import TypeAlias
 from mathutils import Vector
 
 from ...errors import InvalidInput, RigError
-from ...goals import PositionGoal, measure
+from ...goals import PositionGoal
 from ...maths.batch import Array
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import forward_kinematics
+from ...skeleton.kinematics import placed_joints
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
 from ...solvers.analytic.target_triangle import target_triangle
 from ...solvers.analytic.two_bone import TwoBoneOptions, eased_target, two_bone
+from ...solvers.problem_tables import measure_goals
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetSample
@@ -54,8 +55,7 @@ def solve_once(
             result = target_triangle(skeleton, pose, position)
     except InvalidInput as error:
         raise RigError(f"Constraint '{constraint.name}': {panel_words(error)}") from error
-    transforms = forward_kinematics(skeleton, result.pose)
-    errors = tuple(measure(goal, skeleton, transforms) for goal in all_goals)
+    errors = measure_goals(skeleton, all_goals, *placed_joints(skeleton, result.pose))
     met = all(settings.in_tolerances(error) <= 1.0 for error in errors)
     status = SolveStatus.CONVERGED if met else SolveStatus.STALLED
     return replace(result, status=status, errors=errors)

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from mathutils import Quaternion, Vector
 
 from ...errors import InvalidInput
-from ...goals import PositionGoal, measure
+from ...goals import PositionGoal
 from ...maths.rotations import between
 from ...maths.tolerances import NOISE
 from ...settings import SolveResult, SolveStatus
 from ...skeleton.joints import Joint, Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics
+from ...skeleton.kinematics import Transform, placed_joints
 from ...skeleton.pose import Pose, check_pose
+from ..problem_tables import measure_goals
 
 
 @dataclass(frozen=True)
@@ -100,6 +101,6 @@ def seen_joint(skeleton: Skeleton, pose: Pose, transforms: Sequence[Transform], 
 def single_pass_result(
     skeleton: Skeleton, pose: Pose, goal: PositionGoal, position_tolerance: float
 ) -> SolveResult:
-    error = measure(goal, skeleton, forward_kinematics(skeleton, pose))
+    (error,) = measure_goals(skeleton, (goal,), *placed_joints(skeleton, pose))
     met = error.distance <= position_tolerance
     return SolveResult(pose, SolveStatus.CONVERGED if met else SolveStatus.STALLED, 1, (error,))

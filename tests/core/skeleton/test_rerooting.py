@@ -10,7 +10,11 @@ from chains import EXACT, FLOAT32, SOLVE, bones, legal_pose, random_rotation, ra
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.goals import BalanceGoal, PoleGoal, PositionGoal, measure
+from ccd_rig.goals import (
+    BalanceGoal,
+    PoleGoal,
+    PositionGoal,
+)
 from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Slide, SwingTwist, violation
 from ccd_rig.maths.rotations import angle_between
@@ -19,6 +23,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.rerooting import reroot, restore_root, reversed_name
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 

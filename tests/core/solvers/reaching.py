@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from chains import SOLVE, tip
 
-from ccd_rig.goals import PositionGoal, measure
+from ccd_rig.goals import PositionGoal
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 CONVERGED, OPTIMAL, ITERATION_LIMIT = SolveStatus.CONVERGED, SolveStatus.OPTIMAL, SolveStatus.ITERATION_LIMIT

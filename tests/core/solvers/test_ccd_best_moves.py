@@ -18,7 +18,6 @@ from ccd_rig.goals import (
     OrientationGoal,
     PositionGoal,
     centre_of_mass,
-    measure,
     reach_of,
 )
 from ccd_rig.limits.shapes import Cone, Hinge, Limit, Slide, SwingTwist
@@ -27,7 +26,7 @@ from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.problem_tables import LEVER
+from ccd_rig.solvers.problem_tables import LEVER, measure
 from ccd_rig.solvers.solve import solve
 
 AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))

@@ -18,7 +18,6 @@ from ccd_rig.goals import (
     Goal,
     PositionGoal,
     centre_of_mass,
-    measure,
     served,
 )
 from ccd_rig.limits.shapes import Comfort, Hinge, Limit, Slide
@@ -28,6 +27,7 @@ from ccd_rig.skeleton.coupled_offset import CoupledOffset
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import iterate, solve
 
 ONE_PASS = {"solver": Solver.CCD, "max_iterations": 1, "restarts": 0, "position_tolerance": 1e-6}

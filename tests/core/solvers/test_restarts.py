@@ -10,7 +10,7 @@ from chains import FLOAT32, Z, legal_pose, random_skeleton, straight, tail, tip
 from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.goals import PositionGoal, measure
+from ccd_rig.goals import PositionGoal
 from ccd_rig.limits.shapes import Hinge, Slide, violation
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import Solver, SolverSettings, SolveStatus
@@ -18,6 +18,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry, entry_from_pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.restarts import FIRST_SPREAD, LAST_SPREAD, LIBRARY, StartSpace, starts
 from ccd_rig.solvers.solve import solve
 

@@ -13,7 +13,10 @@ from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
 from reaching import CONVERGED, ITERATION_LIMIT, OPTIMAL, reach_for
 
-from ccd_rig.goals import DirectionGoal, PositionGoal, measure
+from ccd_rig.goals import (
+    DirectionGoal,
+    PositionGoal,
+)
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist, violation
 from ccd_rig.maths.rotations import angle_of
 from ccd_rig.settings import Solver, SolverSettings, Sweep
@@ -21,6 +24,7 @@ from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import entry_from_pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import iterate, solve
 
 

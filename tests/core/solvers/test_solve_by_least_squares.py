@@ -9,13 +9,20 @@ import pytest
 from chains import FLOAT32, legal_pose, random_rotation, random_skeleton, straight, tail, tip
 from mathutils import Quaternion, Vector
 
-from ccd_rig.goals import DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal, measure
+from ccd_rig.goals import (
+    DirectionGoal,
+    Goal,
+    OrientationGoal,
+    PoleGoal,
+    PositionGoal,
+)
 from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, ReversedLimit, Slide, SwingTwist, violation
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import SolveResult, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 

@@ -10,12 +10,13 @@ import pytest
 from chains import SOLVE, legal_pose, tail
 from mathutils import Quaternion, Vector
 
-from ccd_rig.goals import PositionGoal, measure
+from ccd_rig.goals import PositionGoal
 from ccd_rig.limits.shapes import Cone, SwingTwist, contains
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 SETTINGS = SolverSettings(position_tolerance=SOLVE)

@@ -7,13 +7,14 @@ import math
 from chains import FLOAT32, Z
 from mathutils import Quaternion, Vector
 
-from ccd_rig.goals import PositionGoal, measure
+from ccd_rig.goals import PositionGoal
 from ccd_rig.limits.shapes import violation
 from ccd_rig.settings import SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.analytic.two_bone import TwoBoneOptions, two_bone
+from ccd_rig.solvers.problem_tables import measure
 
 CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED
 X, Y = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0))
