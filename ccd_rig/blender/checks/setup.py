@@ -449,7 +449,7 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
         yield Problem(severity, armature_object.name, sentence(str(error)))
         return
     for entry in entries:
-        message = pose_library.strangers(armature_object, entry)
+        message = pose_library.missing_words(armature_object, entry)
         if message:
             is_lost = len(pose_library.missing(armature_object, entry)) == len(entry.rotations)
             message = f"{message} (renamed or deleted?): remove the pose, or capture it again"

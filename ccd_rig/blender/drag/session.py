@@ -25,7 +25,7 @@ from ...solvers import drag
 from ..figures import roles
 from ..figures.role import Figure, Part
 from ..limit_sources import blender_limits
-from ..properties import limbs
+from ..properties import constraint_list
 from ..properties.joints import joint_settings
 from ..properties.names import named
 from ..rig import armature, clamps
@@ -127,7 +127,7 @@ class Controls:
         if self.moves(bone):
             return 1
         line = self.line(bone)
-        length = limbs.limb_length((bone, *bone.parent_recursive)) or len(line)
+        length = constraint_list.limb_length(bone.id_data, bone.name) or len(line)
         return max(1, sum(1 for each in line[:length] if self.turns(each)))
 
     def chain_length(self, bone: bpy.types.PoseBone, turning: int) -> int:
