@@ -12,7 +12,7 @@ from mathutils import Vector
 from ...errors import RigError
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
-from ..scene.played_frames import playback
+from ..scene.evaluation import playback
 
 BENT = 1e-3
 """Part of its length by which a chain is off straight at least, to have a side."""

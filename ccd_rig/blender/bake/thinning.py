@@ -22,7 +22,7 @@ from ...motion import key_reduction
 from ...motion.key_reduction import PLACE, Mask
 from ...solvers.stepping import Ended, advance
 from ..keys.writer import BoneKeys
-from ..rig.slides import translations_of
+from ..rig.locations import translations_of
 from ..solve.constraint_goals import chain_joints
 from . import measuring
 from .bake_frames import BakeFrames, Motion

@@ -43,7 +43,7 @@ def chain_problems(
     """What is wrong with chains; None after each constraint and bone."""
     chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
-    moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.carried
+    moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.masses
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
     sound = body.settled([constraint_values.value_of(row) for row in chosen], bool(fixed))
     yield from constraint_checks.plant_skeleton_problems(reading.skeleton, sound, bool(fixed))

@@ -528,7 +528,7 @@ class Session:
             name = reading.bones[j]
             self._written.setdefault(name, set()).add(rotation_channel(bones[name])[0])
         # Coupled offsets follow angles, so the channels of their bones may change too.
-        locations = armature.locations(reading, result.pose, {*rotated, *located})
+        locations = armature.location_channels(reading, result.pose, {*rotated, *located})
         for j in locations:
             self._written.setdefault(reading.bones[j], set()).add("location")
         armature.apply(self.armature_object, reading, result.pose, rotated, locations)
