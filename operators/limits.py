@@ -9,8 +9,8 @@ from bl_operators.presets import AddPresetBase
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
 
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
-from ..ccd_rig.blender.limit_sources import blender_limits, motion, other_bones, present_pose, presets
-from ..ccd_rig.blender.limit_sources.chosen_bones import Outcome, chosen
+from ..ccd_rig.blender.limit_sources import blender_limits, bones, motion, presets
+from ..ccd_rig.blender.limit_sources.bones import Outcome, chosen
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
@@ -100,7 +100,7 @@ class CCD_RIG_OT_limit_from_pose(LimitCommand, bpy.types.Operator):
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
         context.view_layer.update()  # a script may have posed the bones just now
-        return present_pose.set_bounds(pose_bones, self.bound)
+        return bones.set_bounds(pose_bones, self.bound)
 
 
 PRESETS = (
@@ -178,7 +178,7 @@ class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
     )
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        return presets.apply_own(context.active_pose_bone, pose_bones, self.filepath)
+        return presets.apply_file(context.active_pose_bone, pose_bones, self.filepath)
 
 
 class CCD_RIG_OT_limits_from_ik(LimitCommand, bpy.types.Operator):
@@ -298,7 +298,7 @@ class CCD_RIG_OT_limits_copy(LimitCommand, bpy.types.Operator):
     bl_description = "Give other bones the limit of the active bone, in their own axes"
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        return other_bones.copy(context.active_pose_bone, pose_bones)
+        return bones.copy(context.active_pose_bone, pose_bones)
 
 
 class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
@@ -310,4 +310,4 @@ class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
     )
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        return other_bones.mirror(pose_bones, context.active_pose_bone)
+        return bones.mirror(pose_bones, context.active_pose_bone)

@@ -117,8 +117,8 @@ class CCD_RIG_OT_pose_apply(Command, bpy.types.Operator):
         posed = [owner.pose.bones[bone] for bone in entry.rotations if bone in owner.pose.bones]
         if refusal := auto_keys.insert(context, [(bone, rotation_channel(bone)[0]) for bone in posed]):
             self.tell("WARNING", refusal)
-        if strangers := pose_library.strangers(owner, entry):
-            self.tell("WARNING", strangers)
+        if warnings := pose_library.missing_words(owner, entry):
+            self.tell("WARNING", warnings)
 
 
 class CCD_RIG_OT_pose_remove(Command, bpy.types.Operator):
@@ -168,10 +168,10 @@ class CCD_RIG_OT_poses_import(JsonFile, bpy.types.Operator, ImportHelper):
         entries = pose_library.load(path)
         for entry in entries:
             if len(pose_library.missing(owner, entry)) == len(entry.rotations):
-                raise RigError(f"{path}: {pose_library.strangers(owner, entry)}")
+                raise RigError(f"{path}: {pose_library.missing_words(owner, entry)}")
         pose_library.add(owner, entries)
-        strangers = [words for entry in entries if (words := pose_library.strangers(owner, entry))]
-        if strangers:
-            more = f" (and {len(strangers) - 1} more poses with such bones)" if len(strangers) > 1 else ""
-            self.tell("WARNING", strangers[0] + more)
+        warnings = [words for entry in entries if (words := pose_library.missing_words(owner, entry))]
+        if warnings:
+            more = f" (and {len(warnings) - 1} more poses with such bones)" if len(warnings) > 1 else ""
+            self.tell("WARNING", warnings[0] + more)
         self.tell("INFO", f"Read {len(entries)} pose{'' if len(entries) == 1 else 's'} from {path}")

@@ -7,7 +7,7 @@ import bpy
 
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.limit_sources import presets
-from ..ccd_rig.blender.limit_sources.present_pose import has_bound
+from ..ccd_rig.blender.limit_sources.bones import has_bound
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from .sidebar import Sidebar, draw_words
 

@@ -589,7 +589,7 @@ def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) ->
     """
     rows = armature_object.ccd_rig.constraints
     for row in converted(armature_object, bones):
-        constraint_list.require_own(armature_object, rows.find(row.name))
+        constraint_list.require_local(armature_object, rows.find(row.name))
     names, kept, originals, targets = [], [], set(), set()
     for row in converted(armature_object, bones):
         bone = armature_object.pose.bones.get(row.original_bone)

@@ -24,8 +24,7 @@ from ...maths.batch import Array
 from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
 from ..properties.constraint_values import Constraint
-from ..rig.coupled_offsets import location_offset
-from ..rig.slides import location_slide, locations_of
+from ..rig.locations import location_offset, location_slide, locations_of
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows, TargetSample
 from ..solve.constraint_goals import chain_joints, whole_chain

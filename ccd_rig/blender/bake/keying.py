@@ -27,7 +27,7 @@ from ..keys import channels
 from ..keys.obstacles import Destination
 from ..keys.writer import BoneKeys, PropertyKeys, write
 from ..rig import rotation_modes
-from ..rig.slides import translations_of
+from ..rig.locations import translations_of
 from ..solve.constraint_goals import chain_joints
 from . import measuring, start
 from .bake_frames import BakeFrames, Motion
@@ -66,7 +66,7 @@ def keys_of(
             keys += places
             continue
         rotations, mode = motion.rotations[:, j], pose_bone.rotation_mode
-        held = rotation_modes.held_angles(pose_bone, [limits[j] for limits in bake_frames.limits])
+        held = rotation_modes.locked_angles(pose_bone, [limits[j] for limits in bake_frames.limits])
         previous, later = before.get((bone, channel)), after.get((bone, channel))
         if previous is None and later is not None:
             values = rotation_modes.channel_values(

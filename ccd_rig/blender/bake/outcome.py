@@ -18,8 +18,8 @@ from ...settings import SolveStatus
 from ...solvers.stepping import Work
 from ..properties.body import Body
 from ..properties.constraint_values import Kind
+from ..scene.evaluation import PlayedFrame, playback
 from ..scene.ground import rig_ground
-from ..scene.played_frames import PlayedFrame, playback
 from ..scene.targets import orthonormals
 from ..solve.methods import groups
 from . import body_motion, measuring

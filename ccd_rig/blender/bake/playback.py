@@ -31,8 +31,8 @@ from ..keys.obstacles import Destination, obstacles
 from ..properties import constraint_list
 from ..properties.constraint_values import Kind
 from ..rig import rotation_modes
+from ..scene.evaluation import Playback, PlayedFrame, playback
 from ..scene.isolation import SharedScene
-from ..scene.played_frames import Playback, PlayedFrame, playback
 from ..scene.targets import TargetRows
 from . import measuring
 from .bake_frames import BakeFrames, Motion

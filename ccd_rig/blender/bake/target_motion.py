@@ -29,7 +29,7 @@ from ..properties.constraint_values import Constraint
 from ..rig.rotation_modes import channel_values, rotation_channel
 from ..scene import evaluation, isolation
 from ..scene.dependence import pole_object, target_object
-from ..scene.played_frames import playback
+from ..scene.evaluation import playback
 from ..scene.targets import AXES, TargetSample, object_channels, orthonormal
 from ..solve.met_targets import met_targets
 from .frame_selection import key_time

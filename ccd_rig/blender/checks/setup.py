@@ -43,7 +43,7 @@ def chain_problems(
     """What is wrong with chains; None after each constraint and bone."""
     chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
-    moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.carried
+    moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.masses
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
     sound = body.settled([constraint_values.value_of(row) for row in chosen], bool(fixed))
     yield from constraint_checks.plant_skeleton_problems(reading.skeleton, sound, bool(fixed))
@@ -449,7 +449,7 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
         yield Problem(severity, armature_object.name, sentence(str(error)))
         return
     for entry in entries:
-        message = pose_library.strangers(armature_object, entry)
+        message = pose_library.missing_words(armature_object, entry)
         if message:
             is_lost = len(pose_library.missing(armature_object, entry)) == len(entry.rotations)
             message = f"{message} (renamed or deleted?): remove the pose, or capture it again"

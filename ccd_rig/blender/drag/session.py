@@ -25,7 +25,7 @@ from ...solvers import drag
 from ..figures import roles
 from ..figures.role import Figure, Part
 from ..limit_sources import blender_limits
-from ..properties import limbs
+from ..properties import constraint_list
 from ..properties.joints import joint_settings
 from ..properties.names import named
 from ..rig import armature, clamps
@@ -127,7 +127,7 @@ class Controls:
         if self.moves(bone):
             return 1
         line = self.line(bone)
-        length = limbs.limb_length((bone, *bone.parent_recursive)) or len(line)
+        length = constraint_list.limb_length(bone.id_data, bone.name) or len(line)
         return max(1, sum(1 for each in line[:length] if self.turns(each)))
 
     def chain_length(self, bone: bpy.types.PoseBone, turning: int) -> int:
@@ -528,7 +528,7 @@ class Session:
             name = reading.bones[j]
             self._written.setdefault(name, set()).add(rotation_channel(bones[name])[0])
         # Coupled offsets follow angles, so the channels of their bones may change too.
-        locations = armature.locations(reading, result.pose, {*rotated, *located})
+        locations = armature.location_channels(reading, result.pose, {*rotated, *located})
         for j in locations:
             self._written.setdefault(reading.bones[j], set()).add("location")
         armature.apply(self.armature_object, reading, result.pose, rotated, locations)

@@ -1,1 +1,1 @@
-"""Limits of bones from what is there already: poses, other bones, Blender's own limits, actions, presets."""
+"""Sources of limits: poses, other bones, Blender's limits, actions, presets."""

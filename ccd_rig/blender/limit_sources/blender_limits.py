@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits from what Blender itself allows bones: its IK's locks and ranges, and Limit Rotation constraints.
+"""Limits from Blender: locks and ranges of its IK, and Limit Rotation constraints.
 
-Blender's IK turns a bone by the axes that are not locked, from rest: swing (X and Z) after twist (Y). One
-axis is a hinge, one and twist an ellipse whose other sides are 0: both exact. Swing to both sides is there an
-ellipse in the sine of half the angle, whose rim is 0.2 degrees away for sides of 90 and 45 degrees, and 0.8
-for 120 and 60. Where only one of X and Z has a range, the other side of the ellipse goes to 180 degrees, so
-that it narrows with the swing to that side: by 3 % at 45 degrees, by 13 % at 90. Blender lets more through
-there, and where Y is locked it does not hold such a range at all.
+Blender's IK rotates a bone from rest about its unlocked axes: swing (X and Z) after twist (Y).
+
+- One free axis is a hinge, and one swing axis with twist an ellipse whose other sides are 0. Both are exact.
+- Two swing axes are in Blender an ellipse in the sine of half the angle. Its rim is 0.2 degrees away from
+  ours for sides of 90 and 45 degrees, and 0.8 for 120 and 60.
+- If only one of X and Z has a range, the free side of our ellipse is 180 degrees. The range therefore narrows
+  with the swing about the free axis: by 3 % at 45 degrees, by 13 % at 90. Blender's does not, and if Y is
+  locked Blender does not enforce such a range.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from ...limits.shapes import Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ..keys.channels import animated_components
 from ..properties.joints import store_limits
 from ..properties.names import named
-from .chosen_bones import Outcome
+from .bones import Outcome
 
 Range = tuple[float, float]
 
@@ -32,7 +34,7 @@ _UNIT = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
 def has_ik_limit(pose_bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone locks or limits an axis for Blender's IK, or resists it."""
+    """Whether a bone has locks, ranges or stiffness for Blender's IK."""
     return any(
         getattr(pose_bone, f"lock_ik_{axis}")
         or getattr(pose_bone, f"use_ik_limit_{axis}")
@@ -42,9 +44,9 @@ def has_ik_limit(pose_bone: bpy.types.PoseBone) -> bool:
 
 
 def ik_limit(pose_bone: bpy.types.PoseBone) -> Limit | None:
-    """The limit that a bone has for Blender's IK; None where all rotations are free or all are locked."""
+    """Return the limit that a bone has for Blender's IK; None if all axes are free or all are locked."""
     ranges = _ranges(pose_bone)
-    twist = _about_length(pose_bone)
+    twist = None if _is_free(ranges["y"]) else ranges["y"]
     if all(_is_free(ends) for ends in ranges.values()) or not any(_turns(ends) for ends in ranges.values()):
         return None
     turning = [axis for axis, ends in ranges.items() if _turns(ends)]
@@ -58,39 +60,39 @@ def ik_limit(pose_bone: bpy.types.PoseBone) -> Limit | None:
 
 
 def from_ik(pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-    """Give bones the limits and the stiffness that they have for Blender's IK.
+    """Take over limits and stiffness of bones from Blender's IK.
 
     Raises:
-        RigError: none of them has any. Nothing has changed then.
+        RigError: no bone has any. Nothing has changed then.
     """
-    found = [bone for bone in pose_bones if has_ik_limit(bone)]
-    if not found:
+    limited = [bone for bone in pose_bones if has_ik_limit(bone)]
+    if not limited:
         raise RigError(
             f"no IK limit, lock or stiffness is set in Blender for {named([b.name for b in pose_bones])}: "
             "select bones that have one"
         )
-    store_limits({bone: ik_limit(bone) for bone in found})
-    for bone in found:
+    store_limits({bone: ik_limit(bone) for bone in limited})
+    for bone in limited:
         bone.ccd_rig.stiffness = _stiffness(bone)
     notes = []
-    if stretching := [bone.name for bone in found if bone.ik_stretch > 0.0]:
+    if stretching := [bone.name for bone in limited if bone.ik_stretch > 0.0]:
         notes.append(f"IK Stretch of {named(stretching)} is left out: bones keep their length")
-    if narrower := [bone.name for bone in found if _has_one_side(bone)]:
+    if narrower := [bone.name for bone in limited if _has_one_range(bone)]:
         notes.append(
             f"{named(narrower)} limit only one of X and Z: the range narrows as the bone swings about the "
             "other, where Blender's IK lets more through"
         )
-    return Outcome(tuple(bone.name for bone in found), tuple(notes))
+    return Outcome(tuple(bone.name for bone in limited), tuple(notes))
 
 
-def _has_one_side(pose_bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone swings freely about one axis, and within a range about the other."""
+def _has_one_range(pose_bone: bpy.types.PoseBone) -> bool:
+    """Whether one of the two swing axes is free and the other has a range."""
     x, _, z = _ranges(pose_bone).values()
     return _is_free(x) != _is_free(z) and _turns(x) and _turns(z)
 
 
 def _ranges(pose_bone: bpy.types.PoseBone) -> dict[str, Range]:
-    """The angles about each axis that Blender's IK may turn a bone by, radians."""
+    """Return the range of angles about each axis in Blender's IK, radians."""
     ranges = {}
     for axis in AXES:
         ends = FREE
@@ -102,11 +104,6 @@ def _ranges(pose_bone: bpy.types.PoseBone) -> dict[str, Range]:
     return ranges
 
 
-def _about_length(pose_bone: bpy.types.PoseBone) -> Range | None:
-    ends = _ranges(pose_bone)["y"]
-    return None if _is_free(ends) else ends
-
-
 def _is_free(ends: Range) -> bool:
     return ends[1] - ends[0] >= 2.0 * math.pi - 1e-5
 
@@ -116,7 +113,7 @@ def _turns(ends: Range) -> bool:
 
 
 def _stiffness(pose_bone: bpy.types.PoseBone) -> float:
-    """The mean over the axes that can turn; 1 where none can."""
+    """Return the mean stiffness of the axes that can turn; 1 if none can."""
     turning = [axis for axis, ends in _ranges(pose_bone).items() if _turns(ends)]
     if not turning:
         return 1.0
@@ -124,16 +121,16 @@ def _stiffness(pose_bone: bpy.types.PoseBone) -> float:
 
 
 def constraint_of(pose_bone: bpy.types.PoseBone) -> Any | None:
-    """The Limit Rotation constraint that counts: the first that is not muted, else the first."""
-    found = [c for c in pose_bone.constraints if c.type == "LIMIT_ROTATION"]
-    return next((c for c in found if not c.mute), found[0] if found else None)
+    """Return the first Limit Rotation constraint that is not muted, else the first one, else None."""
+    limits = [c for c in pose_bone.constraints if c.type == "LIMIT_ROTATION"]
+    return next((c for c in limits if not c.mute), limits[0] if limits else None)
 
 
 def box(pose_bone: bpy.types.PoseBone, constraint: Any) -> EulerBox:
-    """What a Limit Rotation constraint allows.
+    """Convert a Limit Rotation constraint to a limit.
 
     Raises:
-        RigError: it is not about the bone's own axes, it limits nothing, or a bound contradicts another.
+        RigError: its Owner is not Local Space, it limits no axis, or a bound is above the other.
     """
     where = f"bone '{pose_bone.name}', constraint '{constraint.name}'"
     if constraint.owner_space != "LOCAL":
@@ -164,19 +161,19 @@ _ORDERS = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 
 
 def from_limit_rotation(pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-    """Give bones the limits of their Limit Rotation constraints, which stay as they are.
+    """Take over the limits of bones from their Limit Rotation constraints, which are kept.
 
-    Bones whose constraint cannot be a limit are left as they are, and named.
+    A bone whose constraint cannot be converted keeps its limit, and a note names it.
 
     Raises:
-        RigError: no bone has such a constraint, or none of them can be a limit. Nothing has changed then.
+        RigError: no bone has such a constraint, or no constraint can be converted. Nothing has changed then.
     """
-    found = {bone: constraint for bone in pose_bones if (constraint := constraint_of(bone)) is not None}
-    if not found:
+    constraints = {bone: constraint for bone in pose_bones if (constraint := constraint_of(bone)) is not None}
+    if not constraints:
         raise RigError(f"no Limit Rotation constraint is on {named([bone.name for bone in pose_bones])}")
     limits: dict[bpy.types.PoseBone, Limit | None] = {}
     notes = []
-    for bone, constraint in found.items():
+    for bone, constraint in constraints.items():
         try:
             limits[bone] = box(bone, constraint)
         except RigError as error:
@@ -186,14 +183,14 @@ def from_limit_rotation(pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
     store_limits(limits)
     animated = {path for path, _ in animated_components(pose_bones[0].id_data)}
     for bone in limits:
-        notes += _differences(bone, found[bone], animated)
+        notes += _differences(bone, constraints[bone], animated)
     return Outcome(tuple(bone.name for bone in limits), tuple(notes))
 
 
 def _differences(pose_bone: bpy.types.PoseBone, constraint: Any, animated: set[str]) -> list[str]:
-    """In what a constraint does not do what the limit does, in words."""
-    path = constraint.path_from_id()
-    moving = sorted(each[len(path) + 1 :] for each in animated if each.startswith(f"{path}."))
+    """List the differences between a constraint and the limit from it, in sentences."""
+    path = constraint.path_from_id() + "."
+    moving = sorted(data_path[len(path) :] for data_path in animated if data_path.startswith(path))
     others = [c for c in pose_bone.constraints if c.type == "LIMIT_ROTATION" and c != constraint]
     where = f"bone '{pose_bone.name}', constraint '{constraint.name}'"
     notes = []

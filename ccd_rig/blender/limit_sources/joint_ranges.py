@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How far joints go, in degrees. docs/guide/limit_presets.md has the same numbers with their sources.
+"""Ranges of motion of joints, degrees. docs/guide/limit_presets.md has the same numbers with their sources.
 
 HUMAN counts from the anatomical position: upright, arms hanging, feet flat.
 
 - American Academy of Orthopaedic Surgeons, "Joint Motion: Method of Measuring and Recording", Chicago 1965:
   limbs, spine, fingers, toes. Norkin & White, "Measurement of Joint Motion", gives these values among others.
-- Neumann, "Kinesiology of the Musculoskeletal System": the clavicle, whose share is taken off the arm's 180.
+- Neumann, "Kinesiology of the Musculoskeletal System": the clavicle. Its elevation is subtracted from the
+arm's 180.
 
-DOG has angles inside the joint, 180 being straight, as Jaegger, Marcellin-Little & Levine measured them on 16
-Labrador Retrievers ("Reliability of goniometry in Labrador Retrievers", American Journal of Veterinary
-Research 63, 2002, 979-986). Of what is measured nowhere the comments say what was chosen.
+DOG has angles inside the joint (180 is straight), measured on 16 Labrador Retrievers by Jaegger,
+Marcellin-Little & Levine, "Reliability of goniometry in Labrador Retrievers", American Journal of Veterinary
+Research 63, 2002, 979-986. Comments mark values that are chosen, since no measurement is published.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ HUMAN: dict[str, dict[str, float]] = {
     "lumbar and thoracic spine": {"flexion": 80, "extension": 25, "bending": 35, "rotation": 45},
     "cervical spine": {"flexion": 45, "extension": 45, "bending": 45, "rotation": 60},
     "clavicle": {"elevation": 45, "depression": 10, "protraction": 30, "retraction": 30},
-    # 20 of the 75 of adduction: the rest is only there in front of the chest, and the trunk is in the way. 45
-    # where the arm is spread at rest: an ellipse about that leaves a hanging arm too little to the back.
+    # 20 of the 75 of adduction: beyond it the trunk is in the way, except in front of the chest. 45 if the
+    # arm is spread at rest: an ellipse about that pose would leave a hanging arm too little to the back.
     "shoulder": {
         "abduction": 180,
         "adduction": 20,
@@ -31,7 +32,7 @@ HUMAN: dict[str, dict[str, float]] = {
         "internal rotation": 70,
         "external rotation": 90,
     },
-    # 5 degrees short of straight, so that the elbow and the knee always know which way to bend.
+    # 5 degrees short of straight: the side to which elbow and knee bend is then always defined.
     "elbow": {"extension to": 5, "flexion": 150},
     "forearm": {"pronation": 80, "supination": 80},
     "wrist": {"flexion": 80, "extension": 70, "radial deviation": 20, "ulnar deviation": 30},
@@ -44,7 +45,7 @@ HUMAN: dict[str, dict[str, float]] = {
         "external rotation": 45,
     },
     "knee": {"extension to": 3, "flexion": 135},
-    # Turning the toes in and out happens below the ankle; 20 degrees of it are allowed to either side.
+    # The toes turn in and out below the ankle; 20 degrees of it are allowed to either side.
     "ankle": {"dorsiflexion": 20, "plantarflexion": 50, "inversion": 35, "eversion": 15, "turning": 20},
     "toes": {"extension": 70, "flexion": 45},
     "finger, first joint": {"flexion": 90, "extension": 45, "spreading": 20},
@@ -62,17 +63,17 @@ DOG: dict[str, dict[str, float]] = {
     "hip": {"flexion": 50, "extension": 162},
     "stifle": {"flexion": 42, "extension": 162},
     "tarsus": {"flexion": 39, "extension": 164},
-    # Chosen. Of a standing dog, where the rig has no shoulder blade or pelvis to measure the angle from.
+    # Chosen: angles of a standing dog, for rigs without the shoulder blade or pelvis to measure from.
     "standing": {"shoulder": 115, "hip": 110},
-    # Chosen: legs that swing to the side and turn, as animators let them.
+    # Chosen: swing of legs to the side and rotation, as animators use them.
     "aside": {"abduction": 45, "adduction": 30, "rotation": 45},
 }
 
 NECK = {"flexion": 90, "extension": 90, "bending": 90, "rotation": 90}
-"""Of neck and head of an animal on four legs, all bones together. Chosen: the muzzle goes to the ground."""
+"""Neck and head of an animal on four legs, sum of all bones. Chosen: the muzzle reaches the ground."""
 
 STRAIGHT = 10.0
 """Degrees by which an elbow or a knee may be past its end at rest and still bend to one side only."""
 
 TAIL = {"each bone at most": 45.0, "whole tail": 270.0, "rotation of each bone": 10.0}
-"""Chosen: no measurement of a whole tail is known to us."""
+"""Chosen: no measurement of an entire tail is known to us."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits learned from motion: from one action, or from all that turn the bones.
+"""Limits fitted to motion: to one action, or to all actions that rotate the bones.
 
 Actions are read from their F-curves; neither the scene's frame nor any bone changes.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import bpy
 import numpy as np
@@ -24,7 +24,7 @@ from ..keys import channels
 from ..properties.joints import store_limits
 from ..properties.names import named
 from ..properties.pose_library import rotations_at, turned_bones
-from .chosen_bones import Outcome
+from .bones import Outcome
 
 HINGES = {
     Part.LOWER_ARM,
@@ -37,19 +37,19 @@ HINGES = {
     Part.TAIL,
     Part.WING,
 }
-"""Parts of a figure whose bones may be hinges; the joints of the others have three axes."""
+"""Parts of a figure whose bones may be hinges; the remaining joints have three axes."""
 MOST = 4000
-"""So many frames are looked at, at most; of longer motion every second, third and so on."""
+"""Largest number of frames that are sampled; longer motion is sampled at every second, third ... frame."""
 FEW = 500
-"""The same where each rotation is looked at alone."""
+"""Largest number of rotations for computations that cost more for each rotation."""
 
 
 def from_action(
     pose_bones: Sequence[bpy.types.PoseBone], action: bpy.types.Action | None, settings: FitSettings
 ) -> Outcome:
-    """Give bones the limits that hold their rotations in an action.
+    """Fit limits of bones to their rotations in an action.
 
-    Bones that the action does not turn, and those whose range it does not tell, stay as they are.
+    Bones without rotation, or with too little of it for a fit, keep their limits.
 
     Args:
         pose_bones: of one armature.
@@ -57,7 +57,7 @@ def from_action(
         settings: of the fit.
 
     Raises:
-        RigError: there is no action, or it tells the range of none of the bones. Nothing has changed then.
+        RigError: there is no action, or it has no limit for any of the bones. Nothing has changed then.
     """
     armature_object = pose_bones[0].id_data
     if action is None:
@@ -71,29 +71,29 @@ def from_action(
         curves = list(channels.fcurves_of(armature_object))
     else:
         curves = list(channels.fcurves_for(action, armature_object))
-    return _learned(pose_bones, {action.name: curves}, f"action '{action.name}'", settings)
+    return _fit_limits(pose_bones, {action.name: curves}, f"action '{action.name}'", settings)
 
 
 def from_all_actions(pose_bones: Sequence[bpy.types.PoseBone], settings: FitSettings) -> Outcome:
-    """The same from all actions of the file together that are for objects and turn any of the bones.
+    """Fit limits of bones to their rotations in all actions of the file that rotate any of them.
 
     Raises:
-        RigError: no action turns any of the bones, or the range of none of them can be told. Nothing has
-            changed then.
+        RigError: no action rotates any of the bones, or they have no limit for any. Nothing has changed then.
     """
     armature_object = pose_bones[0].id_data
-    found = {}
+    curves_of = {}
     for action in bpy.data.actions:
         try:
             curves = list(channels.fcurves_for(action, armature_object))
-        except RigError:  # it is for cameras, or for several objects of which none is this one
+        except RigError:  # it is for cameras, or for several other objects
             continue
         if turned_bones(armature_object, curves, [bone.name for bone in pose_bones]):
-            found[action.name] = curves
-    return _learned(pose_bones, found, "no action of this file" if not found else "the actions", settings)
+            curves_of[action.name] = curves
+    source = "no action of this file" if not curves_of else "the actions"
+    return _fit_limits(pose_bones, curves_of, source, settings)
 
 
-def _learned(
+def _fit_limits(
     pose_bones: Sequence[bpy.types.PoseBone],
     actions: dict[str, list[bpy.types.FCurve]],
     source: str,
@@ -121,7 +121,7 @@ def _learned(
 
 
 def _may_be_hinge(figure: Figure, name: str) -> bool:
-    """Whether a bone may turn about one axis only: a thigh may not, although a walk shows no other axis."""
+    """Whether the limit of a bone may be a hinge: not for a thigh, even if it only swings in a walk."""
     role = figure.roles.get(name)
     return role is None or role.part in HINGES or figure.kind in (Kind.CHAIN, Kind.UNKNOWN)
 
@@ -129,39 +129,36 @@ def _may_be_hinge(figure: Figure, name: str) -> bool:
 def _samples(
     pose_bones: Sequence[bpy.types.PoseBone], actions: dict[str, list[bpy.types.FCurve]]
 ) -> dict[bpy.types.PoseBone, NDArray[np.float64]]:
-    """The rotations (N, 4) of each bone that an action turns, at all frames of the actions that turn it."""
+    """Return the rotations (N, 4) of each bone in the frames of all actions that rotate it."""
     armature_object = pose_bones[0].id_data
     bones = {bone.name: bone for bone in pose_bones}
     plans = []
     for curves in actions.values():
         turned = turned_bones(armature_object, curves, bones)
         paths = tuple(f"{bones[name].path_from_id()}.rotation_" for name in turned)
-        about = [curve for curve in curves if curve.data_path.startswith(paths)] if turned else []
-        if about:
-            first, last = channels.span(about)
-            plans.append((turned, about, range(math.floor(first), math.ceil(last) + 1)))
-    every = max(1, math.ceil(sum(len(frames) for _, _, frames in plans) / MOST))
-    found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    for turned, about, frames in plans:
-        for frame in _thinned(frames, every):
-            for name, rotation in rotations_at(armature_object, about, turned, frame).items():
-                found[name].append(rotation[:])
-    return {bones[name]: np.array(rotations) for name, rotations in found.items()}
+        rotating = [curve for curve in curves if curve.data_path.startswith(paths)] if turned else []
+        if rotating:
+            first, last = channels.span(rotating)
+            plans.append((turned, rotating, range(math.floor(first), math.ceil(last) + 1)))
+    step = max(1, math.ceil(sum(len(frames) for _, _, frames in plans) / MOST))
+    samples: dict[str, list[tuple[float, ...]]] = defaultdict(list)
+    for turned, rotating, frames in plans:
+        for frame in (*frames[:-1:step], frames[-1]):
+            for name, rotation in rotations_at(armature_object, rotating, turned, frame).items():
+                samples[name].append(rotation[:])
+    return {bones[name]: np.array(rotations) for name, rotations in samples.items()}
 
 
 def played_rotations(
     pose_bones: Sequence[bpy.types.PoseBone],
 ) -> dict[bpy.types.PoseBone, list[Quaternion]]:
-    """The rotations of those bones that what plays on their armature turns, at up to `FEW` frames."""
+    """Return rotations of bones in the present animation of their armature, at most about `FEW` each.
+
+    Bones that the animation does not rotate are left out.
+    """
     playing = enumerate(channels.played(pose_bones[0].id_data))
-    samples = _samples(pose_bones, {str(place): list(curves) for place, (_, curves) in playing})
+    samples = _samples(pose_bones, {str(i): list(curves) for i, (_, curves) in playing})
     return {
-        bone: [Quaternion(each) for each in rotations[:: math.ceil(len(rotations) / FEW)]]
+        bone: [Quaternion(rotation) for rotation in rotations[:: math.ceil(len(rotations) / FEW)]]
         for bone, rotations in samples.items()
     }
-
-
-def _thinned(frames: range, every: int) -> Iterator[int]:
-    """Every so many frames, and the last one."""
-    yield from frames[:-1:every]
-    yield frames[-1]

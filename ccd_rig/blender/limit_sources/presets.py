@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits from presets: humans and animals by the roles of bones, rows of bones, and what users keep.
+"""Limits from presets: humans and animals by the roles of bones, rows of bones, and presets of users.
 
-Those of users are Blender's presets, under scripts/presets/ccd_rig/limit.
+Presets of users are presets of Blender, in scripts/presets/ccd_rig/limit.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from ..properties.joints import CCD_RIG_PG_limit, copy_limit, store_limits
 from ..properties.names import named
 from ..rig.bone_space import nearest_rotation
 from ..viewport.limits import bone_axes
-from .chosen_bones import Outcome
+from .bones import Outcome
 from .joint_ranges import DOG, HUMAN, NECK, STRAIGHT, TAIL
 
 STRAY = 0.9
-"""Cosine of the angle between a bone and the part that it stands for, below which its swing says nothing."""
+"""Smallest cosine of the angle between a bone and its limb for a swing limit."""
 
 NEAR_AXIS = 0.85
-"""Cosine of the angle between what a figure says of up and left, and the armature's axis that is meant."""
+"""Smallest cosine of the angle between a direction of a figure and an axis of the armature to snap to it."""
 
 SMALL = 1e-6
 _MIDDLE = (Part.HIPS, Part.SPINE, Part.NECK, Part.HEAD)
@@ -54,14 +54,14 @@ _NEXT = {
 
 @dataclass(frozen=True)
 class Body:
-    """A recognised figure at rest.
+    """Recognised figure at rest, and its anatomical directions in armature space.
 
     Attributes:
         armature_object: the rig.
         figure: its roles.
         cranial: unit, from the hips to the head.
-        ventral: unit, where the belly is: to the front of a human, down below an animal on four legs.
-        left: unit, to the figure's own left.
+        ventral: unit, to the belly: the front of a human, down for an animal on four legs.
+        left: unit, to the figure's left.
     """
 
     armature_object: bpy.types.Object
@@ -75,43 +75,43 @@ class Body:
         return rest_of(self.armature_object.pose.bones[name])
 
     def head(self, name: str) -> Vector:
-        """Where a bone starts."""
+        """Head of a bone at rest."""
         return Vector(self.armature_object.data.bones[name].head_local)
 
     def bone(self, part: Part, side: Side, number: int = 0) -> str:
-        """The first bone of a part; empty for none."""
+        """Name of the first bone of a part; empty for none."""
         return next(iter(self.figure.bones(part, side, number)), "")
 
     def along(self, name: str) -> Vector:
-        """The direction of the limb that a bone stands for: to the next part, else as the bone points."""
+        """Direction of a bone's limb: to the next part, else along the bone."""
         role = self.figure.roles.get(name)
         beyond = ""
         if role is not None and role.part in _NEXT:
             beyond = self.bone(_NEXT[role.part], role.side, role.number)
-        way: Any = self.head(beyond) - self.head(name) if beyond else Vector()
-        return way.normalized() if way.length > SMALL else self.rest(name) @ _BONE
+        vector: Any = self.head(beyond) - self.head(name) if beyond else Vector()
+        return vector.normalized() if vector.length > SMALL else self.rest(name) @ _BONE
 
     def outward(self, role: Role) -> Vector:
-        """Away from the middle, on the side of a role."""
+        """Direction away from the middle, on the side of a role."""
         return self.left if role.side is Side.LEFT else -self.left
 
     def require_along(self, name: str) -> None:
-        """Raises InvalidInput where a bone does not point along its limb, as after imports."""
+        """Raise InvalidInput if a bone does not point along its limb, as after imports."""
         if (self.rest(name) @ _BONE).dot(self.along(name)) < STRAY:
             raise InvalidInput("its Y axis does not run along the limb: reorient the bone in Edit Mode")
 
 
 def rest_of(pose_bone: bpy.types.PoseBone) -> Quaternion:
-    """Orientation of a bone at rest, in armature space."""
-    found: Quaternion = nearest_rotation(pose_bone.bone.matrix_local.to_3x3())
-    return found
+    """Return the orientation of a bone at rest, in armature space."""
+    rest: Quaternion = nearest_rotation(pose_bone.bone.matrix_local.to_3x3())
+    return rest
 
 
 def body_of(armature_object: bpy.types.Object) -> Body:
-    """The figure that an armature is.
+    """Recognise the figure of an armature, and compute its directions.
 
     Raises:
-        RigError: it has no two sides, or nothing between hips and head.
+        RigError: it has no pairs of bones, no feet, or too few bones from hips to head.
     """
     figure = figure_of(armature_object)
     heads = {name: Vector(bone.head_local) for name, bone in armature_object.data.bones.items()}
@@ -137,59 +137,61 @@ def body_of(armature_object: bpy.types.Object) -> Body:
     return Body(armature_object, figure, cranial, left.cross(cranial), left)
 
 
-def _snapped(way: Any) -> Any:
-    """A direction as the axis of the armature that it is near to, else as it is; unit."""
-    way = way.normalized()
-    axis = max(range(3), key=lambda k: abs(way[k]))
-    if abs(way[axis]) < NEAR_AXIS:
-        return way
-    return Vector([math.copysign(1.0, way[axis]) if k == axis else 0.0 for k in range(3)])
+def _snapped(direction: Any) -> Any:
+    """Return the axis of the armature that a direction is near to, else the direction; unit."""
+    direction = direction.normalized()
+    axis = max(range(3), key=lambda k: abs(direction[k]))
+    if abs(direction[axis]) < NEAR_AXIS:
+        return direction
+    return Vector([math.copysign(1.0, direction[axis]) if k == axis else 0.0 for k in range(3)])
 
 
 Rotations = Mapping[bpy.types.PoseBone, Sequence[Quaternion]]
 
 
 def present_rotations(pose_bones: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, list[Quaternion]]:
-    """The rotation that each bone shows now, relative to rest; bones that are nowhere have none."""
-    shown = [bone for bone in pose_bones if math.isfinite(sum(map(sum, bone.matrix)))]
-    return {bone: [bone_axes(bone).rotation] for bone in shown}
+    """Return the evaluated rotations of bones relative to rest; without bones whose matrix is not finite."""
+    finite = [bone for bone in pose_bones if math.isfinite(sum(map(sum, bone.matrix)))]
+    return {bone: [bone_axes(bone).rotation] for bone in finite}
 
 
-def held(
+def widened_limits(
     limits: Mapping[bpy.types.PoseBone, Limit | None], rotations: Rotations, what: str
 ) -> tuple[dict[bpy.types.PoseBone, Limit | None], list[str]]:
-    """The limits, wider where bones have rotations outside of them; and what was changed, in sentences.
+    """Widen limits to include rotations of their bones; return them, and notes on the changes.
 
     Args:
         limits: of bones.
         rotations: of these bones, relative to rest.
-        what: the rotations in words, such as "the present pose".
+        what: describes the rotations, such as "the present pose".
     """
-    found: dict[bpy.types.PoseBone, Limit | None] = {}
+    result: dict[bpy.types.PoseBone, Limit | None] = {}
     wider, left_out = [], []
     for bone, limit in limits.items():
         wide = None if limit is None else widened(limit, rotations.get(bone, ()), FitSettings().margin)
         if limit is not None and wide is None:
             left_out.append(bone.name)
             continue
-        found[bone] = wide
+        result[bone] = wide
         if wide != limit:
             wider.append(bone.name)
     notes = [f"Wider than measured, to hold {what}: {named(wider)}"] if wider else []
     if left_out:
         notes.append(f"{named(left_out)} left as before: {what} turns about other axes than the joint's")
-    return found, notes
+    return result, notes
 
+
+# Humans -----------------------------------------------------------------------------------------------------
 
 BENT = radians(5.0)
-"""Radians from straight at rest from which on a limb says itself about which axis it bends."""
+"""Smallest bend of a limb at rest that defines the axis of its hinge, radians."""
 
-Found = tuple[Limit, bool] | None
-"""A limit, and whether the bone's axes allow it exactly; None for bones that get none."""
+JointLimit = tuple[Limit, bool] | None
+"""A limit, and whether the bone's axes allow it exactly; None for bones without one."""
 
 
-def human_limit(body: Body, name: str, role: Role) -> Found:
-    """The limit of a bone.
+def human_limit(body: Body, name: str, role: Role) -> JointLimit:
+    """Return the limit of a bone of a human.
 
     Raises:
         InvalidInput: the bone's axes allow none.
@@ -198,8 +200,8 @@ def human_limit(body: Body, name: str, role: Role) -> Found:
     return None if make is None else make(body, name, role)
 
 
-def vertebra(body: Body, name: str, motion: dict[str, float], count: int) -> Found:
-    """One of several bones that stand for a part of the spine; each takes an equal share."""
+def vertebra(body: Body, name: str, motion: dict[str, float], count: int) -> JointLimit:
+    """Return the limit of one of `count` bones that share the motion of a part of the spine equally."""
     share = {key: radians(angle / count) for key, angle in motion.items()}
     motions = (
         Motion(body.ventral, share["flexion"]),
@@ -210,17 +212,17 @@ def vertebra(body: Body, name: str, motion: dict[str, float], count: int) -> Fou
     return swing_limit(body.rest(name), motions, (-share["rotation"], share["rotation"]))
 
 
-def _trunk(body: Body, name: str, _role: Role) -> Found:
+def _trunk(body: Body, name: str, _role: Role) -> JointLimit:
     count = len(body.figure.bones(Part.SPINE))
     return vertebra(body, name, HUMAN["lumbar and thoracic spine"], count)
 
 
-def _neck(body: Body, name: str, _role: Role) -> Found:
+def _neck(body: Body, name: str, _role: Role) -> JointLimit:
     count = len(body.figure.bones(Part.NECK)) + len(body.figure.bones(Part.HEAD))
     return vertebra(body, name, HUMAN["cervical spine"], count)
 
 
-def _clavicle(body: Body, name: str, _role: Role) -> Found:
+def _clavicle(body: Body, name: str, _role: Role) -> JointLimit:
     body.require_along(name)
     motion = HUMAN["clavicle"]
     motions = (
@@ -232,18 +234,18 @@ def _clavicle(body: Body, name: str, _role: Role) -> Found:
     return swing_limit(body.rest(name), motions, (0.0, 0.0))
 
 
-def _shoulder(body: Body, name: str, role: Role) -> Found:
-    """The arm at rest hangs, is spread, or between: it is raised in the plane of the body."""
+def _shoulder(body: Body, name: str, role: Role) -> JointLimit:
+    """Return the limit of an upper arm, whatever its elevation at rest: from hanging to spread."""
     body.require_along(name)
     motion, arm, outward = HUMAN["shoulder"], body.along(name), body.outward(role)
     clavicle = HUMAN["clavicle"]["elevation"] if body.bone(Part.SHOULDER, role.side, role.number) else 0.0
     raised = turned_toward(arm, -body.cranial, outward)
     forward = turned_toward(arm, (arm - body.ventral * arm.dot(body.ventral)).normalized(), body.ventral)
-    part = raised / radians(90.0)
-    flexion = radians(blend(motion["flexion"] - clavicle, motion["horizontal flexion"], part))
-    extension = radians(blend(motion["extension"], motion["horizontal extension"], part))
+    spread = raised / radians(90.0)  # 0 for a hanging arm, 1 for a horizontal one
+    flexion = radians(blend(motion["flexion"] - clavicle, motion["horizontal flexion"], spread))
+    extension = radians(blend(motion["extension"], motion["horizontal extension"], spread))
     up: Any = body.ventral.cross(arm) * (1.0 if role.side is Side.LEFT else -1.0)
-    across = radians(blend(motion["adduction"], motion["adduction, spread"], part))
+    across = radians(blend(motion["adduction"], motion["adduction, spread"], spread))
     motions = (
         Motion(up, radians(motion["abduction"] - clavicle) - raised),
         Motion(-up, across + raised),
@@ -255,49 +257,48 @@ def _shoulder(body: Body, name: str, role: Role) -> Found:
     )
 
 
-def _elbow(body: Body, name: str, role: Role) -> Found:
+def _elbow(body: Body, name: str, role: Role) -> JointLimit:
     above = body.bone(Part.UPPER_ARM, role.side, role.number)
-    return bending(body, (name, above), body.ventral, HUMAN["elbow"])
+    return hinge(body, name, above, body.ventral, HUMAN["elbow"])
 
 
-def _knee(body: Body, name: str, role: Role) -> Found:
-    return bending(body, (name, body.bone(Part.THIGH, role.side)), -body.ventral, HUMAN["knee"])
+def _knee(body: Body, name: str, role: Role) -> JointLimit:
+    return hinge(body, name, body.bone(Part.THIGH, role.side), -body.ventral, HUMAN["knee"])
 
 
-def bending(body: Body, names: tuple[str, str], toward: Vector, motion: dict[str, float]) -> Found:
-    """A hinge that bends a bone towards a direction, about the axis in which the limb is bent at rest.
+def hinge(body: Body, name: str, above: str, toward: Vector, motion: dict[str, float]) -> JointLimit:
+    """Return a hinge about the axis in which the limb is bent at rest.
 
     Args:
         body: the figure.
-        names: of the bone, and of the one above it.
-        toward: where the bone's end goes, where the limb is straight at rest.
+        name: of the bone.
+        above: name of the bone above it, or empty.
+        toward: direction in which the bone flexes if the limb is straight at rest.
         motion: "extension to" or "extension" (past straight), and "flexion", degrees.
     """
-    name, above = names
     below: Any = body.along(name)
     upper: Any = body.along(above) if above else below
     axis: Any = below.cross(toward).normalized()
     bent = acos(min(max(upper.dot(below), -1.0), 1.0))
-    own: Any = upper.cross(below)
-    if bent > BENT and own.dot(axis) > 0.0:
-        axis = own.normalized()
-    elif own.dot(axis) < 0.0:
+    rest_axis: Any = upper.cross(below)
+    if bent > BENT and rest_axis.dot(axis) > 0.0:
+        axis = rest_axis.normalized()
+    elif rest_axis.dot(axis) < 0.0:
         bent = -bent
     least = motion["extension to"] if "extension to" in motion else -motion["extension"]
     back = bent - radians(least)
     if least > 0.0 and 0.0 > back >= -radians(STRAIGHT):
-        back = 0.0  # it keeps its side
+        back = 0.0  # the joint still bends to one side only
     limit = hinge_limit(
         body.rest(name), axis, -beyond_rest(back), beyond_rest(radians(motion["flexion"]) - bent)
     )
     return limit, True
 
 
-def _wrist(body: Body, name: str, role: Role) -> Found:
-    """The hand on the forearm, with the forearm's pronation and supination as the hand's twist.
+def _wrist(body: Body, name: str, role: Role) -> JointLimit:
+    """Return the limit of a hand; its twist is the pronation and supination of the forearm.
 
-    At rest the thumbs are to the front, which is half way between the two; palms look down, or inward where
-    arms hang.
+    At rest the thumbs point to the front, half way between the two. Palms face down, or inward if arms hang.
     """
     body.require_along(name)
     motion, forearm = HUMAN["wrist"], HUMAN["forearm"]
@@ -312,12 +313,12 @@ def _wrist(body: Body, name: str, role: Role) -> Found:
 
 
 def palm_direction(body: Body, name: str, role: Role) -> Vector:
-    """Where the palm looks at rest: down, or inward where the arm hangs."""
+    """Return the direction that the palm faces at rest: down, or inward if the arm hangs."""
     hangs = abs(body.along(name).dot(body.cranial)) > abs(body.along(name).dot(body.left))
     return -body.outward(role) if hangs else -body.cranial
 
 
-def _hip(body: Body, name: str, role: Role) -> Found:
+def _hip(body: Body, name: str, role: Role) -> JointLimit:
     body.require_along(name)
     motion, leg, outward = HUMAN["hip"], body.along(name), body.outward(role)
     flexed = turned_toward(leg, -body.cranial, body.ventral)
@@ -333,8 +334,8 @@ def _hip(body: Body, name: str, role: Role) -> Found:
     )
 
 
-def _ankle(body: Body, name: str, role: Role) -> Found:
-    """The foot stands flat at rest, so the shin's lean to the front is what the ankle is bent."""
+def _ankle(body: Body, name: str, role: Role) -> JointLimit:
+    """Return the limit of a foot, which is flat at rest: the shin's lean to the front is its dorsiflexion."""
     motion, shin = HUMAN["ankle"], body.bone(Part.SHIN, role.side)
     leg = body.along(shin) if shin else -body.cranial
     dorsiflexed = turned_toward(leg, -body.cranial, -body.ventral)
@@ -350,7 +351,7 @@ def _ankle(body: Body, name: str, role: Role) -> Found:
     return swing_limit(body.rest(name), motions, (roll[0], roll[1]))
 
 
-def _toes(body: Body, name: str, _role: Role) -> Found:
+def _toes(body: Body, name: str, _role: Role) -> JointLimit:
     motion = HUMAN["toes"]
     axis: Any = body.along(name).cross(body.cranial)
     return hinge_limit(body.rest(name), axis, -radians(motion["flexion"]), radians(motion["extension"])), True
@@ -362,7 +363,7 @@ def _inward(role: Role, internal: float, external: float) -> tuple[float, float]
     return (-outer, inner) if role.side is Side.LEFT else (-inner, outer)
 
 
-_MAKERS: dict[Part, Callable[[Body, str, Role], Found]] = {
+_MAKERS: dict[Part, Callable[[Body, str, Role], JointLimit]] = {
     Part.SPINE: _trunk,
     Part.NECK: _neck,
     Part.HEAD: _neck,
@@ -377,7 +378,9 @@ _MAKERS: dict[Part, Callable[[Body, str, Role], Found]] = {
 }
 
 
-# Joint, bone above, and the direction in which the bone goes as the joint is flexed: 1 to the head, -1 back.
+# Animals on four legs ---------------------------------------------------------------------------------------
+
+# Joint, part above, and direction in which the bone moves as the joint is flexed: 1 to the head, -1 back.
 _HINGES = {
     Part.FRONT_SHIN: ("elbow", Part.FRONT_THIGH, 1.0),
     Part.FRONT_FOOT: ("carpus", Part.FRONT_SHIN, -1.0),
@@ -395,8 +398,8 @@ _TRUNK = {
 }
 
 
-def quadruped_limit(body: Body, name: str, role: Role) -> Found:
-    """The limit of a bone; None for bones that get none.
+def quadruped_limit(body: Body, name: str, role: Role) -> JointLimit:
+    """Return the limit of a bone of an animal on four legs.
 
     Raises:
         InvalidInput: the bone's axes allow none.
@@ -405,25 +408,27 @@ def quadruped_limit(body: Body, name: str, role: Role) -> Found:
         parts, motion = _TRUNK[role.part]
         return vertebra(body, name, motion, sum(len(body.figure.bones(part)) for part in parts))
     if role.index > 0:
-        return None  # a second bone of the same part, as in the foot: it has no measured joint
+        return None  # a second bone of the same part, as in the foot: its joint is not measured
     if role.part in _HINGES:
-        joint, above, way = _HINGES[role.part]
+        joint, above, sign = _HINGES[role.part]
         inside = DOG[joint]
         motion = {"extension to": 180.0 - inside["extension"], "flexion": 180.0 - inside["flexion"]}
-        return bending(body, (name, body.bone(above, role.side)), way * body.cranial, motion)
+        return hinge(body, name, body.bone(above, role.side), sign * body.cranial, motion)
     return _ball(body, name, role) if role.part in _BALLS else None
 
 
-def _ball(body: Body, name: str, role: Role) -> Found:
+def _ball(body: Body, name: str, role: Role) -> JointLimit:
     body.require_along(name)
-    joint, above, way = _BALLS[role.part]
+    joint, above, sign = _BALLS[role.part]
     leg, inside, aside = body.along(name), DOG[joint], DOG["aside"]
     girdle = body.bone(above, role.side)
-    angle = _angle_inside(body.along(girdle), leg) if girdle else radians(DOG["standing"][joint])
+    angle = radians(DOG["standing"][joint])
+    if girdle:  # the angle inside the joint; pi is straight
+        angle = pi - acos(min(max(body.along(girdle).dot(leg), -1.0), 1.0))
     outward = body.outward(role)
     motions = (
-        Motion(way * body.cranial, angle - radians(inside["flexion"])),
-        Motion(-way * body.cranial, radians(inside["extension"]) - angle),
+        Motion(sign * body.cranial, angle - radians(inside["flexion"])),
+        Motion(-sign * body.cranial, radians(inside["extension"]) - angle),
         Motion(outward, radians(aside["abduction"])),
         Motion(-outward, radians(aside["adduction"])),
     )
@@ -431,22 +436,19 @@ def _ball(body: Body, name: str, role: Role) -> Found:
     return swing_limit(body.rest(name), motions, (-rotation, rotation))
 
 
-def _angle_inside(above: Vector, below: Vector) -> float:
-    """The angle inside the joint between two bones that each point away from the body; pi is straight."""
-    return pi - acos(min(max(above.dot(below), -1.0), 1.0))
-
+# Rows of bones ----------------------------------------------------------------------------------------------
 
 CURLED = radians(3.0)
-"""Radians from straight at rest from which on a finger says itself to which side it bends."""
+"""Smallest curl of a finger at rest that defines the side to which it bends, radians."""
 
 PARALLEL = 0.94
-"""Cosine of the angle within which the axis of that is the bone's own: a finger is only slightly curled."""
+"""Smallest cosine of the angle between the axis of the curl and an axis of the bone to take the latter."""
 
 _X, _Y, _Z = (Vector([float(i == k) for i in range(3)]).freeze() for k in range(3))
 
 
 def rows_of(pose_bones: Sequence[bpy.types.PoseBone]) -> list[list[bpy.types.PoseBone]]:
-    """Bones as rows, each from its root on; a bone begins a row unless its parent is the end of one."""
+    """Group bones into rows, root first; a bone begins a row unless its parent is the end of one."""
     rows: list[list[bpy.types.PoseBone]] = []
     for bone in pose_bones:  # the armature has parents first
         row = next((row for row in rows if row[-1] == bone.parent), None)
@@ -458,7 +460,7 @@ def rows_of(pose_bones: Sequence[bpy.types.PoseBone]) -> list[list[bpy.types.Pos
 
 
 def spine_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, Limit | None]:
-    """Equal shares of a human's lumbar and thoracic spine. Bones bend forward about their X axis."""
+    """Return equal shares of a human's lumbar and thoracic spine. Bones bend forward about their X axis."""
     motion = HUMAN["lumbar and thoracic spine"]
     share = {key: radians(angle / len(row)) for key, angle in motion.items()}
     motions = (
@@ -472,17 +474,17 @@ def spine_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, 
 
 
 def tail_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, Limit | None]:
-    """A cone for each bone, narrower the more bones there are."""
+    """Return a cone for each bone, narrower the more bones there are."""
     radius = radians(min(TAIL["each bone at most"], TAIL["whole tail"] / len(row)))
     twist = radians(TAIL["rotation of each bone"])
     return dict.fromkeys(row, SwingTwist(Cone(radius), (-twist, twist)))
 
 
 def finger_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, Limit | None]:
-    """The joints of a finger or a thumb, to the side to which it is curled at rest.
+    """Return the limits of a finger or a thumb, which bends to the side to which it is curled at rest.
 
-    The last three bones of the row count, so that a bone in the palm stays free. A straight finger bends
-    about its bones' X axis, as Rigify's do.
+    The last three bones of the row are limited; a bone in the palm is free. A straight finger bends about the
+    X axis of its bones, as in Rigify.
     """
     bones = list(row[-3:])
     role = roles_of(row[0].id_data).get(row[-1].name)
@@ -490,28 +492,29 @@ def finger_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone,
     names = ["first joint", "second joint", "last joint"][: len(bones)]
     if len(bones) == 2 and is_thumb:
         names = ["second joint", "last joint"]
-    found: dict[bpy.types.PoseBone, Limit | None] = {}
+    limits: dict[bpy.types.PoseBone, Limit | None] = {}
     for bone, name in zip(bones, names, strict=True):
         motion = HUMAN[f"{'thumb' if is_thumb else 'finger'}, {name}"]
         rest = rest_of(bone)
         axis = _bone_axis(rest, _curl_axis(bones))
         if "spreading" in motion or "abduction" in motion:
             side = 1.0 if bone.bone.head_local.x > 0.0 else -1.0
-            found[bone] = _knuckle(rest, axis, motion, side)
+            limits[bone] = _knuckle(rest, axis, motion, side)
         else:
             limit = hinge_limit(rest, axis, -radians(motion["extension"]), radians(motion["flexion"]))
-            found[bone] = limit
-    return found
+            limits[bone] = limit
+    return limits
 
 
 def _knuckle(rest: Quaternion, axis: Vector, motion: dict[str, float], side: float) -> Limit:
-    """A first joint: it bends, and spreads to the sides.
+    """Return the limit of a first joint, which bends and spreads.
 
     Args:
         rest: orientation of the bone at rest.
         axis: about which it bends, in armature space.
-        motion: its ranges, degrees.
-        side: 1 on the left, -1 on the right: a thumb that bends about an axis spreads against it on the left.
+        motion: ranges of the joint, degrees.
+        side: 1 on the left, -1 on the right. A thumb on the left spreads against the axis that it bends
+            about.
     """
     down: Any = axis.cross(rest @ _Y)
     spread = radians(motion.get("spreading", motion.get("abduction", 0.0)))
@@ -526,7 +529,7 @@ def _knuckle(rest: Quaternion, axis: Vector, motion: dict[str, float], side: flo
 
 
 def _bone_axis(rest: Quaternion, curl: Vector | None) -> Vector:
-    """The axis of a finger's bone, in armature space, about which it bends: its X or Z if that is near."""
+    """Return the axis about which a bone of a finger bends, in armature space: X or Z of the bone if near."""
     if curl is None:
         return rest @ _X
     for axis in (rest @ _X, rest @ _Z):
@@ -537,16 +540,18 @@ def _bone_axis(rest: Quaternion, curl: Vector | None) -> Vector:
 
 
 def _curl_axis(bones: Sequence[bpy.types.PoseBone]) -> Vector | None:
-    """The axis about which a finger is curled at rest; None where it is straight."""
+    """Return the axis about which a finger is curled at rest; None if it is straight."""
     first, last = (rest_of(bone) @ _Y for bone in (bones[0], bones[-1]))
     if acos(min(max(first.dot(last), -1.0), 1.0)) < CURLED:
         return None
     axis: Any = first.cross(last)
-    found: Vector = axis.normalized()
-    return found
+    unit: Vector = axis.normalized()
+    return unit
 
 
-FIGURES: dict[str, tuple[Kind, Callable[[Body, str, Role], Found]]] = {
+# Applying presets -------------------------------------------------------------------------------------------
+
+FIGURES: dict[str, tuple[Kind, Callable[[Body, str, Role], JointLimit]]] = {
     "HUMAN": (Kind.HUMAN, human_limit),
     "QUADRUPED": (Kind.QUADRUPED, quadruped_limit),
 }
@@ -557,14 +562,14 @@ SOURCES = {
     "TAIL": "Ranges chosen, not measured",
     "FINGER": "Ranges measured on humans: AAOS, Joint Motion (1965)",
 }
-"""Where most ranges of a preset come from; docs/guide/limit_presets.md has it for each joint."""
+"""Source of most ranges of a preset; docs/guide/limit_presets.md has the source for each joint."""
 ROWS = {"SPINE": spine_limits, "TAIL": tail_limits, "FINGER": finger_limits}
 
 Limits = dict[bpy.types.PoseBone, Limit | None]
 
 
 def apply_preset(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> Outcome:
-    """Give bones the limits of a preset, wide enough for the pose that they stand in.
+    """Store the limits of a preset, widened to include the present pose.
 
     Args:
         pose_bones: of one armature, in its order.
@@ -574,20 +579,20 @@ def apply_preset(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> Outco
         RigError: as `preset_limits`. Nothing has changed then.
     """
     limits, notes = preset_limits(pose_bones, preset)
-    limits, wider = held(limits, present_rotations(pose_bones), "the present pose")
+    limits, wider = widened_limits(limits, present_rotations(pose_bones), "the present pose")
     store_limits(limits)
     return Outcome(tuple(bone.name for bone in limits), (*notes, *wider), SOURCES[preset])
 
 
 def preset_limits(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> tuple[Limits, list[str]]:
-    """The limits that a preset has for bones, and what to know about them, in sentences.
+    """Return the limits that a preset has for bones, and notes on them.
 
     Args:
         pose_bones: of one armature, in its order.
-        preset: of `FIGURES`, for bones that are known parts of such a figure; or of `ROWS`, for any row.
+        preset: of `FIGURES`, for bones with a role in such a figure; or of `ROWS`, for any bones.
 
     Raises:
-        RigError: the armature is no such figure, or none of the bones gets a limit.
+        RigError: the armature is no such figure, or no bone gets a limit.
     """
     if preset in ROWS:
         rows = rows_of(pose_bones)
@@ -615,12 +620,12 @@ def _figure_limits(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> tup
         if role is None:
             continue
         try:
-            found = make(body, bone.name, role)
+            joint_limit = make(body, bone.name, role)
         except InvalidInput as error:
             reasons[str(error)].append(bone.name)
             continue
-        if found is not None:
-            limits[bone], is_exact = found
+        if joint_limit is not None:
+            limits[bone], is_exact = joint_limit
             if not is_exact:
                 askew.append(bone.name)
     notes = [f"{named(names)} left as before: {reason}" for reason, names in reasons.items()]
@@ -631,35 +636,37 @@ def _figure_limits(pose_bones: Sequence[bpy.types.PoseBone], preset: str) -> tup
 
 
 def _finger_limits(pose_bones: Sequence[bpy.types.PoseBone], body: Body) -> Limits:
-    """The limits of all fingers that these bones are part of."""
+    """Return the limits of bones in fingers."""
     fingers: dict[tuple[str, int], list[bpy.types.PoseBone]] = defaultdict(list)
-    for name, role in sorted(body.figure.roles.items(), key=lambda each: each[1].index):
+    for name, role in sorted(body.figure.roles.items(), key=lambda item: item[1].index):
         if role.part is Part.FINGER:
             fingers[role.side, role.number].append(body.armature_object.pose.bones[name])
-    found: Limits = {}
+    limits: Limits = {}
     for row in fingers.values():
-        found |= {bone: limit for bone, limit in finger_limits(row).items() if bone in pose_bones}
-    return found
+        limits |= {bone: limit for bone, limit in finger_limits(row).items() if bone in pose_bones}
+    return limits
 
+
+# Presets of users -------------------------------------------------------------------------------------------
 
 FOLDER = "ccd_rig/limit"
-"""Where presets lie, below Blender's folders of presets."""
+"""Folder of presets, relative to Blender's folders of presets."""
 
 MENU = "CCD_RIG_MT_limit_presets"
-"""The menu that lists them; Blender gives it the name of the last one chosen."""
+"""Menu of the presets; Blender sets its label to the last one chosen."""
 
 VALUES = [f"bpy.context.active_pose_bone.ccd_rig.limit.{name}" for name in CCD_RIG_PG_limit.__annotations__]
-"""What a preset holds, as Blender's presets write it."""
+"""Values in a preset, as Blender's presets write them."""
 
 
 def file_names() -> list[str]:
-    """The names of the presets' files, without their ending, in the order of the alphabet."""
+    """Return the names of the presets' files, without suffix, sorted."""
     folders = [Path(folder) for folder in bpy.utils.preset_paths(FOLDER)]
     return sorted((file.stem for folder in folders for file in folder.glob("*.py")), key=str.casefold)
 
 
-def apply_own(active: bpy.types.PoseBone, pose_bones: Sequence[bpy.types.PoseBone], path: str) -> Outcome:
-    """Give bones the limit of a preset file; the active one, which presets speak of, gets it too.
+def apply_file(active: bpy.types.PoseBone, pose_bones: Sequence[bpy.types.PoseBone], path: str) -> Outcome:
+    """Apply the limit of a preset file to bones, and to the active one, on which presets run.
 
     Raises:
         RigError: there is no such file, or it does not run.
@@ -671,7 +678,7 @@ def apply_own(active: bpy.types.PoseBone, pose_bones: Sequence[bpy.types.PoseBon
     try:
         bpy.ops.script.execute_preset(filepath=path, menu_idname=MENU)
     except RuntimeError as error:
-        menu.bl_label = label  # Blender has named the menu before it ran the file
+        menu.bl_label = label  # Blender sets the label before it runs the file
         raise RigError(f"preset {path}: {error}".strip()) from error
     overrides.keep(active.id_data)
     for bone in pose_bones:

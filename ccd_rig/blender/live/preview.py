@@ -33,7 +33,7 @@ from ..properties.constraint_values import Kind
 from ..rig import clamps
 from ..rig.pose_values import foreach
 from ..scene.evaluation import FrameReader, FrameSample, present
-from ..scene.targets import NOTHING_AHEAD, Ahead
+from ..scene.targets import NOTHING_AHEAD, Ahead, objects_of
 from ..solve.methods import FrameSolveSettings
 
 POSE_BONES = {
@@ -314,7 +314,7 @@ def _refuse_hidden(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
     """Blender does not evaluate hidden objects, and evaluating them apart would be slow."""
     hidden = {thing for thing, _ in set_up.reader.hidden(depsgraph)}
     for source in set_up.reader.targets.sources if hidden else ():
-        for thing, _ in source.things():
+        for thing, _ in objects_of([source]):
             if thing in hidden:
                 raise RigError(
                     f"Constraint '{source.constraint.name}': Live does not see '{thing.name}' while it is "

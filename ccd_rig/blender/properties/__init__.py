@@ -1,1 +1,1 @@
-"""What a .blend file stores."""
+"""Stored properties of armatures and pose bones, and their values for the core."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which armature the user works on: the active object, or the rig whose target it is."""
+"""The armature that the user works on: the active object, or the rig whose target is active."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import bpy
 
 
 def active_rig(context: bpy.types.Context) -> bpy.types.Object | None:
-    """The active armature; while a target or a pole is active, the first armature that reaches for it."""
+    """Return the active armature; for an active target or pole, the first armature that reaches for it."""
     active = context.object
     if active is None or active.type == "ARMATURE":
         return active
-    for other in context.scene.objects:
-        if other.type == "ARMATURE" and any(
-            active in (row.target, row.pole_target) for row in other.ccd_rig.constraints
+    for thing in context.scene.objects:
+        if thing.type == "ARMATURE" and any(
+            active in (row.target, row.pole_target) for row in thing.ccd_rig.constraints
         ):
-            return other
+            return thing
     return None
 
 
 def linked(rig: bpy.types.Object) -> str:
-    """Why a rig cannot be changed, in words; empty where it can."""
+    """Say why a rig cannot be edited (it is linked); empty if it can."""
     if rig.is_editable:
         return ""
     return f"'{rig.name}' is linked from a library: make a library override of it first"

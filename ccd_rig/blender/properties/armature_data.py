@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an armature object stores in the .blend file, and the switch of the live preview.
+"""Properties of armature objects, and the switch of the live preview.
 
-Undo and redo carry it, files do not. A copy of an object has its switch too: only objects that were switched
-on by themselves are live.
+`Object.ccd_rig` on an armature object holds the constraints, the solver's settings and the last report.
+`PoseBone.ccd_rig` holds the limits and settings of a joint. Defaults that the core has are read from its
+dataclasses.
 
-`Object.ccd_rig` on an armature object holds the constraints, the solver's settings and the last report;
-`PoseBone.ccd_rig` holds what each joint may do. Defaults that the core has are read from its dataclasses.
+Undo and redo carry the switch of the preview, files do not. Copying an object copies its switch too: an
+object is live only if it was switched on itself, see `switched_on`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -24,37 +26,51 @@ from bpy.props import (
     StringProperty,
 )
 
+from ...motion.walking.settings import WalkSettings
+from ..languages.translation import CONTEXT
 from . import body, constraint_group, pose_library, retarget_group
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
 from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
-from .walk_group import CCD_RIG_PG_ground, CCD_RIG_PG_walk
+
+WALK = WalkSettings()
+# Files store the numbers: an item keeps its number for good.
+GROUNDS = (
+    ("REST", "At Rest", "Level, at the height on which this armature stands at rest", 0),
+    ("HEIGHT", "Height", "Level, at a height of the world", 1),
+    ("OBJECT", "Object", "The faces of an object, with its modifiers; it may move", 2),
+    ("COLLECTION", "Collection", "The faces of all objects of a collection; they may move", 3),
+)
+SPEEDS = (
+    ("CYCLE", "Cycle", "As fast as the cycle goes over its ground", 0),
+    ("CURVE", "Evaluation Time", "As the curve's Evaluation Time is keyed: the cycle goes as fast", 1),
+)
 
 switched_on: set[int] = set()
 """`session_uid` of the armature objects that were switched on since the file was opened."""
 
 begin: list[Callable[[], None]] = []
-"""What is called when an armature object is switched on."""
+"""Callbacks for an armature object that is switched on."""
 
 
 def on_switch(group: Any, _context: bpy.types.Context | None = None) -> None:
-    """The switch was set: let Blender evaluate the object, so that the preview begins or ends."""
+    """Tag the object for evaluation after its switch was set, so that the preview begins or ends."""
     armature_object = group.id_data
     if group.live:
         switched_on.add(armature_object.session_uid)
-        for listen in begin:
-            listen()
+        for callback in begin:
+            callback()
     armature_object.update_tag()
 
 
 def is_live(armature_object: Any) -> bool:
-    """Whether an armature object was switched on itself."""
+    """Whether an armature object is live: switched on itself, not copied from a live one."""
     return armature_object.session_uid in switched_on and armature_object.ccd_rig.live
 
 
 def register_on(group: type[Any]) -> None:
-    """Give a group of properties that is not registered yet the switch."""
+    """Add the switch to a property group that is not registered yet."""
     # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
     group.__annotations__["live"] = BoolProperty(
         name="Live",
@@ -67,12 +83,12 @@ def register_on(group: type[Any]) -> None:
 
 
 def unregister_from(group: type[Any]) -> None:
-    """Take the switch away again."""
+    """Remove the switch from a property group that is not registered any more."""
     del group.__annotations__["live"]
 
 
 class CCD_RIG_PG_report(bpy.types.PropertyGroup):
-    """What the last bake came to, in words."""
+    """Report of the last bake."""
 
     words: StringProperty(name="Report", description="What the last bake came to", override=OVERRIDE)
     worst_frame: FloatProperty(
@@ -109,8 +125,160 @@ class CCD_RIG_PG_report(bpy.types.PropertyGroup):
     )
 
 
+class CCD_RIG_PG_ground(bpy.types.PropertyGroup):
+    """Ground on which an armature stands."""
+
+    kind: EnumProperty(
+        name="Ground",
+        description="What this armature stands on, in Walk Along, Retarget, Find Contacts and the report of "
+        "bakes",
+        items=GROUNDS,
+        override=OVERRIDE,
+    )
+    height: FloatProperty(
+        name="Height",
+        description="World height of the ground",
+        default=0.0,
+        subtype="DISTANCE",
+        translation_context=CONTEXT,
+        override=OVERRIDE,
+    )
+    object: PointerProperty(
+        name="Object",
+        description="The object whose faces are the ground",
+        type=bpy.types.Object,
+        override=OVERRIDE,
+    )
+    collection: PointerProperty(
+        name="Collection",
+        description="The collection whose objects are the ground",
+        type=bpy.types.Collection,
+        override=OVERRIDE,
+    )
+
+
+class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
+    """Settings of Walk Along, and the report of the last walk."""
+
+    cycle: PointerProperty(
+        name="Cycle",
+        description="The action with the cycle, in place or moving; empty for the one that plays",
+        type=bpy.types.Action,
+        override=OVERRIDE,
+    )
+    curve: PointerProperty(
+        name="Curve",
+        description="The curve to walk along, from its start on",
+        type=bpy.types.Object,
+        override=OVERRIDE,
+    )
+    use_range: BoolProperty(
+        name="Frame Range",
+        description="Take these frames of the action alone; without, its most even period is looked for",
+        override=OVERRIDE,
+    )
+    cycle_start: IntProperty(
+        name="Start", description="First frame of the cycle", default=1, override=OVERRIDE
+    )
+    cycle_end: IntProperty(name="End", description="Last frame of the cycle", default=25, override=OVERRIDE)
+    frame_start: IntProperty(
+        name="First Key",
+        description="The scene's frame at which the walk begins",
+        default=1,
+        override=OVERRIDE,
+    )
+    use_end: BoolProperty(
+        name="Last Key",
+        description="End at this frame at the latest; without, where the curve ends",
+        override=OVERRIDE,
+    )
+    frame_end: IntProperty(
+        name="Last Key",
+        description="The scene's frame at which the walk ends",
+        default=250,
+        override=OVERRIDE,
+    )
+    speed: EnumProperty(
+        name="Speed", description="How fast the figure walks", items=SPEEDS, override=OVERRIDE
+    )
+    cycles: FloatProperty(
+        name="Cycles",
+        description="How many periods it walks; 0 for as many as the curve has room for",
+        default=WALK.cycles,
+        min=0.0,
+        soft_max=100.0,
+        override=OVERRIDE,
+    )
+    stride: FloatProperty(
+        name="Stride",
+        description="Length of steps, in those of the cycle: shorter ones for stairs and narrow bends",
+        default=WALK.stride,
+        min=0.1,
+        max=3.0,
+        override=OVERRIDE,
+    )
+    offset: FloatProperty(
+        name="Begin At",
+        description="How far along the curve the walk begins",
+        default=WALK.offset,
+        min=0.0,
+        subtype="DISTANCE",
+        override=OVERRIDE,
+    )
+    start: BoolProperty(
+        name="From Standing",
+        description="Begin at rest, with all feet on the ground",
+        default=WALK.start,
+        override=OVERRIDE,
+    )
+    stop: BoolProperty(
+        name="To Standing",
+        description="End at rest, with all feet on the ground",
+        default=WALK.stop,
+        override=OVERRIDE,
+    )
+    ease: FloatProperty(
+        name="Ease",
+        description="Time in which it comes to its speed, and to rest",
+        default=WALK.ease,
+        min=0.0,
+        soft_max=3.0,
+        subtype="TIME_ABSOLUTE",
+        override=OVERRIDE,
+    )
+    steepest: FloatProperty(
+        name="Steepest",
+        description="Slope up to which feet are turned to the ground",
+        default=WALK.steepest,
+        min=0.0,
+        max=math.radians(80.0),
+        subtype="ANGLE",
+        override=OVERRIDE,
+    )
+    clearance: FloatProperty(
+        name="Clearance",
+        description="How far a foot in the air stays above what lies between two steps, in lengths of a leg",
+        default=WALK.clearance,
+        min=0.0,
+        max=1.0,
+        override=OVERRIDE,
+    )
+    extension: FloatProperty(
+        name="Extension",
+        description="Part of a leg's length up to which it is stretched before the hips sink",
+        default=WALK.extension,
+        min=0.5,
+        max=1.0,
+        subtype="FACTOR",
+        override=OVERRIDE,
+    )
+    report: StringProperty(
+        name="Report", description="What the last walk came to, in words", override=OVERRIDE
+    )
+
+
 class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
-    """All that an armature object stores. Its property `live` is added by `live_switch`."""
+    """Properties of an armature object. `register_on` adds `live`."""
 
     constraints: CollectionProperty(
         name="CCD Constraints",
@@ -197,7 +365,7 @@ CLASSES = (
 
 
 def register() -> None:
-    """Register the groups and put them on objects and pose bones."""
+    """Register the property groups and attach them to objects and pose bones."""
     constraint_group.register_calls()
     pose_library.register_names()
     retarget_group.register_calls()
@@ -219,7 +387,7 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Take the properties away again; what a file has stored stays in it."""
+    """Unregister the property groups. Values that a file has stored stay in it."""
     del bpy.types.PoseBone.ccd_rig
     del bpy.types.Object.ccd_rig
     for group in reversed(CLASSES):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a baked action keeps about bones, in custom properties of its own."""
+"""Custom properties of a baked action: bones that planted bones moved, and the pose before the bake."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ from ..rig.rotation_modes import CHANNELS
 FOLLOWED = "ccd_rig_followed"
 """Names of the bones whose keys come from planted bones."""
 POSE = "ccd_rig_pose"
-"""What keyed channels held that had no keys in the action that was baked: bone -> channel -> values."""
+"""Values before the bake of channels that had no keys then and have some now: bone -> channel -> values."""
 
 
 WIDTHS = {"location": 3, **dict(CHANNELS.values())}
-"""Channel -> how many values it has."""
+"""Channel -> number of its components."""
 
 
 def followed(action: Any) -> list[str]:
-    """Names of the bones whose keys in an action come from planted bones."""
+    """Return the names of the bones whose keys in an action come from planted bones."""
     names = action.get(FOLLOWED)
     return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def pose_of(action: Any) -> dict[str, dict[str, list[float]]]:
-    """What an action keeps as `POSE`; without what is no channel of a bone."""
+    """Return the `POSE` of an action, valid channels alone: bone -> channel -> values."""
     try:
         bones = action[POSE].to_dict()
     except (AttributeError, KeyError):
         bones = {}
     return {
-        bone: {name: list(values) for name, values in held.items() if _is_channel(name, values)}
-        for bone, held in bones.items()
-        if isinstance(held, dict)
+        bone: {name: list(values) for name, values in channels.items() if _is_channel(name, values)}
+        for bone, channels in bones.items()
+        if isinstance(channels, dict)
     }
 
 
 def _is_channel(name: str, values: Any) -> bool:
-    """Whether these may be the values of a channel of a bone."""
-    is_numbers = isinstance(values, list) and all(
-        isinstance(each, int | float) and math.isfinite(each) for each in values
+    """Whether the values are finite numbers, as many as the channel has components."""
+    are_numbers = isinstance(values, list) and all(
+        isinstance(value, int | float) and math.isfinite(value) for value in values
     )
-    return is_numbers and len(values) == WIDTHS.get(name)
+    return are_numbers and len(values) == WIDTHS.get(name)
 
 
 def rename_bones(action: Any, renamed: Mapping[str, str]) -> None:
-    """Let what an action keeps be about the bones under their new names: {old: new}."""
+    """Rename bones in the custom properties of an action: {old name: new name}."""
     if names := followed(action):
         action[FOLLOWED] = [renamed.get(name, name) for name in names]
     if pose := pose_of(action):
-        action[POSE] = {renamed.get(name, name): held for name, held in pose.items()}
+        action[POSE] = {renamed.get(name, name): channels for name, channels in pose.items()}

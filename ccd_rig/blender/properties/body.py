@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the bone that carries a figure with planted bones keeps its animation, or follows the feet."""
+"""The motion of the root bone of a figure with planted bones: it keeps its animation, or follows the feet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .constraint_values import Constraint, Kind
 
 AUTO, KEEP_ANIMATION, FOLLOW_FEET, WALK_ON = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET", "WALK_ON"
 
-# Files store the numbers: they stay with their words for good.
+# Files store the numbers: an item keeps its number for good.
 BODIES = (
     (
         AUTO,
@@ -51,14 +51,14 @@ BODIES = (
 
 
 class Body(NamedTuple):
-    """What becomes of the bone that carries a figure.
+    """Motion of the root bone that carries a figure.
 
     Attributes:
-        bone: its name.
+        bone: name of the root bone.
         keeps: whether it keeps its animation; else it follows planted bones.
-        is_keyed: whether keys of its own play, that no bake has made of planted bones.
-        because: why that was chosen, in words; empty where the user has chosen.
-        walks_on: whether it keeps its animation but for its way along the ground, which planted bones give.
+        is_keyed: whether it has keys that no bake has made from planted bones.
+        because: reason for the choice, in words; empty if the user chose.
+        walks_on: whether it keeps its animation except its travel along the ground, which planted bones give.
     """
 
     bone: str
@@ -68,7 +68,7 @@ class Body(NamedTuple):
     walks_on: bool = False
 
     def words(self) -> str:
-        """What becomes of it, such as "'hips' keeps its animation: it has keys"."""
+        """Return a sentence such as "'hips' keeps its animation: it has keys"."""
         does = "keeps its animation" if self.keeps else "follows planted bones"
         if self.walks_on:
             does = "keeps its animation and walks on over planted bones"
@@ -77,14 +77,14 @@ class Body(NamedTuple):
 
 
 def body_of(
-    armature_object: bpy.types.Object, rows: Sequence[Any] | None = None, asked: str = ""
+    armature_object: bpy.types.Object, rows: Sequence[Any] | None = None, choice: str = ""
 ) -> Body | None:
-    """What becomes of the body; None where no bone is planted, or the planted bone is missing.
+    """Decide how the root bone moves; None if no bone is planted, or the planted bone is missing.
 
     Args:
         armature_object: carries the constraints.
-        rows: the constraints to solve, in either form; None: all that are enabled.
-        asked: one of `BODIES`; empty: the armature's own setting.
+        rows: constraints to solve, stored or as values; None: all that are enabled.
+        choice: one of `BODIES`; empty: the setting of the armature.
     """
     if rows is None:
         rows = [row for row in armature_object.ccd_rig.constraints if row.enabled]
@@ -96,7 +96,7 @@ def body_of(
     root_bone = next((chain[-1] for chain in chains if chain), None)
     if root_bone is None:
         return None
-    choice = asked or armature_object.ccd_rig.body
+    choice = choice or armature_object.ccd_rig.body
     keyed = _is_keyed(armature_object, root_bone)
     if choice != AUTO:
         return Body(root_bone.name, choice != FOLLOW_FEET, keyed, "", choice == WALK_ON)
@@ -109,22 +109,22 @@ def body_of(
 
 
 def settled(constraints: Sequence[Constraint], keeps: bool) -> tuple[Constraint, ...]:
-    """The constraints, of which those that plant bones know whether the body keeps its animation."""
+    """Return the constraints with `keeps_body` set in the ones that plant bones."""
     return tuple(replace(row, keeps_body=keeps) if row.kind == Kind.PLANT else row for row in constraints)
 
 
-def require_known(asked: str) -> None:
-    """Raise InvalidInput unless this is one of `BODIES`, or empty."""
+def require_known(choice: str) -> None:
+    """Raise InvalidInput unless `choice` is one of `BODIES`, or empty."""
     known = [name for name, *_ in BODIES]
-    if asked and asked not in known:
-        raise InvalidInput(f"body must be {', '.join(known)} or empty, not '{asked}'")
+    if choice and choice not in known:
+        raise InvalidInput(f"body must be {', '.join(known)} or empty, not '{choice}'")
 
 
-# What animates a bone ---------------------------------------------------------------------------------------
+# Animation of the root bone ---------------------------------------------------------------------------------
 
 
 def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone, keyed: bool) -> str:
-    """What animates a bone, in words; empty if nothing does."""
+    """Name the source of a bone's motion, in words; empty if nothing animates it."""
     if keyed:
         return "it has keys"
     if _has_driver(armature_object, root_bone):
@@ -137,10 +137,10 @@ def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone,
 
 
 def _is_keyed(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
-    """Whether the action or a strip has keys for where a bone is, that no bake has made of planted ones."""
+    """Whether location or rotation of a bone has keys that no bake has made from planted bones."""
     start = bone.path_from_id() + "."
     for action, curves in channels.played(armature_object):
-        if any(curve.data_path.startswith(start) and _places(curve) for curve in curves):
+        if any(curve.data_path.startswith(start) and _moves_bone(curve) for curve in curves):
             return bone.name not in followed(action)
     return False
 
@@ -149,13 +149,13 @@ def _has_driver(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> 
     animation = armature_object.animation_data
     start = bone.path_from_id() + "."
     return animation is not None and any(
-        driver.data_path.startswith(start) and _places(driver) and not driver.mute
+        driver.data_path.startswith(start) and _moves_bone(driver) and not driver.mute
         for driver in animation.drivers
     )
 
 
-def _places(curve: bpy.types.FCurve) -> bool:
-    """Whether an F-curve or driver plays on a bone's location or rotation."""
+def _moves_bone(curve: bpy.types.FCurve) -> bool:
+    """Whether an F-curve or driver plays on location or rotation."""
     channel = curve.data_path.rpartition(".")[2]
     return channels.plays(curve) and (
         channel == "location" or (channel.startswith("rotation") and channel != "rotation_mode")

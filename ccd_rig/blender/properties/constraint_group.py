@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One constraint as it is stored in the .blend file, with all there is to choose."""
+"""The property group of one constraint, and the items of its menus."""
 
 from math import pi
 
@@ -24,7 +24,7 @@ from .solver_settings import OVERRIDE, from_core
 
 DEFAULT_NAME = "CCD"
 
-# Files store the numbers: they stay with their words for good.
+# Files store the numbers: an item keeps its number for good.
 KINDS = (
     ("REACH", "Reach", "The bone reaches for a target: with its end, its rotation, or both", 0),
     ("BALANCE", "Balance", "The centre of mass of all bones that have a mass stays over a target", 1),
@@ -79,12 +79,12 @@ AXES = tuple(
 def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
     names = self.id_data.ccd_rig.constraints.keys()
     if not self.name or names.count(self.name) > 1:
-        # Runs this function once more, which then has nothing to do.
+        # Setting the name calls this function once more, which then changes nothing.
         self.name = unique_name(self.name or DEFAULT_NAME, names)
 
 
 class PoleProperties:
-    """What the chain of a constraint bends towards."""
+    """Pole of a constraint: its chain bends towards it."""
 
     pole_target: PointerProperty(
         name="Pole Target",
@@ -113,7 +113,7 @@ class PoleProperties:
 
 
 class OriginalProperties:
-    """Which of Blender's constraints a constraint was converted from."""
+    """Name of the Blender constraint that a constraint was converted from."""
 
     original_bone: StringProperty(
         name="Original Bone",
@@ -128,7 +128,7 @@ class OriginalProperties:
 
 
 class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.PropertyGroup):
-    """A bone, and where and how it should be. Its property `name` is added by `register_calls`."""
+    """A stored constraint. `register_calls` adds `name`."""
 
     tip: StringProperty(
         name="Bone", description="The bone to move: the last one of the chain", override=OVERRIDE
@@ -331,7 +331,7 @@ class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.Proper
 
 
 def register_calls() -> None:
-    """Give constraints their name, and let what names bones call a function."""
+    """Add `name`, and the callbacks of properties that name bones."""
     # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
     CCD_RIG_PG_constraint.__annotations__["name"] = StringProperty(
         name="Name", description="Name of the constraint", update=_keep_name_unique, override=OVERRIDE
@@ -340,6 +340,6 @@ def register_calls() -> None:
 
 
 def unregister_calls() -> None:
-    """Take the name away again, and let nothing call a function."""
+    """Remove `name` and the callbacks."""
     renamed_bones.unregister_from(CCD_RIG_PG_constraint)
     del CCD_RIG_PG_constraint.__annotations__["name"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The list of constraints on an armature: which one is shown, and adding, removing and moving them.
+"""The list of constraints of an armature: the active one, chains, and adding, removing and moving them.
 
-Blender stores animation and drivers by a constraint's number. So what moves one takes along its drivers and
-its keys in the present action.
+Blender's F-curves and drivers address a constraint by its index. Removing and moving therefore renumber the
+drivers and the F-curves of the present action. A limb is a branch of the bone tree, see `limb_length`.
 """
 
 import re
@@ -14,40 +14,110 @@ import bpy
 
 from ...errors import RigError
 from ..keys.channels import animated_components, bag_of, fcurves_of
-from . import limbs, overrides
+from . import overrides
 from .constraint_values import Kind
+
+JOINED = 1e-3
+"""Gap between a head and its parent's tail up to which they are joined, as a fraction of the length."""
+LIMB = 0.3
+"""Extent from which a branch is a limb itself, as a fraction of the extent of the branch beside it."""
+TWIN = 0.02
+"""Difference in extent up to which two branches, such as arms, are a pair, as a fraction of the extent."""
+ALIKE = 1e-4
+"""Difference up to which a bone has taken its length from its parent, as a fraction of the length."""
+END_WORDS = ("leaf", "end", "nub")
+"""Words in names of bones that importers and exporters put at the end of a limb."""
+GLTF_COLLECTION = "glTF_not_exported"
+"""Collection of the custom shape that Blender's glTF importer gives to bones. It guesses their tails."""
 
 _PATH = re.compile(r"ccd_rig\.constraints\[(\d+)\]\.(.*)", re.DOTALL)
 
 
 def active(armature_object: bpy.types.Object) -> Any:
-    """The constraint that is shown below the list, or None."""
+    """Return the constraint that is shown below the list, or None."""
     listed, index = armature_object.ccd_rig.constraints, armature_object.ccd_rig.active_index
     return listed[index] if 0 <= index < len(listed) else None
 
 
 def chain(armature_object: bpy.types.Object, tip: str, length: int = 0) -> tuple[bpy.types.PoseBone, ...]:
-    """The bones that may turn for `tip`, tip first; none if there is no such bone.
+    """Return the bones of a chain, tip first; none if there is no bone `tip`.
 
     Args:
         armature_object: the armature.
         tip: name of the last bone.
-        length: how many bones, counted from the tip; 0, or more than there are, goes to the root.
+        length: number of bones, counted from the tip; 0, or more than there are, goes to the root.
     """
     bone = armature_object.pose.bones.get(tip)
     return () if bone is None else (bone, *bone.parent_recursive)[: length or None]
 
 
 def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
-    """A chain length that suits a new constraint, see `limbs.limb_length`; 0 where it goes up to the root."""
-    return limbs.limb_length(chain(armature_object, tip))
+    """Return the number of bones from a tip up to where its limb begins; 0 if that is the root.
+
+    The bone above a limb also carries another one. A limb has at least two bones, and is not much shorter
+    than its neighbour: a mane on a neck or feathers on a wing are none. The chain also ends below a root that
+    it is not joined to, as in game rigs. A single bone joined to its parent, such as a head on the chest,
+    goes on to the next such bone, unless it is one of a pair.
+    """
+    whole = chain(armature_object, tip)
+    extents = _extents(whole[0].id_data.data)
+    goes_on = _is_single_end(whole[0], extents)
+    for count, bone in enumerate(whole[1:], 1):
+        below = whole[count - 1]
+        least = LIMB * extents[below.name]
+        carries = any(c != below and c.children and extents[c.name] >= least for c in bone.children)
+        stands_apart = bone.parent is None and not is_joined(below)
+        if stands_apart or (carries and (count > 1 or not goes_on)):
+            return count
+    return 0
+
+
+def _is_single_end(bone: bpy.types.PoseBone, extents: Mapping[str, float]) -> bool:
+    """Whether a bone without children is joined to its parent, which carries no other of the same extent."""
+    if bone.children or bone.parent is None or not is_joined(bone):
+        return False
+    extent = extents[bone.name]
+    siblings = (extents[child.name] for child in bone.parent.children if child != bone)
+    return not any(abs(sibling - extent) <= TWIN * extent for sibling in siblings)
+
+
+def _extents(armature: Any) -> dict[str, float]:
+    """Return the length of the longest path from the head of each bone to a tip below it, at rest."""
+    extents = {bone.name: float(bone.length) for bone in armature.bones}
+    for bone in reversed(armature.bones):  # an armature lists parents first
+        if bone.parent is not None:
+            length = (bone.head_local - bone.parent.head_local).length + extents[bone.name]
+            extents[bone.parent.name] = max(extents[bone.parent.name], length)
+    return extents
+
+
+def is_joined(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone starts where its parent ends."""
+    gap = (bone.bone.head_local - bone.parent.bone.tail_local).length
+    return bool(bone.bone.use_connect) or gap <= JOINED * bone.bone.length
+
+
+def has_guessed_tail(bone: bpy.types.PoseBone) -> bool:
+    """Whether an importer guessed the tail of a bone at the end of a limb: its tail lies past the limb.
+
+    Such a bone is as long as its parent, and one of: its name says that it is an end; it has the custom shape
+    of Blender's glTF importer; it does not begin where its parent ends.
+    """
+    parent = bone.parent
+    if bone.children or parent is None:
+        return False
+    if abs(bone.bone.length - parent.bone.length) > ALIKE * bone.bone.length:
+        return False
+    words = bone.name.lower().replace(".", "_").replace("-", "_").split("_")
+    shape: Any = bone.custom_shape
+    has_gltf_shape = shape is not None and any(c.name == GLTF_COLLECTION for c in shape.users_collection)
+    return bool(set(words) & set(END_WORDS)) or has_gltf_shape or not is_joined(bone)
 
 
 def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
-    """`limb_length` for a planted bone, whose chain ends at the bone that carries the figure and can move.
+    """Return the chain length of a planted bone: up to the movable bone that carries the figure.
 
-    Where other bones are planted already that is the bone which they have. 0 where it is the root, or where
-    there is none.
+    Bones that are planted already decide that root bone. 0 if it is the root of the armature, or missing.
     """
     whole = chain(armature_object, tip)
     others = [
@@ -62,16 +132,16 @@ def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
 
 
 def first_root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
-    """The same where no other bone is planted."""
+    """Like `root_bone_chain_length` while no other bone is planted."""
     whole = chain(armature_object, tip)
     least = limb_length(armature_object, tip) or len(whole)
     movable = [count for count, bone in enumerate(whole, 1) if count > least and _can_carry(bone)]
-    # Of a front leg the chest carries a part of the figure, and the hips all of it.
+    # Above a front leg the chest carries part of the figure, and the hips carry all of it.
     branching = [count for count in movable if _branches(whole[count - 1])]
-    if len(branching) > 1 and branching[-1] == len(whole) and not limbs.is_joined(whole[-2]):
+    if len(branching) > 1 and branching[-1] == len(whole) and not is_joined(whole[-2]):
         branching.pop()  # a root that stands apart also carries controls
-    found = branching[-1] if branching else next(iter(movable), 0)
-    return found if found < len(whole) else 0
+    length = branching[-1] if branching else next(iter(movable), 0)
+    return length if length < len(whole) else 0
 
 
 CHAIN_LENGTHS: Mapping[Kind, Callable[[bpy.types.Object, str], int]] = MappingProxyType(
@@ -81,13 +151,13 @@ CHAIN_LENGTHS: Mapping[Kind, Callable[[bpy.types.Object, str], int]] = MappingPr
         Kind.PLANT: root_bone_chain_length,
     }
 )
-"""How many bones the chain of a constraint has at first, by its kind: (armature object, tip) -> number."""
+"""Chain length of a new constraint by its kind: (armature object, tip) -> number of bones."""
 
 
 def set_kind(constraint: Any, kind: Kind) -> None:
-    """Make a constraint one of another kind, with a chain that suits it.
+    """Change the kind of a constraint, and its chain length with it.
 
-    A planted bone is held where it is: a target that it was to reach is cleared.
+    A planted bone stays at its place: its target is cleared.
     """
     if constraint.kind == kind:
         return
@@ -100,19 +170,21 @@ def set_kind(constraint: Any, kind: Kind) -> None:
 
 
 def _branches(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone has several children with bones of their own."""
+    """Whether several children of a bone have children themselves."""
     return sum(bool(child.children) for child in bone.children) > 1
 
 
 def _can_carry(bone: bpy.types.PoseBone) -> bool:
-    """Whether nothing keeps a bone from being moved and turned."""
+    """Whether a bone can be moved and turned: neither connected nor locked."""
     movable = bone.parent is None or not bone.bone.use_connect
     return movable and not any((*bone.lock_location, *bone.lock_rotation))
 
 
 def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:
-    """Append a constraint, show it, and return it. Its name becomes `name`, with a number where that is
-    taken."""
+    """Append a constraint, make it the active one, and return it.
+
+    Its name gets a number if `name` is taken.
+    """
     group = armature_object.ccd_rig
     constraint = group.constraints.add()
     constraint.name = name
@@ -123,21 +195,26 @@ def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:
 
 
 def remove(armature_object: bpy.types.Object, index: int) -> None:
-    """Take a constraint away, with its drivers and its keys in the present action.
+    """Remove a constraint with its drivers and its keys in the present action.
 
     Raises:
-        RigError: it comes from the library of an override, and Blender keeps those.
+        RigError: it comes from the library of an override: Blender keeps it.
     """
     group = armature_object.ccd_rig
-    require_own(armature_object, index)
+    require_local(armature_object, index)
     for curve in _curves(armature_object):
         constraint, field = _row_and_field(curve)
         if constraint != index:
             continue
         if curve.driver is not None:
             armature_object.driver_remove(curve.data_path)
-        else:
-            _delete_keys(group.constraints[index], field, curve)
+            continue
+        is_array = group.constraints[index].bl_rna.properties[field].is_array
+        for frame in [point.co[0] for point in curve.keyframe_points]:
+            # Blender removes an F-curve together with its last key.
+            group.constraints[index].keyframe_delete(
+                field, index=curve.array_index if is_array else -1, frame=frame
+            )
     bag = bag_of(armature_object)
     for curve in _curves(armature_object):  # those with modifiers are still there
         if bag is not None and _row_and_field(curve)[0] == index:
@@ -148,36 +225,32 @@ def remove(armature_object: bpy.types.Object, index: int) -> None:
 
 
 def move(armature_object: bpy.types.Object, index: int, new_index: int) -> None:
-    """Let two neighbouring constraints change places, with their drivers and their keys in the present
-    action.
+    """Swap two neighbouring constraints, with their drivers and their keys in the present action.
 
     Raises:
-        RigError: one of the two comes from the library of an override, and Blender keeps their order.
+        RigError: one of the two comes from the library of an override: Blender keeps its place.
     """
     group = armature_object.ccd_rig
     for i in (index, new_index):
-        require_own(armature_object, i)
+        require_local(armature_object, i)
     group.constraints.move(index, new_index)
     _renumber(armature_object, lambda i: {index: new_index, new_index: index}.get(i, i))
     group.active_index = new_index
 
 
 def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
-    """Whether a constraint comes from the library of an override: Blender keeps those, in their order."""
-    override = armature_object.override_library
-    if override is None or override.reference is None:
-        return False
-    # Blender puts entries that are added to an override after those of the library.
-    return index < len(override.reference.ccd_rig.constraints)
+    """Whether a constraint comes from the library of an override: Blender keeps it at its place."""
+    reference = overrides.reference_of(armature_object)
+    return reference is not None and index < len(reference.ccd_rig.constraints)
 
 
 def is_animated(armature_object: bpy.types.Object, constraint: Any, field: str) -> bool:
-    """Whether the object's own action or a driver sets a field of a constraint; the NLA is left out."""
+    """Whether the present action or a driver animates a field of a constraint; the NLA is left out."""
     path = f"{constraint.path_from_id()}.{field}"
     return any(curve.data_path == path for curve in _curves(armature_object))
 
 
-def require_own(armature_object: bpy.types.Object, index: int) -> None:
+def require_local(armature_object: bpy.types.Object, index: int) -> None:
     """Raise RigError, which names the constraint, if it comes from the library of an override."""
     if is_from_library(armature_object, index):
         name = armature_object.ccd_rig.constraints[index].name
@@ -193,16 +266,9 @@ def _curves(armature_object: bpy.types.Object) -> list[bpy.types.FCurve]:
 
 
 def _row_and_field(curve: bpy.types.FCurve) -> tuple[int, str]:
-    """The constraint that a curve drives or animates, -1 if it is something else; and the row's field."""
+    """Return the index of the constraint that a curve animates, -1 if it is none, and the field."""
     match = _PATH.fullmatch(curve.data_path)
     return (int(match[1]), match[2]) if match else (-1, "")
-
-
-def _delete_keys(constraint: Any, field: str, curve: bpy.types.FCurve) -> None:
-    # Blender removes an F-curve together with its last key.
-    component = curve.array_index if constraint.bl_rna.properties[field].is_array else -1
-    for frame in [point.co[0] for point in curve.keyframe_points]:
-        constraint.keyframe_delete(field, index=component, frame=frame)
 
 
 def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int]) -> None:
@@ -215,11 +281,11 @@ def _renumber(armature_object: bpy.types.Object, number: Callable[[int], int]) -
 def moved_settings(
     armature_object: bpy.types.Object, constraints: Iterable[Any]
 ) -> Iterator[tuple[Any, Any]]:
-    """The settings that keys or drivers move, one after the other: the constraint, and the property's RNA.
+    """Yield the animated settings of constraints: the constraint, and the RNA of the property.
 
     Args:
         armature_object: carries the constraints.
-        constraints: those of its list, as they are stored.
+        constraints: stored constraints of its list.
     """
     animated = {path for path, _ in animated_components(armature_object)}
     if not any(path.startswith("ccd_rig.constraints[") for path in animated):

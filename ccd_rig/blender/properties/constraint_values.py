@@ -11,22 +11,22 @@ import bpy
 
 
 class Kind(enum.StrEnum):
-    """What a constraint is about. The words are those of `constraint_group.KINDS`."""
+    """Kind of a constraint, an identifier of `constraint_group.KINDS`."""
 
     REACH = "REACH"
-    """The tip's end, its rotation or both go to a target."""
+    """The tail or head of the tip, its rotation, or both reach a target."""
     BALANCE = "BALANCE"
-    """The centre of mass goes over a target; the chain says which bones move for it."""
+    """The centre of mass is kept over a target by the bones of the chain."""
     PLANT = "PLANT"
-    """The tip stays put while the influence is above 0.5, held by its head and its rotation; the chain goes
-    up to the root bone."""
+    """The head and rotation of the tip stay fixed in the world while the influence is above 0.5. The chain
+    ends at the root bone, which carries the figure."""
 
 
 class Holds(NamedTuple):
-    """Which parts of a planted bone are held; the others are as the bone is animated."""
+    """Components of a planted bone that stay fixed; the remaining ones keep their animation."""
 
-    ground: bool = True  # its place along the world's X and Y
-    height: bool = True  # along the world's Z
+    ground: bool = True  # position along the world's X and Y
+    height: bool = True  # position along the world's Z
     rotation: bool = True
 
 
@@ -35,47 +35,48 @@ WHOLE = Holds()
 
 @dataclass(frozen=True)
 class Constraint:
-    """One constraint, as a value.
+    """Value of a stored constraint.
 
     Attributes:
         name: unique on its armature.
         tip: name of the last bone of the chain.
-        chain_length: how many bones, counted from the tip; 0 goes to the root.
+        chain_length: number of bones, counted from the tip; 0 goes to the root.
         target: name of the target object, empty if there is none.
         target_bone: name of the target's bone, empty for the object itself.
-        offset: from the target, in the axes and the unit that `offset_space` says.
+        offset: from the target, in the axes and unit of `offset_space`.
         influence: 0 keeps the pose, 1 is fully solved.
-        weight: how much it counts against other constraints, above 0.
-        enabled: whether it is solved at all.
-        use_tail: whether the tip's tail is brought to the target, or its head.
-        kind: what it is about.
-        use_position: whether the tip's end is brought to the target.
+        weight: relative to other constraints, above 0.
+        enabled: whether it is solved.
+        use_tail: whether the effector is the tail of the tip, or its head.
+        kind: see `Kind`.
+        use_position: whether the effector is brought to the target.
         rotation: "NONE"; "ORIENTATION" copies the target's rotation; "DIRECTION" points an axis.
-        rotation_weight: of the rotation beside the position, above 0.
-        bone_axis: for DIRECTION, of the bone: "POS_X" to "NEG_Z".
-        target_axis: for DIRECTION, of the target.
+        rotation_weight: weight of the rotation relative to the position, above 0.
+        bone_axis: for DIRECTION, axis of the bone: "POS_X" to "NEG_Z".
+        target_axis: for DIRECTION, axis of the target.
         pole_target: name of the object that the chain bends towards, empty for none.
         pole_bone: name of its bone, empty for the object itself.
         pole_angle: radians by which the bend is turned from the pole, see `goals.PoleGoal`.
-        priority: 0 is served first.
-        max_extension: part of its length past which the chain is never stretched; 1 is off.
-        extension_joints: how many bones, counted from the tip, `max_extension` is about; 0 is the whole
-            chain.
-        balance_axes: for BALANCE, which of the world's axes count.
+        priority: 0 is met first; larger numbers never worsen smaller ones.
+        max_extension: fraction of its length past which the chain is never stretched; 1 is off.
+        extension_joints: number of bones, counted from the tip, that `max_extension` applies to; 0 is the
+            entire chain.
+        balance_axes: for BALANCE, world axes along which the centre of mass is kept.
         method: for REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or
             "TRIANGLE": see `METHODS`.
-        soft: for TWO_BONE, part of the chain's length over which it eases into straight.
-        effector_offset: of the point that is brought to the target, from the tip's tail or head, along the
-            bone's axes, in armature units.
-        rotation_bone: name of the chain's bone that `rotation` is about, empty for the tip.
-        holds: for PLANT, which parts of the bone are held.
-        offset_space: of `offset`, "TARGET" (its own axes and unit), "ARMATURE" or "WORLD".
+        soft: for TWO_BONE, fraction of the chain's length over which it eases into straight.
+        effector_offset: of the effector from the tail or head of the tip, along the bone's axes, in
+            armature units.
+        rotation_bone: name of the bone of the chain that `rotation` applies to, empty for the tip.
+        holds: for PLANT, components of the bone that stay fixed.
+        offset_space: of `offset`, "TARGET" (axes and unit of the target), "ARMATURE" or "WORLD".
         keeps_body: for PLANT, whether the bone that carries the figure keeps its animation; else it follows
             planted bones. Set by `body.settled`.
-        body_length: for REACH, how many bones, counted from the tip, may move where the chain alone misses
-            its target: the chain and the body above it; 0 where no body helps. Set by `body_help.helped`.
-        carrier: name of the constraint whose target carries this one's, which has no motion of its own;
-            empty for none. Set likewise.
+        body_length: for REACH, number of bones, counted from the tip, that may move if the chain alone
+            misses its target: the chain and the body above it; 0 if no body helps. Set by
+            `body_help.helped`.
+        carrier: name of the constraint whose target carries the target of this one, which has no motion
+            relative to it; empty for none. Set by `body_help.helped`.
     """
 
     name: str
@@ -113,12 +114,12 @@ class Constraint:
 
 
 def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
-    """The constraints of the list as values, in their order, disabled ones included."""
+    """Return the values of all constraints of an armature in their order, disabled ones included."""
     return tuple(map(value_of, armature_object.ccd_rig.constraints))
 
 
 def value_of(stored: Any) -> Constraint:
-    """A constraint of the list as a value; its kind is a known one."""
+    """Return the value of a stored constraint. `stored.kind` must be a `Kind`."""
     constraint = Constraint(
         name=stored.name,
         tip=stored.tip,
@@ -150,10 +151,10 @@ def value_of(stored: Any) -> Constraint:
         holds=Holds(stored.plant_ground, stored.plant_height, stored.plant_rotation),
         offset_space=stored.offset_space,
     )
-    return replace(constraint, **ASKED[constraint.kind])
+    return replace(constraint, **FIXED_FIELDS[constraint.kind])
 
 
-ASKED: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
+FIXED_FIELDS: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
     {
         Kind.REACH: {"holds": WHOLE},
         Kind.BALANCE: {
@@ -183,4 +184,4 @@ ASKED: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
         },
     }
 )
-"""What a constraint of a kind asks for, whatever is left over in it from another kind."""
+"""Fields that the kind of a constraint fixes, whatever is stored from a kind that it had before."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Coupled offsets as a pose bone stores them, and the way from there to the core's values.
+"""Stored coupled offsets of pose bones, and their conversion to the core's values.
 
-Axes and shifts are those of the bone's location channel. Angles are radians, shown in degrees.
+Axes and shifts are in the space of the bone's location channel. Angles are radians, shown in degrees.
 """
 
 import math
@@ -31,9 +31,9 @@ STEP = math.pi / 6
 
 
 class CCD_RIG_PG_offset_point(bpy.types.PropertyGroup):
-    """One point of the curve: the shift at an angle."""
+    """Point of the curve from angles to shifts."""
 
-    # Not animated, like all that is in rows that may be removed.
+    # Not animated: rows may be removed, and F-curves would then address a different row.
     name: StringProperty(
         name="Name", description="What the point is called in overrides", override=OVERRIDE, options=set()
     )
@@ -70,7 +70,7 @@ class CCD_RIG_PG_offset_point(bpy.types.PropertyGroup):
 
 
 class CCD_RIG_PG_coupled_offset(bpy.types.PropertyGroup):
-    """A shift of the bone that is a function of a hinge's angle."""
+    """Shift of a bone as a function of the angle of a hinge."""
 
     name: StringProperty(
         name="Name", description="What the offset is called in overrides", override=OVERRIDE, options=set()
@@ -109,7 +109,7 @@ class CCD_RIG_PG_coupled_offset(bpy.types.PropertyGroup):
 
 
 def add(pose_bone: bpy.types.PoseBone) -> Any:
-    """Append a coupled offset without a shift, from rest to a right angle of the bone's own hinge."""
+    """Append a coupled offset with zero shift, from rest to a right angle of the hinge of the bone itself."""
     row = pose_bone.ccd_rig.coupled_offsets.add()
     row.points.add()
     row.points.add().angle = math.pi / 2
@@ -119,10 +119,10 @@ def add(pose_bone: bpy.types.PoseBone) -> Any:
 
 
 def remove(pose_bone: bpy.types.PoseBone, index: int) -> None:
-    """Take a coupled offset away.
+    """Remove a coupled offset.
 
     Raises:
-        RigError: there is none of this number, or it comes from the library of an override.
+        RigError: there is no such offset, or it comes from the library of an override.
     """
     _require_row(pose_bone, index)
     if index < len(from_library(pose_bone)):
@@ -131,10 +131,10 @@ def remove(pose_bone: bpy.types.PoseBone, index: int) -> None:
 
 
 def remove_point(pose_bone: bpy.types.PoseBone, index: int, point: int) -> None:
-    """Take a point of a coupled offset's curve away.
+    """Remove a point from the curve of a coupled offset.
 
     Raises:
-        RigError: there is no such point, the curve has but two, or the point comes from the library of an
+        RigError: there is no such point, the curve has only two, or the point comes from the library of an
             override.
     """
     points, library = _require_row(pose_bone, index).points, from_library(pose_bone)
@@ -155,10 +155,10 @@ def _require_row(pose_bone: bpy.types.PoseBone, index: int) -> Any:
 
 
 def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
-    """Append a point to a coupled offset: beyond the last one, with the same shift.
+    """Append a point to a coupled offset, beyond the last one and with the same shift.
 
     Raises:
-        RigError: there is none of this number.
+        RigError: there is no such offset.
     """
     points = _require_row(pose_bone, index).points
     last = max(points, key=lambda point: point.angle, default=None)
@@ -171,9 +171,9 @@ def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
 
 
 def name_rows(pose_bone: bpy.types.PoseBone) -> None:
-    """Name the rows that have no name: Blender tells the rows of an override apart by their names.
+    """Name the rows that have no name, since Blender identifies the rows of an override by name.
 
-    Rows beside rows of a library that have none stay without: there it counts them.
+    If rows of the library have no names, the rows beside them get none: Blender then counts them.
     """
     library, rows = from_library(pose_bone), pose_bone.ccd_rig.coupled_offsets
     _name("Offset", rows, len(library))
@@ -182,16 +182,13 @@ def name_rows(pose_bone: bpy.types.PoseBone) -> None:
 
 
 def from_library(pose_bone: bpy.types.PoseBone) -> list[int]:
-    """How many points each coupled offset has that comes from the library of an override.
+    """Return the number of points of each coupled offset that comes from the library of an override.
 
-    Blender keeps these, and puts rows that are added to an override after them.
+    Blender keeps these rows, and puts the rows that are added to an override after them.
     """
-    owner: Any = pose_bone.id_data
-    override = owner.override_library
-    if override is None or override.reference is None:
-        return []
-    reference = override.reference.pose.bones.get(pose_bone.name)
-    return [] if reference is None else [len(row.points) for row in reference.ccd_rig.coupled_offsets]
+    reference = overrides.reference_of(pose_bone.id_data)
+    linked_bone = None if reference is None else reference.pose.bones.get(pose_bone.name)
+    return [] if linked_bone is None else [len(row.points) for row in linked_bone.ccd_rig.coupled_offsets]
 
 
 def _name(stem: str, rows: Any, library: int) -> None:
@@ -206,7 +203,7 @@ def _name(stem: str, rows: Any, library: int) -> None:
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def name_all(*_arguments: object) -> None:
-    """Before a file is saved: rows that scripts have added get names."""
+    """Name the rows that scripts have added, before a file is saved."""
     for thing in bpy.data.objects:
         if thing.type == "ARMATURE" and thing.library is None:
             for bone in thing.pose.bones:
@@ -215,12 +212,12 @@ def name_all(*_arguments: object) -> None:
 
 
 def register() -> None:
-    """Listen to saving."""
+    """Add the handler of saving."""
     bpy.app.handlers.save_pre.append(name_all)
 
 
 def unregister() -> None:
-    """Listen no more."""
+    """Remove the handler."""
     bpy.app.handlers.save_pre.remove(name_all)
 
 
@@ -228,22 +225,22 @@ def unregister() -> None:
 
 
 def coupled_offsets(pose_bone: bpy.types.PoseBone) -> tuple[CoupledOffset, ...]:
-    """The coupled offsets of a bone in the axes and the unit of its location channel.
+    """Return the coupled offsets of a bone as values, in the axes and the unit of its location channel.
 
     Raises:
-        RigError: names the bone, the offset and what makes no sense.
+        RigError: names the bone, the offset and the contradiction.
     """
     rows = enumerate(pose_bone.ccd_rig.coupled_offsets, start=1)
     return tuple(_value(pose_bone.name, number, row) for number, row in rows)
 
 
 def followers(armature_object: bpy.types.Object, chains: Collection[str]) -> list[str]:
-    """Bones outside of the chains with an offset whose driver is a bone of the chains: kneecaps."""
+    """Return the bones outside of chains, such as kneecaps, with an offset that a bone of a chain drives."""
     return [
         bone.name
         for bone in armature_object.pose.bones
         if bone.name not in chains
-        and bone.is_property_set("ccd_rig")  # reading it would make it
+        and bone.is_property_set("ccd_rig")  # reading a group creates it
         and any(row.driver in chains for row in bone.ccd_rig.coupled_offsets if row.driver)
     ]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keys of constraints' influences: on while something lasts, off between, in the present action."""
+"""Keys of constraints' influences in the present action: 1 in spans of frames, 0 between them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIELD = "influence"
 
 
 def require_keyable(armature_object: bpy.types.Object, constraints: Sequence[Any]) -> None:
-    """Raise RigError, which names the constraint, unless influences can be keyed; nothing changes."""
+    """Raise RigError, which names the constraint, unless influences can be keyed."""
     animation = armature_object.animation_data
     if animation is None:
         return
@@ -35,13 +35,13 @@ def require_keyable(armature_object: bpy.types.Object, constraints: Sequence[Any
 
 
 def key_spans(constraint: Any, spans: Sequence[tuple[int, int]], start: int, end: int) -> None:
-    """Key the influence 1 in some frames of a range and 0 in the others, constant between the keys.
+    """Key the influence 1 in spans of a range of frames and 0 between them, with constant interpolation.
 
-    Keys in the range are replaced; what plays after it stays.
+    Keys in the range are replaced; the animation after it stays.
 
     Args:
-        constraint: as it is stored; see `require_keyable`.
-        spans: first and last frame of each, in order, apart, inside the range.
+        constraint: stored constraint; see `require_keyable`.
+        spans: first and last frame of each span, in order, disjoint, inside the range.
         start, end: first and last frame of the range.
     """
     rig: bpy.types.Object = constraint.id_data
@@ -68,21 +68,21 @@ def key_spans(constraint: Any, spans: Sequence[tuple[int, int]], start: int, end
 
 
 def planted_spans(constraint: Any) -> list[tuple[int, int | None]]:
-    """First and last frame of each span in which keys hold the influence above 0.5; None for no end."""
+    """Return first and last frame of each span whose keys are above 0.5; None for a span without an end."""
     curve = _curve(constraint.id_data, _path(constraint))
-    found: list[tuple[int, int | None]] = []
+    spans: list[tuple[int, int | None]] = []
     for point in [] if curve is None else curve.keyframe_points:
         frame, is_on = round(point.co[0]), point.co[1] > 0.5
-        is_open = bool(found) and found[-1][1] is None
+        is_open = bool(spans) and spans[-1][1] is None
         if is_on and not is_open:
-            found.append((frame, None))
+            spans.append((frame, None))
         elif is_open and not is_on:
-            found[-1] = found[-1][0], frame - 1
-    return found
+            spans[-1] = spans[-1][0], frame - 1
+    return spans
 
 
 def has_keys(constraint: Any) -> bool:
-    """Whether keys move the influence: without any it is the same in all frames."""
+    """Whether the influence has an F-curve in the present action."""
     return _curve(constraint.id_data, _path(constraint)) is not None
 
 

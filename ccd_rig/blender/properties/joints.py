@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each joint may do: stored on the pose bone, and the way from there to the core's values and back.
+"""Stored limits, comfort regions and settings of joints, and their conversion to and from the core's values.
 
 Angles are stored in radians and shown in degrees.
 """
@@ -46,7 +46,7 @@ def _angle(label: str, description: str, default: float, lower: float, upper: fl
     )
 
 
-# Files store the number: it stays with its kind for good.
+# Files store the numbers: an item keeps its number for good.
 LIMIT_KINDS = (
     ("NONE", "None", "The bone turns freely", 0),
     ("HINGE", "Hinge", "The bone turns about one axis, as a knee or an elbow does", 1),
@@ -73,7 +73,7 @@ PINS = (
 
 
 class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
-    """Rotations relative to the bone's rest, in its own axes: what is allowed, or what is preferred."""
+    """Range of rotations relative to rest, in the bone's axes: a limit, or a comfort region."""
 
     kind: EnumProperty(
         name="Limit",
@@ -136,7 +136,7 @@ class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
 
 
 class CCD_RIG_PG_comfort(bpy.types.PropertyGroup):
-    """What part of the allowed motion looks natural."""
+    """Rotations that look natural, and the tolerance with which they are preferred."""
 
     tolerance: FloatProperty(
         **from_core(
@@ -158,7 +158,7 @@ class CCD_RIG_PG_comfort(bpy.types.PropertyGroup):
 
 
 class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
-    """What one bone may do."""
+    """Limit and settings of a joint."""
 
     known_as: StringProperty(
         name="Known As",
@@ -253,7 +253,7 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
 
 
 def limit_value(group: Any) -> Limit | None:
-    """A limit's group as the core's value, None for a free bone; raises InvalidInput on a contradiction."""
+    """Return the value of a stored limit, None for a free bone; raises InvalidInput on a contradiction."""
     twist = (_radians(group.twist_lower), _radians(group.twist_upper))
     if group.kind == "HINGE":
         return Hinge(tuple(group.axis), group.hinge_lower, group.hinge_upper)
@@ -270,24 +270,24 @@ def limit_value(group: Any) -> Limit | None:
 
 
 def _radians(angle: float) -> float:
-    # Blender stores float32, whose nearest number to pi is larger than pi. In this order NaN stays NaN, for
-    # the core to refuse.
+    # Properties are float32, whose nearest number to pi is larger than pi. In this order of min and max NaN
+    # stays NaN, and the core refuses it.
     return max(min(angle, math.pi), -math.pi)
 
 
 def joint_settings(armature_object: bpy.types.Object, bones: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What each bone may do: {bone: keywords of the core's Joint}.
+    """Return the keywords of the core's Joint for each bone: {bone: keywords}.
 
     Raises:
-        RigError: names the bone that is missing, or whose limit contradicts itself.
+        RigError: names the bone that is missing, or has a contradictory limit.
     """
     return {bone: _joint_keywords(armature_object, bone) for bone in bones}
 
 
 def masses(armature_object: bpy.types.Object) -> dict[str, float]:
-    """The mass of each bone that has one, also what is no mass: the core refuses it by name."""
-    found = {bone.name: bone.ccd_rig.mass for bone in armature_object.pose.bones}
-    return {bone: mass for bone, mass in found.items() if mass != 0.0}
+    """Return the masses that are not 0 by bone. They may be invalid: the core refuses these by name."""
+    stored = {bone.name: bone.ccd_rig.mass for bone in armature_object.pose.bones}
+    return {bone: mass for bone, mass in stored.items() if mass != 0.0}
 
 
 def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, Any]:
@@ -311,8 +311,8 @@ def _joint_keywords(armature_object: bpy.types.Object, bone: str) -> dict[str, A
 
 
 def _slides_of(bone: str, group: Any) -> tuple[Slide, ...]:
-    """The slides of a bone in the axes and the unit of its location channel."""
-    found = []
+    """Return the slides of a bone in the axes and the unit of its location channel."""
+    slides = []
     for k, name in enumerate("XYZ"):
         if not group.use_slide[k]:
             continue
@@ -322,21 +322,25 @@ def _slides_of(bone: str, group: Any) -> tuple[Slide, ...]:
                 f"bone '{bone}', slide: {name} Min ({lower:.4g}) is above {name} Max ({upper:.4g}): swap them"
             )
         axis = tuple(float(axis == k) for axis in range(3))
-        found.append(_named(bone, "slide", partial(Slide, axis, lower, upper)))
-    return tuple(found)
+        slides.append(_named(bone, "slide", partial(Slide, axis, lower, upper)))
+    return tuple(slides)
 
 
 def limit_of(bone: str, part: str, group: Any) -> Limit | None:
-    """The limit of a bone; raises RigError, in the panel's words and degrees, if it contradicts itself."""
-    if not group.kind:  # the file holds a number that is not in the list
+    """Return the value of a bone's stored limit.
+
+    Raises:
+        RigError: the limit is contradictory; says so in the panel's labels and degrees.
+    """
+    if not group.kind:  # the file has a number that is not in the list
         raise RigError(
             f"bone '{bone}', {part}: its kind is not known to this version: choose one, or update CCD Rig"
         )
-    for what, lower, upper in _ranges(group):
+    for label, lower, upper in _ranges(group):
         if lower > upper:
             raise RigError(
-                f"bone '{bone}', {part}: {what}Min ({math.degrees(lower):.4g}°) is above "
-                f"{what}Max ({math.degrees(upper):.4g}°): swap them"
+                f"bone '{bone}', {part}: {label}Min ({math.degrees(lower):.4g}°) is above "
+                f"{label}Max ({math.degrees(upper):.4g}°): swap them"
             )
     if group.kind == "HINGE" and not any(group.axis):
         raise RigError(f"bone '{bone}', {part}: its axis is zero: let it point along X, as (1, 0, 0)")
@@ -344,7 +348,7 @@ def limit_of(bone: str, part: str, group: Any) -> Limit | None:
 
 
 def _ranges(group: Any) -> list[tuple[str, float, float]]:
-    """The ranges in force whose ends can be the wrong way round: (label, lower, upper), radians."""
+    """Return the ranges in force whose bounds may be swapped: (label, lower, upper), radians."""
     if group.kind == "HINGE":
         return [("", group.hinge_lower, group.hinge_upper)]
     if group.kind == "EULER":
@@ -363,31 +367,31 @@ def _named(bone: str, part: str, make: Callable[[], Any]) -> Any:
 
 
 _BONE = (0.0, 1.0, 0.0)
-_SLACK = 1e-6  # of numbers that were stored in single precision
+_SLACK = 1e-6  # radians by which float32 properties may exceed their bounds
 
 
 def store_limits(
     limits: Mapping[bpy.types.PoseBone, Limit | None],
     regions: Mapping[bpy.types.PoseBone, Limit | None] | None = None,
 ) -> None:
-    """Give bones their limits, and comfort regions. What their other kinds of limit have stored stays.
+    """Store limits and comfort regions of bones. Fields of the remaining kinds of limit are kept.
 
     Args:
         limits: by bone.
         regions: comfort regions, by bone.
 
     Raises:
-        RigError: names the bone whose properties cannot hold its limit. Nothing has changed then.
+        RigError: names the bone whose limit cannot be stored. Nothing has changed then.
     """
     stored = {bone: _storable(bone, limit) for bone, limit in limits.items()}
     preferred = {bone: _storable(bone, region) for bone, region in (regions or {}).items()}
-    for group, each in (("limit", stored), ("comfort.region", preferred)):
-        for bone, values in each.items():
-            owner = bone.ccd_rig.path_resolve(group)
+    for path, values_of in (("limit", stored), ("comfort.region", preferred)):
+        for bone, values in values_of.items():
+            group = bone.ccd_rig.path_resolve(path)
             for field, value in values.items():
-                setattr(owner, field, value)
-    for owner in {bone.id_data for bone in (*stored, *preferred)}:
-        overrides.keep(owner)
+                setattr(group, field, value)
+    for armature_object in {bone.id_data for bone in (*stored, *preferred)}:
+        overrides.keep(armature_object)
 
 
 def _storable(pose_bone: bpy.types.PoseBone, limit: Limit | None) -> dict[str, Any]:
@@ -411,7 +415,7 @@ def _storable(pose_bone: bpy.types.PoseBone, limit: Limit | None) -> dict[str, A
 
 
 def copy_limit(source: bpy.types.PoseBone, target: bpy.types.PoseBone) -> None:
-    """Give a bone the limit of another, with what its other kinds of limit have stored."""
+    """Copy the limit of a bone to another bone, with the fields of all kinds of limit."""
     for prop in source.ccd_rig.limit.bl_rna.properties:
         if not prop.is_readonly and prop.identifier != "name":
             value = getattr(source.ccd_rig.limit, prop.identifier)
@@ -420,7 +424,7 @@ def copy_limit(source: bpy.types.PoseBone, target: bpy.types.PoseBone) -> None:
 
 
 def _values(limit: Limit | None) -> dict[str, Any] | None:
-    """The properties of a limit by name; None if there are none for it."""
+    """Return the properties of a limit by name; None if its axis cannot be stored."""
     if limit is None:
         return {"kind": "NONE"}
     if isinstance(limit, Hinge):
@@ -451,7 +455,7 @@ def _swing_values(limit: SwingTwist) -> dict[str, Any]:
 
 
 def _within(lower: float, upper: float, most: float = TURN) -> tuple[float, float]:
-    """A range of angles; of one that leaves the angle free a full turn about rest."""
+    """Return a range of angles. A range that leaves the angle free becomes a full turn about rest."""
     if upper - lower >= TURN and max(-lower, upper) > most:
         return -0.5 * TURN, 0.5 * TURN
     return lower, upper

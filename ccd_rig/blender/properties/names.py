@@ -7,30 +7,30 @@ from collections.abc import Iterable, Sequence
 from ...json_text import shown
 
 SHOWN = 3
-"""So many names are listed in a message."""
+"""Number of names that a message lists."""
 
 
 def named(names: Sequence[str]) -> str:
-    """Names in quotes, the first few of many."""
+    """Return names in quotes for a message: the first `SHOWN`, and the number of the rest."""
     words = ", ".join(f"'{shown(name)}'" for name in names[:SHOWN])
     return words + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def unique_name(name: str, taken: Iterable[str]) -> str:
-    """`name`, or with the next free number at its end as Blender counts: "Arm", "Arm.001"."""
+    """Return `name`, with the next free number at its end if it is taken: "Arm", "Arm.001"."""
     return UniqueNames(taken).take(name)
 
 
 class UniqueNames:
-    """Names that are given out one after the other, each once."""
+    """Source of names that are unique in a list."""
 
     def __init__(self, taken: Iterable[str]) -> None:
-        """`taken` are given out already."""
+        """Start with the names in the list."""
         self._taken = set(taken)
-        self._counts: dict[str, int] = {}  # all numbers up to these are taken
+        self._counts: dict[str, int] = {}  # by stem: the numbers up to this one are taken
 
     def take(self, name: str) -> str:
-        """`name` as `unique_name` gives it; it is taken from then on."""
+        """Return a name as `unique_name` does, and mark it as taken."""
         free = name
         if name in self._taken:
             stem = re.sub(r"\.\d{3,}$", "", name)

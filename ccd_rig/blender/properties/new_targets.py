@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Targets and poles that are made: empties in a collection of the rig's own, or bones of the rig itself."""
+"""New targets and poles: empties in a collection of the rig, or control bones of the rig itself."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from mathutils import Matrix, Quaternion, Vector
 
 from ..figures import control_bones, rigify, roles, words
 from ..figures.control_bones import MADE
-from . import constraint_list, limbs
+from . import constraint_list
 
-EMPTY_SIZE = 0.3  # part of the bone's length
-LEAST_SIZE, MOST_SIZE = 0.01, 0.05  # parts of the rig's size between which that is kept
+EMPTY_SIZE = 0.3  # fraction of the bone's length
+LEAST_SIZE, MOST_SIZE = 0.01, 0.05  # bounds of the size, fractions of the rig's size
 COLOURS = {"L": (0.2, 0.45, 1.0, 1.0), "R": (1.0, 0.25, 0.2, 1.0), "": (1.0, 0.8, 0.1, 1.0)}
-"""Object colours by side, as rigs have them: blue, red, yellow in the middle."""
+"""Object colours by side, as rigs use them: blue, red, yellow in the middle."""
 
 
 class Target(NamedTuple):
-    """An object, or one of its bones, as a target or pole."""
+    """Target or pole: an object, or one of its bones."""
 
     thing: bpy.types.Object
     bone: str = ""
 
     @property
     def owner(self) -> Any:
-        """What has the channels: the pose bone or the object."""
+        """The pose bone or the object, whichever has the channels."""
         return self.thing.pose.bones[self.bone] if self.bone else self.thing
 
 
 @dataclass(frozen=True)
 class NewTarget:
-    """A target or pole to make.
+    """Target or pole to make.
 
     Attributes:
-        name: is made unique.
-        tip: name of the bone that it is for.
-        point: where it stands, world.
-        rotation: of an empty, world; control bones are turned as the tip, poles are not turned.
-        shape: how it is drawn, as Blender names it for empties.
-        side: "L", "R" or empty; None: what the tip's name says.
-        beside: bone beside which it lies at rest as it does now; empty: the tip.
-        carrier: what it goes along with: a target, or the place of an earlier one of those that are made.
+        name: a number is added if it is taken.
+        tip: name of the bone that reaches for it.
+        point: position, world.
+        rotation: of an empty, world; control bones have the rotation of the tip, poles none.
+        shape: display type of an empty.
+        side: "L", "R" or empty; None: side in the tip's name.
+        beside: bone relative to which it has the same place at rest as now; empty: the tip.
+        carrier: parent: a target, or the index of an earlier new one.
     """
 
     name: str
@@ -58,7 +58,7 @@ class NewTarget:
 
 
 def of_row(row: Any) -> tuple[Target, ...]:
-    """The pole and the target of a constraint, as far as it has them."""
+    """Return the pole and the target of a constraint, if it has them."""
     pairs = ((row.pole_target, row.pole_bone), (row.target, row.target_bone))
     return tuple(Target(thing, bone) for thing, bone in pairs if thing is not None)
 
@@ -66,28 +66,28 @@ def of_row(row: Any) -> tuple[Target, ...]:
 def make_targets(
     context: bpy.types.Context,
     owner: bpy.types.Object,
-    wanted: Sequence[NewTarget],
+    new_targets: Sequence[NewTarget],
     as_bones: bool = False,
 ) -> list[Target]:
-    """Make targets for an armature. With `as_bones` references to its bones are invalid afterwards.
+    """Make targets of an armature. With `as_bones` references to its bones are invalid afterwards.
 
     Raises:
         RigError: the armature cannot get bones. Nothing has changed then.
     """
     if as_bones:
-        return _make_bones(context, owner, wanted)
-    made: list[Target] = []
-    home = _collection(context, owner)
-    for new in wanted:
-        empty = new_target(context, owner, new.name, new.tip, home)
+        return _make_bones(context, owner, new_targets)
+    targets: list[Target] = []
+    collection = _collection(context, owner)
+    for new in new_targets:
+        empty = new_target(context, owner, new.name, new.tip, collection)
         empty.empty_display_type = new.shape
         empty.color[:] = COLOURS[_side(new)]
         empty.matrix_world = Matrix.LocRotScale(new.point, new.rotation, None)
-        carrier = made[new.carrier] if isinstance(new.carrier, int) else new.carrier
+        carrier = targets[new.carrier] if isinstance(new.carrier, int) else new.carrier
         if carrier is not None:
-            _carry(empty, carrier)
-        made.append(Target(empty))
-    return made
+            _parent(empty, carrier)
+        targets.append(Target(empty))
+    return targets
 
 
 def new_target(
@@ -95,9 +95,9 @@ def new_target(
     owner: bpy.types.Object,
     name: str,
     tip: str,
-    home: bpy.types.Collection | None = None,
+    collection: bpy.types.Collection | None = None,
 ) -> bpy.types.Object:
-    """An empty for a bone, sized and coloured to suit it; without `home` in the rig's collection."""
+    """Return a new empty, sized and coloured for a bone, in a collection; None: that of the rig's targets."""
     empty = bpy.data.objects.new(name, None)
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     empty.empty_display_type = "SPHERE"
@@ -105,12 +105,12 @@ def new_target(
     empty.show_in_front = True
     empty.color[:] = COLOURS[words.read(tip).side]
     empty[MADE] = True
-    (home or _collection(context, owner)).objects.link(empty)
+    (collection or _collection(context, owner)).objects.link(empty)
     return empty
 
 
 def is_left_over(target: Target) -> bool:
-    """Whether a target was made here, and nothing uses it or hangs on it."""
+    """Whether a target was made here, nothing uses it, and it has no children."""
     if not target.bone:
         thing = target.thing
         return bool(thing.get(MADE)) and thing.users <= len(thing.users_collection) and not thing.children
@@ -119,43 +119,40 @@ def is_left_over(target: Target) -> bool:
     for thing in bpy.data.objects:
         if thing.parent == target.thing and thing.parent_bone == target.bone:
             return False
-        if any(_looks_at(each, target) for each in thing.constraints):
+        if any(_refers_to(constraint, target) for constraint in thing.constraints):
             return False
         if thing.type == "ARMATURE" and (
             any(target in of_row(row) for row in thing.ccd_rig.constraints)
-            or any(_looks_at(each, target) for other in thing.pose.bones for each in other.constraints)
+            or any(_refers_to(c, target) for bone in thing.pose.bones for c in bone.constraints)
         ):
             return False
     return True
 
 
 def remove_empty(empty: bpy.types.Object) -> None:
-    """Remove an empty that was made here, and its collection if that is empty then."""
-    homes = list(empty.users_collection)
+    """Remove an empty that was made here, and its collection if nothing is left in it."""
+    collections = list(empty.users_collection)
     bpy.data.objects.remove(empty)
-    for home in homes:
-        if home.get(MADE) and not home.all_objects and not home.children:
-            bpy.data.collections.remove(home)
+    for collection in collections:
+        if collection.get(MADE) and not collection.all_objects and not collection.children:
+            bpy.data.collections.remove(collection)
 
 
 def _make_bones(
-    context: bpy.types.Context, owner: bpy.types.Object, wanted: Sequence[NewTarget]
+    context: bpy.types.Context, owner: bpy.types.Object, new_targets: Sequence[NewTarget]
 ) -> list[Target]:
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     world: Any = evaluated.matrix_world
     scale = world.median_scale or 1.0
-    root, new_bones = _root(owner, [new.tip for new in wanted]), []
-    for new in wanted:
+    root, new_bones = _root(owner, [new.tip for new in new_targets]), []
+    for new in new_targets:
         tip = evaluated.pose.bones[new.tip]
         beside = evaluated.pose.bones[new.beside or new.tip]
         point = world.inverted_safe() @ new.point
         at_rest = beside.bone.matrix_local @ (beside.matrix.inverted_safe() @ point)
-        is_pole = new.shape == "PLAIN_AXES"
-        turns = (
-            [Quaternion()] * 2
-            if is_pole
-            else [m.to_quaternion() for m in (tip.bone.matrix_local, tip.matrix)]
-        )
+        rotations = [Quaternion()] * 2
+        if new.shape != "PLAIN_AXES":  # no pole
+            rotations = [matrix.to_quaternion() for matrix in (tip.bone.matrix_local, tip.matrix)]
         parent: str | int | None = root
         if isinstance(new.carrier, int):
             parent = new.carrier
@@ -167,8 +164,8 @@ def _make_bones(
                 _side(new),
                 new.shape,
                 _size(owner, evaluated, new.tip) / scale,
-                Matrix.LocRotScale(at_rest, turns[0], None),
-                Matrix.LocRotScale(point, turns[1], None),
+                Matrix.LocRotScale(at_rest, rotations[0], None),
+                Matrix.LocRotScale(point, rotations[1], None),
                 parent,
             )
         )
@@ -176,10 +173,10 @@ def _make_bones(
 
 
 def _root(owner: bpy.types.Object, tips: Sequence[str]) -> str | None:
-    """The bone that carries the whole character and nothing turns; None where the armature has none such.
+    """Return the root bone that carries the character and that no constraint turns; None if there is none.
 
-    Hips at the root of an armature are none: they are a part of the figure. Where no figure is recognised,
-    such a bone deforms nothing or stands apart from the one bone that it carries.
+    Hips at the root of an armature belong to the figure and do not count. Without a recognised figure, the
+    root bone must deform nothing, or be detached from its only child.
     """
     if rigify.is_generated(owner.data):
         return rigify.ROOT if rigify.ROOT in owner.pose.bones else None
@@ -192,12 +189,12 @@ def _root(owner: bpy.types.Object, tips: Sequence[str]) -> str | None:
     if figure := roles.roles_of(owner):
         return None if root.name in figure else root.name
     carried = [child for child in root.children if not control_bones.is_control(child)]
-    is_apart = len(carried) == 1 and not limbs.is_joined(carried[0])
+    is_apart = len(carried) == 1 and not constraint_list.is_joined(carried[0])
     return root.name if is_apart or not root.bone.use_deform else None
 
 
-def _carry(empty: bpy.types.Object, carrier: Target) -> None:
-    """Let an empty go along with a target or a bone; it stays where it is now."""
+def _parent(empty: bpy.types.Object, carrier: Target) -> None:
+    """Parent an empty to a target without moving it."""
     empty.parent = carrier.thing
     if not carrier.bone:
         empty.matrix_parent_inverse = carrier.thing.matrix_basis.inverted()
@@ -208,9 +205,9 @@ def _carry(empty: bpy.types.Object, carrier: Target) -> None:
     empty.matrix_parent_inverse = (carrier.thing.matrix_world @ bone.matrix @ tail).inverted()
 
 
-def _looks_at(constraint: bpy.types.Constraint, target: Target) -> bool:
-    """Whether one of Blender's constraints has a bone as its target."""
-    pairs = [(each.target, each.subtarget) for each in getattr(constraint, "targets", ())]
+def _refers_to(constraint: bpy.types.Constraint, target: Target) -> bool:
+    """Whether a Blender constraint has a bone as its target or pole."""
+    pairs = [(entry.target, entry.subtarget) for entry in getattr(constraint, "targets", ())]
     for prefix in ("", "pole_"):
         thing = getattr(constraint, f"{prefix}target", None)
         pairs.append((thing, getattr(constraint, f"{prefix}subtarget", "")))
@@ -218,7 +215,7 @@ def _looks_at(constraint: bpy.types.Constraint, target: Target) -> bool:
 
 
 def _size(owner: bpy.types.Object, evaluated: bpy.types.Object, tip: str) -> float:
-    """Radius of what is drawn for a target of a bone, world."""
+    """Return the display size of a target of a bone, world."""
     axis = evaluated.matrix_world.to_3x3() @ Vector(evaluated.pose.bones[tip].vector)
     size = max(Vector(owner.dimensions).length, 1e-3 / LEAST_SIZE)
     return min(max(EMPTY_SIZE * axis.length, LEAST_SIZE * size), MOST_SIZE * size)
@@ -229,13 +226,13 @@ def _side(new: NewTarget) -> str:
 
 
 def _collection(context: bpy.types.Context, owner: bpy.types.Object) -> bpy.types.Collection:
-    """The collection of a rig's targets, made beside the rig where it has none yet."""
+    """Return the collection of a rig's targets; a new one beside the rig if there is none."""
     targets = [row.target for row in owner.ccd_rig.constraints if row.target is not None]
-    for known in (each for target in targets for each in target.users_collection):
-        if known.get(MADE) and known.is_editable:
-            return known
-    made = bpy.data.collections.new(f"Targets of {owner.name}")
-    made[MADE] = True
-    beside = next((each for each in owner.users_collection if each.is_editable), context.scene.collection)
-    beside.children.link(made)
-    return made
+    for collection in (c for target in targets for c in target.users_collection):
+        if collection.get(MADE) and collection.is_editable:
+            return collection
+    collection = bpy.data.collections.new(f"Targets of {owner.name}")
+    collection[MADE] = True
+    parent = next((c for c in owner.users_collection if c.is_editable), context.scene.collection)
+    parent.children.link(collection)
+    return collection

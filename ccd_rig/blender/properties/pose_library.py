@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pose library of an armature object: captured, stored with it, posed from it, read and written as JSON.
+"""The pose library of an armature object: capturing, storing, applying, and JSON files.
 
 Rotations are unit quaternions (w, x, y, z) relative to rest, whatever rotation mode a bone has.
 
-Actions are read from their F-curves; neither the scene's frame nor any bone changes. What an action does not
-animate is as it stands in the bones' channels now, as when Blender plays it.
+Actions are read from their F-curves; neither the scene's frame nor any bone changes. Channels without
+F-curves keep their present values, as when Blender plays the action.
 """
 
 import math
@@ -35,9 +35,9 @@ DEFAULT_NAME = "Pose"
 
 
 class CCD_RIG_PG_pose_bone(bpy.types.PropertyGroup):
-    """The rotation of one bone; `name` is the bone's."""
+    """Rotation of the bone `name`."""
 
-    # Not animated: rows may be removed, and F-curves would then point at other rows.
+    # Not animated: rows may be removed, and F-curves would then address a different row.
     name: StringProperty(name="Bone", description="Name of the bone", override=OVERRIDE, options=set())
     rotation: FloatVectorProperty(
         name="Rotation",
@@ -51,7 +51,7 @@ class CCD_RIG_PG_pose_bone(bpy.types.PropertyGroup):
 
 
 class CCD_RIG_PG_pose(bpy.types.PropertyGroup):
-    """One pose of the library. Its property `name` is added by `register_names`."""
+    """Pose of the library. `register_names` adds `name`."""
 
     rotations: CollectionProperty(
         name="Rotations",
@@ -62,7 +62,7 @@ class CCD_RIG_PG_pose(bpy.types.PropertyGroup):
 
 
 def register_names() -> None:
-    """Add the property `name`, which calls a function, before the class is registered."""
+    """Add the property `name`, which has a callback, before the class is registered."""
     # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
     CCD_RIG_PG_pose.__annotations__["name"] = StringProperty(
         name="Name", description="Name of the pose", update=_keep_name_unique, override=OVERRIDE
@@ -70,16 +70,16 @@ def register_names() -> None:
 
 
 def unregister_names() -> None:
-    """Take it away after the class was unregistered."""
+    """Remove `name` after the class was unregistered."""
     del CCD_RIG_PG_pose.__annotations__["name"]
 
 
-_unique_already: list[bool] = []  # not empty: the name that is being set is known to be free
+_unique_already: list[bool] = []  # not empty: the name that is being set is unique
 
 
 @contextmanager
-def _named_before() -> Iterator[None]:
-    """Names that are set meanwhile are unique: to look through all of them for each one would take long."""
+def _unique_names() -> Iterator[None]:
+    """Skip the check of names that are set in this block: for many rows it would take long."""
     _unique_already.append(True)
     try:
         yield
@@ -93,34 +93,34 @@ def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context
     taken = {row.name for row in self.id_data.ccd_rig.poses if row != self}
     free = unique_name(self.name or DEFAULT_NAME, taken)
     if free != self.name:
-        self.name = free  # runs this function once more, which then finds nothing to do
+        self.name = free  # calls this function once more, which then changes nothing
 
 
-# What is stored ---------------------------------------------------------------------------------------------
+# Stored poses -----------------------------------------------------------------------------------------------
 
 
 def entries(armature_object: bpy.types.Object) -> tuple[PoseEntry, ...]:
-    """The poses as the core's values, in their order.
+    """Return the poses as the core's values, in their order.
 
     Raises:
-        RigError: a pose holds no bone, or what is no rotation.
+        RigError: a pose has no bone, or an invalid rotation.
     """
     return tuple(_entry(armature_object, row) for row in armature_object.ccd_rig.poses)
 
 
 def active(armature_object: bpy.types.Object) -> Any:
-    """The row that is chosen in the list, or None."""
+    """Return the active pose of the list, or None."""
     rows, index = armature_object.ccd_rig.poses, armature_object.ccd_rig.active_pose
     return rows[index] if 0 <= index < len(rows) else None
 
 
 def add(armature_object: bpy.types.Object, added: Iterable[PoseEntry]) -> None:
-    """Append poses and choose the last of them. Names get a number where they are taken."""
+    """Append poses and make the last one active. Names that are taken get a number."""
     group, bones = armature_object.ccd_rig, set[str]()
     names = UniqueNames(row.name for row in group.poses)
     for entry in added:
         row = group.poses.add()
-        with _named_before():
+        with _unique_names():
             row.name = names.take(entry.name)
         for bone, rotation in entry.rotations.items():
             line = row.rotations.add()
@@ -133,11 +133,11 @@ def add(armature_object: bpy.types.Object, added: Iterable[PoseEntry]) -> None:
 
 
 def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
-    """Take poses away.
+    """Remove poses.
 
     Raises:
-        RigError: one of them comes from the library of an override, and Blender keeps those. Nothing has
-            changed then.
+        RigError: one of them comes from the library of an override: Blender keeps it. Nothing has changed
+            then.
     """
     group, removed = armature_object.ccd_rig, sorted(set(indices), reverse=True)
     for index in removed:
@@ -152,12 +152,9 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
 
 
 def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
-    """Whether a pose comes from the library of an override: Blender keeps those."""
-    override = armature_object.override_library
-    if override is None or override.reference is None:
-        return False
-    # Blender puts rows that are added to an override after those of the library.
-    return index < len(override.reference.ccd_rig.poses)
+    """Whether a pose comes from the library of an override: Blender keeps it at its place."""
+    reference = overrides.reference_of(armature_object)
+    return reference is not None and index < len(reference.ccd_rig.poses)
 
 
 def _entry(armature_object: bpy.types.Object, row: Any) -> PoseEntry:
@@ -169,36 +166,36 @@ def _entry(armature_object: bpy.types.Object, row: Any) -> PoseEntry:
         ) from error
 
 
-# Which bones it is for --------------------------------------------------------------------------------------
+# Applying a pose --------------------------------------------------------------------------------------------
 
 
 def missing(armature_object: bpy.types.Object, entry: PoseEntry) -> tuple[str, ...]:
-    """Names of the entry's bones that the armature does not have."""
+    """Return the names of the entry's bones that the armature does not have."""
     return tuple(bone for bone in entry.rotations if bone not in armature_object.pose.bones)
 
 
-def strangers(armature_object: bpy.types.Object, entry: PoseEntry) -> str:
-    """What is to be said of an entry's missing bones; empty if none is missing."""
-    gone = missing(armature_object, entry)
-    if not gone:
+def missing_words(armature_object: bpy.types.Object, entry: PoseEntry) -> str:
+    """Return a message that names the entry's missing bones; empty if none is missing."""
+    absent = missing(armature_object, entry)
+    if not absent:
         return ""
     where = f"armature '{armature_object.name}'"
-    if len(gone) == len(entry.rotations):
-        return f"Pose '{shown(entry.name)}': none of its bones ({named(gone)}) is in {where}"
-    if len(gone) == 1:
-        return f"Pose '{shown(entry.name)}': bone {named(gone)} is not in {where}"
-    return f"Pose '{shown(entry.name)}': bones {named(gone)} are not in {where}"
+    if len(absent) == len(entry.rotations):
+        return f"Pose '{shown(entry.name)}': none of its bones ({named(absent)}) is in {where}"
+    if len(absent) == 1:
+        return f"Pose '{shown(entry.name)}': bone {named(absent)} is not in {where}"
+    return f"Pose '{shown(entry.name)}': bones {named(absent)} are not in {where}"
 
 
 def apply(armature_object: bpy.types.Object, entry: PoseEntry) -> None:
-    """Write an entry's rotations into the bones' own channels; bones it does not know stay as they are.
+    """Write an entry's rotations to the channels of its bones; the remaining bones do not change.
 
     Raises:
         RigError: the armature has none of its bones.
     """
     bones = [armature_object.pose.bones.get(name) for name in entry.rotations]
     if not any(bones):
-        raise RigError(strangers(armature_object, entry))
+        raise RigError(missing_words(armature_object, entry))
     for bone, rotation in zip(bones, entry.rotations.values(), strict=True):
         if bone is not None:
             channel, _ = rotation_channel(bone)
@@ -210,7 +207,7 @@ def apply(armature_object: bpy.types.Object, entry: PoseEntry) -> None:
 
 
 def save(path: str | os.PathLike[str], saved: Sequence[PoseEntry]) -> None:
-    """Write poses as JSON, the file as a whole or not at all.
+    """Write poses as JSON; the file is replaced at once.
 
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
@@ -220,10 +217,10 @@ def save(path: str | os.PathLike[str], saved: Sequence[PoseEntry]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> tuple[PoseEntry, ...]:
-    """The poses of a JSON file.
+    """Read the poses of a JSON file.
 
     Raises:
-        RigError: names the file, and what cannot be read or the field that is wrong.
+        RigError: names the file, and the invalid field or the reason why it cannot be read.
     """
     text = read_text(path)
     try:
@@ -232,12 +229,14 @@ def load(path: str | os.PathLike[str]) -> tuple[PoseEntry, ...]:
         raise RigError(f"{path}: {error}") from error
 
 
+# Capturing a pose -------------------------------------------------------------------------------------------
+
 MOST = 1000
-"""So many poses are taken from one action at most: each is stored with all its bones."""
+"""Largest number of poses from one action, since a pose stores all its bones."""
 
 
 def chain_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
-    """Names of the bones of all constraints' chains, in the order of the armature.
+    """Return the names of the bones of all chains, in the order of the armature.
 
     Raises:
         RigError: there is no chain.
@@ -256,7 +255,7 @@ def chain_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
 
 
 def selected_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
-    """Names of the bones that are selected in Pose Mode; raises RigError if there is none."""
+    """Return the names of the bones selected in Pose Mode; raises RigError if there is none."""
     names = tuple(bone.name for bone in armature_object.pose.bones if channels.is_bone_selected(bone))
     if not names:
         raise RigError("no bone is selected: select the bones that the pose is about")
@@ -264,20 +263,20 @@ def selected_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
 
 
 def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str) -> PoseEntry:
-    """What the bones' channels hold now; raises RigError if that is not a number."""
+    """Return the present values of the bones' rotation channels; raises RigError if one is not a number."""
     pose_bones = armature_object.pose.bones
     modes = [pose_bones[bone].rotation_mode for bone in bones]
     watched = Watched(dict(CHANNELS[mode] for mode in modes))
     seen = watched.values(watched.look(pose_bones)[None])
     rotations = read_rotations(pose_bones, np.array([pose_bones.find(bone) for bone in bones]), modes, seen)
-    turns = [Quaternion(each).freeze() for each in rotations[0].tolist()]
-    return PoseEntry(name, dict(zip(bones, turns, strict=True)))
+    quaternions = [Quaternion(rotation).freeze() for rotation in rotations[0].tolist()]
+    return PoseEntry(name, dict(zip(bones, quaternions, strict=True)))
 
 
 def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: int) -> tuple[PoseEntry, ...]:
-    """Every `step`-th frame of the present action's range, and its last frame.
+    """Return poses of every `step`-th frame of the present action, and of its last frame.
 
-    The range is that of the keys of these bones, or the action's own where Manual Frame Range is on.
+    The range is that of the keys of these bones, or of the action if Manual Frame Range is on.
 
     Raises:
         RigError: there is no action, it turns none of the bones, or there are too many frames.
@@ -293,7 +292,8 @@ def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: i
     if action.use_frame_range:
         first, last = action.frame_start, action.frame_end
     else:
-        first, last = channels.span([c for c in curves if _is_about(armature_object, c, turned)])
+        starts = tuple(armature_object.pose.bones[bone].path_from_id() + "." for bone in turned)
+        first, last = channels.span([curve for curve in curves if curve.data_path.startswith(starts)])
     frames = solve_frames(math.floor(first), math.ceil(last), step)
     if len(frames) > MOST:
         raise RigError(
@@ -306,14 +306,14 @@ def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: i
 
 
 def from_asset(armature_object: bpy.types.Object, bones: Sequence[str], name: str) -> PoseEntry:
-    """A pose asset: an action marked as an asset that has one frame.
+    """Return the pose of a pose asset: an action of one frame, marked as an asset.
 
     Raises:
         RigError: there is no such action, it is no pose asset, or it turns none of the bones.
     """
     action = bpy.data.actions.get(name)
     if action is None:
-        assets = [each.name for each in bpy.data.actions if each.asset_data is not None]
+        assets = [action.name for action in bpy.data.actions if action.asset_data is not None]
         known = f"pose assets in this file: {', '.join(assets)}" if assets else "this file has no pose asset"
         raise RigError(f"there is no action '{name}'; {known}" if name else f"choose a pose asset; {known}")
     if action.asset_data is None:
@@ -334,18 +334,12 @@ def from_asset(armature_object: bpy.types.Object, bones: Sequence[str], name: st
 def turned_bones(
     armature_object: bpy.types.Object, curves: Iterable[bpy.types.FCurve], bones: Iterable[str]
 ) -> tuple[str, ...]:
-    """Those of the bones whose rotation has F-curves, in whatever mode."""
+    """Return the bones whose rotation has F-curves, whatever their rotation modes."""
     animated = {curve.data_path for curve in curves if len(curve.keyframe_points)}
     names = {channel for channel, _ in CHANNELS.values()}
-    bones_of = {bone: armature_object.pose.bones[bone] for bone in bones}
+    pose_bones = armature_object.pose.bones
     return tuple(
-        bone for bone, each in bones_of.items() if any(each.path_from_id(name) in animated for name in names)
-    )
-
-
-def _is_about(armature_object: bpy.types.Object, curve: bpy.types.FCurve, bones: Iterable[str]) -> bool:
-    return curve.data_path.startswith(
-        tuple(armature_object.pose.bones[bone].path_from_id() + "." for bone in bones)
+        bone for bone in bones if any(pose_bones[bone].path_from_id(name) in animated for name in names)
     )
 
 
@@ -360,7 +354,7 @@ def rotations_at(
     bones: Iterable[str],
     frame: float,
 ) -> dict[str, Quaternion]:
-    """The rotations of bones as an action has them at a frame."""
+    """Return the rotations of bones that F-curves of an action have at a frame."""
     played: dict[str, dict[int, float]] = defaultdict(dict)
     for curve in curves:
         if channels.plays(curve):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What names a bone follows it when the bone is renamed.
+"""References to bones by name follow the bone when it is renamed.
 
-A bone that a constraint names remembers the name it is known by, `PoseBone.ccd_rig.known_as`. Blender renames
-the bone and leaves that as it is. So a name that is not found any more leads to the bone that is known by it.
-That needs no message from Blender, and works in files, on undo and without a window.
+A bone that a constraint refers to stores its name in `PoseBone.ccd_rig.known_as`. Blender renames the bone
+and leaves `known_as`, by which a missing name then leads to the renamed bone. This needs no message from
+Blender, and works in files, on undo and without a window.
 """
 
 from __future__ import annotations
@@ -19,60 +19,64 @@ from ..keys import channels
 from . import baked_action
 
 OWN_BONES = ("tip", "rotation_bone", "original_bone")
-"""Properties of a constraint that name bones of its own armature."""
+"""Properties of a constraint that name bones of the armature that carries it."""
 OTHER_BONES = {"target_bone": "target", "pole_bone": "pole_target"}
-"""Those that name bones of an object, and the property that names the object."""
+"""Properties of a constraint that name bones of an object, and the property with the object."""
 CALLERS = (*OWN_BONES, *OTHER_BONES, *OTHER_BONES.values())
 """Properties of a constraint that call `on_named`."""
 
-_looked_at: dict[int, tuple[int, list[str]]] = {}
-"""By `session_uid` of armature objects: how many bones there were when they were last looked at, and the
-names that bones were known by."""
+_last_check: dict[int, tuple[int, list[str]]] = {}
+"""By `session_uid` of armature objects: number of bones, and names in `known_as`, at the last check."""
 
 
 def on_named(row: Any, _context: bpy.types.Context | None = None) -> None:
-    """A constraint names another bone: let the bone remember its name."""
-    for thing, _, name in _named_by(row):
+    """Store the names of the bones that a constraint refers to, after one of its properties was set."""
+    for thing, _, name in _references(row):
         note(thing, (name,))
 
 
 def note(thing: bpy.types.Object | None, names: Iterable[str], undo: ExitStack | None = None) -> None:
-    """Let bones remember their names, if there are such bones and they can; `undo` gets the way back."""
+    """Store the names of bones in `known_as`, if the armature has them and is editable.
+
+    Args:
+        thing: the armature object; None and other types are ignored.
+        names: names of bones.
+        undo: gets callbacks that restore the former values.
+    """
     if thing is None or thing.type != "ARMATURE" or thing.pose is None or not thing.is_editable:
         return
     for name in names:
         bone = thing.pose.bones.get(name)
         if bone is not None and bone.ccd_rig.known_as != name:
             if undo is not None:
-                undo.callback(_forget_name, thing, name, bone.ccd_rig.known_as)
+                undo.callback(_restore_name, thing, name, bone.ccd_rig.known_as)
             bone.ccd_rig.known_as = name
-            _looked_at.pop(thing.session_uid, None)
+            _last_check.pop(thing.session_uid, None)
 
 
-def _forget_name(thing: bpy.types.Object, name: str, before: str) -> None:
-    """Let a bone be known by the name that it was known by before, or by none."""
+def _restore_name(thing: bpy.types.Object, name: str, before: str) -> None:
     with suppress(ReferenceError):  # another file was opened, or undo went back
         settings = thing.pose.bones[name].ccd_rig
         if before:
             settings.known_as = before
         else:
             settings.property_unset("known_as")
-        _looked_at.pop(thing.session_uid, None)
+        _last_check.pop(thing.session_uid, None)
 
 
 def follow(armature_object: bpy.types.Object) -> dict[str, str]:
-    """Let all that names renamed bones of an armature object follow.
+    """Update all references to the renamed bones of an armature object.
 
-    Constraints, also of other armatures, coupled offsets and the pose library do. A bone that is linked from
-    another file cannot remember a name.
+    Constraints of all armatures, coupled offsets, the pose library and baked actions have such references.
+    A bone that is linked from another file cannot store its name.
 
     Returns:
-        Old name -> new name of the bones that were found again.
+        Old name -> new name of the renamed bones.
     """
     renamed = _renamed(armature_object) if armature_object.is_editable else {}
     if not renamed:
         return {}
-    for row, key in list(_rows_that_name(armature_object)):
+    for row, key in list(_rows_referring_to(armature_object)):
         if (name := getattr(row, key)) in renamed:
             setattr(row, key, renamed[name])
     for pose_bone in _with_settings(armature_object):
@@ -91,23 +95,26 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
 def follow_all(
     _scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph, armatures: Sequence[bpy.types.Object]
 ) -> None:
-    """After an evaluation: armatures may have been edited, and bones renamed."""
-    for thing in armatures:
-        if not _is_as_before(thing) and thing.pose is not None:
-            follow(thing)
-            names = [bone.ccd_rig.known_as for bone in _with_settings(thing)]
-            _looked_at[thing.session_uid] = len(thing.pose.bones), [name for name in names if name]
+    """Update references to bones after an evaluation, in which bones may have been renamed."""
+    for armature_object in armatures:
+        if not _is_unchanged(armature_object) and armature_object.pose is not None:
+            follow(armature_object)
+            names = [bone.ccd_rig.known_as for bone in _with_settings(armature_object)]
+            _last_check[armature_object.session_uid] = (
+                len(armature_object.pose.bones),
+                [name for name in names if name],
+            )
 
 
-def _is_as_before(armature_object: bpy.types.Object) -> bool:
-    """Whether there are as many bones as before, and those with a known name still have it.
+def _is_unchanged(armature_object: bpy.types.Object) -> bool:
+    """Whether the number of bones is the same as at the last check, and no bone with `known_as` is renamed.
 
-    Where none had one, none has: `note` would have told.
+    If no bone had `known_as` at the last check, none has it now: `note` removes the entry.
     """
-    seen = _looked_at.get(armature_object.session_uid)
-    if seen is None or not seen[1]:
-        return seen is not None
-    count, names = seen
+    last_check = _last_check.get(armature_object.session_uid)
+    if last_check is None or not last_check[1]:
+        return last_check is not None
+    count, names = last_check
     bones = armature_object.pose.bones
     return len(bones) == count and all(
         (bone := bones.get(name)) is not None and bone.ccd_rig.known_as == name for name in names
@@ -115,20 +122,20 @@ def _is_as_before(armature_object: bpy.types.Object) -> bool:
 
 
 def _with_settings(armature_object: bpy.types.Object) -> Iterator[bpy.types.PoseBone]:
-    """The bones that hold settings: to read those of others would make them."""
+    """Yield the bones that have settings: reading them on the remaining bones would create them."""
     return (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def forget(*_arguments: object) -> None:
-    """Undo or redo has changed names: look at all bones again."""
-    _looked_at.clear()
+    """Forget the last check of all armatures: undo or redo may have changed names."""
+    _last_check.clear()
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def note_all(*_arguments: object) -> None:
-    """A file was opened: bones that its constraints name remember that, if an older version stored it."""
-    _looked_at.clear()
+    """Store the names of referenced bones after a file was opened, which an older version may have saved."""
+    _last_check.clear()
     for thing in bpy.data.objects:
         if thing.type == "ARMATURE" and thing.is_editable:
             for row in thing.ccd_rig.constraints:
@@ -136,71 +143,71 @@ def note_all(*_arguments: object) -> None:
 
 
 def _renamed(armature_object: bpy.types.Object) -> dict[str, str]:
-    """Old name -> new name of the bones that have another name than they are known by.
+    """Return old name -> new name of the bones whose `known_as` differs from their name.
 
-    A copy of a bone is known by the name of the bone it was copied from: it forgets that.
+    A copy of a bone has the `known_as` of its original: it is cleared.
     """
     bones = armature_object.pose.bones
-    moved: dict[str, list[Any]] = {}
+    candidates: dict[str, list[Any]] = {}
     for bone in _with_settings(armature_object):
         known = bone.ccd_rig.known_as
         if known and known != bone.name:
-            moved.setdefault(known, []).append(bone)
+            candidates.setdefault(known, []).append(bone)
     renamed = {}
-    for known, those in moved.items():
-        there = bones.get(known)
-        if len(those) == 1 and (there is None or there.ccd_rig.known_as not in ("", known)):
-            renamed[known] = those[0].name
-        elif there is not None and there.ccd_rig.known_as == known:
-            for copied in those:
+    for known, known_bones in candidates.items():
+        namesake = bones.get(known)
+        if len(known_bones) == 1 and (namesake is None or namesake.ccd_rig.known_as not in ("", known)):
+            renamed[known] = known_bones[0].name
+        elif namesake is not None and namesake.ccd_rig.known_as == known:
+            for copied in known_bones:
                 copied.ccd_rig.property_unset("known_as")
     return renamed
 
 
-def _named_by(row: Any) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
-    """The objects whose bones a constraint names, with its property and the name."""
+def _references(row: Any) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
+    """Yield the references of a constraint to bones: object, property of the constraint, name of the bone."""
     for key in OWN_BONES:
         yield row.id_data, key, getattr(row, key)
     for key, owner in OTHER_BONES.items():
         yield getattr(row, owner), key, getattr(row, key)
 
 
-def _rows_that_name(armature_object: bpy.types.Object) -> Iterator[tuple[Any, str]]:
-    """Constraints that may name bones of an armature object, each with the property that does."""
+def _rows_referring_to(armature_object: bpy.types.Object) -> Iterator[tuple[Any, str]]:
+    """Yield constraints with a reference to a bone of an armature object, and the property that has it."""
     for thing in bpy.data.objects:
         if not thing.is_editable:
             continue
         for row in thing.ccd_rig.constraints:
-            for owner, key, name in _named_by(row):
+            for owner, key, name in _references(row):
                 if name and owner == armature_object:
                     yield row, key
 
 
 def register_on(group: type[Any]) -> None:
-    """Let properties of a group that is not registered yet call `on_named`."""
+    """Make properties of a group that is not registered yet call `on_named`."""
     # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
-    for noted, name in _places(group):
-        made = noted[name]
-        noted[name] = made.function(**made.keywords, update=on_named)
+    for fields, name in _annotations(group):
+        prop = fields[name]
+        fields[name] = prop.function(**prop.keywords, update=on_named)
 
 
 def unregister_from(group: type[Any]) -> None:
-    """Let them call nothing any more."""
-    for noted, name in _places(group):
-        made = noted[name]
-        keywords = {key: value for key, value in made.keywords.items() if key != "update"}
-        noted[name] = made.function(**keywords)
+    """Remove the callbacks from the properties."""
+    for fields, name in _annotations(group):
+        prop = fields[name]
+        keywords = {key: value for key, value in prop.keywords.items() if key != "update"}
+        fields[name] = prop.function(**keywords)
 
 
-def _places(group: type[Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Where a group or a class that it is made of says what a property is."""
-    for made_of in group.__mro__:
-        annotations = getattr(made_of, "__annotations__", {})
-        yield from ((annotations, name) for name in CALLERS if name in annotations)
+def _annotations(group: type[Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the fields of a group or its base class, and the name of a property of `CALLERS` in them."""
+    for base in group.__mro__:
+        fields = getattr(base, "__annotations__", {})
+        yield from ((fields, name) for name in CALLERS if name in fields)
 
 
 def register() -> None:
-    """Listen to evaluations and to files that are opened."""
+    """Add the handlers of evaluations, opened files, undo and redo."""
     evaluations.add(follow_all)
     bpy.app.handlers.load_post.append(note_all)
     for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
@@ -208,9 +215,9 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Listen no more."""
+    """Remove the handlers."""
     for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
         handlers.remove(forget)
     bpy.app.handlers.load_post.remove(note_all)
     evaluations.remove(follow_all)
-    _looked_at.clear()
+    _last_check.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is chosen for a retargeting, stored on the armature that gets the motion. Defaults are the core's."""
+"""Settings of a retargeting, stored on the armature that gets the motion. Defaults are the core's."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ from ..languages.translation import CONTEXT
 from .solver_settings import OVERRIDE
 
 DEFAULTS = RetargetSettings()
-# Files store the number: it stays with its item for good.
+# Files store the numbers: an item keeps its number for good.
 REFERENCES = (
     ("REST", "Rest Pose", "The source's rest pose is a pose of its body that stands, such as a T pose", 0),
     ("FRAME", "Frame", "The rest pose is no pose: take a frame of the motion, in which limbs can be seen", 1),
@@ -36,11 +36,7 @@ _SPACES = (
 )
 
 
-def _is_armature(_group: Any, thing: bpy.types.Object) -> bool:
-    return thing.type == "ARMATURE"
-
-
-def _part(name: str, description: str, default: float) -> Any:
+def _factor(name: str, description: str, default: float) -> Any:
     return FloatProperty(
         name=name,
         description=description,
@@ -59,7 +55,7 @@ def _space(name: str, description: str, default: EffectorSpace) -> Any:
 
 
 class CCD_RIG_PG_bone_pair(bpy.types.PropertyGroup):
-    """A bone of the target, which is the item's name, and the source bone that it follows."""
+    """Pair of bones: the target's, which is the name of the row, and the source's that it follows."""
 
     source: StringProperty(
         name="Source Bone",
@@ -69,13 +65,13 @@ class CCD_RIG_PG_bone_pair(bpy.types.PropertyGroup):
 
 
 class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
-    """What is chosen for a retargeting, and what the last one came to."""
+    """Settings of a retargeting, and the report of the last one."""
 
     source: PointerProperty(
         name="Source",
         description="The armature whose motion is carried over",
         type=bpy.types.Object,
-        poll=_is_armature,
+        poll=lambda _group, candidate: candidate.type == "ARMATURE",
         override=OVERRIDE,
     )
     pairs: CollectionProperty(
@@ -117,17 +113,17 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         translation_context=CONTEXT,
         override=OVERRIDE,
     )
-    feet: _part(
+    feet: _factor(
         "Feet", "How far ankles are taken to where the source has them", DEFAULTS.weight("feet", False)
     )
-    hands: _part(
+    hands: _factor(
         "Hands", "How far wrists are taken to where the source has them", DEFAULTS.weight("hands", False)
     )
-    head: _part("Head", "How far the spine bends for the head to be where the source has it", DEFAULTS.head)
-    knees: _part(
+    head: _factor("Head", "How far the spine bends for the head to be where the source has it", DEFAULTS.head)
+    knees: _factor(
         "Knees", "How far legs turn for knees to be on the source's side", DEFAULTS.weight("knees", False)
     )
-    elbows: _part(
+    elbows: _factor(
         "Elbows", "How far arms turn for elbows to be on the source's side", DEFAULTS.weight("elbows", False)
     )
     sides_apart: BoolProperty(
@@ -136,18 +132,18 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         default=any(isinstance(getattr(DEFAULTS, name), tuple) for name in PAIRED),
         override=OVERRIDE,
     )
-    feet_right: _part(
+    feet_right: _factor(
         "Right", "How far the right ankle is taken to where the source has it", DEFAULTS.weight("feet", True)
     )
-    hands_right: _part(
+    hands_right: _factor(
         "Right", "How far the right wrist is taken to where the source has it", DEFAULTS.weight("hands", True)
     )
-    knees_right: _part(
+    knees_right: _factor(
         "Right",
         "How far the right leg turns for its knee to be on the source's side",
         DEFAULTS.weight("knees", True),
     )
-    elbows_right: _part(
+    elbows_right: _factor(
         "Right",
         "How far the right arm turns for its elbow to be on the source's side",
         DEFAULTS.weight("elbows", True),
@@ -242,38 +238,38 @@ SETTINGS = (
     *("sides_apart", *(f"{name}_right" for name in PAIRED)),
     *("use_ground", "ground", "contacts", "speed", "height", "blend", "extension", "preview"),
 )
-"""What shows the present frame anew when it changes."""
+"""Settings that update the preview when they change."""
 
 shows: list[Callable[[bpy.types.Object], None]] = []
-"""What shows a frame of an armature's retargeting: filled by the package that knows how."""
+"""Callbacks that show the present frame of an armature's retargeting, added by the package `retarget`."""
 
 
-def _changed(group: Any, _context: bpy.types.Context) -> None:
+def _update_preview(group: Any, _context: bpy.types.Context) -> None:
     if group.preview:
         for show in shows:
             show(group.id_data)
 
 
 def register_calls() -> None:
-    """Let changed settings call a function."""
+    """Add callbacks to the settings."""
     # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
     fields = CCD_RIG_PG_retarget.__annotations__
-    for name in _NAMES:  # all of them, so that each keeps its place
+    for name in _NAMES:  # all fields, to keep their order
         plain = fields.pop(name, None)
         if name in SETTINGS:
             plain = _plain.setdefault(name, plain)
-            fields[name] = plain.function(**plain.keywords, update=_changed)
+            fields[name] = plain.function(**plain.keywords, update=_update_preview)
         else:
             fields[name] = plain
 
 
 def unregister_calls() -> None:
-    """Let nothing call a function."""
+    """Remove the callbacks."""
     fields = CCD_RIG_PG_retarget.__annotations__
     for name in SETTINGS:
         del fields[name]
 
 
 _NAMES = tuple(CCD_RIG_PG_retarget.__annotations__)
-"""The fields in their order."""
-_plain: dict[str, Any] = {}  # the settings as they are without a call, from the first time on
+"""Names of the fields in their order."""
+_plain: dict[str, Any] = {}  # settings without callbacks, filled by the first registration

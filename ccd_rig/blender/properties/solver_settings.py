@@ -27,7 +27,7 @@ from ..languages.translation import CONTEXT
 
 OVERRIDE = {"LIBRARY_OVERRIDABLE"}
 
-# What the core does not say: the panel's label, the ends of the slider, and words for people who see bones.
+# Labels, ends of sliders, and tooltips that speak of bones where the core speaks of joints.
 _SHOWN: dict[str, dict[str, Any]] = {
     "solver": {
         "name": "Solver",
@@ -78,7 +78,7 @@ _SHOWN: dict[str, dict[str, Any]] = {
         "description": "Another number draws other random poses to start again from",
     },
 }
-# Files store the number: it stays with its item for good.
+# Files store the numbers: an item keeps its number for good.
 _SOLVERS = (
     (Solver.CCD, "CCD", "Joint by joint, from the pose that the action plays", 0),
     (
@@ -122,7 +122,7 @@ PRESET_WORDS = {
 
 
 def from_core(value_class: type, field_name: str, **shown: Any) -> dict[str, Any]:
-    """Keywords of the property of a core dataclass's field: its default and tooltip there, and `shown`."""
+    """Return the keywords of a property: default and tooltip of a field of a core dataclass, and `shown`."""
     field = next(field for field in dataclasses.fields(value_class) if field.name == field_name)
     default = field.default.name if isinstance(field.default, enum.Enum) else field.default
     words = {} if "description" in shown else {"description": field_help(value_class, field_name)}
@@ -131,17 +131,16 @@ def from_core(value_class: type, field_name: str, **shown: Any) -> dict[str, Any
 
 
 def field_help(value_class: type, name: str) -> str:
-    """What the `Attributes` of a dataclass's docstring say of a field, as a tooltip: without a full stop."""
+    """Return the line of a dataclass's docstring on a field as a tooltip, without a full stop."""
     attributes = (value_class.__doc__ or "").partition("Attributes:")[2]
-    found = re.search(rf"^ +{name}: (.*?)(?=^ +\w+: |^ *$|\Z)", attributes, re.MULTILINE | re.DOTALL)
-    if found is None:
+    match = re.search(rf"^ +{name}: (.*?)(?=^ +\w+: |^ *$|\Z)", attributes, re.MULTILINE | re.DOTALL)
+    if match is None:
         raise InvalidInput(f"{value_class.__name__}'s docstring does not say what '{name}' is")
-    words = re.sub(r" \([A-Z][^()]*\)", "", " ".join(found[1].split())).rstrip(".")  # without the source
+    words = re.sub(r" \([A-Z][^()]*\)", "", " ".join(match[1].split())).rstrip(".")  # without the source
     return words[:1].upper() + words[1:]
 
 
 def _property(field: dataclasses.Field[Any]) -> Any:
-    """The property of one field of the solver's settings."""
     keywords = from_core(SolverSettings, field.name, **_SHOWN.get(field.name, {}))
     if field.name in _ITEMS:
         items = tuple((item.name, label, words, number) for item, label, words, number in _ITEMS[field.name])
@@ -158,7 +157,7 @@ class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
 
 
 def apply_preset(armature_object: bpy.types.Object, name: str) -> None:
-    """Set what a preset of the core is about, and nothing else."""
+    """Set the fields of a preset of the core, and no other."""
     group, preset = armature_object.ccd_rig.solver, PRESETS[name]
     for field in PRESET_FIELDS:
         value = getattr(preset, field)
@@ -166,7 +165,7 @@ def apply_preset(armature_object: bpy.types.Object, name: str) -> None:
 
 
 def present_preset(armature_object: bpy.types.Object) -> str:
-    """The preset of the core that the settings are, or an empty text."""
+    """Return the name of the preset that the settings are equal to, or an empty text."""
     group = armature_object.ccd_rig.solver
     fits = (
         name
@@ -177,17 +176,17 @@ def present_preset(armature_object: bpy.types.Object) -> str:
 
 
 def _stored(value: Any) -> Any:
-    """What a property holds for a value of the core: properties have single precision."""
+    """Return a value of the core as a property stores it, in single precision."""
     if isinstance(value, enum.Enum):
         return value.name
     return float(np.float32(value)) if isinstance(value, float) else value
 
 
 def solver_settings(armature_object: bpy.types.Object) -> SolverSettings:
-    """The armature's solver settings as the core's value; raises RigError naming the armature and field."""
+    """Return the solver settings of an armature as a value; raises RigError naming the armature and field."""
     group = armature_object.ccd_rig.solver
     for name in _ITEMS:
-        if not getattr(group, name):  # the file holds a number that is not in the list
+        if not getattr(group, name):  # the file has a number that is not in the list
             raise RigError(
                 f"armature '{armature_object.name}', solver settings: {_SHOWN[name]['name']} is not known to "
                 "this version: choose one, or update CCD Rig"

@@ -33,7 +33,7 @@ from ..keys import channels
 from ..keys.channels import fcurves_of
 from ..keys.obstacles import Destination
 from ..keys.writer import BoneKeys, PropertyKeys, write
-from ..rig import rotation_modes, slides
+from ..rig import locations, rotation_modes
 from ..rig.armature import RigReading
 from ..scene.fk_switches import fk_switches
 from . import sampling
@@ -321,7 +321,7 @@ def channels_of_motion(
         bone: Any = target.pose.bones[name]
         location = None
         if j == hips:
-            location = slides.locations_of(reading.shifts[j], pose[1][:, j])
+            location = locations.locations_of(reading.shifts[j], pose[1][:, j])
         elif not bone.bone.use_connect and any(bone.location):
             location = np.zeros((len(frames), 3))
         found[name] = pose[0][:, j], location

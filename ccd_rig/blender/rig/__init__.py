@@ -1,1 +1,1 @@
-"""Bones as joints, and the channels of a bone."""
+"""Bones as joints, the channels of bones, and clamps that show a pose without writing channels."""

@@ -1,14 +1,13 @@
-"""One bone as a rigid joint: where Blender puts it, and whether any rigid joint moves like that.
+"""Conversion of a bone to a rigid joint, and the check that the joint moves like the bone.
 
-Blender places a bone by the pose matrix of its parent, the rest matrices and a handful of flags (Inherit
-Rotation, Inherit Scale, Local Location, Connected); `Bone.convert_local_to_pose` is Blender's own word on the
-result. The core knows rigid joints only: R_i = R_p rest_i rotation_i. So a bone's constants are read off
-Blender's answer in the parent's frame without the parent's turn, and then the joint is held against Blender's
-answer for other turns of the parent and of the bone. A bone for which they differ, because scale would shear
-it, is refused.
+Blender computes the pose matrix of a bone from that of its parent, from rest matrices and from flags: Inherit
+Rotation, Inherit Scale, Local Location, Connected. `Bone.convert_local_to_pose` is Blender's implementation.
+The core has rigid joints only: R_i = R_p rest_i rotation_i. The constants of a joint are read from
+`convert_local_to_pose` in the frame of an unrotated parent. The joint is then compared with Blender's result
+for several rotations of parent and bone. If they differ, because scale would shear the bone, it is refused.
 
-A bone's pose matrix is R diag(stretch): R is the joint's rotation in armature space, `stretch` its signed
-scale along its own axes. Lengths are in the armature's units.
+The pose matrix of a bone is R diag(stretch): R is the joint's rotation in armature space, `stretch` its
+signed scale along its axes. Lengths are in the armature's units.
 """
 
 from __future__ import annotations
@@ -26,28 +25,25 @@ from ...errors import RigError
 from ...skeleton.joints import Joint
 
 EXACT = 1e-5
-"""How far a joint's head may be from the bone's, relative to its size and distance; further off is
-refused."""
+"""Largest distance of a joint's head from the bone's, relative to its size and distance."""
 
 RIGID = 2e-4
-"""How far an axis of a joint may be from the bone's, relative to its scale; further off is refused as
-sheared.
+"""Largest distance of a joint's axis from the bone's, relative to its scale. Beyond it the bone is sheared.
 
-Not less, because Blender's own rest matrices are no better: of bones that point 1 to 20 degrees off -Y they
-are up to 8e-5 away from a rotation (M M^T against identity; 6,000 directions on 4.2 and 5.2, and Rigify's
-horse).
+Rest matrices of Blender are no more accurate: for bones that point 1 to 20 degrees off -Y they are up to 8e-5
+away from a rotation (M M^T against identity; 6,000 directions on 4.2 and 5.2, and Rigify's horse).
 """
 
 STEADY = 5e-6
-"""How far the entries of a motion may be from a rotation's; further off it is not rigid."""
+"""Largest difference of the entries of a rigid motion from a rotation matrix."""
 
 NOISE = 1e-6
 """Relative noise of a scale in float32: a smaller difference is not a change."""
 
 ZERO = 1e-6
-"""Scales and lengths below this cannot be divided by."""
+"""Smallest scale and length of a bone."""
 
-# Arbitrary turns (of the parent, of the bone), far from every axis.
+# Arbitrary rotations (of the parent, of the bone), far from every axis.
 _PROBES = (
     (Quaternion(), Quaternion((0.6, -0.48, 0.48, -0.42)).normalized()),
     (Quaternion((0.3, 0.7, -0.5, 0.4)).normalized(), Quaternion((-0.2, 0.5, 0.3, 0.8)).normalized()),
@@ -59,22 +55,22 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class BoneRest:
-    """What of a bone stays while its armature is animated.
+    """Constants of a bone while its armature is animated.
 
     Attributes:
         name: of the bone.
-        slot: its index in pose.bones.
-        parent: index of its parent among the joints; -1 for a chain's first bone, also where Blender has a
-            parent.
-        parent_name: of Blender's parent, or "".
-        parent_slot: index of Blender's parent in pose.bones, or -1.
+        slot: index in pose.bones.
+        parent: index of its parent among the joints; -1 for the first bone of a chain, even if it has a
+            parent in Blender.
+        parent_name: of the parent in Blender, or "".
+        parent_slot: index of the parent in Blender in pose.bones, or -1.
         length: at rest.
         rest, parent_rest: rest matrices in armature space (`matrix_local`); identity for no parent.
-        connected: Blender ignores the bone's location.
-        local_location: the location is along the bone's rest axes, not its parent's.
+        connected: whether Blender ignores the bone's location.
+        local_location: whether the location is along the bone's rest axes, not its parent's.
         inherit_rotation: of the joint.
-        follows_parent: in Blender it inherits its parent's rotation.
-        keywords: of the joint: limit, stiffness and so on.
+        follows_parent: whether the bone inherits the rotation of its parent in Blender.
+        keywords: of the joint, such as limit and stiffness.
     """
 
     name: str
@@ -93,12 +89,12 @@ class BoneRest:
 
 
 class PlacedBone(NamedTuple):
-    """A bone under given scales.
+    """Bone as a joint, for one scale of it and one matrix of its parent.
 
     Attributes:
-        joint: the bone as the core takes it.
-        stretch: signed scale along the joint's own axes.
-        shift: (3, 3), turns what the location channel holds into a shift of the head along the rest axes.
+        joint: the joint.
+        stretch: signed scale along the axes of the joint.
+        shift: (3, 3) matrix from location channel to shift of the head along the rest axes.
     """
 
     joint: Joint
@@ -106,15 +102,24 @@ class PlacedBone(NamedTuple):
     shift: NDArray[np.float64]
 
 
+class _Placed(NamedTuple):
+    """Constants of a joint before it is checked; see `PlacedBone`."""
+
+    offset: Any
+    rest: Any
+    stretch: Triple
+    shift: Any
+
+
 def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any) -> PlacedBone:
-    """The joint of a bone.
+    """Convert a bone to a joint.
 
     Args:
-        bone: what is fixed.
-        blender_bone: the bpy.types.Bone of it.
-        scale: what its scale channel holds.
-        parent: pose matrix of Blender's parent, or None: as evaluated for a chain's first bone, otherwise
-            diag(stretch) of the parent joint.
+        bone: constants of the bone.
+        blender_bone: its bpy.types.Bone.
+        scale: its scale channel.
+        parent: pose matrix of the parent, None without one. The evaluated matrix for the first bone of a
+            chain, diag(stretch) of the parent joint for the rest.
 
     Raises:
         RigError: zero scale, or the bone is sheared or mirrored by scale; names the bone.
@@ -122,24 +127,24 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
     name = bone.name
     unposed, columns = _unposed(bone, blender_bone, scale, parent)
     sizes = [column.length for column in columns]
-    # A mirrored frame is -1 times a rotation: of all ways to split it, this alone commutes with the bone's
-    # turns.
+    # A mirrored frame is -1 times a rotation: this factorisation alone commutes with the bone's rotations.
     sign = -1.0 if unposed.to_3x3().determinant() < 0.0 else 1.0
     frame: Any = Matrix([sign / size * column for size, column in zip(sizes, columns, strict=True)])
     rest = nearest_rotation(frame.transposed())
-    if bone.parent >= 0:  # rest matrices that are a little off must not grow along a chain
+    if bone.parent >= 0:  # errors of rest matrices must not grow along a chain
         sizes = [
             _snapped(_snapped(a, b, RIGID), 1.0, RIGID) for a, b in zip(sizes, parent.to_scale(), strict=True)
         ]
     x, y, z = (_snapped(sign * size * factor, 1.0, NOISE) for size, factor in zip(sizes, scale, strict=True))
     offset: Any = unposed.to_translation()
     shift = rest.to_matrix().transposed() @ _location_axes(bone, parent)
-    constants = (offset, rest, (x, y, z), shift)
-    if not all(_is_rigid(bone, (blender_bone, scale, parent), constants, probe) for probe in _PROBES):
-        seen = ", ".join(f"{value:.4g}" for value in parent.to_scale())
+    placed = _Placed(offset, rest, (x, y, z), shift)
+    if not all(_is_rigid(bone, blender_bone, scale, parent, placed, probe) for probe in _PROBES):
+        scales = ", ".join(f"{value:.4g}" for value in parent.to_scale())
         raise RigError(
-            f"bone '{name}' inherits non-uniform scale ({seen}) from '{bone.parent_name}', which would shear "
-            f"it when it turns: make that scale uniform, or set Inherit Scale of '{name}' to Average or None"
+            f"bone '{name}' inherits non-uniform scale ({scales}) from '{bone.parent_name}', which would "
+            f"shear it when it turns: make that scale uniform, or set Inherit Scale of '{name}' to Average "
+            "or None"
         )
     if y < 0.0:
         raise RigError(
@@ -155,16 +160,16 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
         inherit_rotation=bone.inherit_rotation,
         **bone.keywords,
     )
-    # Row by row: NumPy takes an age over a matrix of mathutils.
+    # Row by row: NumPy converts a matrix of mathutils slowly.
     return PlacedBone(joint, (x, y, z), np.array([row[:] for row in shift]))
 
 
 def _unposed(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any) -> tuple[Any, list[Any]]:
-    """The pose matrix of a bone with empty channels, and its axes with their lengths; see `place`."""
+    """Return the pose matrix of a bone with empty channels, and its columns; see `place`."""
     name = bone.name
     if min(map(abs, scale)) < ZERO:
         raise RigError(f"bone '{name}' has zero scale: give it a scale other than 0")
-    if not math.isfinite(sum(map(sum, bone.rest)) + bone.length):  # one that is not makes the sum so
+    if not math.isfinite(sum(map(sum, bone.rest)) + bone.length):  # finite only if every entry is
         raise RigError(
             f"bone '{name}' has a rest pose that is not a number: give it a head and a tail in Edit Mode"
         )
@@ -183,28 +188,26 @@ def _unposed(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: 
 
 
 def nearest_rotation(matrix: Any) -> Any:
-    """The rotation nearest to an almost orthogonal 3x3 matrix.
+    """Return the rotation nearest to an almost orthogonal 3x3 matrix.
 
-    Polar decomposition by Newton's iteration (Higham 1986, "Computing the polar decomposition").
-
-    Of two rest matrices that are a little off, the parent's and the bone's own, it finds the turn between the
-    rotations nearest to each, so these errors do not add up along a chain.
+    Polar decomposition by Newton's iteration (Higham 1986, "Computing the polar decomposition"). The small
+    errors of the rest matrices of parent and bone therefore do not accumulate along a chain.
     """
-    for _ in range(3):  # squares the error each time; it starts below 1e-3, or the bone is refused anyway
-        opposite = matrix.inverted(None)
-        if opposite is None:
+    for _ in range(3):  # each step squares the error, which is below 1e-3 or the bone is refused
+        inverse = matrix.inverted(None)
+        if inverse is None:
             break
-        matrix = (matrix + opposite.transposed()) * 0.5
+        matrix = (matrix + inverse.transposed()) * 0.5
     return matrix.to_quaternion().normalized()
 
 
 def _snapped(value: float, exact: float, tolerance: float) -> float:
-    """`value`, or a number of its sign and the size of `wanted` if it is that but for `tolerance`."""
+    """Return `value`, or `exact` with its sign if their sizes agree within the relative `tolerance`."""
     return math.copysign(exact, value) if abs(abs(value) - abs(exact)) <= tolerance * abs(exact) else value
 
 
 def _location_axes(bone: BoneRest, parent: Any) -> Any:
-    """3x3: along which vectors, in the parent's frame, the location channel moves the head."""
+    """Return the 3x3 axes of the location channel in the frame of the parent."""
     if parent is None:
         return bone.rest.to_3x3() if bone.local_location else Matrix.Identity(3)
     if not bone.local_location:
@@ -213,7 +216,7 @@ def _location_axes(bone: BoneRest, parent: Any) -> Any:
 
 
 def _pose_matrix(bone: BoneRest, blender_bone: Any, basis: Matrix, parent: Any) -> Any:
-    """Blender's own pose matrix of a bone with the channels `basis` under a parent's pose matrix."""
+    """Return Blender's pose matrix of a bone with the channels `basis` and its parent's pose matrix."""
     if parent is None:
         return blender_bone.convert_local_to_pose(basis, bone.rest)
     return blender_bone.convert_local_to_pose(
@@ -223,33 +226,35 @@ def _pose_matrix(bone: BoneRest, blender_bone: Any, basis: Matrix, parent: Any) 
 
 def _is_rigid(
     bone: BoneRest,
-    blender: tuple[Any, Sequence[float], Any],
-    constants: tuple[Any, Any, Triple, Any],
+    blender_bone: Any,
+    scale: Sequence[float],
+    parent: Any,
+    placed: _Placed,
     probe: tuple[Any, Any],
 ) -> bool:
-    """Whether the joint is where Blender puts the bone once the parent and the bone are turned.
+    """Whether joint and bone agree after rotations of the parent and of the bone.
 
     Args:
-        bone: what is fixed.
-        blender: the bone, what its scale channel holds, and its parent; see `place`.
-        constants: offset, rest rotation, stretch and shift of the joint.
+        bone: constants of the bone.
+        blender_bone, scale, parent: see `place`.
+        placed: offset, rest rotation, stretch and shift of the joint.
         probe: rotations of the parent and of the bone.
     """
-    (blender_bone, scale, parent), (parent_turn, turn) = blender, probe
-    offset, rest, stretch, shift = constants
+    parent_turn, turn = probe
+    offset, rest, stretch, shift = placed
     location: Any = Vector() if bone.connected else _PROBE_LOCATION * bone.length
     head = offset + rest @ (shift @ location)
     rotation = rest @ turn
-    if bone.parent >= 0:  # the parent of a chain's first bone is part of its constants and is not turned
+    if bone.parent >= 0:  # for a chain's first bone, the parent is part of the constants and is not rotated
         parent = parent_turn.to_matrix().to_4x4() @ parent
         head = parent_turn @ head
         rotation = parent_turn @ rotation if bone.inherit_rotation else rotation
-    seen = _pose_matrix(bone, blender_bone, Matrix.LocRotScale(location, turn, Vector(scale)), parent)
+    expected = _pose_matrix(bone, blender_bone, Matrix.LocRotScale(location, turn, Vector(scale)), parent)
     size = max(bone.length * abs(stretch[1]), offset.length, head.length)
-    if not (seen.to_translation() - head).length <= EXACT * size:
+    if not (expected.to_translation() - head).length <= EXACT * size:
         return False
     axes = rotation.to_matrix()
     for axis, factor in enumerate(stretch):
-        if not (seen.col[axis].to_3d() - axes.col[axis] * factor).length <= RIGID * abs(factor):
+        if not (expected.col[axis].to_3d() - axes.col[axis] * factor).length <= RIGID * abs(factor):
             return False
     return True

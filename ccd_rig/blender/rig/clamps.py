@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Constraints of Blender that show a pose without touching channels or keys.
+"""Clamps: Blender constraints that show a pose without changing channels or keys.
 
-A clamp is a Limit Rotation or Limit Location in the bone's own axes whose lower and upper bounds are equal.
-It stands first in the stack, so that the rig's own constraints act on top, as they do on keys. Clamps never
-get into a file. While they are muted nothing may make new ones.
+A clamp is a Limit Rotation or Limit Location in local space whose lower and upper bounds are equal. It is
+first in the stack. The rig's constraints therefore act on top of it, as on keys. Clamps are never saved in a
+file, and none are added while clamps are suspended.
 
-A clamp is known by all that it is, its name among them: a constraint of the user's may have the same name,
-and Blender then gives the clamp a number.
+A clamp is recognised by all its settings and the start of its name: Blender adds a number if a constraint of
+the user has the same name.
 
-A transform by the pointer keeps references to the constraints of the bones that it moves. What is not needed
-meanwhile therefore loses its influence; only the end of a preview removes clamps.
+Blender's transform operators keep pointers to the constraints of the bones that they move. A clamp that is
+not needed during a preview therefore gets influence 0; only the end of a preview removes clamps.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ SWITCHES = {
 BOUNDS = tuple((f"min_{axis}", f"max_{axis}") for axis in "xyz")
 
 Place = tuple[str, str]
-"""A clamp: name of its bone, and `ROTATION` or `LOCATION`."""
+"""Address of a clamp: name of its bone, and `ROTATION` or `LOCATION`."""
 Values = tuple[float, ...]
-"""What a clamp holds on X, Y and Z, single precision."""
+"""Bounds of a clamp on X, Y and Z, single precision."""
 
-_suspensions: list[object] = []  # one entry for each block of `suspended` that runs
+_suspensions: list[object] = []  # one entry for each running block of `suspended`
 
 
 def user_constraints(pose_bone: Any) -> Iterator[Any]:
-    """The constraints of a bone that are not clamps."""
-    return (each for each in pose_bone.constraints if not kind_of(each))
+    """Yield the constraints of a bone that are not clamps."""
+    return (constraint for constraint in pose_bone.constraints if not kind_of(constraint))
 
 
 def clamps_of(armature_object: Any) -> Iterator[tuple[Any, Any]]:
-    """All clamps of an armature, each with its pose bone."""
+    """Yield the clamps of an armature: pose bone and constraint."""
     for pose_bone in armature_object.pose.bones:
         for constraint in pose_bone.constraints:
             if kind_of(constraint):
@@ -52,7 +52,7 @@ def clamps_of(armature_object: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def kind_of(constraint: Any) -> str:
-    """`ROTATION` or `LOCATION` for a clamp; empty for another constraint."""
+    """Return `ROTATION` or `LOCATION` for a clamp, empty for any other constraint."""
     if not constraint.name.startswith(ROTATION):
         return ""
     name = TYPES.get(constraint.type, "")
@@ -67,34 +67,34 @@ def kind_of(constraint: Any) -> str:
 
 
 def rotation_clamp(rotation: Quaternion) -> Values:
-    """What shows a bone in this rotation relative to rest."""
+    """Return the bounds of a clamp that shows a rotation relative to rest, radians."""
     return tuple(rotation.to_euler("XYZ"))
 
 
-def show(armature_object: Any, wanted: Mapping[Place, Values], before: Iterable[Place]) -> bool:
+def show(armature_object: Any, pose: Mapping[Place, Values], before: Iterable[Place]) -> bool:
     """Show a pose.
 
     Args:
         armature_object: the original object.
-        wanted: what the clamps of bones hold: radians of `rotation_clamp`, or what a location channel would.
-        before: clamps that may stand there; of these, those that are not wanted stay without influence.
+        pose: bounds of clamps: those of `rotation_clamp`, or values of a location channel.
+        before: clamps that may exist; clamps that are not in `pose` get influence 0.
 
     Returns:
-        Whether anything has changed.
+        Whether a constraint has changed.
     """
     pose_bones, changed = armature_object.pose.bones, False
-    for (bone, name), values in wanted.items():
+    for (bone, name), values in pose.items():
         changed |= _clamp(pose_bones[bone], name, values)
     for bone, name in before:
-        if (bone, name) not in wanted and bone in pose_bones:
-            constraint = _there(pose_bones[bone], name)
+        if (bone, name) not in pose and bone in pose_bones:
+            constraint = _find(pose_bones[bone], name)
             if constraint is not None and constraint.influence != 0.0:
                 constraint.influence, changed = 0.0, True
     return changed
 
 
 def remove(armature_object: Any) -> None:
-    """Take all clamps off an armature."""
+    """Remove all clamps of an armature."""
     for pose_bone, constraint in list(clamps_of(armature_object)):
         pose_bone.constraints.remove(constraint)
 
@@ -109,7 +109,7 @@ def mute_all(mute: bool) -> None:
 
 @contextmanager
 def suspended() -> Iterator[None]:
-    """Within the block all armatures show their channels, and no clamps are made."""
+    """Mute the clamps of all armatures for the block, in which no clamps are added."""
     mark = object()
     _suspensions.append(mark)
     mute_all(True)
@@ -126,16 +126,16 @@ def is_suspended() -> bool:
     return bool(_suspensions)
 
 
-def _there(pose_bone: Any, name: str) -> Any:
-    """A bone's clamp, if it has one."""
-    return next((each for each in pose_bone.constraints if kind_of(each) == name), None)
+def _find(pose_bone: Any, name: str) -> Any:
+    """Return the clamp of a bone, or None."""
+    return next((constraint for constraint in pose_bone.constraints if kind_of(constraint) == name), None)
 
 
 def _clamp(pose_bone: Any, name: str, values: Values) -> bool:
-    """Let a bone's clamp hold values; whether they are new."""
-    constraint, changed = _there(pose_bone, name), False
+    """Set the bounds of a bone's clamp, adding it if needed; whether that changed anything."""
+    constraint, changed = _find(pose_bone, name), False
     if constraint is None:
-        constraint, changed = _new(pose_bone, name), True
+        constraint, changed = _add(pose_bone, name), True
     elif constraint.influence != 1.0:
         constraint.influence, changed = 1.0, True
     for value, (lower, upper) in zip(values, BOUNDS, strict=True):
@@ -146,7 +146,7 @@ def _clamp(pose_bone: Any, name: str, values: Values) -> bool:
     return changed
 
 
-def _new(pose_bone: Any, name: str) -> Any:
+def _add(pose_bone: Any, name: str) -> Any:
     constraint = pose_bone.constraints.new("LIMIT_ROTATION" if name == ROTATION else "LIMIT_LOCATION")
     constraint.name = name
     constraint.owner_space = "LOCAL"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Values of all pose bones of an armature at once."""
+"""Bulk reads of properties of all pose bones."""
 
 from __future__ import annotations
 
@@ -11,58 +11,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 Values = Mapping[str, NDArray[Any]]
-"""Name of a property -> (R, bones, width) its values at R frames, in the order of `pose.bones`."""
+"""Name of a property -> (R, bones, width) values at R frames, in the order of `pose.bones`."""
 
 
-KINDS = {"rotation_mode": np.int32}
-"""Properties that do not hold float32."""
+TYPES = {"rotation_mode": np.int32}
+"""Types of the properties that are not float32."""
 
 
 def foreach(pose_bones: Any, name: str, width: int) -> NDArray[Any]:
-    """(bones, width) values of one property of all pose bones, in the order of `pose_bones`."""
-    values = np.empty(len(pose_bones) * width, KINDS.get(name, np.float32))
+    """Read (bones, width) values of one property of all pose bones, in the order of `pose_bones`."""
+    values = np.empty(len(pose_bones) * width, TYPES.get(name, np.float32))
     pose_bones.foreach_get(name, values)
     return values.reshape(-1, width)
 
 
 @dataclass(frozen=True)
 class Watched:
-    """Properties of all pose bones that are looked at over and over.
+    """Set of properties that are read repeatedly from all pose bones.
 
     Attributes:
-        widths: how many values each has for a bone, by name; all but those of `KINDS` are float32.
+        widths: number of values of each property for a bone, by name.
     """
 
     widths: Mapping[str, int]
-    _rooms: dict[int, tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]]]] = field(
+    _buffers: dict[int, tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]]]] = field(
         default_factory=dict, repr=False
     )
 
     def look(self, pose_bones: Any) -> NDArray[np.float32]:
-        """(N,) all values, property by property."""
-        whole, views = self._room(len(pose_bones))
+        """Read all values, (N,), property by property."""
+        buffer, views = self._buffer(len(pose_bones))
         for name, view in views:
             pose_bones.foreach_get(name, view)
-        return whole.copy()
+        return buffer.copy()
 
-    def _room(self, count: int) -> tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]]]:
-        """Room for the values of so many bones, and its part for each property."""
-        if count not in self._rooms:
-            whole = np.empty(count * sum(self.widths.values()), np.float32)
-            parts = np.split(whole, count * np.cumsum(list(self.widths.values()))[:-1])
+    def _buffer(self, count: int) -> tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]]]:
+        """Return the buffer for a number of bones, and its view for each property."""
+        if count not in self._buffers:
+            buffer = np.empty(count * sum(self.widths.values()), np.float32)
+            pieces = np.split(buffer, count * np.cumsum(list(self.widths.values()))[:-1])
             views = [
-                (name, part.view(KINDS.get(name, np.float32)))
-                for name, part in zip(self.widths, parts, strict=True)
+                (name, piece.view(TYPES.get(name, np.float32)))
+                for name, piece in zip(self.widths, pieces, strict=True)
             ]
-            self._rooms.clear()
-            self._rooms[count] = whole, views
-        return self._rooms[count]
+            self._buffers.clear()
+            self._buffers[count] = buffer, views
+        return self._buffers[count]
 
     def values(self, seen: NDArray[np.float32]) -> Values:
-        """Of (R, N) rows of `look` the values of each property, (R, bones, width)."""
+        """Split (R, N) results of `look` into the values of each property, (R, bones, width)."""
         count = seen.shape[1] // sum(self.widths.values())
-        parts = np.split(seen, count * np.cumsum(list(self.widths.values()))[:-1], axis=1)
+        pieces = np.split(seen, count * np.cumsum(list(self.widths.values()))[:-1], axis=1)
         return {
-            name: part.view(KINDS.get(name, np.float32)).reshape(len(seen), count, -1)
-            for name, part in zip(self.widths, parts, strict=True)
+            name: piece.view(TYPES.get(name, np.float32)).reshape(len(seen), count, -1)
+            for name, piece in zip(self.widths, pieces, strict=True)
         }

@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A bone's own rotation channels: which they are, what they hold, which angles are held.
+"""Rotation channels of bones in all rotation modes, converted from and to quaternions.
 
-A rotation has two sets of Euler angles, and at gimbal lock (middle angle a quarter turn) endless many: near
-it the outer ones change a lot with the last digits of a rotation. A held angle is taken as it is, and the
-others are found with it.
+A rotation has two sets of Euler angles, and infinitely many at gimbal lock (middle angle a quarter turn):
+near it the outer angles are ill-conditioned. Locked angles keep their values, and the free ones are solved
+for.
 
 Arrays have one row per frame; angles are radians, rotations unit quaternions (w, x, y, z) relative to rest.
-
-Rotations are unit quaternions (w, x, y, z) relative to rest; angles are radians. Everything works on whole
-arrays, one row per frame, because a bake has thousands of frames.
 """
 
 from __future__ import annotations
@@ -28,53 +25,55 @@ from ...maths.batch import Array, Indices, length
 from .pose_values import Values
 
 NEAR = 1e-6
-"""Radians by which the other set has to be nearer to the held middle angle: noise does not choose."""
+"""Radians by which the second set must be nearer to a locked middle angle to be chosen, above noise."""
 
 
-def with_held(mode: str, rotations: Array, angles: Array, held: Array) -> Array:
-    """Angles (F, 3) about X, Y and Z that lead to rotations, with the held ones as they are.
+def with_locked(mode: str, rotations: Array, angles: Array, locked: Array) -> Array:
+    """Return (F, 3) Euler angles about X, Y and Z of rotations, with locked angles fixed.
+
+    If no angles with the locked ones give a rotation exactly, the nearest rotation is taken.
 
     Args:
         mode: axes in the order in which they are applied, such as "XYZ".
         rotations: (F, 4).
-        angles: (F, 3) that lead there too.
-        held: (F, 3) angles; in the columns of free axes not a number.
+        angles: (F, 3) Euler angles of the rotations, without regard to locks.
+        locked: (F, 3) angles; NaN in the columns of free axes.
 
     Returns:
-        (F, 3), free angles modulo a whole turn. Where no rotation with the held angles is the given one, the
-        nearest is taken.
+        (F, 3), free angles modulo a full turn.
     """
     first, middle, last = ("XYZ".index(axis) for axis in mode)
-    is_held = ~np.isnan(held).any(axis=0)
-    found = np.where(is_held, held, angles)
-    if is_held[middle] and not (is_held[first] or is_held[last]):
-        gap, other = _apart(angles, held, middle), _apart(math.pi - angles, held, middle)
-        flipped = other + NEAR < gap
-        found[np.ix_(flipped, (first, last))] += math.pi
-        return found
-    # What is held is taken off at both ends: rotation = last * middle * first.
+    is_locked = ~np.isnan(locked).any(axis=0)
+    result = np.where(is_locked, locked, angles)
+    if is_locked[middle] and not (is_locked[first] or is_locked[last]):
+        gap, flipped_gap = _distance(angles, locked, middle), _distance(math.pi - angles, locked, middle)
+        flipped = flipped_gap + NEAR < gap
+        result[np.ix_(flipped, (first, last))] += math.pi
+        return result
+    # Remove the locked rotations from both ends: rotation = last * middle * first.
     rest = rotations
-    if is_held[first]:
-        rest = batch.multiply(rest, _turn(first, -held[:, first]), axis=-1)
-    if is_held[last]:
-        rest = batch.multiply(_turn(last, -held[:, last]), rest, axis=-1)
-    if is_held[middle] and is_held[first]:
-        rest = batch.multiply(rest, _turn(middle, -held[:, middle]), axis=-1)
-    elif is_held[middle]:
-        rest = batch.multiply(_turn(middle, -held[:, middle]), rest, axis=-1)
-    free = [axis for axis in (last, middle, first) if not is_held[axis]]
+    if is_locked[first]:
+        rest = batch.multiply(rest, _about_axis(first, -locked[:, first]), axis=-1)
+    if is_locked[last]:
+        rest = batch.multiply(_about_axis(last, -locked[:, last]), rest, axis=-1)
+    if is_locked[middle] and is_locked[first]:
+        rest = batch.multiply(rest, _about_axis(middle, -locked[:, middle]), axis=-1)
+    elif is_locked[middle]:
+        rest = batch.multiply(_about_axis(middle, -locked[:, middle]), rest, axis=-1)
+    free = [axis for axis in (last, middle, first) if not is_locked[axis]]
     if len(free) == 1:
-        found[:, free[0]] = 2.0 * np.arctan2(rest[:, 1 + free[0]], rest[:, 0])
+        result[:, free[0]] = 2.0 * np.arctan2(rest[:, 1 + free[0]], rest[:, 0])
     elif len(free) == 2:
-        found[:, free[0]], found[:, free[1]] = _two_turns(rest, *free)
-    return found
+        result[:, free[0]], result[:, free[1]] = _two_angles(rest, *free)
+    return result
 
 
-def _two_turns(rotations: Array, outer: int, inner: int) -> tuple[Array, Array]:
-    """(F,) angles about two axes whose turns, the inner one first, come nearest to rotations.
+def _two_angles(rotations: Array, outer: int, inner: int) -> tuple[Array, Array]:
+    """Return (F,) angles about two axes, the inner one applied first, nearest to rotations.
 
-    With half angles a and b the product is (cos a cos b, cos a sin b of the inner axis, sin a cos b of the
-    outer one, sin a sin b of their cross product): a matrix of rank one.
+    For half angles a (outer) and b (inner), the product has w = cos a cos b, cos a sin b along the inner
+    axis, sin a cos b along the outer axis, and sin a sin b along their cross product. These form a matrix of
+    rank one.
     """
     third = 3 - outer - inner
     sign = (outer - inner) * (inner - third) * (third - outer) // 2  # 1 where outer x inner = third
@@ -87,16 +86,16 @@ def _two_turns(rotations: Array, outer: int, inner: int) -> tuple[Array, Array]:
     )
 
 
-def _turn(axis: int, angles: Array) -> Array:
-    """(F, 4) rotations about one axis."""
-    turns = np.zeros((len(angles), 4))
-    turns[:, 0], turns[:, 1 + axis] = np.cos(angles / 2.0), np.sin(angles / 2.0)
-    return turns
+def _about_axis(axis: int, angles: Array) -> Array:
+    """Return (F, 4) rotations about one axis."""
+    rotations = np.zeros((len(angles), 4))
+    rotations[:, 0], rotations[:, 1 + axis] = np.cos(angles / 2.0), np.sin(angles / 2.0)
+    return rotations
 
 
-def _apart(angles: Array, held: Array, axis: int) -> Array:
-    """(F,) how far an angle is from the held one, modulo a whole turn."""
-    return np.abs(np.remainder(angles[:, axis] - held[:, axis] + math.pi, 2.0 * math.pi) - math.pi)
+def _distance(angles: Array, locked: Array, axis: int) -> Array:
+    """Return (F,) distances of one angle from the locked one, modulo a full turn."""
+    return np.abs(np.remainder(angles[:, axis] - locked[:, axis] + math.pi, 2.0 * math.pi) - math.pi)
 
 
 Slots = Sequence[int] | NDArray[np.intp]  # indices in pose.bones
@@ -107,42 +106,40 @@ CHANNELS = {
     "AXIS_ANGLE": ("rotation_axis_angle", 4),
     **dict.fromkeys(EULER_MODES, ("rotation_euler", 3)),
 }
-"""Rotation mode -> property of the pose bone that holds the rotation, and how many values it has."""
+"""Rotation mode -> property of the pose bone with the rotation, and number of its values."""
 
-# Below this a direction or an angle is float32 noise only, and is taken from the frame before instead.
+# A direction or an angle below this is float32 noise, and is taken from the previous frame instead.
 _UNDETERMINED = 1e-6
 
 
 def rotation_channel(pose_bone: Any) -> tuple[str, int]:
-    """The property that holds the bone's rotation in its present mode, and the number of its values."""
+    """Return the property with the bone's rotation in its present mode, and the number of its values."""
     return CHANNELS[pose_bone.rotation_mode]
 
 
 def require_finite(pose_bones: Any, slots: Slots, values: NDArray[Any], what: str) -> None:
-    """Raises RigError naming the first bone of which `values` (..., bones, width) are not all finite.
+    """Raise RigError naming the first bone whose `values` (..., bones, width) are not all finite.
 
-    `slots`: each bone's index.
+    `slots`: indices of the bones in `pose_bones`. `what`: name of the channel.
     """
-    good = np.isfinite(values)
-    if not good.all():
-        bones = good.all(axis=-1).reshape(-1, values.shape[-2]).all(axis=0)
+    finite = np.isfinite(values)
+    if not finite.all():
+        bones = finite.all(axis=-1).reshape(-1, values.shape[-2]).all(axis=0)
         name = pose_bones[int(slots[int(np.argmin(bones))])].name
         raise RigError(f"bone '{name}' has a {what} that is not a number: clear its {what}")
 
 
 def read_rotations(pose_bones: Any, slots: Indices, modes: Sequence[str], seen: Values) -> Array:
-    """(R, bones, 4) what rotation channels hold, as Blender understands it, as float32 has it.
-
-    Unit quaternions relative to rest.
+    """Convert rotation channels to (R, bones, 4) unit quaternions, as Blender does, rounded to float32.
 
     Args:
         pose_bones: of the armature object, original or evaluated.
-        slots: (bones,) indices of the wanted bones.
-        modes: rotation mode of each of them.
-        seen: what the channels hold at R frames.
+        slots: (bones,) indices of the bones.
+        modes: (bones,) rotation modes.
+        seen: values of the channels at R frames.
 
     Raises:
-        RigError: names the bone whose channel holds something that is not a finite number.
+        RigError: names the bone whose channel is not a finite number.
     """
     rotations = np.empty((len(next(iter(seen.values()))), len(slots), 4), np.float32)
     for channel in dict.fromkeys(CHANNELS[mode][0] for mode in modes):
@@ -156,19 +153,19 @@ def read_rotations(pose_bones: Any, slots: Indices, modes: Sequence[str], seen: 
         moved[1:] = (values[1:] != values[:-1]).any(axis=-1)
         for k, i in enumerate(members):
             starts = np.flatnonzero(moved[:, k])
-            turns = np.array([rotation_of(modes[i], each)[:] for each in values[starts, k].tolist()])
-            rotations[:, i] = turns[np.cumsum(moved[:, k]) - 1]
+            runs = np.array([rotation_of(modes[i], row)[:] for row in values[starts, k].tolist()])
+            rotations[:, i] = runs[np.cumsum(moved[:, k]) - 1]
     return rotations.astype(np.float64)
 
 
 def _unit_quaternions(values: Array) -> Array:
-    """(..., 4) what quaternion channels mean to Blender, which turns a zero into half a turn about X."""
+    """Normalise quaternion channels (..., 4) as Blender does: zero becomes half a turn about X."""
     lengths = length(values, axis=-1)[..., None]
     return np.where(lengths > 0.0, values / np.where(lengths > 0.0, lengths, 1.0), (0.0, 1.0, 0.0, 0.0))
 
 
 def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
-    """What finite values of a rotation channel mean to Blender: a frozen unit quaternion."""
+    """Convert finite values of a rotation channel to a frozen unit quaternion, as Blender does."""
     channel, _ = CHANNELS[mode]
     if channel == "rotation_quaternion":
         rotation = Quaternion(_unit_quaternions(np.array(values, np.float64)).tolist())
@@ -179,10 +176,10 @@ def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
     return rotation.freeze()
 
 
-def held_angles(pose_bone: Any, limits: Sequence[Limit | None]) -> Array | None:
-    """(F, 3) Euler angles that the bone's locks hold, not a number for free axes; None without such locks.
+def locked_angles(pose_bone: Any, limits: Sequence[Limit | None]) -> Array | None:
+    """Return (F, 3) locked Euler angles of a bone, NaN for free axes; None without locks or Euler mode.
 
-    `limits`: of the bone at each frame; a bone that is locked in part has an EulerBox that holds its angles.
+    `limits`: of the bone at each frame. A partly locked bone has an EulerBox with its angles.
     """
     locks = np.array(pose_bone.lock_rotation[:], bool)
     boxes = [limit for limit in limits if isinstance(limit, EulerBox)]
@@ -192,27 +189,26 @@ def held_angles(pose_bone: Any, limits: Sequence[Limit | None]) -> Array | None:
 
 
 def channel_values(
-    mode: str, rotations: ArrayLike, previous: ArrayLike | None = None, held: Array | None = None
+    mode: str, rotations: ArrayLike, previous: ArrayLike | None = None, locked: Array | None = None
 ) -> Array:
-    """Rotations as values of a bone's own channel, without jumps from frame to frame.
+    """Convert rotations to values of a rotation channel, without jumps from frame to frame.
 
-    Quaternions keep to one side of the sphere; Euler angles pass multiples of a half turn and change between
-    their two solutions so that each frame is as near as it can be to the one before; the angle of an
-    axis-angle may pass a half turn, its axis never flips, and where there is no rotation it keeps the axis of
-    the frame before.
+    Quaternions stay in one hemisphere. Euler angles are unwrapped, and of their two solutions the one nearer
+    to the previous frame is taken. The angle of an axis-angle may pass a half turn, its axis never flips, and
+    the identity keeps the axis of the previous frame.
 
     Args:
         mode: rotation mode of the pose bone: "QUATERNION", "AXIS_ANGLE" or an Euler order such as "XYZ".
         rotations: (F, 4) unit quaternions (w, x, y, z), in the order of time.
-        previous: value of the channel just before the first frame, (4,) or (3,) as the mode has it.
-        held: (F, 3) Euler angles that are locked, kept as they are but for whole turns; the columns of free
-            axes are not a number. For Euler modes.
+        previous: value of the channel before the first frame, (4,) or (3,) by mode.
+        locked: (F, 3) locked Euler angles, kept modulo full turns; NaN in the columns of free axes. For Euler
+            modes.
 
     Returns:
         (F, 4) quaternions, (F, 4) angle and axis, or (F, 3) Euler angles; radians.
 
     Raises:
-        InvalidInput: an unknown mode, rotations of another shape, or zero or not finite.
+        InvalidInput: an unknown mode; rotations of another shape, or that are zero or not finite.
     """
     values = np.array(rotations, dtype=np.float64)
     if mode not in CHANNELS:
@@ -231,7 +227,7 @@ def channel_values(
             f"previous must be {CHANNELS[mode][1]} values for mode {mode}, not shape {before.shape}"
         )
     if before is not None and not np.all(np.isfinite(before)):
-        before = None  # nothing can be near to it
+        before = None  # no value is near it
     if len(values) == 0:
         return np.empty((0, CHANNELS[mode][1]))
     if mode == "QUATERNION":
@@ -239,11 +235,11 @@ def channel_values(
     if mode == "AXIS_ANGLE":
         return _axis_angles(values, before)
     eulers = _eulers(mode, values, before)
-    return eulers if held is None else _unwrapped(with_held(mode, values, eulers, held), before)
+    return eulers if locked is None else _unwrapped(with_locked(mode, values, eulers, locked), before)
 
 
 def _one_side(vectors: Array, before: Array | None) -> Array:
-    """Rows with signs such that no row points away from the one before it."""
+    """Choose signs of rows such that the dot product with the previous row is never negative."""
     first = vectors[:1] if before is None else before[None]
     opposed = np.einsum("fi,fi->f", np.concatenate((first, vectors[:-1])), vectors) < 0.0
     if not opposed.any():
@@ -252,7 +248,7 @@ def _one_side(vectors: Array, before: Array | None) -> Array:
 
 
 def _axis_angles(quaternions: Array, before: Array | None) -> Array:
-    """(F, 4) angle and axis: q = (cos(angle / 2), sin(angle / 2) axis), so the angle counts modulo 2 pi."""
+    """Return (F, 4) angle and axis: q = (cos(angle / 2), sin(angle / 2) axis), the angle modulo 2 pi."""
     vectors = quaternions[:, 1:]
     lengths = np.linalg.norm(vectors, axis=1)
     known = lengths > _UNDETERMINED
@@ -263,7 +259,7 @@ def _axis_angles(quaternions: Array, before: Array | None) -> Array:
         start = np.array((0.0, 1.0, 0.0))  # Blender's own default axis
     axes = np.empty_like(vectors)
     axes[known] = _one_side(vectors[known] / lengths[known, None], start) if known.any() else 0.0
-    # Frames without an axis take the last known one; before the first known one, the start or else that one.
+    # Frames without an axis take the last known one; before it the start, or else the first known one.
     last = np.maximum.accumulate(np.where(known, np.arange(len(known)), -1))
     if start is None:
         last[last < 0] = int(np.argmax(known))
@@ -274,11 +270,11 @@ def _axis_angles(quaternions: Array, before: Array | None) -> Array:
 
 
 def _eulers(mode: str, quaternions: Array, before: Array | None) -> Array:
-    """(F, 3) Euler angles about X, Y and Z; `mode` names the axes in the order in which they are applied.
+    """Return (F, 3) Euler angles about X, Y and Z; `mode` names the axes in the order of application.
 
     After Bernardes & Viollet 2022, "Quaternion to Euler angles conversion: a direct, general and
-    computationally efficient method": half the sum and half the difference of the outer angles are found
-    apart, and at gimbal lock (middle angle a quarter turn) exactly one of the two stays undetermined.
+    computationally efficient method". Half sum and half difference of the outer angles are computed
+    separately; at gimbal lock (middle angle a quarter turn) one of the two is undetermined.
     """
     i, j, k = ("XYZ".index(axis) for axis in mode)
     sign = (i - j) * (j - k) * (k - i) // 2  # 1 for a cyclic order, -1 otherwise
@@ -286,7 +282,7 @@ def _eulers(mode: str, quaternions: Array, before: Array | None) -> Array:
     a, b, c, d = w - y, x + z, y + w, z - x
     sums, differences = np.arctan2(b, a), np.arctan2(d, c)
     middles = 2.0 * np.arctan2(np.hypot(c, d), np.hypot(a, b)) - math.pi / 2
-    # A middle angle of -pi/2 leaves the difference open, one of +pi/2 the sum.
+    # The difference is undetermined at a middle angle of -pi/2, the sum at +pi/2.
     open_sum, open_difference = np.hypot(a, b) < _UNDETERMINED, np.hypot(c, d) < _UNDETERMINED
     eulers = np.stack((sums - differences, middles, sign * (sums + differences)), axis=1)
     if before is not None:
@@ -299,7 +295,7 @@ def _eulers(mode: str, quaternions: Array, before: Array | None) -> Array:
             before = done[lock - 1]
         if lock == len(eulers):
             break
-        # Gimbal lock: what is undetermined stays as it was; without a frame before, the last angle is 0.
+        # Gimbal lock: the undetermined one keeps its previous value; without one, the last angle is 0.
         known = differences[lock] if open_sum[lock] else sums[lock]
         outer = None if before is None else np.array((before[0], sign * before[2]))
         if open_sum[lock]:
@@ -315,22 +311,26 @@ def _eulers(mode: str, quaternions: Array, before: Array | None) -> Array:
 
 
 def _kept(
-    outer: Array | None, open_part: tuple[float, float], known_part: tuple[float, float], known: float
+    outer: Array | None, open_signs: tuple[float, float], known_signs: tuple[float, float], known: float
 ) -> tuple[float, float] | None:
-    """The open half sum (or difference) as before, and the known one moved by half turns next to its own."""
+    """Return the previous half sum (or difference) that is open now, and the known one, unwrapped.
+
+    The known one is moved by multiples of half a turn next to its previous value. None without a previous
+    frame.
+    """
     if outer is None:
         return None
-    last_open, last_known = float(np.dot(outer, open_part)) / 2, float(np.dot(outer, known_part)) / 2
+    last_open, last_known = float(np.dot(outer, open_signs)) / 2, float(np.dot(outer, known_signs)) / 2
     return last_open, known + math.pi * round((last_known - known) / math.pi)
 
 
 def _nearest_eulers(angles: Array, before: Array | None) -> Array:
-    """Of each row's solutions (a, b, c) and (a + pi, pi - b, c + pi) the one nearer to the row before."""
+    """Choose between the solutions (a, b, c) and (a + pi, pi - b, c + pi): the nearer to the previous row."""
     others = angles * (1.0, -1.0, 1.0) + math.pi
-    # Both solutions change alike from row to row, so whether a row takes the other one than the row before
-    # does not depend on which one that was.
+    # Both solutions change alike from row to row. Whether a row changes the solution is therefore independent
+    # of the solution of the previous row.
     stays, changes = _gap(angles[1:], angles[:-1]), _gap(others[1:], angles[:-1])
-    if before is None:  # then the smaller angles, as Blender's own conversion
+    if before is None:  # the smaller angles, as in Blender's conversion
         first = np.abs(_unwrapped(others[:1], None)).sum() < np.abs(_unwrapped(angles[:1], None)).sum()
     else:
         first = _gap(others[0], before) < _gap(angles[0], before)
@@ -339,11 +339,11 @@ def _nearest_eulers(angles: Array, before: Array | None) -> Array:
 
 
 def _gap(a: Array, b: Array) -> Array:
-    """Sum of squared differences of angles, modulo 2 pi."""
+    """Return the sum of squared differences of angles, modulo 2 pi."""
     return np.asarray(np.sum(np.square(np.remainder(a - b + math.pi, 2 * math.pi) - math.pi), axis=-1))
 
 
 def _unwrapped(angles: Array, before: Array | None) -> Array:
-    """Rows moved by multiples of 2 pi next to the row before; without one, the first row into -pi..pi."""
+    """Move rows by multiples of 2 pi next to the previous row; without one, the first row into -pi..pi."""
     first = np.zeros(angles.shape[1]) if before is None else before
     return np.asarray(np.unwrap(np.concatenate((first[None], angles)), axis=0)[1:])

@@ -1,1 +1,1 @@
-"""One evaluated frame."""
+"""Evaluated frames: base poses, targets, influences, the ground, and what they depend on."""

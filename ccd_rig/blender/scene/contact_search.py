@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Contacts of planted bones found, keyed as their influences and marked in the timeline."""
+"""Search for contacts of planted bones; contacts as keys of influences and as markers."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from ...motion.contacts import ContactThresholds, Phase, contact_phases, ground_
 from ...motion.ground import seen_below
 from ..properties import constraint_list, influence_keys
 from ..properties.constraint_values import Constraint, value_of
+from .evaluation import playback
 from .ground import rig_ground
-from .played_frames import playback
 
 SAME_FOOT = 0.4
-"""Leg lengths up to which bones that never part are taken for those of one foot."""
+"""Leg lengths: bones that are never farther apart belong to one foot."""
 
 
 @dataclass(frozen=True)
 class FootMotion:
-    """The bones of some constraints over a range.
+    """Motion of constrained bones over a range of frames.
 
     Attributes:
-        frames: (F,) in a row.
+        frames: (F,) consecutive frames.
         times: (F,) seconds.
-        heads: by constraint, (F, 3) of its bone's head, world metres.
-        leg: world metres, how far the nearest foot gets from the bone that carries the figure.
-        grounds: by constraint, (F,) world height of the armature's Ground below its bone, not a number where
-            there is none; None where that is At Rest.
+        heads: by constraint, (F, 3) head of its bone, world metres.
+        leg: length of a leg, world metres: the smallest of the feet's largest distances from the root bone.
+        grounds: by constraint, (F,) world height of the armature's Ground below its bone, NaN where there is
+            none; None if the Ground is At Rest.
     """
 
     frames: range
@@ -50,27 +50,27 @@ class FootMotion:
         constraints: Sequence[Constraint],
         frames: range,
     ) -> FootMotion:
-        """As Blender plays it; the scene stays as it is.
+        """Read the motion as Blender plays it, without changing the scene.
 
         Raises:
             RigError: a bone is missing, its leg has no length, no ground is below one, or something cannot be
                 evaluated.
         """
         count, bones = len(constraints), armature_object.pose.bones
-        names = [each.tip for each in constraints]
-        names += [_root_bone(armature_object, each) for each in constraints]
-        places = [bones.find(name) for name in names]
+        names = [constraint.tip for constraint in constraints]
+        names += [_root_bone(armature_object, constraint) for constraint in constraints]
+        indices = [bones.find(name) for name in names]
         heads = np.empty((2 * count, len(frames), 3))
         with playback(scene, armature_object, constraints) as playing:
             for f, frame in enumerate(frames):
                 matrices, world = playing.pose(float(frame))
-                heads[:, f] = (world @ matrices[places])[:, :3, 3]
+                heads[:, f] = (world @ matrices[indices])[:, :3, 3]
         leg = float(np.linalg.norm(heads[:count] - heads[count:], axis=2).max(axis=1).min())
         if not leg > 0.0:
             raise RigError(f"'{names[0]}' never leaves '{names[count]}': set Chain Length to end at the hips")
         seconds = scene.render.fps_base / scene.render.fps
         times = np.arange(len(frames)) * seconds
-        rows = [each.name for each in constraints]
+        rows = [constraint.name for constraint in constraints]
         feet = dict(zip(rows, heads[:count], strict=True))
         if armature_object.ccd_rig.ground.kind == "REST":
             return cls(frames, times, feet, leg)
@@ -88,30 +88,35 @@ class FootMotion:
         return cls(frames, times, feet, leg, dict(zip(rows, below.T, strict=True)))
 
     def ground_velocity(self, thresholds: ContactThresholds, moves: bool) -> Array:
-        """(3,) metres per second of the ground, see `motion.contacts`."""
+        """Return the velocity of the ground, (3,) world metres per second; see `motion.contacts`."""
         grounds = None if self.grounds is None else list(self.grounds.values())
         return ground_velocity(list(self.heads.values()), self.times, self.leg, thresholds, moves, grounds)
 
     def phases(self, name: str, velocity: Array, thresholds: ContactThresholds) -> list[Phase]:
-        """The contacts of one constraint's bone, by frames; `velocity` is that of the ground."""
-        beside = self._beside(name) if self.grounds is None else None
+        """Return the contacts of a constraint's bone, as frames; `velocity` is the ground's."""
+        nearest = self._nearest_foot(name) if self.grounds is None else None
         ground = None if self.grounds is None else self.grounds[name]
-        found = contact_phases(self.heads[name], self.times, self.leg, velocity, thresholds, beside, ground)
-        return [Phase(self.frames[first], self.frames[last]) for first, last in found]
+        phases = contact_phases(self.heads[name], self.times, self.leg, velocity, thresholds, nearest, ground)
+        return [Phase(self.frames[first], self.frames[last]) for first, last in phases]
 
-    def _beside(self, name: str) -> Array | None:
-        """(F, 3) of the foot that is nearest to one on average; heel and ball of one foot are one foot."""
-        own = self.heads[name]
-        far = {
-            other: float(np.linalg.norm(heads - own, axis=1).mean())
+    def _nearest_foot(self, name: str) -> Array | None:
+        """Return the heads, (F, 3), of the other foot with the smallest mean distance; None without one."""
+        foot = self.heads[name]
+        distances = {
+            other: np.linalg.norm(heads - foot, axis=1)
             for other, heads in self.heads.items()
-            if other != name and np.linalg.norm(heads - own, axis=1).max() > SAME_FOOT * self.leg
+            if other != name
         }
-        return self.heads[min(far, key=far.__getitem__)] if far else None
+        means = {
+            other: float(distance.mean())
+            for other, distance in distances.items()
+            if distance.max() > SAME_FOOT * self.leg
+        }
+        return self.heads[min(means, key=means.__getitem__)] if means else None
 
 
 def _root_bone(armature_object: bpy.types.Object, constraint: Any) -> str:
-    """Name of the bone that carries the figure over a planted one, for which a chain must lead to it."""
+    """Return the name of the root bone at the end of a planted bone's chain, which must have a leg."""
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if not chain:
         raise RigError(
@@ -136,11 +141,11 @@ DOWN, UP = "down", "up"
 
 @dataclass(frozen=True)
 class Contacts:
-    """What was found.
+    """Contacts of planted bones.
 
     Attributes:
         phases: by constraint, first and last frame of each contact, in order.
-        velocity: (3,) of the ground, world metres per second; 0 where it stands still.
+        velocity: (3,) of the ground, world metres per second; 0 if it stands still.
     """
 
     phases: Mapping[str, Sequence[Phase]]
@@ -152,7 +157,7 @@ class Contacts:
         return bool(self.velocity.any())
 
     def words(self) -> tuple[str, ...]:
-        """A line for each constraint, such as "foot.L: 1-14, 31-44", and one for ground that moves."""
+        """Return a line for each constraint, such as "foot.L: 1-14, 31-44", and one if the ground moves."""
         lines = [f"{name}: {spans_in_words(spans) or 'no contact'}" for name, spans in self.phases.items()]
         if self.ground_moves:
             lines.append(f"Walks in place: the ground moves at {np.linalg.norm(self.velocity):.2f} m/s")
@@ -167,13 +172,13 @@ def find_contacts(
     thresholds: ContactThresholds,
     ground: str = "AUTO",
 ) -> Contacts:
-    """The contacts of constraints that plant a bone, as the range plays now; nothing changes.
+    """Find the contacts of planted bones in the present animation of a range, without changing the file.
 
     Args:
         scene: in which the armature plays.
         armature_object: carries the constraints.
         names: of the constraints.
-        frames: in a row, at least three.
+        frames: consecutive, at least three.
         thresholds: when a foot is down.
         ground: one of `GROUNDS`.
 
@@ -199,10 +204,10 @@ def find_contacts(
 
 
 def key_contacts(armature_object: bpy.types.Object, contacts: Contacts, frames: range) -> None:
-    """Key the influences of the constraints, those whose bones are never down off all the time.
+    """Key the influences of constraints: 1 in contacts, else 0.
 
-    A bone that comes into force stays where the frame before has it. So it is planted from the second frame
-    of a contact on, and from the first one only at the start of the range.
+    A planted bone keeps its place in the frame before. Its influence therefore starts at the second frame of
+    a contact, and at the first frame only if the range starts there.
     """
     for name, phases in contacts.phases.items():
         spans = [(p.first + (p.first > frames[0]), p.last) for p in phases]
@@ -212,7 +217,7 @@ def key_contacts(armature_object: bpy.types.Object, contacts: Contacts, frames: 
 
 
 def mark_contacts(scene: bpy.types.Scene, contacts: Contacts, frames: range) -> None:
-    """Put markers where each bone comes down and where it leaves; those of another search are replaced."""
+    """Put markers where bones come down and leave the ground, and remove former markers of these bones."""
     markers: Any = scene.timeline_markers
     for name, phases in contacts.phases.items():
         down, up = f"{name} {DOWN}", f"{name} {UP}"
@@ -226,5 +231,5 @@ def mark_contacts(scene: bpy.types.Scene, contacts: Contacts, frames: range) -> 
 
 
 def spans_in_words(spans: Sequence[tuple[int, int]]) -> str:
-    """Such as "1-14, 31-44"."""
+    """Return spans of frames as text, such as "1-14, 31-44"."""
     return ", ".join(f"{first}-{last}" if first != last else f"{first}" for first, last in spans)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What moves a target: parents, constraints and drivers, followed back to where the motion comes from.
+"""Dependencies of targets: parents, constraints and drivers that move them, traced to their sources.
 
-A target that moves with the chain it should lead runs away from it; one that is moved by a simulation cannot
-be evaluated apart from its scene. Both are found before anything is solved.
+A target that moves with the chain that reaches for it recedes from the chain. A target that a simulation
+moves cannot be evaluated outside its scene. Both are refused before anything is solved.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from ..keys.channels import fcurves_of
 from ..properties.constraint_values import Kind
 
 SIMULATIONS = {"CLOTH": "cloth", "SOFT_BODY": "soft body", "FLUID": "fluid"}
-"""Modifiers that move points by what was before: kind of modifier -> word for it."""
+"""Modifiers whose result depends on former frames: type of modifier -> word for it."""
 
 
 def shapers(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.ID, str]]:
-    """What an object's surface is deformed by: objects, each with the name of a bone or none, and data-blocks
-    whose keys and drivers move points (a curve with its evaluation time, shape keys)."""
+    """Yield the objects and data-blocks that deform an object's surface, with the name of a bone, or empty.
+
+    A curve (by its evaluation time) and shape keys count: their keys and drivers move points.
+    """
     data: Any = thing.data
     if data is None or thing.type == "ARMATURE":
         return
@@ -48,7 +50,7 @@ def shapers(thing: bpy.types.Object) -> Iterator[tuple[bpy.types.ID, str]]:
 
 
 def simulation(thing: bpy.types.Object) -> str:
-    """The simulation that moves an object's surface, in words, and has no baked cache; or nothing."""
+    """Name a simulation without a baked cache that moves an object's surface; empty if there is none."""
     for modifier in thing.modifiers:
         if modifier.type in SIMULATIONS:
             cache = getattr(modifier, "point_cache", None)
@@ -63,29 +65,29 @@ _ON_SURFACE = {"SHRINKWRAP", "FOLLOW_PATH", "CLAMP_TO", "SPLINE_IK", "GEOMETRY_A
 
 
 class _Source(NamedTuple):
-    """What moves something directly."""
+    """Direct source of motion."""
 
     thing: bpy.types.ID | None
     bone: str
-    verb: str  # what it does
+    verb: str  # describes the relation: the moved object, verb, source
     surface: bool = False
 
 
 _Sources: TypeAlias = Iterator[_Source]
-# `_iks` and `drivers_by_bone`, which are asked of the same armature for bone after bone.
+# `_iks` and `drivers_by_bone`, cached: they are called with the same armature for many bones.
 _Iks: TypeAlias = Callable[[bpy.types.Object], list[tuple[str, Any, set[str]]]]
 _Drivers: TypeAlias = Callable[[bpy.types.ID], dict[str, list[bpy.types.FCurve]]]
 
 
 @dataclass(frozen=True)
 class Mover:
-    """Something that moves: an object or one bone of it, or data whose keys move a surface.
+    """Source of motion: an object, one of its bones, or a data-block that deforms a surface.
 
     Attributes:
-        thing: the object or the data-block.
-        bone: of the object, or none.
-        trail: in words how it was come to.
-        surface: whether what is looked at follows the points of the object, not only its place.
+        thing: the object or data-block.
+        bone: name of a bone of the object, or empty.
+        trail: describes the dependencies that lead to it.
+        surface: whether the points of the object move the target, not only its transform.
     """
 
     thing: Any
@@ -98,26 +100,26 @@ class Mover:
 
 
 def target_object(constraint: Any) -> bpy.types.Object | None:
-    """The target of a constraint, as stored or as a value; None where a bone is planted without one.
+    """Return the target of a constraint, stored or a value; None if a bone is planted without one.
 
     Raises:
-        RigError: there is none, and the constraint needs one.
+        RigError: the target is missing, and the constraint needs one.
     """
     target = constraint.target
     if constraint.kind == Kind.PLANT and not target:
         return None
     thing = bpy.data.objects.get(target) if isinstance(target, str) else target
     if thing is None:
-        what = f"there is no object '{target}'" if target else "it has no target"
-        raise RigError(f"Constraint '{constraint.name}': {what}: choose the object to reach")
+        problem = f"there is no object '{target}'" if target else "it has no target"
+        raise RigError(f"Constraint '{constraint.name}': {problem}: choose the object to reach")
     return thing
 
 
 def pole_object(constraint: Any) -> bpy.types.Object | None:
-    """The pole target of a constraint, as stored or as a value; None if it has none.
+    """Return the pole target of a constraint, stored or a value; None if it has none.
 
     Raises:
-        RigError: the object is not there.
+        RigError: the object is missing.
     """
     pole = constraint.pole_target
     if not pole or constraint.kind != Kind.REACH:
@@ -130,53 +132,54 @@ def pole_object(constraint: Any) -> bpy.types.Object | None:
 
 
 def follows(thing: bpy.types.Object, armature_object: bpy.types.Object) -> bool:
-    """Whether an object is skinned by an armature or hangs on it, or one of its bones or carriers does.
+    """Whether an object, one of its bones or one of its parents depends on an armature.
 
     Modifiers, parents and constraints count.
     """
-    carrier: bpy.types.Object | None = thing
-    while carrier is not None:
-        if any(getattr(each, "object", None) == armature_object for each in carrier.modifiers):
+    ancestor: bpy.types.Object | None = thing
+    while ancestor is not None:
+        if any(getattr(modifier, "object", None) == armature_object for modifier in ancestor.modifiers):
             return True
-        bones = () if carrier.pose is None else carrier.pose.bones
-        constraints = [each for owner in (carrier, *bones) for each in owner.constraints]
-        constrained = (getattr(each, "target", None) for each in constraints)
-        several = (part.target for each in constraints for part in getattr(each, "targets", ()))
-        if armature_object in (carrier.parent, *constrained, *several):
+        bones = () if ancestor.pose is None else ancestor.pose.bones
+        constraints = [constraint for owner in (ancestor, *bones) for constraint in owner.constraints]
+        targets = [getattr(constraint, "target", None) for constraint in constraints]
+        targets += [entry.target for c in constraints for entry in getattr(c, "targets", ())]
+        if armature_object in (ancestor.parent, *targets):
             return True
-        carrier = carrier.parent
+        ancestor = ancestor.parent
     return False
 
 
 def target_depends_on_chain(
     armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
 ) -> str | None:
-    """Why the target of a constraint moves with the chain that should reach it, by name; None if it does not.
+    """Say how the target of a constraint depends on the chain that reaches for it; None if it does not.
 
-    A parent that is the whole armature object is fine: the chain does not move that.
+    The armature object may be its parent: the chain does not move it.
 
     Args:
-        constraint: as stored, or as a value.
+        armature_object: carries the constraint.
+        constraint: stored, or a value.
         bones: names of the bones that the solver turns, as a set.
     """
     target = target_object(constraint)
     if target is None:
         return None
-    return _way_to_chain(armature_object, Mover(target, constraint.target_bone, "target"), bones)
+    return _trail_to_chain(armature_object, Mover(target, constraint.target_bone, "target"), bones)
 
 
 def pole_depends_on_chain(
     armature_object: bpy.types.Object, constraint: Any, bones: Collection[str]
 ) -> str | None:
-    """The same for the pole target of a constraint; None also if it has none."""
+    """Like `target_depends_on_chain` for the pole target of a constraint; None also if it has none."""
     pole = pole_object(constraint)
     if pole is None:
         return None
-    return _way_to_chain(armature_object, Mover(pole, constraint.pole_bone, "pole"), bones)
+    return _trail_to_chain(armature_object, Mover(pole, constraint.pole_bone, "pole"), bones)
 
 
-def _way_to_chain(armature_object: bpy.types.Object, start: Mover, moved: Collection[str]) -> str | None:
-    """How what starts at `start`, whose trail is a word for it, comes to bones that are moved."""
+def _trail_to_chain(armature_object: bpy.types.Object, start: Mover, moved: Collection[str]) -> str | None:
+    """Describe the dependencies from `start`, which its trail names, to moved bones; None without any."""
     for mover in movers(start.thing, start.bone, armature_object, start.trail):
         if mover.thing != armature_object or not mover.bone:
             continue
@@ -194,11 +197,11 @@ def _way_to_chain(armature_object: bpy.types.Object, start: Mover, moved: Collec
 def require_evaluable(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Any]
 ) -> None:
-    """Refuse what a scene of its own would show in another place than the user's scene.
+    """Refuse targets whose place in an isolated scene would differ from their place in the user's scene.
 
     Raises:
-        RigError: a target or its bone is missing; it or the armature is moved by rigid body physics, or by a
-            driver that reads what changes in the user's scene.
+        RigError: a target or its bone is missing; rigid body physics moves it or the armature, or a driver
+            that reads changing properties of the user's scene does.
     """
     starts = [Mover(armature_object, "", f"Armature '{armature_object.name}'")]
     for row in constraints:
@@ -217,7 +220,7 @@ def require_evaluable(
                 raise RigError(f"{where} has no bone '{row.pole_bone}': choose another bone")
             starts.append(Mover(pole, row.pole_bone, where))
     checked = set()
-    for start, mover in _followed(starts, None):
+    for start, mover in _trace(starts, None):
         if mover.thing not in checked:
             checked.add(mover.thing)
             _refuse_simulated(scene, start, mover.thing)
@@ -227,44 +230,44 @@ def require_evaluable(
 
 
 def all_movers(armature_object: bpy.types.Object) -> Iterator[Mover]:
-    """All that moves an armature, the bones of its constraints, their targets and their poles."""
+    """Yield the movers of an armature, of its constrained bones, and of their targets and poles."""
     starts = [Mover(armature_object, "", "")]
     for row in armature_object.ccd_rig.constraints:
         starts.append(Mover(armature_object, row.tip, ""))
         pairs = ((row.target, row.target_bone), (row.pole_target, row.pole_bone))
         starts += [Mover(thing, bone, "") for thing, bone in pairs if thing is not None]
-    for _, mover in _followed(starts, None):
+    for _, mover in _trace(starts, None):
         yield mover
 
 
 def movers(
     thing: bpy.types.Object, bone: str, unfollowed: bpy.types.Object | None, word: str = "target"
 ) -> Iterator[Mover]:
-    """The object or bone itself, and all that move it, nearest first.
+    """Yield an object or bone itself, and all its movers, nearest first.
 
     Args:
         thing: the object.
         bone: one of its bones, or empty.
-        apart: an object whose own place is not followed, only its bones.
-        word: what the trail calls the first one.
+        unfollowed: an object whose bones are traced, but not its transform.
+        word: name of the first one in trails.
     """
     start = Mover(thing, bone, "")
-    for _, mover in _followed([replace(start, trail=f"{word} {start}")], unfollowed):
+    for _, mover in _trace([replace(start, trail=f"{word} {start}")], unfollowed):
         yield mover
 
 
 def movers_by_drivers(armature_object: bpy.types.Object, paths: Collection[str]) -> Iterator[Mover]:
-    """What the drivers at data paths of an armature object read, and all that move it, each once."""
+    """Yield the sources of the drivers at data paths of an armature object, and their movers, each once."""
     drivers = [curve for curve in _drivers(armature_object) if curve.data_path in paths]
-    starts = [Mover(each.thing, each.bone, each.verb) for each in _sources_of_drivers(drivers)]
-    for _, mover in _followed(starts, armature_object):
+    starts = [Mover(source.thing, source.bone, source.verb) for source in _sources_of_drivers(drivers)]
+    for _, mover in _trace(starts, armature_object):
         yield mover
 
 
-def _followed(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> Iterator[tuple[Mover, Mover]]:
-    """Of one start after the other itself and all that move it, nearest first, with the start.
+def _trace(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> Iterator[tuple[Mover, Mover]]:
+    """Yield (start, mover) for each start and its movers, the start itself first, then by distance.
 
-    What has come once does not come again, nor does what moves it.
+    A mover is yielded once for all starts.
     """
     iks_of, drivers_of = cache(_iks), cache(drivers_by_bone)
     seen = set()
@@ -285,7 +288,7 @@ def _followed(starts: Iterable[Mover], unfollowed: bpy.types.Object | None) -> I
 def _sources(
     mover: Mover, unfollowed: bpy.types.Object | None, iks_of: _Iks, drivers_of: _Drivers
 ) -> _Sources:
-    """What moves something directly."""
+    """Yield the direct sources of a mover's motion."""
     thing = mover.thing
     if mover.bone:
         yield from _sources_of_bone(thing, mover.bone, iks_of, drivers_of)
@@ -323,13 +326,13 @@ def _sources_of_bone(thing: bpy.types.Object, name: str, iks_of: _Iks, drivers_o
 
 
 def _iks(thing: bpy.types.Object) -> list[tuple[str, Any, set[str]]]:
-    """Blender's IK constraints in an armature object, each with names: of its bone, and of all it turns."""
+    """Return the IK constraints of Blender: name of the bone, constraint, names of the bones it turns."""
     iks = []
     for bone in thing.pose.bones:
         for constraint in bone.constraints:
             if constraint.type in ("IK", "SPLINE_IK"):
                 turned = (bone, *bone.parent_recursive)[: constraint.chain_count or None]
-                iks.append((bone.name, constraint, {each.name for each in turned}))
+                iks.append((bone.name, constraint, {turned_bone.name for turned_bone in turned}))
     return iks
 
 
@@ -353,7 +356,7 @@ def _sources_of_constraints(constraints: Sequence[Any]) -> _Sources:
 
 
 def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
-    """Objects and bones that these drivers read."""
+    """Yield the objects and bones that drivers read."""
     for curve in curves:
         verb = f"has a driver on {curve.data_path.rpartition('.')[2]} that reads"
         for variable in curve.driver.variables:
@@ -369,8 +372,10 @@ def _sources_of_drivers(curves: Iterable[bpy.types.FCurve]) -> _Sources:
 
 
 def drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
-    """Drivers of an object by the path of the bone that they are on, or by nothing for its own. Custom
-    properties of bones move nothing."""
+    """Return the drivers of an object by the path of their bone; "" for the object itself.
+
+    Drivers of custom properties of bones are left out: these properties move nothing.
+    """
     by_path: dict[str, list[bpy.types.FCurve]] = {}
     for curve in _drivers(thing):
         match = BONE_PATH.match(curve.data_path)
@@ -399,33 +404,33 @@ def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID)
 
 
 def _refuse_soft(start: Mover, thing: bpy.types.Object) -> None:
-    what = simulation(thing)
-    if what:
+    mover = simulation(thing)
+    if mover:
         raise RigError(
-            f"{start.trail} follows points of '{thing.name}', which {what} moves: bake its cache (Physics "
+            f"{start.trail} follows points of '{thing.name}', which {mover} moves: bake its cache (Physics "
             "properties > Cache) first"
         )
 
 
 def _refuse_scene_drivers(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
-    """What a driver reads of a scene must stand still: Blender animates only the scene it evaluates."""
+    """Refuse drivers that read a changing property of a scene: Blender animates only the evaluated scene."""
     for curve in _drivers(thing):
         for variable in curve.driver.variables:
             source = variable.targets[0]
             if not _changes(scene, variable):
                 continue
-            what = f"the driver on {curve.data_path} of '{thing.name}' reads {source.data_path} of a scene"
+            reads = f"the driver on {curve.data_path} of '{thing.name}' reads {source.data_path} of a scene"
             raise RigError(
-                f"{start.trail}: {what}, which is not seen apart from that scene: let it read a property of "
+                f"{start.trail}: {reads}, which is not seen apart from that scene: let it read a property of "
                 "an object, or for the frame write the word frame in its expression"
             )
 
 
 def _changes(scene: bpy.types.Scene, variable: Any) -> bool:
-    """Whether a driver's variable reads something of a scene that another scene would show differently."""
+    """Whether a driver's variable reads a property that differs between the user's and an isolated scene."""
     source = variable.targets[0]
     if variable.type == "CONTEXT_PROP":
-        # The scene of its own has the frame, and copies of the custom properties, of the user's.
+        # The isolated scene has the frame of the user's scene, and copies of its custom properties.
         if source.context_property != "ACTIVE_SCENE" or not source.data_path.startswith(("frame_", "[")):
             return True
         return source.data_path in _animated_paths(scene)

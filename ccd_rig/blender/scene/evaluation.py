@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the solver needs of a frame: base pose, targets and influences, as Blender evaluates them.
+"""Evaluated frames: base pose, targets and influences for the solver (`frames`), and playback (`playback`).
 
-Frames are evaluated in a scene of their own (`isolation.py`) that is made for it and removed again.
+Frames are evaluated in a temporary scene (`isolation.py`).
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ from .targets import (
     target_sources,
 )
 
-FLAT = 1e-8  # a length of an axis of the armature object below this cannot be inverted in float32
+FLAT = 1e-8  # an axis of the armature object that is shorter cannot be inverted in float32
 
 
 def rig_layout(
     armature_object: bpy.types.Object, seen: bpy.types.Object, constraints: Sequence[Any], fixed: str = ""
 ) -> RigLayout:
-    """The layout of the constraints' bones.
+    """Build the layout of the bones of constraints.
 
     Args:
-        armature_object: the original object, which carries the settings of joints.
-        seen: itself, or an evaluated copy.
-        constraints: those of its list, in either form.
-        fixed: name of a bone that stays as it is, whatever chains it is in.
+        armature_object: the original object, which has the settings of joints.
+        seen: the armature object, original or evaluated.
+        constraints: of its list, stored or values.
+        fixed: name of a bone that does not move, whatever chains it is in.
 
     Raises:
-        CCDRigError: as `armature.layout`, and for settings that contradict one another.
+        CCDRigError: as `armature.layout`, and for contradictory settings.
     """
-    chains = [(each.tip, getattr(each, "body_length", 0) or each.chain_length) for each in constraints]
+    chains = [(row.tip, getattr(row, "body_length", 0) or row.chain_length) for row in constraints]
     bones = [
         bone.name for tip, length in chains for bone in constraint_list.chain(armature_object, tip, length)
     ]
@@ -69,10 +69,10 @@ def rig_layout(
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 
 
-def own_bones(
+def read_bones(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint]
 ) -> list[tuple[bpy.types.Object, str]]:
-    """The ends of all that is read of the armature: what is above them is evaluated with them."""
+    """Return the bones to evaluate for constraints; their parents are evaluated with them."""
     bones = [constraint.tip for constraint in constraints]
     if any(constraint.kind == Kind.BALANCE for constraint in constraints):
         bones += masses(armature_object)
@@ -88,19 +88,23 @@ def own_bones(
 
 
 def is_evaluated(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether a depsgraph keeps an object up to date: hidden objects it leaves as they were."""
+    """Whether a depsgraph keeps an object up to date: it does not evaluate hidden objects."""
     return thing.evaluated_get(depsgraph).is_evaluated and thing.visible_get(view_layer=depsgraph.view_layer)
 
 
 def world_matrices(
     armature_object: bpy.types.Object, frames: Sequence[float], worlds: Sequence[Matrix]
 ) -> Array:
-    """(R, 4, 4) places of the armature object at R frames, in the world; each must lead back as well."""
+    """Return (R, 4, 4) matrices from armature to world space at R frames, checked to be invertible.
+
+    Raises:
+        RigError: a matrix is not finite, or flat.
+    """
     matrices = np.array([[*row] for matrix in worlds for row in matrix]).reshape(-1, 4, 4)
     where = f"Armature '{armature_object.name}'"
-    good = np.isfinite(matrices).all(axis=(1, 2))
-    if not good.all():
-        frame = frames[int(np.argmin(good))]
+    finite = np.isfinite(matrices).all(axis=(1, 2))
+    if not finite.all():
+        frame = frames[int(np.argmin(finite))]
         raise RigError(f"{where} has a place that is not a number at frame {frame:g}: look at its transform")
     sizes, (x, y, z) = length(matrices[:, :3, :3], axis=1), (matrices[:, :3, k] for k in range(3))
     flat = (sizes < FLAT).any(axis=1) | (dot(x, cross(y, z, axis=-1), axis=-1) == 0.0)
@@ -111,30 +115,30 @@ def world_matrices(
 
 
 PLANTED = 0.5
-"""Influence above which a bone is planted; there is no half of it."""
+"""Influence above which a bone is planted; it is planted fully or not at all."""
 
 
-def counted(
+def effective_influences(
     armature_object: Any, constraints: Sequence[Constraint], influences: Array
 ) -> tuple[Array, Array | None]:
-    """(R, C) influences as they count at R frames, and as they would count if nothing was planted.
+    """Return (R, C) effective influences at R frames, and the ones if no bone were planted.
 
-    The second is None where nothing ever is.
+    The latter are None without constraints that plant bones.
     """
     if not any(constraint.kind is Kind.PLANT for constraint in constraints):
         return influences, None
     rows = [tuple(row) for row in influences.tolist()]
-    known = {row: _in_force(armature_object, constraints, row) for row in set(rows)}
-    never = np.array([constraint.kind is Kind.PLANT for constraint in constraints])
-    return np.array([known[row] for row in rows]), np.where(never, 0.0, influences)
+    effective = {row: _effective_row(armature_object, constraints, row) for row in set(rows)}
+    plants = np.array([constraint.kind is Kind.PLANT for constraint in constraints])
+    return np.array([effective[row] for row in rows]), np.where(plants, 0.0, influences)
 
 
-def _in_force(
+def _effective_row(
     armature_object: Any, constraints: Sequence[Constraint], influences: Sequence[float]
 ) -> tuple[float, ...]:
-    """Influences as they count at a frame: a planted bone is held fully, and nothing else reaches with it.
+    """Return the effective influences at a frame: a planted bone is fully planted, and does not reach.
 
-    The end of the bone that it is connected to is a part of it.
+    Nor does the tail of a parent that it is connected to.
     """
     pairs = list(zip(constraints, influences, strict=True))
     planted = {
@@ -144,27 +148,27 @@ def _in_force(
     }
     bones = [armature_object.pose.bones[name].bone for name in planted]
     above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
-    influences_now = []
+    effective = []
     for constraint, influence in pairs:
         if constraint.kind is Kind.PLANT:
-            influences_now.append(1.0 if influence > PLANTED else 0.0)
+            effective.append(1.0 if influence > PLANTED else 0.0)
         else:
-            waits = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
-            influences_now.append(0.0 if constraint.kind is Kind.REACH and waits else influence)
-    return tuple(influences_now)
+            is_planted = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
+            effective.append(0.0 if constraint.kind is Kind.REACH and is_planted else influence)
+    return tuple(effective)
 
 
 class FrameSample(NamedTuple):
-    """The evaluated state of one frame.
+    """Evaluated state of one frame.
 
     Attributes:
         frame: scene frame, may be fractional.
         reading: the chains and their base pose.
-        targets: where the targets are, armature space, one per constraint.
-        influences: 0 to 1, one per constraint, as they count (`influences.in_force`).
+        targets: one per constraint, armature space.
+        influences: effective influences, 0 to 1, one per constraint (`effective_influences`).
         matrix_world: from armature space to world space.
-        unplanted: influences as they would count if nothing was planted; empty where nothing ever is.
-        unmoved: the base pose as it was evaluated, where that of the reading has the body moved; else None.
+        unplanted: effective influences if no bone were planted; empty if no constraint plants one.
+        unmoved: the evaluated base pose, if that of the reading has the body moved; else None.
     """
 
     frame: float
@@ -182,11 +186,11 @@ class FrameSample(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """What Blender shows of a frame, as it stands; `FrameReader.samples` makes something of it.
+    """Values of a frame as read from Blender; `FrameReader.samples` converts them.
 
     Attributes:
         frame: scene frame, may be fractional.
-        layout: what bones are read with.
+        layout: with which bones were read.
         bones: see `Watched.look`.
         world: from armature space to world space.
         places: see `TargetReader.look`.
@@ -201,22 +205,22 @@ class Shown(NamedTuple):
     numbers: list[float]
 
     def shows_bones_of(self, other: Shown) -> bool:
-        """Whether all bones are as at another frame, to the bit."""
+        """Whether all bones have the same values as in another frame, to the bit."""
         return self.layout is other.layout and self.bones.tobytes() == other.bones.tobytes()
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The evaluated state of R frames.
+    """Evaluated state of R frames.
 
     Attributes:
         frames: (R,) scene frames.
         rig: the chains and their base poses.
         targets: of C constraints.
-        influences: (R, C) 0 to 1, as they count (`influences.counted`).
-        unplanted: (R, C) as they would count if nothing was planted; None where nothing ever is.
+        influences: (R, C) effective influences, 0 to 1 (`effective_influences`).
+        unplanted: (R, C) effective influences if no bone were planted; None if no constraint plants one.
         worlds: (R, 4, 4) from armature space to world space.
-        matrices: (R,) the same as Blender has it; frames share what stays.
+        matrices: (R,) `worlds` as matrices of Blender; consecutive equal ones are one object.
     """
 
     frames: Array
@@ -231,7 +235,7 @@ class Samples:
         return len(self.frames)
 
     def __getitem__(self, k: int) -> FrameSample:
-        """One of the frames."""
+        """Return the sample of frame `k`."""
         return FrameSample(
             float(self.frames[k]),
             self.rig.reading(k),
@@ -242,7 +246,7 @@ class Samples:
         )
 
     def at(self, k: int) -> Samples:
-        """One of the frames, as samples of one."""
+        """Return frame `k` as samples of one frame."""
         row = slice(k, k + 1)
         unplanted = None if self.unplanted is None else self.unplanted[row]
         targets, matrices = self.targets.at(row), self.matrices[row]
@@ -250,20 +254,20 @@ class Samples:
         return Samples(frames, self.rig.at(k), targets, influences, unplanted, worlds, matrices)
 
     def posed(self, rotations: Array, translations: Array) -> Samples:
-        """The same bones in other poses, (R, J, 4) and (R, J, 3)."""
+        """Return the samples with different base poses, (R, J, 4) and (R, J, 3)."""
         return replace(self, rig=self.rig.posed(rotations, translations))
 
 
 @dataclass
 class FrameReader:
-    """Reads frames of an armature as they are evaluated.
+    """Reads evaluated frames of an armature.
 
     Attributes:
         armature_object: the original object.
-        constraints: those of its list.
-        targets: reads what they ask for.
-        layout: what bones are read with; made anew where their rotation modes change. None at first, if none
-            is known.
+        constraints: of its list.
+        targets: reads their targets.
+        layout: with which bones are read; replaced when their rotation modes change. None: it is made at the
+            first frame.
     """
 
     armature_object: bpy.types.Object
@@ -280,12 +284,12 @@ class FrameReader:
         layout: RigLayout | None,
         with_keyed: bool,
     ) -> FrameReader:
-        """See `targets.target_sources` for `with_keyed` and for what is raised."""
+        """Build a reader; see `targets.target_sources` for `with_keyed` and errors."""
         sources = target_sources(armature_object, constraints, with_keyed)
         return cls(armature_object, constraints, TargetReader(armature_object, sources), layout)
 
     def hidden(self, depsgraph: bpy.types.Depsgraph) -> list[tuple[bpy.types.Object, str]]:
-        """Targets that a depsgraph does not keep up to date, each with the name of its bone, or none."""
+        """Return the targets that a depsgraph does not evaluate, with the name of a bone, or empty."""
         pairs = objects_of(self.targets.sources)
         return [pair for pair in pairs if not is_evaluated(pair[0], depsgraph)]
 
@@ -297,9 +301,9 @@ class FrameReader:
         ahead: Ahead = NOTHING_AHEAD,
         numbers_of: bpy.types.Object | None = None,
     ) -> Shown:
-        """What is shown now; see `TargetReader.look` for the arguments.
+        """Read the present values; see `TargetReader.look` for the arguments.
 
-        Numbers are the evaluated object's, or those of `numbers_of`.
+        Numbers are read from the evaluated object, or from `numbers_of`.
         """
         evaluated = self.armature_object.evaluated_get(depsgraph)
         if self.layout is None:
@@ -307,50 +311,50 @@ class FrameReader:
         pose_bones = evaluated.pose.bones
         bones = self.layout.watched.look(pose_bones)
         if not self.layout.fits(bones):
-            self.layout = self.layout.anew(evaluated)
+            self.layout = self.layout.renewed(evaluated)
             bones = self.layout.watched.look(pose_bones)
         places = self.targets.look(evaluated, depsgraph, elsewhere, ahead)
         numbers = self.targets.numbers(numbers_of or evaluated)
         return Shown(frame, self.layout, bones, evaluated.matrix_world.copy(), places, numbers)
 
     def samples(self, shown: Sequence[Shown]) -> Samples:
-        """What was seen at R frames, read with one layout.
+        """Convert the values of R frames, read with one layout.
 
         Raises:
-            RigError: a target or the armature is nowhere at one of the frames; a number is none; the chains
-                have other bones than at the first frame.
+            RigError: the transform of a target or of the armature is not finite at a frame; a setting is not
+                a number; a bone cannot be read.
         """
-        frames = [each.frame for each in shown]
-        worlds = world_matrices(self.armature_object, frames, [each.world for each in shown])
-        numbers = np.array([each.numbers for each in shown])
-        places = np.array([each.places for each in shown])
+        frames = [row.frame for row in shown]
+        worlds = world_matrices(self.armature_object, frames, [row.world for row in shown])
+        numbers = np.array([row.numbers for row in shown])
+        places = np.array([row.places for row in shown])
         targets = self.targets.rows(frames, worlds, places, numbers)
-        influences, unplanted = counted(
+        influences, unplanted = effective_influences(
             self.armature_object, self.constraints, self.targets.influences(frames, numbers)
         )
         rig = self._rig(shown)
         matrices = [shown[0].world]
-        for each in shown[1:]:
-            matrices.append(matrices[-1] if each.world == matrices[-1] else each.world)
+        for row in shown[1:]:
+            matrices.append(matrices[-1] if row.world == matrices[-1] else row.world)
         return Samples(np.array(frames), rig, targets, influences, unplanted, worlds, matrices)
 
     def _rig(self, shown: Sequence[Shown]) -> RigRows:
-        """The bones at R frames; see `samples`."""
+        """Convert the bones of R frames; see `samples`."""
         last = self._last
         if len(shown) == 1 and last is not None and last[0].shows_bones_of(shown[0]):
             return last[1]
-        seen = [each.bones for each in shown]
+        seen = [row.bones for row in shown]
         try:
             rig = shown[0].layout.rows(self.armature_object, seen)
-            if len(shown) == 1:  # what is shown again and again is read once
+            if len(shown) == 1:  # a still armature is converted once
                 self._last = shown[0], rig
             return rig
-        except RigError:  # what is wrong with a bone at a frame is said with the frame
-            for each in shown:
+        except RigError:  # look for the first frame with an error, to name it
+            for row in shown:
                 try:
-                    each.layout.rows(self.armature_object, [each.bones])
+                    row.layout.rows(self.armature_object, [row.bones])
                 except RigError as error:
-                    raise RigError(f"frame {each.frame:g}: {error}") from error
+                    raise RigError(f"frame {row.frame:g}: {error}") from error
             raise
 
 
@@ -362,29 +366,29 @@ def frames(
     layout: RigLayout | None = None,
     shared: SharedScene | None = None,
 ) -> Iterator[Frames]:
-    """Within the block, what it gives evaluates any frame, in any order.
+    """Set up the evaluation of frames, in any order, for the block.
 
-    Channels without keys have their present values, as they would when the scene is played; keyed and driven
-    ones those of the frame.
+    Channels without keys have their present values, as when the scene is played. Keyed and driven channels
+    have their values at the frame.
 
     Args:
         scene: gives frame rate, time remapping, camera and custom properties; it is not changed.
         armature_object: the original object.
-        constraints: those of its list.
-        layout: of their bones, if one is made already (`rig_layout`).
-        shared: where other armatures are evaluated too; None: in a scene of its own.
+        constraints: of its list.
+        layout: of their bones (`rig_layout`); None: it is made at the first frame.
+        shared: temporary scene that other armatures share; None: a new one.
 
     Raises:
-        RigError: a target, a bone or a constraint is missing, or something is moved by a simulation; from the
-            function: a target or the armature is nowhere at that frame, or the file is not the same any more.
+        RigError: a target, a bone or a constraint is missing, or a simulation moves one of them. `Frames`
+            raises it if a transform is not finite, or the file was replaced.
     """
     require_evaluable(scene, armature_object, constraints)
     reader = FrameReader.of(armature_object, constraints, layout, with_keyed=True)
-    things = [*own_bones(armature_object, constraints), *objects_of(reader.targets.sources)]
+    things = [*read_bones(armature_object, constraints), *objects_of(reader.targets.sources)]
     with ExitStack() as stack:
-        aside = shared or stack.enter_context(shared_scene(scene))
-        aside.refer(armature_object, things, sampled_paths(reader.targets.sources))
-        yield Frames(reader, stack.enter_context(aside.reading(armature_object, reader.look)))
+        shared = shared or stack.enter_context(shared_scene(scene))
+        shared.refer(armature_object, things, sampled_paths(reader.targets.sources))
+        yield Frames(reader, stack.enter_context(shared.reading(armature_object, reader.look)))
 
 
 @dataclass(frozen=True)
@@ -392,28 +396,28 @@ class Frames:
     """Evaluates frames of an armature.
 
     Attributes:
-        reader: reads them.
+        reader: reads evaluated frames.
     """
 
     reader: FrameReader
     _evaluate: Callable[[float], Shown]
 
     def look(self, frame: float) -> Shown:
-        """What is shown at a frame."""
+        """Evaluate a frame and read its values."""
         try:
             return self._evaluate(frame)
-        except ReferenceError:  # something that we hold is not there any more
+        except ReferenceError:  # a referred object was removed
             raise RigError("The file was changed by undo, or another one was opened: start again") from None
 
     def samples(self, shown: Sequence[Shown]) -> Samples:
-        """See `FrameReader.samples`."""
+        """Convert the values of frames; see `FrameReader.samples`."""
         try:
             return self.reader.samples(shown)
         except ReferenceError:
             raise RigError("The file was changed by undo, or another one was opened: start again") from None
 
     def __call__(self, frame: float) -> FrameSample:
-        """The evaluated state of a frame."""
+        """Return the evaluated state of a frame."""
         return self.samples([self.look(frame)])[0]
 
 
@@ -423,12 +427,14 @@ def current(
     constraints: Sequence[Constraint],
     layout: RigLayout | None = None,
 ) -> Samples:
-    """The present state, with edits that have no keys yet: samples of one frame.
+    """Read the present state, with edits that have no keys yet, as samples of one frame.
 
-    What is hidden has no present state, as Blender does not evaluate it: it is taken at the present frame.
+    Blender does not evaluate hidden objects: they are evaluated at the present frame.
 
     Args:
         depsgraph: an evaluated one, such as the context's.
+        armature_object: the original object.
+        constraints: of its list.
         layout: as for `frames`.
 
     Raises:
@@ -445,11 +451,11 @@ def current(
     reader = FrameReader.of(armature_object, constraints, layout, with_keyed=False)
     hidden = reader.hidden(depsgraph)
     with ExitStack() as stack:
-        elsewhere = depsgraph
+        elsewhere = {}
         if hidden:
             isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
-            elsewhere = set_frame(isolated, frame)
-        return reader.samples([present(reader, depsgraph, {thing: elsewhere for thing, _ in hidden})])
+            elsewhere = dict.fromkeys((thing for thing, _ in hidden), set_frame(isolated, frame))
+        return reader.samples([present(reader, depsgraph, elsewhere)])
 
 
 def present(
@@ -458,8 +464,97 @@ def present(
     elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
     ahead: Ahead = NOTHING_AHEAD,
 ) -> Shown:
-    """The present state, with edits that have no keys yet; see `TargetReader.look` for the arguments."""
-    # Blender writes keyed and driven values back to the original, but does not evaluate the object anew when
-    # a script sets a property of ours.
+    """Read the present state, with edits that have no keys yet; see `TargetReader.look` for the arguments."""
+    # Numbers are read from the original: Blender writes keyed and driven values back to it, but does not
+    # evaluate the object again when a script sets a property of the extension.
     frame = depsgraph.scene.original.frame_float
     return reader.look(depsgraph, frame, elsewhere, ahead, reader.armature_object)
+
+
+# Playback ---------------------------------------------------------------------------------------------------
+
+
+class PlayedFrame(NamedTuple):
+    """Pose and targets of a frame as Blender plays it.
+
+    Attributes:
+        frame: of the scene.
+        matrices: (B, 4, 4) of all pose bones, armature space. Only the bones of `read_bones` and their
+            parents are evaluated at this frame.
+        world: from armature space to world space.
+        places: see `TargetReader.look`; empty if targets were not read.
+        numbers: see `TargetReader.numbers`; empty if targets were not read.
+    """
+
+    frame: float
+    matrices: NDArray[np.float32]
+    world: Matrix
+    places: list[float]
+    numbers: list[float]
+
+
+@dataclass(frozen=True)
+class Playback:
+    """Reads frames as Blender plays them, without solving.
+
+    Attributes:
+        play: evaluates a frame; its second argument says whether targets and influences are read.
+    """
+
+    play: Callable[[float, bool], PlayedFrame]
+    _constraints: Sequence[Constraint]
+    _reader: TargetReader
+
+    def pose(self, frame: float) -> tuple[NDArray[np.float32], Array]:
+        """Return `PlayedFrame.matrices` of a frame, and (4, 4) from armature to world space.
+
+        Raises:
+            RigError: as `worlds`.
+        """
+        played = self.play(frame, False)
+        return played.matrices, self.worlds([played])[0]
+
+    def worlds(self, frames: Sequence[PlayedFrame]) -> Array:
+        """Return (R, 4, 4) matrices from armature to world space; errors as `world_matrices`."""
+        times, worlds = [played.frame for played in frames], [played.world for played in frames]
+        return world_matrices(self._reader.armature_object, times, worlds)
+
+    def targets(self, frames: Sequence[PlayedFrame], worlds: Array) -> tuple[TargetRows, Array]:
+        """Return the targets and (R, C) effective influences of R frames that were played with targets.
+
+        Raises:
+            RigError: as `TargetReader.rows` and `TargetReader.influences`.
+        """
+        times = [played.frame for played in frames]
+        numbers = np.array([played.numbers for played in frames])
+        places = np.array([played.places for played in frames])
+        targets = self._reader.rows(times, worlds, places, numbers)
+        influences = self._reader.influences(times, numbers)
+        return targets, effective_influences(self._reader.armature_object, self._constraints, influences)[0]
+
+
+@contextmanager
+def playback(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    constraints: Sequence[Constraint],
+    shared: SharedScene | None = None,
+) -> Iterator[Playback]:
+    """Set up the playback of frames for the block; arguments and errors as of `frames`."""
+    reader = TargetReader(armature_object, target_sources(armature_object, constraints))
+    things = [*read_bones(armature_object, constraints), *objects_of(reader.sources)]
+    bones = len(armature_object.pose.bones)
+    with ExitStack() as stack:
+        shared = shared or stack.enter_context(shared_scene(scene))
+        shared.refer(armature_object, things, sampled_paths(reader.sources))
+
+        def look(depsgraph: bpy.types.Depsgraph, frame: float, with_targets: bool) -> PlayedFrame:
+            evaluated = armature_object.evaluated_get(depsgraph)
+            matrices = np.empty((bones, 4, 4), np.float32)  # column by column
+            evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
+            places = reader.look(evaluated, depsgraph) if with_targets else []
+            numbers = reader.numbers(evaluated) if with_targets else []
+            world = evaluated.matrix_world.copy()
+            return PlayedFrame(frame, matrices.transpose(0, 2, 1), world, places, numbers)
+
+        yield Playback(stack.enter_context(shared.reading(armature_object, look)), constraints, reader)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Switches between FK and IK: properties that decide whether bones of a chain move anything.
+"""Switches between FK and IK: properties that decide whether the bones of a chain move others.
 
-In rigs such as Rigify's a bone copies an FK control first, and then an IK bone, by a constraint whose
-influence a driver reads from a property of a control. Keys on the FK control show only where the property
-takes that influence to 0. A switch is known by just this structure, whatever its name is.
+In rigs such as Rigify's, a bone copies an FK control, and then an IK bone by a constraint whose influence is
+driven by a property of a control. Keys of the FK control take effect only if the property drives this
+influence to 0. A switch is recognised by this structure, whatever its name.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _FOLLOWS = {"COPY_TRANSFORMS", "COPY_ROTATION"}  # constraints that replace a bo
 _PROPERTY = re.compile(r'\["((?:[^"\\]|\\.)*)"\]')
 _NUMBER = r"(\d+(?:\.\d*)?)"
 NEAR = 1e-3
-"""Part of its way from which a switch counts as switched."""
+"""Distance of a switch from its FK value up to which it counts as switched to FK."""
 
 
 @dataclass(frozen=True)
 class FkSwitch:
-    """A property of a bone that lets bones of chains move others.
+    """Property of a bone that lets the bones of chains move others.
 
     Attributes:
-        bone: name of the bone that has it.
+        bone: name of the bone with the property.
         name: of the property.
-        path: its data path from the armature object.
-        value: at which the chains' bones move others.
-        chain_bones: names of these.
+        path: data path of the property from the armature object.
+        value: at which the bones of chains move others (FK).
+        chain_bones: names of the bones of chains.
     """
 
     bone: str
@@ -47,29 +47,29 @@ class FkSwitch:
         return f"'{self.name}' of bone '{self.bone}'"
 
     def is_fk(self, value: float) -> bool:
-        """Whether the chains' bones move others at a value of the property."""
+        """Whether a value of the property lets the bones of chains move others."""
         return abs(value - self.value) <= NEAR
 
 
 def fk_switches(armature_object: bpy.types.Object, bones: Collection[str]) -> tuple[FkSwitch, ...]:
-    """The switches of which it depends whether these bones move others, by their paths."""
+    """Return the switches that decide whether bones move others, in the order of their paths."""
     animation = armature_object.animation_data
     drivers: dict[str, bpy.types.FCurve] = {}
     for curve in () if animation is None else animation.drivers:
         if curve.data_path.endswith(".influence") and not curve.mute:
             drivers[curve.data_path] = curve
-    found: dict[str, FkSwitch] = {}
+    switches: dict[str, FkSwitch] = {}
     for pose_bone in armature_object.pose.bones if drivers else ():
         for path, value, chain_bone in _switches_of(armature_object, pose_bone, set(bones), drivers):
-            before = found.get(path)
+            before = switches.get(path)
             names = (*(before.chain_bones if before else ()), chain_bone)
-            bone, name = _parts(path)
-            found[path] = FkSwitch(bone, name, path, value, tuple(dict.fromkeys(names)))
-    return tuple(found[path] for path in sorted(found) if _is_number(armature_object, path))
+            bone, name = _bone_and_property(path)
+            switches[path] = FkSwitch(bone, name, path, value, tuple(dict.fromkeys(names)))
+    return tuple(switches[path] for path in sorted(switches) if _is_number(armature_object, path))
 
 
 def _is_number(armature_object: bpy.types.Object, path: str) -> bool:
-    """Whether there is a number at a data path."""
+    """Whether the property at a data path exists and is a number."""
     try:
         return isinstance(armature_object.path_resolve(path), bool | int | float)
     except ValueError:
@@ -82,30 +82,30 @@ def _switches_of(
     bones: Collection[str],
     drivers: Mapping[str, bpy.types.FCurve],
 ) -> Iterator[tuple[str, float, str]]:
-    """Data path of a property, the value at which the bone follows a chain's bone, and that bone's name.
+    """Yield path of a property, its value at which a bone follows a bone of a chain, and name of the latter.
 
-    A bone that follows nothing but chains' bones has no other way: the property says how much it follows.
+    If a bone follows bones of chains alone, such a property is a strength, not a switch.
     """
-    followers = [
-        each
-        for each in clamps.user_constraints(pose_bone)
-        if not each.mute and each.type in _FOLLOWS and each.target == armature_object
+    copies = [
+        constraint
+        for constraint in clamps.user_constraints(pose_bone)
+        if not constraint.mute and constraint.type in _FOLLOWS and constraint.target == armature_object
     ]
-    if all(each.subtarget in bones for each in followers):
+    if all(constraint.subtarget in bones for constraint in copies):
         return
-    followed = ""
-    for constraint in followers:
+    chain_bone = ""
+    for constraint in copies:
         is_chain = constraint.subtarget in bones
-        followed = constraint.subtarget if is_chain else followed
+        chain_bone = constraint.subtarget if is_chain else chain_bone
         curve = drivers.get(constraint.path_from_id("influence"))
-        asked = _linear(armature_object, curve) if curve is not None and followed else None
-        if asked is not None:
-            path, shift, slope = asked
-            yield path, (float(is_chain) - shift) / slope, followed
+        linear = _linear(armature_object, curve) if curve is not None and chain_bone else None
+        if linear is not None:
+            path, shift, slope = linear
+            yield path, (float(is_chain) - shift) / slope, chain_bone
 
 
 def _linear(armature_object: bpy.types.Object, curve: bpy.types.FCurve) -> tuple[str, float, float] | None:
-    """Of a driver that is shift + slope * property of a bone: the path, the shift, the slope; else None."""
+    """Return (path, shift, slope) of a driver equal to shift + slope * property of a bone; else None."""
     driver = curve.driver
     if len(driver.variables) != 1:
         return None
@@ -122,7 +122,7 @@ def _linear(armature_object: bpy.types.Object, curve: bpy.types.FCurve) -> tuple
         if words is None:
             return None
         shift, slope = (0.0, 1.0) if words[1] is None else (float(words[1]), -1.0)
-    if len(curve.keyframe_points) or len(curve.modifiers):  # how the driver's value is mapped
+    if len(curve.keyframe_points) or len(curve.modifiers):  # they map the driver's value
         first, middle, last = (curve.evaluate(at) for at in (0.0, 0.5, 1.0))
         if abs(first + last - 2.0 * middle) > NEAR:
             return None
@@ -130,8 +130,8 @@ def _linear(armature_object: bpy.types.Object, curve: bpy.types.FCurve) -> tuple
     return None if slope == 0.0 else (target.data_path, shift, slope)
 
 
-def _parts(path: str) -> tuple[str, str]:
-    """Names of the bone and of the property in a data path."""
+def _bone_and_property(path: str) -> tuple[str, str]:
+    """Return the names of the bone and of the property in a data path."""
     match = BONE_PATH.match(path)
     assert match is not None
     name = _PROPERTY.fullmatch(path, match.end())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is looked at for a constraint, its target and its pole, and where they are at a frame.
+"""Targets and poles of constraints: the objects to read, and their transforms at frames.
 
-All is in armature space unless it says otherwise.
+Values are in armature space unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ AXES = {
 
 
 FLAT = 1e-6
-"""Part of its length that an axis must have beside another one to tell a rotation."""
+"""Sine of the angle between two axes below which they define no rotation."""
 
 
 SAMPLED = ("offset", "weight", "rotation_weight", "pole_angle", "max_extension", "soft")
-"""Fields of constraints that are read at every frame of a bake where keys or drivers move them."""
+"""Fields of constraints that are read at every frame of a bake if keys or drivers move them."""
 
 
 class TargetSample(NamedTuple):
-    """Where the targets of one constraint are at a frame, in armature space.
+    """Target and pole of one constraint at a frame, armature space.
 
     Attributes:
-        point: where the tip's end should be; for BALANCE the centre of mass.
-        rotation: that of the target, where ORIENTATION asks for it (see `orthonormal`).
-        direction: unit, where the target's axis points, where DIRECTION asks for it.
-        pole: where the pole target is, if there is one.
-        offset: the Target Offset at the frame, where keys or drivers move it; `point` includes it.
-        keyed: the other fields of the constraint that keys or drivers move, with their values at the frame.
+        point: goal of the effector; for BALANCE, of the centre of mass.
+        rotation: of the target, for ORIENTATION (see `orthonormal`).
+        direction: unit vector of the target's axis, for DIRECTION.
+        pole: position of the pole target, if there is one.
+        offset: the Target Offset, if keys or drivers move it; `point` includes it.
+        keyed: the remaining fields of the constraint that keys or drivers move, with their values.
     """
 
     point: Vector
@@ -70,7 +70,7 @@ class TargetSample(NamedTuple):
     keyed: tuple[tuple[str, float], ...] = ()
 
     def settings_of(self, constraint: Constraint) -> Constraint:
-        """The constraint as keys and drivers have it at the frame."""
+        """Return the constraint with the values of keys and drivers at the frame."""
         fields: dict[str, Any] = dict(self.keyed)
         if self.offset is not None:
             fields["offset"] = self.offset
@@ -78,17 +78,17 @@ class TargetSample(NamedTuple):
 
 
 class TargetRows(NamedTuple):
-    """Where the targets of C constraints are at R frames, in armature space, as float32 has it.
+    """Targets of C constraints at R frames, armature space, rounded to float32; see `TargetSample`.
 
-    What a constraint does not ask for at a frame is not a number.
+    Values that a constraint does not use are NaN.
 
     Attributes:
-        points: (R, C, 3); this and the following are explained at `TargetSample`.
+        points: (R, C, 3)
         rotations: (R, C, 4)
         directions: (R, C, 3)
         poles: (R, C, 3)
         offsets: (R, C, 3)
-        keyed: {constraint: {field: (R,) its values}}
+        keyed: {index of the constraint: {field: (R,) values}}
     """
 
     points: Array
@@ -100,8 +100,7 @@ class TargetRows(NamedTuple):
 
     @classmethod
     def of(cls, samples: Sequence[Sequence[TargetSample]]) -> TargetRows:
-        """Of each frame the targets of all constraints."""
-
+        """Pack the targets of all constraints, by frame and constraint."""
         keyed = {
             c: {name: np.empty(len(samples)) for name, _ in first.keyed}
             for c, first in enumerate(samples[0])
@@ -116,14 +115,14 @@ class TargetRows(NamedTuple):
 
     @classmethod
     def empty(cls, rows: int, like: TargetRows) -> TargetRows:
-        """Room for the targets of as many constraints at other frames."""
+        """Allocate targets of the same constraints at `rows` frames, filled with NaN."""
         count = like.points.shape[1]
-        arrays = [np.full((rows, count, each.shape[2]), math.nan) for each in like[:5]]
+        arrays = [np.full((rows, count, array.shape[2]), math.nan) for array in like[:5]]
         keyed = {c: {name: np.empty(rows) for name in values} for c, values in like.keyed.items()}
         return cls(*arrays, keyed=keyed)
 
     def put(self, rows: Any, targets: TargetRows) -> None:
-        """Take over those of some frames, in place."""
+        """Replace the targets of frames in place."""
         for array, values in zip(self[:5], targets[:5], strict=True):
             array[rows] = values
         for c, fields in self.keyed.items():
@@ -131,7 +130,7 @@ class TargetRows(NamedTuple):
                 values[rows] = targets.keyed[c][name]
 
     def set(self, row: int, c: int, sample: TargetSample) -> None:
-        """Take over those of one constraint at a frame, in place."""
+        """Replace the targets of one constraint at a frame in place."""
         fields = sample.point, sample.rotation, sample.direction, sample.pole, sample.offset
         for array, value in zip(self[:5], fields, strict=True):
             array[row, c] = math.nan if value is None else value[:]
@@ -139,25 +138,27 @@ class TargetRows(NamedTuple):
             self.keyed[c][name][row] = number
 
     def copy(self) -> TargetRows:
-        """The same, to be changed."""
-        keyed = {c: {name: each.copy() for name, each in of_c.items()} for c, of_c in self.keyed.items()}
-        return TargetRows(*(each.copy() for each in self[:5]), keyed=keyed)
+        """Return a copy whose arrays may be changed."""
+        keyed = {
+            c: {name: values.copy() for name, values in fields.items()} for c, fields in self.keyed.items()
+        }
+        return TargetRows(*(array.copy() for array in self[:5]), keyed=keyed)
 
     def at(self, rows: Any, columns: Sequence[int] | None = None) -> TargetRows:
-        """Those of some frames, and of some constraints."""
-        wanted = range(self.points.shape[1]) if columns is None else columns
-        arrays = [each[rows] if columns is None else each[rows][:, list(columns)] for each in self[:5]]
+        """Select frames, and constraints by index (None: all)."""
+        selected = range(self.points.shape[1]) if columns is None else columns
+        arrays = [array[rows] if columns is None else array[rows][:, list(columns)] for array in self[:5]]
         keyed = {
             k: {name: values[rows] for name, values in self.keyed[c].items()}
-            for k, c in enumerate(wanted)
+            for k, c in enumerate(selected)
             if c in self.keyed
         }
         return TargetRows(*arrays, keyed=keyed)
 
     def sample(self, k: int, c: int) -> TargetSample:
-        """Those of one constraint at a frame."""
-        point, *others = (each[k, c].tolist() for each in self[:5])
-        rotation, direction, pole, offset = (None if math.isnan(each[0]) else each for each in others)
+        """Return the targets of one constraint at a frame."""
+        point, *optional = (array[k, c].tolist() for array in self[:5])
+        rotation, direction, pole, offset = (None if math.isnan(values[0]) else values for values in optional)
         return TargetSample(
             Vector(point),
             None if rotation is None else Quaternion(rotation),
@@ -168,52 +169,51 @@ class TargetRows(NamedTuple):
         )
 
     def settings(self, k: int, c: int) -> tuple[tuple[str, float], ...]:
-        """See `TargetSample.keyed`."""
+        """Return `TargetSample.keyed` of one constraint at a frame."""
         return tuple([(name, float(values[k])) for name, values in self.keyed.get(c, {}).items()])
 
     def row(self, k: int) -> tuple[TargetSample, ...]:
-        """Those of all constraints at a frame."""
+        """Return the targets of all constraints at a frame."""
         return tuple([self.sample(k, c) for c in range(self.points.shape[1])])
 
-    def rotated(self, turn: Array) -> TargetRows:
-        """The same targets in models that are turned about their origin by (4,) or (R, 1, 4) rotations."""
-        turns = np.broadcast_to(turn, (*self.points.shape[:2], 4))
+    def rotated(self, rotation: Array) -> TargetRows:
+        """Rotate the targets about the origin by quaternions, (4,) or (R, 1, 4)."""
+        quaternion = np.broadcast_to(rotation, (*self.points.shape[:2], 4))
         points, directions, poles = (
-            rotate(turns, each, axis=-1) for each in (self.points, self.directions, self.poles)
+            rotate(quaternion, vectors, axis=-1) for vectors in (self.points, self.directions, self.poles)
         )
-        rotations = unit(multiply(turns, self.rotations, axis=-1), axis=-1)
+        rotations = unit(multiply(quaternion, self.rotations, axis=-1), axis=-1)
         return self._replace(points=points, rotations=rotations, directions=directions, poles=poles)
 
 
 def orthonormals(axes: Array) -> Array:
-    """Rotations (..., 4) of frames whose axes, the columns of (..., 3, 3), have any length, shear and
-    mirroring.
+    """Return the rotations (..., 4) of matrices (..., 3, 3) that may scale, shear and mirror.
 
-    Y points along the second column exactly, Z as near to the third as a right angle allows, and X completes
-    them; where a matrix mirrors, X so is the one that points the other way. Not a number for a flat matrix.
+    Gram-Schmidt: Y is the direction of the second column, Z the part of the third orthogonal to it, and X
+    completes a right-handed frame. If a matrix mirrors, X is therefore reversed. NaN for a flat matrix.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         y, z = (axes[..., k] / length(axes[..., k], axis=-1)[..., None] for k in (1, 2))
         z = z - y * dot(y, z, axis=-1)[..., None]
         sizes = length(z, axis=-1)[..., None]
         z = np.where(sizes > FLAT, z / sizes, np.nan)
-        straight = np.stack((cross(y, z, axis=-1), y, z), axis=-1)
-        rotations = quaternions(np.moveaxis(straight, (-2, -1), (0, 1)))
+        frames = np.stack((cross(y, z, axis=-1), y, z), axis=-1)
+        rotations = quaternions(np.moveaxis(frames, (-2, -1), (0, 1)))
     return np.moveaxis(rotations, 0, -1)
 
 
 def orthonormal(axes: Any) -> Quaternion | None:
-    """`orthonormals` of one 3x3 matrix; None if it is flat."""
+    """Like `orthonormals` for one 3x3 matrix; None if it is flat."""
     rotation = orthonormals(np.array([row[:] for row in axes]))
     return None if np.isnan(rotation).any() else Quaternion(rotation.tolist())
 
 
 def object_channels(thing: bpy.types.Object, basis: Matrix) -> tuple[Vector, Quaternion]:
-    """Location and rotation that an object's own channels must hold for a basis; its deltas are kept.
+    """Return the location and rotation channels of an object for a basis matrix, with its present deltas.
 
     Args:
         thing: the object.
-        basis: from its own space to that of what carries it.
+        basis: from object space to the space of its parent.
     """
     location, rotation, _ = basis.decompose()
     delta = thing.delta_rotation_quaternion
@@ -223,7 +223,7 @@ def object_channels(thing: bpy.types.Object, basis: Matrix) -> tuple[Vector, Qua
 
 
 Ahead = Mapping[tuple[bpy.types.Object, str], Matrix]
-"""World matrices that bones of armature objects are about to have: no evaluation shows them yet."""
+"""World matrices of bones that were posed since the last evaluation: (armature object, bone) -> matrix."""
 NOTHING_AHEAD: Ahead = MappingProxyType({})
 NOWHERE: Mapping[bpy.types.Object, bpy.types.Depsgraph] = MappingProxyType({})
 STILL: Any = Matrix.Identity(4).freeze()
@@ -232,36 +232,33 @@ FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 
 
 class ObjectRef(NamedTuple):
-    """An object that is looked at, or one of its bones."""
+    """Reference to an object, or to one of its bones."""
 
     thing: bpy.types.Object
-    bone: str  # its name, or none
-    is_armature: bool  # whether the object is the armature itself
+    bone: str  # name of the bone, or empty
+    is_armature: bool  # whether the object is the armature that carries the constraint
 
 
 class TargetSource(NamedTuple):
-    """What is looked at for one constraint: its target and, if it has one, its pole."""
+    """Target and pole of one constraint, and the fields to read."""
 
     constraint: Constraint
     target: ObjectRef | None
     pole: ObjectRef | None
-    place: int  # of the constraint in the armature's list
-    keyed: tuple[str, ...]  # those of `SAMPLED` that are read at each frame
-
-    def things(self) -> tuple[tuple[bpy.types.Object, str], ...]:
-        """Objects, each with the name of the bone that is meant, or none."""
-        return tuple((ref.thing, ref.bone) for ref in (self.target, self.pole) if ref is not None)
+    place: int  # index of the constraint in the armature's list
+    keyed: tuple[str, ...]  # fields of `SAMPLED` that are read at each frame
 
 
 def target_sources(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], with_keyed: bool = True
 ) -> list[TargetSource]:
-    """What is looked at for constraints.
+    """Resolve the targets and poles of constraints.
 
     Args:
         armature_object: the original object.
-        constraints: those of its list.
-        with_keyed: whether the fields that keys or drivers move are read at each frame, as far as they count.
+        constraints: of its list.
+        with_keyed: whether fields that keys or drivers move are read at each frame, if the constraint uses
+            them.
 
     Raises:
         RigError: a constraint or a target is missing.
@@ -273,23 +270,24 @@ def target_sources(
         return None if thing is None else ObjectRef(thing, bone, thing == armature_object)
 
     sources = []
-    for each in constraints:
-        if each.name not in names:
+    for constraint in constraints:
+        if constraint.name not in names:
             where = f"Armature '{armature_object.name}'"
-            raise RigError(f"{where} has no constraint '{each.name}': choose another one")
-        place = names.index(each.name)
+            raise RigError(f"{where} has no constraint '{constraint.name}': choose another one")
+        place = names.index(constraint.name)
         path = f"ccd_rig.constraints[{place}]"
-        fields = _fields_that_count(each) if animated else ()
+        fields = _used_fields(constraint) if animated else ()
         keyed = tuple(name for name in fields if f"{path}.{name}" in animated)
-        target, pole = ref(target_object(each), each.target_bone), ref(pole_object(each), each.pole_bone)
-        sources.append(TargetSource(each, target, pole, place, keyed))
+        target = ref(target_object(constraint), constraint.target_bone)
+        pole = ref(pole_object(constraint), constraint.pole_bone)
+        sources.append(TargetSource(constraint, target, pole, place, keyed))
     return sources
 
 
-def _fields_that_count(constraint: Constraint) -> list[str]:
-    """Those of `SAMPLED` that change what a constraint asks for."""
+def _used_fields(constraint: Constraint) -> list[str]:
+    """Return the fields of `SAMPLED` that a constraint of this kind and method uses."""
     is_reach = constraint.kind is Kind.REACH
-    counts = {
+    is_used = {
         "offset": True,
         "weight": constraint.kind is not Kind.PLANT,
         "rotation_weight": is_reach and constraint.rotation != "NONE",
@@ -297,11 +295,11 @@ def _fields_that_count(constraint: Constraint) -> list[str]:
         "max_extension": is_reach and constraint.use_position,
         "soft": constraint.method == "TWO_BONE",
     }
-    return [name for name in SAMPLED if counts[name]]
+    return [name for name in SAMPLED if is_used[name]]
 
 
 def sampled_paths(sources: Sequence[TargetSource]) -> list[str]:
-    """Data paths of the numbers that are read of an armature object at each frame: influences first."""
+    """Return the data paths of the numbers that are read from an armature object: influences first."""
     paths = [f"ccd_rig.constraints[{source.place}].influence" for source in sources]
     for source in sources:
         for name in source.keyed:
@@ -311,46 +309,54 @@ def sampled_paths(sources: Sequence[TargetSource]) -> list[str]:
 
 
 def objects_of(sources: Sequence[TargetSource]) -> list[tuple[bpy.types.Object, str]]:
-    return [thing for source in sources for thing in source.things()]
+    """Return the targets and poles: objects, with the name of a bone, or empty."""
+    refs = (ref for source in sources for ref in (source.target, source.pole))
+    return [(ref.thing, ref.bone) for ref in refs if ref is not None]
 
 
 class TargetReader:
-    """Looks at targets, poles and numbers of constraints, and makes target rows of what was seen.
+    """Reads targets, poles and numbers of constraints, and converts them to target rows.
 
     Attributes:
         armature_object: the original object.
-        sources: what is looked at for each constraint.
+        sources: one per constraint.
     """
 
     def __init__(self, armature_object: bpy.types.Object, sources: Sequence[TargetSource]) -> None:
         self.armature_object, self.sources = armature_object, sources
-        self._refs = [ref for each in sources for ref in (each.target, each.pole) if ref is not None]
+        self._refs = [ref for source in sources for ref in (source.target, source.pole) if ref is not None]
         self._targets: list[int] = []
         self._target_places: list[int] = []
         self._poled: list[int] = []
         self._pole_places: list[int] = []
         place = 0
-        for c, each in enumerate(sources):
+        for c, source in enumerate(sources):
             for ref, rows, places in (
-                (each.target, self._targets, self._target_places),
-                (each.pole, self._poled, self._pole_places),
+                (source.target, self._targets, self._target_places),
+                (source.pole, self._poled, self._pole_places),
             ):
                 if ref is not None:
                     rows.append(c)
                     places.append(place)
                     place += 1
         with_target = [sources[c].constraint for c in self._targets]
-        self._offsets = np.array([each.offset for each in with_target])
-        self._spaces = [each.offset_space for each in with_target]
+        self._offsets = np.array([constraint.offset for constraint in with_target])
+        self._spaces = [constraint.offset_space for constraint in with_target]
         self._keyed_offset = np.array(["offset" in sources[c].keyed for c in self._targets])
-        turned = list(zip(self._targets, self._target_places, with_target, strict=True))
-        oriented = [(c, t) for c, t, each in turned if each.rotation == "ORIENTATION"]
-        directed = [(c, t) for c, t, each in turned if each.rotation not in ("ORIENTATION", "NONE")]
+        rotations = [
+            (c, place, constraint.rotation)
+            for c, place, constraint in zip(self._targets, self._target_places, with_target, strict=True)
+        ]
+        oriented = [(c, place) for c, place, rotation in rotations if rotation == "ORIENTATION"]
+        directed = [(c, place) for c, place, rotation in rotations if rotation not in ("ORIENTATION", "NONE")]
         self._oriented, self._oriented_places = [c for c, _ in oriented], [t for _, t in oriented]
         self._directed, self._directed_places = [c for c, _ in directed], [t for _, t in directed]
         self._axes = np.array([AXES[sources[c].constraint.target_axis][:] for c in self._directed])
         self._fields = [
-            (c, name) for c, each in enumerate(sources) for name in each.keyed if each.target is not None
+            (c, name)
+            for c, source in enumerate(sources)
+            if source.target is not None
+            for name in source.keyed
         ]
 
     def look(
@@ -360,14 +366,15 @@ class TargetReader:
         elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
         ahead: Ahead = NOTHING_AHEAD,
     ) -> list[float]:
-        """Matrices of targets and poles, three rows each: of the armature's bones in its space, else in the
-        world.
+        """Read the matrices of targets and poles, three rows each.
+
+        Bones of the armature are in armature space, everything else in world space.
 
         Args:
-            evaluated: the armature object.
-            depsgraph: one that evaluates the others.
-            elsewhere: those that evaluate some of them instead.
-            ahead: bones that stand elsewhere than the depsgraphs say.
+            evaluated: the evaluated armature object.
+            depsgraph: evaluates targets and poles.
+            elsewhere: depsgraphs of the objects that `depsgraph` does not evaluate.
+            ahead: matrices of bones that were posed since the last evaluation.
         """
         seen: list[float] = []
         for thing, bone, is_armature in self._refs:
@@ -376,10 +383,10 @@ class TargetReader:
             elif ahead and (thing, bone) in ahead:
                 matrix = ahead[thing, bone]
             else:
-                other = thing.evaluated_get(elsewhere.get(thing, depsgraph))
-                matrix = other.matrix_world
+                target = thing.evaluated_get(elsewhere.get(thing, depsgraph))
+                matrix = target.matrix_world
                 if bone:
-                    matrix = matrix @ other.pose.bones[bone].matrix
+                    matrix = matrix @ target.pose.bones[bone].matrix
             x, y, z, _ = matrix
             seen.extend(x)
             seen.extend(y)
@@ -387,21 +394,21 @@ class TargetReader:
         return seen
 
     def numbers(self, seen: bpy.types.Object) -> list[float]:
-        """The influences of constraints, and then the values of their fields that are read at each frame.
+        """Read the influences of constraints, and then their animated fields.
 
         `seen`: the armature object, original or evaluated.
         """
         listed = seen.ccd_rig.constraints
-        every = np.empty(len(listed), np.float32)
-        listed.foreach_get("influence", every)
-        values = [float(every[source.place]) for source in self.sources]
+        influences = np.empty(len(listed), np.float32)
+        listed.foreach_get("influence", influences)
+        values = [float(influences[source.place]) for source in self.sources]
         for c, name in self._fields:
             value = getattr(listed[self.sources[c].place], name)
             values.extend(value if name == "offset" else (value,))
         return values
 
     def influences(self, frames: Sequence[float], numbers: Array) -> Array:
-        """(R, C) influences, from what `numbers` has given at R frames."""
+        """Return the (R, C) influences of (R, N) `numbers`; raises RigError if one is not a number."""
         influences = numbers[:, : len(self.sources)]
         if not np.isfinite(influences).all():  # the property's range does not keep NaN out
             k, c = np.argwhere(~np.isfinite(influences))[0].tolist()
@@ -412,7 +419,7 @@ class TargetReader:
         return influences
 
     def rows(self, frames: Sequence[float], worlds: Array, places: Array, numbers: Array) -> TargetRows:
-        """The targets at R frames.
+        """Convert the values of R frames to targets.
 
         Args:
             frames: (R,) for messages.
@@ -421,7 +428,7 @@ class TargetReader:
             numbers: (R, N) of `numbers`.
 
         Raises:
-            RigError: a target is nowhere at a frame, or has no rotation there; a setting is not a number.
+            RigError: a target is not at a finite place at a frame, or flat; a setting is not a number.
         """
         shape = len(frames), len(self.sources)
         points, directions, poles, offsets = (np.full((*shape, 3), math.nan) for _ in range(4))
@@ -432,39 +439,40 @@ class TargetReader:
         seen[..., 3, 3] = 1.0
         to_armature = inverse(worlds)[:, None]
         if not all(ref.is_armature for ref in self._refs):
-            is_there = np.array([ref.is_armature for ref in self._refs])[:, None, None]
-            seen = np.asarray(np.where(is_there, seen, compose(to_armature, seen)))
-        points[:] = 0.0  # where a bone that is planted where it is has no target
+            is_local = np.array([ref.is_armature for ref in self._refs])[:, None, None]
+            seen = np.asarray(np.where(is_local, seen, compose(to_armature, seen)))
+        points[:] = 0.0  # of planted bones without a target
         if targets := self._targets:
-            frame_of = seen[:, self._target_places]
+            matrices = seen[:, self._target_places]
             shifts = np.where(self._keyed_offset[:, None], offsets[:, targets], self._offsets)
-            there = move(frame_of, shifts)
+            shifted = move(matrices, shifts)
             if any(space != "TARGET" for space in self._spaces):
-                turned = move(to_armature, shifts) - to_armature[..., :3, 3]
+                world_shifts = move(to_armature, shifts) - to_armature[..., :3, 3]
                 spaces = np.array(self._spaces)[:, None]
-                shifts = np.where(spaces == "WORLD", turned, shifts)
-                there = np.where(spaces == "TARGET", there, frame_of[..., :3, 3] + shifts)
-            points[:, targets] = there
+                shifts = np.where(spaces == "WORLD", world_shifts, shifts)
+                shifted = np.where(spaces == "TARGET", shifted, matrices[..., :3, 3] + shifts)
+            points[:, targets] = shifted
         if self._oriented:
             rotations[:, self._oriented] = orthonormals(seen[:, self._oriented_places][..., :3, :3])
         if self._directed:
-            # A direction goes through shear and mirroring as it is: in the world it is the target's own.
-            frame_of = seen[:, self._directed_places]
-            ways = move(frame_of, self._axes) - frame_of[..., :3, 3]
+            # The sheared or mirrored axis itself: in the world it points along the target's axis.
+            matrices = seen[:, self._directed_places]
+            axes = move(matrices, self._axes) - matrices[..., :3, 3]
             with np.errstate(divide="ignore", invalid="ignore"):
-                directions[:, self._directed] = ways / length(ways, axis=-1)[..., None]
+                directions[:, self._directed] = axes / length(axes, axis=-1)[..., None]
         if self._poled:
             poles[:, self._poled] = seen[:, self._pole_places][..., :3, 3]
         with np.errstate(over="ignore"):
             rounded = [
-                each.astype(np.float32).astype(np.float64) for each in (points, rotations, directions, poles)
+                array.astype(np.float32).astype(np.float64)
+                for array in (points, rotations, directions, poles)
             ]
         rows = TargetRows(*rounded, offsets=offsets, keyed=keyed)
-        self._require_there(frames, rows)
+        self._require_valid(frames, rows)
         return rows
 
     def _keyed(self, frames: Sequence[float], numbers: Array, offsets: Array) -> dict[int, dict[str, Array]]:
-        """`TargetRows.keyed`; puts `TargetRows.offsets` in place."""
+        """Return `TargetRows.keyed`, and fill in `TargetRows.offsets`."""
         keyed: dict[int, dict[str, Array]] = {}
         column = len(self.sources)
         for c, name in self._fields:
@@ -483,8 +491,8 @@ class TargetReader:
                 )
         return keyed
 
-    def _require_there(self, frames: Sequence[float], targets: TargetRows) -> None:
-        """Raises RigError at the first frame at which a target is nowhere, or has no rotation."""
+    def _require_valid(self, frames: Sequence[float], targets: TargetRows) -> None:
+        """Raise RigError at the first frame at which a target has no finite place, or no rotation."""
         wrong = np.zeros((*targets.points.shape[:2], 3), np.bool_)
         wrong[..., 0] = ~(np.abs(targets.points) < FAR).all(axis=-1)
         wrong[:, self._oriented, 1] = np.isnan(targets.rotations[:, self._oriented, 0])
@@ -498,11 +506,12 @@ class TargetReader:
         assert target is not None
         if fault == 0:
             is_number = np.isfinite(targets.points[k, c]).all()
-            what = "too far away to compute with" if is_number else "not a number"
+            problem = "too far away to compute with" if is_number else "not a number"
             bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
             raise RigError(
                 f"Constraint '{constraint.name}': target {bone}'{target.thing.name}' has a place that is "
-                f"{what} at frame {frame:g}: look at its transform and keys, and at the constraint's offset"
+                f"{problem} at frame {frame:g}: look at its transform and keys, and at the constraint's "
+                "offset"
             )
         if fault == 1:
             raise RigError(

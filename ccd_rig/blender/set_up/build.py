@@ -78,8 +78,8 @@ def _apply(
     except RigError as error:
         return [f"No ranges of joints: {error}"]
     limits = {bone: _loose(limit) if bone.name in turned else limit for bone, limit in limits.items()}
-    limits, for_pose = presets.held(limits, presets.present_rotations(bones), "the present pose")
-    limits, for_motion = presets.held(limits, motion.played_rotations(bones), "the motion")
+    limits, for_pose = presets.widened_limits(limits, presets.present_rotations(bones), "the present pose")
+    limits, for_motion = presets.widened_limits(limits, motion.played_rotations(bones), "the motion")
     if ranges is Ranges.COMFORT:
         store_limits({}, limits)
     else:

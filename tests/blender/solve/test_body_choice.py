@@ -15,8 +15,8 @@ from planted import constrain, standing
 # What decides -----------------------------------------------------------------------------------------------
 
 
-def _body(ext, rig, **asked):
-    return ext.module("ccd_rig.blender.properties.body").body_of(rig, **asked)
+def _body(ext, rig, **options):
+    return ext.module("ccd_rig.blender.properties.body").body_of(rig, **options)
 
 
 def _key(path, bone):
