@@ -187,7 +187,7 @@ def _stored_report(path: Path) -> str:
     window = bpy.context.window_manager.windows[0]
     area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
     with bpy.context.temp_override(window=window, area=area, region=area.regions[-1]):
-        import_module(f"{PACKAGE}.panels.bake").report_parts(bpy.context, rig.ccd_rig.report)
+        import_module(f"{PACKAGE}.panels.bake").report_entries(bpy.context, rig.ccd_rig.report)
     refusals = ""
     for name, fields in (("report_markers", {}), ("report_fix", {}), ("go_to_frame", {"finding": 0})):
         try:

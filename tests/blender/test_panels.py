@@ -112,7 +112,7 @@ def test_a_long_report_is_folded(ext):
     report = ext.module("panels.bake")
     fix = ext.module("ccd_rig.blender.bake.report").Fix.POLE
     head, two, four, button = (
-        report.Part(["word"] * count, "NONE", index, found)
+        report.Entry(["word"] * count, "NONE", index, found)
         for count, index, found in ((1, -1, ""), (2, 0, ""), (4, 1, ""), (3, 2, fix))
     )
     for parts, count in (
