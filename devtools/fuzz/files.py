@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import bpy
 from installed import PACKAGE  # of tests/blender
 
-from devtools.fuzz import contents
+from devtools.fuzz import Outcome, contents, watch
 from devtools.fuzz.command_lines import run_here, tasks_of
-from devtools.fuzz.outcome import Outcome, watch
 from devtools.fuzz.rigs import prepare as prepare
 from devtools.fuzz.shots import clip_and_figure, module, printed, saved, shot, tracebacks
 
