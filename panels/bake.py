@@ -8,7 +8,7 @@ import bpy
 
 from ..ccd_rig.blender.bake import staleness
 from ..ccd_rig.blender.bake.bake_all import rigs
-from ..ccd_rig.blender.bake.report import Fix, Trouble, from_json
+from ..ccd_rig.blender.bake.report import Finding, Fix, Trouble, from_json
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.kernel import why_plain
@@ -97,10 +97,7 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
     """Entries of a report: the head, the findings, and the rest of the summary."""
     findings = from_json(report.findings)
     head, _, rest = report.words.partition("; ")
-    # A bone that a limit holds is no fault, nor one that jumps as its target does.
-    faults = {finding.trouble for finding in findings if not finding.follows} - {Trouble.LIMIT}
-    is_faulty = report.unsolved or report.mismatches or faults
-    entries = [Entry(wrapped(context, head), "ERROR" if is_faulty else "CHECKMARK")]
+    entries = [Entry(wrapped(context, head), head_icon(report, findings))]
     check = [Entry(wrapped(context, report.check), "ERROR" if report.mismatches else "CHECKMARK")]
     if report.mismatches:
         entries += check
@@ -113,6 +110,13 @@ def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
             lines = wrapped(context, words[:1].upper() + words[1:])
             entries.append(Entry(lines, _icon_of(words, report.unsolved > 0)))
     return entries if report.mismatches or not report.check else [*entries, *check]
+
+
+def head_icon(report: Any, findings: Sequence[Finding]) -> str:
+    """Icon of the head: a check mark if all frames are reached and there are no faults."""
+    # A bone that a limit holds is no fault, nor one that jumps as its target does.
+    faults = {finding.trouble for finding in findings if not finding.follows} - {Trouble.LIMIT}
+    return "ERROR" if report.unsolved or report.mismatches or faults else "CHECKMARK"
 
 
 def folded(entries: Sequence[Entry]) -> list[Entry]:
