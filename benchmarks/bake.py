@@ -24,11 +24,13 @@ from __future__ import annotations
 
 import argparse
 import cProfile
+import io
 import os
 import pstats
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
@@ -38,7 +40,6 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-import _bake_page as page  # noqa: E402
 import _bake_scenes as scenes  # noqa: E402
 import _product as product  # noqa: E402
 from _bake_pairs import (  # noqa: E402
@@ -222,6 +223,52 @@ def _quality(keys: Played) -> tuple[str, ...]:
     )
 
 
+class _Tee(io.StringIO):
+    """What is printed, kept as well as shown."""
+
+    def write(self, text: str) -> int:
+        sys.__stdout__.write(text)
+        sys.__stdout__.flush()
+        return super().write(text)
+
+
+@contextmanager
+def printed_text() -> Iterator[io.StringIO]:
+    """What is printed within the block."""
+    shown, sys.stdout = sys.stdout, _Tee()
+    try:
+        yield sys.stdout
+    finally:
+        sys.stdout = shown
+
+
+def write_page(page: Path, heading: str, printed: dict[str, str]) -> None:
+    """Replace the part of each case that was measured; `heading` says where and by which Blender."""
+    text = page.read_text(encoding="utf-8")
+    for name, words in printed.items():
+        before, begin, rest = text.partition(f"<!-- {name} -->\n")
+        _, end, after = rest.partition("<!-- end -->")
+        if not (begin and end):
+            raise SystemExit(f"{page.name} has no part <!-- {name} --> ... <!-- end -->")
+        text = f"{before}{begin}\n{heading}\n\n{_tidy(words.strip())}\n\n{end}{after}"
+    page.write_text(text, encoding="utf-8")
+
+
+def _tidy(words: str) -> str:
+    """Tables in Markdown without the blanks that align them; all else stays as it was printed."""
+    if "|" not in words:
+        return f"```\n{words}\n```"
+    lines = []
+    for line in words.splitlines():
+        if line.startswith("|"):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            if set(cells[0]) <= set("-:") and cells[0]:
+                cells = ["---", *["--:"] * (len(cells) - 1)]
+            line = f"| {' | '.join(cells)} |"
+        lines.append(line)
+    return "\n".join(lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", choices=CASES, default=["chain", "bones", "limits", "character"])
@@ -240,17 +287,17 @@ def main() -> None:
         measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
         for name in chosen.case:
             print(f"\n--- {name}", flush=True)
-            with page.heard() as words:
+            with printed_text() as words:
                 pairs = CASES[name](chosen.runs, chosen.frames)
             printed[name] = words.getvalue()
             if pairs:
                 found[name] = pairs
         if chosen.write:
-            page.write(ROOT / "docs/measurements/bake.md", f"{heading}:", printed)
+            write_page(ROOT / "docs/measurements/bake.md", f"{heading}:", printed)
         if chosen.plot:
-            import _bake_plots  # brings Matplotlib, which nothing else here needs
+            import _plots  # brings Matplotlib, which nothing else here needs
 
-            _bake_plots.draw(found, ROOT / "docs/images")
+            _plots.draw_bake(found, ROOT / "docs/images")
     finally:
         bpy.ops.wm.read_homefile(use_empty=True)
         product.unregister()

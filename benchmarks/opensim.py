@@ -11,7 +11,7 @@ ranges, and each marker is off by a normal error, always the same on its body an
 
 Root mean squares are of the distances of all markers that are seen, weighted as the goals are, sqrt(sum w d^2
 / sum w), and plain. "apart" is a Levenberg-Marquardt fit by numpy alone over the model's own coordinates,
-from several starts (`_osim_optimum`). Frames are solved by `solve_many`, and baked in Blender: markers are
+from several starts (`_osim.fit`). Frames are solved by `solve_many`, and baked in Blender: markers are
 constraints with effector offsets and weights, joints that roll have coupled offsets. Both are done once more
 with joints that do not roll.
 
@@ -35,7 +35,6 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import _osim as osim  # noqa: E402
-import _osim_optimum as optimum  # noqa: E402
 import _product as product  # noqa: E402
 from _osim import Array  # noqa: E402
 from _osim_skeleton import Figure, figure  # noqa: E402
@@ -57,7 +56,7 @@ def named_file(variable: str) -> Path | None:
 def made(model: osim.Model, frames: int, noise: float, seed: int) -> Array:
     """(frames, markers, 3) of a body that sways, seen with errors."""
     rng = np.random.default_rng(seed)
-    names, _, _ = optimum.bounds(model)
+    names, _, _ = osim.bounds(model)
     each = [model.coordinates[name] for name in names]
     middle = np.array([0.5 * (c.lower + c.upper) for c in each])
     half = np.array([min(0.4 * (c.upper - c.lower), 0.6) for c in each])
@@ -67,7 +66,7 @@ def made(model: osim.Model, frames: int, noise: float, seed: int) -> Array:
     found = []
     for frame in range(frames):
         values = middle + half * np.sin(2.0 * np.pi * pace * frame / max(frames, 2) + phase)
-        places = optimum.places(model, fixed | dict(zip(names, values.tolist(), strict=True)))
+        places = osim.places(model, fixed | dict(zip(names, values.tolist(), strict=True)))
         found.append(places + own + rng.normal(0.0, 0.2 * noise, own.shape))
     return np.array(found)
 
@@ -85,7 +84,7 @@ def seen(model: osim.Model, motion: osim.Motion) -> tuple[osim.Model, Array]:
 
 def apart(model: osim.Model, targets: Array, weights: Array, starts: int) -> Array:
     """(frames, markers, 3) of the fits by numpy alone: each on from the frame before, the first from many."""
-    names, lower, upper = optimum.bounds(model)
+    names, lower, upper = osim.bounds(model)
     default = np.array([model.coordinates[name].default for name in names])
     rng = np.random.default_rng(1)
     found, start = [], default
@@ -94,8 +93,8 @@ def apart(model: osim.Model, targets: Array, weights: Array, starts: int) -> Arr
         tries = [start]
         if frame == 0:
             tries += [default + rng.normal(0.0, 0.5, len(names)) for _ in range(starts)]
-        fits = [optimum.fit(model, points, weights, each) for each in tries]
-        places = [optimum.places(model, fixed | dict(zip(names, f.tolist(), strict=True))) for f in fits]
+        fits = [osim.fit(model, points, weights, each) for each in tries]
+        places = [osim.places(model, fixed | dict(zip(names, f.tolist(), strict=True))) for f in fits]
         errors = [float((weights * ((p - points) ** 2).sum(1)).sum()) for p in places]
         best = int(np.argmin(errors))
         start = fits[best]
@@ -255,7 +254,7 @@ def main() -> int:
     targets, weights = targets[:, some], weights[some]
     body, stiff = figure(model), figure(model, rolls=False)
     print(
-        f"{path.name}: {len(body.skeleton)} joints, {len(optimum.bounds(model)[0])} coordinates, "
+        f"{path.name}: {len(body.skeleton)} joints, {len(osim.bounds(model)[0])} coordinates, "
         f"{sum(len(joint.slides) for joint in body.skeleton.joints)} slides, "
         f"{len(body.skeleton.couplings)} coupled offsets, {len(weights)} markers, {len(targets)} frames"
     )

@@ -6,8 +6,7 @@ docs/measurements/orders.md and draws its plots.
 
 The parts: orders, smart, settings, presets, shares, home, comfort, draw. Every part leaves its numbers in
 output/orders.json, from which `draw` makes docs/images/orders_*.png. All random numbers are seeded: two runs
-print the same. Chains, paths and measures are in `_orders_chains.py`, `home` is in `_orders_home.py`,
-`comfort` in `_orders_comfort.py`.
+print the same. Chains, paths and measures are in `_orders_chains.py`.
 """
 
 from __future__ import annotations
@@ -18,24 +17,27 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
 
 import _orders_chains as c  # noqa: E402
-import _orders_comfort  # noqa: E402
-import _orders_home  # noqa: E402
 from mathutils import Quaternion, Vector  # noqa: E402
 
 from ccd_rig import (  # noqa: E402
     Comfort,
+    Cone,
     Hinge,
     Pose,
     Skeleton,
     Solver,
     SolverSettings,
+    SolveStatus,
     Sweep,
+    SwingTwist,
+    contains,
     forward_kinematics,
     solve,
 )
@@ -291,10 +293,147 @@ def shares() -> dict:
     return found
 
 
+ROUNDS, PER_ROUND = 10, 100
+HOME_CHAINS: dict[str, Callable[[], Skeleton]] = {
+    "20 free joints": lambda: c.free(20),
+    "20 joints, cones of 15°": lambda: c.tail(20, 15.0),
+    "spine of 6": c.spine,
+}
+HOME_PATHS = ("circle", "eight")
+HOME_HEADS = (
+    "chain",
+    "path",
+    "home",
+    "off the round before, 2nd",
+    "10th",
+    "bend, sum, 1st",
+    "10th",
+    "off the way back",
+    "per frame, most",
+    "per frame, mean",
+    "missed",
+)
+
+
 def home() -> dict:
-    """What going home does to chains that follow a closed path for several rounds; see `_orders_home.py`."""
-    found = _orders_home.measured()
-    c.table(_orders_home.HEADS, [_orders_home.cells(row) for row in found["rows"]])
+    """Each chain on each path, with and without home, and the chain's shape wherever a round ends."""
+    rows, shapes = [], {}
+    for name, make in HOME_CHAINS.items():
+        skeleton = make()
+        for path in HOME_PATHS:
+            for reference in (None, Pose.rest(skeleton)):
+                row, rounds = _rounds(skeleton, path, name.startswith("spine"), reference)
+                rows.append({"chain": name, "path": path, "home": reference is not None, **row})
+                if skeleton.joints[0].limit is None and path == HOME_PATHS[0]:
+                    shapes["at rest" if reference else "none"] = [points(skeleton, pose) for pose in rounds]
+    c.table(HOME_HEADS, [_home_cells(row) for row in rows])
+    return {"rows": rows, "shapes": shapes}
+
+
+def _rounds(
+    skeleton: Skeleton, path: str, stiff: bool, reference: Pose | None
+) -> tuple[dict[str, object], list[Pose]]:
+    """Numbers of one run, degrees, and the poses in which its rounds end.
+
+    A round is held against the one before in the pose in which it ends, the first against the very first
+    frame. The way back is the same path run the other way round, as often.
+    """
+    around = c.along(c.PATHS[path](c.length_of(skeleton), stiff), 1, PER_ROUND)
+    onwards = [*around * ROUNDS, around[0]]
+    chosen = SolverSettings(error_reduction=c.SHARE, position_tolerance=1e-4 * c.length_of(skeleton))
+    run = c.follow(skeleton, onwards, chosen, reference)
+    back = c.follow(skeleton, onwards[::-1], chosen, reference)
+    ends = list(run.poses[::PER_ROUND])
+    drifts = [math.degrees(max(c.turns(a, b))) for a, b in pairwise(ends)]
+    rest = Pose.rest(skeleton)
+    bends = [math.degrees(math.fsum(c.turns(rest, pose))) for pose in ends]
+    apart = math.degrees(statistics.fmean(c.turns(ends[-1], back.poses[-1])))
+    return {
+        "drifts": drifts,
+        "bends": bends,
+        "apart": apart,
+        "largest": run.largest,
+        "mean": run.mean,
+        "missed": run.missed + back.missed,
+    }, ends
+
+
+def _home_cells(row: dict) -> tuple[object, ...]:
+    """A row of the table: turns of the joint that differs most, and means over the joints, degrees."""
+    return (
+        row["chain"],
+        row["path"],
+        "at rest" if row["home"] else "none",
+        f"{row['drifts'][1]:.1f}",
+        f"{row['drifts'][-1]:.1f}",
+        f"{row['bends'][1]:.0f}",
+        f"{row['bends'][-1]:.0f}",
+        f"{row['apart']:.1f}",
+        f"{row['largest']:.2f}",
+        f"{row['mean']:.3f}",
+        row["missed"],
+    )
+
+
+def arm_of_six(region: float = 0.0, tolerance: float = 0.0) -> Skeleton:
+    """Six joints with cones of 60 degrees; region and tolerance in degrees, 0 for none."""
+    inside = SwingTwist(Cone(math.radians(region))) if region else None
+    preferred = Comfort(tolerance=math.radians(tolerance), region=inside) if region or tolerance else None
+    return c.chain([SwingTwist(Cone(math.radians(60.0)))] * 6, comfort=preferred)
+
+
+def there_and_back(frames: int) -> list[Vector]:
+    """From where regions of 15 degrees suffice to where they do not, and back."""
+    near, far = Vector((1.5, 5.58, 0.0)), Vector((4.5, 1.5, 0.6))
+    return [near.lerp(far, 0.5 - 0.5 * math.cos(2.0 * math.pi * f / frames)) for f in range(frames)]
+
+
+def comfort() -> dict:
+    """A target that leaves what the comfort region can reach: does any joint jump?
+
+    Without a jump the largest turn per frame falls in proportion to the target's speed.
+    """
+    found: dict = {"frames": 250, "curves": {}}
+    rows = []
+    for label, region, tolerance, most, solver in (
+        ("no comfort", 0.0, 0.0, 300, Solver.CCD_LEAST_SQUARES),
+        ("region 15°", 15.0, 0.0, 300, Solver.CCD_LEAST_SQUARES),
+        ("region 15°, sweeps alone", 15.0, 0.0, 300, Solver.CCD),
+        ("region 15°, sweeps alone, 1500 iterations", 15.0, 0.0, 1500, Solver.CCD),
+        ("tolerance 5°", 0.0, 5.0, 300, Solver.CCD_LEAST_SQUARES),
+        ("tolerance 15°", 0.0, 15.0, 300, Solver.CCD_LEAST_SQUARES),
+        ("region 15°, tolerance 5°", 15.0, 5.0, 300, Solver.CCD_LEAST_SQUARES),
+    ):
+        skeleton = arm_of_six(region, tolerance)
+        chosen = c.settings_for(skeleton, error_reduction=c.SHARE, max_iterations=most, solver=solver)
+        cells: list[str] = []
+        for frames in (125, 250, 500):
+            run = c.follow(skeleton, there_and_back(frames), chosen)
+            cells.append(f"{run.largest:.2f}")
+            if frames == 250:
+                first = run
+        comfortable = skeleton.joints[0].comfort
+        limit = comfortable.region if comfortable else None
+        within = [limit is None or all(contains(limit, q, 1e-4) for q in p.rotations) for p in first.poses]
+        crossed = [k for k in range(1, len(within)) if within[k] != within[k - 1]]
+        found["curves"][label] = {"per_frame": first.per_frame, "crossed": crossed}
+        print(".", end="", file=sys.stderr, flush=True)
+        rows.append((label, *cells, f"{first.iterations:.0f}", f"{first.error:.1e}", first.missed, crossed))
+    heads = [f"most per frame, {frames} frames" for frames in (125, 250, 500)]
+    c.table(("comfort", *heads, "iterations per frame", "error, most", "missed", "crossed at"), rows)
+
+    skeleton, spent = arm_of_six(15.0), []
+    chosen = c.settings_for(skeleton, error_reduction=c.SHARE)
+    pose = Pose.rest(skeleton)
+    for frame, target in enumerate(there_and_back(250)):
+        result = solve(skeleton, pose, [c.goal_at(skeleton, target)], chosen)
+        pose = result.pose
+        if result.status is not SolveStatus.CONVERGED:
+            spent.append(
+                (frame, result.status.name, result.iterations, f"{result.errors[0].distance / 6.0:.1e}")
+            )
+    print("Frames that the region of 15° missed, sweeps alone:\n")
+    c.table(("frame", "status", "iterations", "error, part of the length"), spent)
     return found
 
 
@@ -305,7 +444,7 @@ PARTS: dict[str, Callable[[], dict]] = {
     "presets": presets,
     "shares": shares,
     "home": home,
-    "comfort": _orders_comfort.measured,
+    "comfort": comfort,
 }
 
 
@@ -321,9 +460,9 @@ def main(names: Sequence[str]) -> None:
             results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
             RESULTS.write_text(json.dumps({**results, name: part}))
     if not names or "draw" in names:
-        import _orders_plots
+        import _plots
 
-        _orders_plots.draw(json.loads(RESULTS.read_text()), ROOT / "docs" / "images")
+        _plots.draw_orders(json.loads(RESULTS.read_text()), ROOT / "docs" / "images")
 
 
 if __name__ == "__main__":

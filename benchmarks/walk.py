@@ -296,13 +296,13 @@ def main() -> None:
             cells, done, ground = row(name, way, each)
             print(f"| {' | '.join(cells)} |", flush=True)
             if options.plot is not None:
-                import _walk_plots
+                import _plots
 
-                drawn.append(_walk_plots.Drawn.of(f"{name}, {way}", each.rig, done, ground, each.leg))
+                drawn.append(_plots.WalkLines.of(f"{name}, {way}", each.rig, done, ground, each.leg))
     if options.plot is not None:
-        import _walk_plots
+        import _plots
 
-        _walk_plots.draw(drawn, options.plot)
+        _plots.draw_walk(drawn, options.plot)
     leave(0)
 
 

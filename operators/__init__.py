@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the user can do: one file per subject. Imports stand inside the functions: nothing loads early."""
+"""Operators, one file per subject. Imports stand inside the functions: nothing loads early."""
 
 
 def _classes() -> list[type]:
@@ -11,7 +11,7 @@ def _classes() -> list[type]:
 
 
 def register() -> None:
-    """Make the operators known to Blender."""
+    """Register the operators."""
     import bpy
 
     for operator in _classes():
@@ -19,7 +19,7 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Take them away again."""
+    """Unregister the operators."""
     import bpy
 
     for operator in reversed(_classes()):

@@ -24,26 +24,23 @@ from ..ccd_rig.solvers.stepping import Ended, advance
 from . import command
 from .command import Command, shown_range
 
-SLICE = 0.1  # [s] of solving between two looks at the keyboard
-BAR = 10.0  # width of the bar of progress, in widths of a button
-REDRAW = 0.5  # [s] from one line of progress to the next: each costs a redraw, and Esc waits for it
+SLICE = 0.1  # [s] of solving between two checks for events
+BAR = 10.0  # width of the progress bar, in widths of a button
+REDRAW = 0.5  # [s] between two updates of the progress: each costs a redraw, for which Esc waits
 
 
 class ModalCommand(Command):
-    """A command that works a slice at a time, with its progress shown, until Esc cancels it.
-
-    `begin` gives the steps, `finish` says what they came to.
-    """
+    """A command that runs in slices of time and shows its progress; Esc cancels it."""
 
     def take_options(self, context: bpy.types.Context) -> None:
-        """Take over options that are stored, where the operator was called by the user."""
+        """Take stored options for a call by the user."""
 
     def begin(self, context: bpy.types.Context) -> Steps[Any]:
-        """The work, of which nothing is done yet."""
+        """Return the steps of the work, not started."""
         raise NotImplementedError
 
     def finish(self, result: Any) -> None:
-        """Say what it came to."""
+        """Report the result of the steps."""
         raise NotImplementedError
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
@@ -72,14 +69,14 @@ class ModalCommand(Command):
             self.tell("INFO", "Bake cancelled: nothing was changed")
             return {"CANCELLED"}
         if event.type != "TIMER":
-            return {"RUNNING_MODAL"}  # nothing else may happen meanwhile: the file must stay as it was read
+            return {"RUNNING_MODAL"}  # all other events are blocked: the file must not change during the bake
         try:
             ended = self._run.advance_slice(context)
         except CCDRigError as error:
             self.cancel(context)
             self.tell("ERROR", str(error))
             return {"CANCELLED"}
-        except BaseException:  # a bug is shown as one, but leaves no timer and no status text behind
+        except BaseException:  # a bug shows its traceback, and leaves no timer and no status text
             self.cancel(context)
             raise
         if not ended:
@@ -89,7 +86,7 @@ class ModalCommand(Command):
         return {"FINISHED"}
 
     def cancel(self, context: bpy.types.Context) -> None:
-        """Leave the modal run; Blender calls this too when it ends the run by itself."""
+        """End the modal run; Blender calls this too when it ends the run itself."""
         self._run.steps.close()
         context.window_manager.event_timer_remove(self._timer)
         context.window_manager.progress_end()
@@ -97,16 +94,16 @@ class ModalCommand(Command):
 
 
 def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
-    """Show what a bake came to; `name` stands before each sentence."""
-    found = list(report.warnings)
-    found += report.check.mismatches() if report.check is not None else ()
+    """Report the outcome of a bake; each message begins with `name`."""
+    warnings = list(report.warnings)
+    warnings += report.check.mismatches() if report.check is not None else ()
     if advice := report.advice():
-        found.append(advice)
-    for words in found:
-        command.tell("WARNING", name + words)
-    for each in report.smoothed:
-        if each.is_seen:
-            command.tell("INFO", name + each.words())
+        warnings.append(advice)
+    for warning in warnings:
+        command.tell("WARNING", name + warning)
+    for run in report.smoothed:
+        if run.is_seen:
+            command.tell("INFO", name + run.words())
     for helped in report.helped[1:]:
         command.tell("INFO", name + helped.words())
     level = "WARNING" if report.unsolved() else "INFO"
@@ -115,7 +112,7 @@ def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
 
 @dataclasses.dataclass
 class _Run:
-    """Work under way: its steps, the last of them, how fast it goes, and what it came to."""
+    """State of a modal run: steps, last progress, pace, result, and time of the last redraw [s]."""
 
     steps: Steps[Any]
     progress: Progress | None = None
@@ -124,7 +121,7 @@ class _Run:
     shown: float = -REDRAW
 
     def advance(self) -> bool:
-        """One more step; whether it was the last."""
+        """Take a step; whether it was the last."""
         progress = advance(self.steps)
         if isinstance(progress, Ended):
             self.result = progress.result
@@ -134,7 +131,7 @@ class _Run:
         return False
 
     def advance_slice(self, context: bpy.types.Context) -> bool:
-        """Go on for a moment, and show now and then how far it came; whether it has ended."""
+        """Take steps for `SLICE` seconds and show the progress; whether the steps have ended."""
         until = time.perf_counter() + SLICE
         while time.perf_counter() < until:
             if self.advance():
@@ -151,7 +148,7 @@ class _Run:
 
 
 def status_drawer(percent: float, words: str) -> Callable[[bpy.types.Header, bpy.types.Context], None]:
-    """A function that draws a bar and words in the status bar; Blender calls no other callable there."""
+    """Make a function that draws a progress bar and words; the status bar takes plain functions alone."""
 
     def draw(header: bpy.types.Header, _context: bpy.types.Context) -> None:
         row = header.layout.row()
@@ -171,7 +168,7 @@ class CCD_RIG_OT_bake(ModalCommand, bpy.types.Operator):
         "Nothing is changed before the last frame is solved; Esc cancels"
     )
 
-    # The armature stores the options: what is left over from a bake of another one must not count.
+    # The armature stores the options: SKIP_SAVE keeps those of another armature's bake from being used.
     __annotations__ = {
         "frame_start": IntProperty(
             name="Start Frame",
@@ -218,9 +215,7 @@ class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
 
     def begin(self, context: bpy.types.Context) -> Steps[list[BakeReport]]:
         frames = shown_range(context.scene)
-        settings = {
-            each: options.bake_settings(each.ccd_rig.bake, each, frames) for each in rigs(context.scene)
-        }
+        settings = {rig: options.bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
         return bake_all_steps(context.scene, settings)
 
     def finish(self, reports: list[BakeReport]) -> None:
@@ -274,14 +269,12 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         frames, path = shown_range(context.scene), Path(bpy.data.filepath)
         folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
-        settings = {
-            each: options.bake_settings(each.ccd_rig.bake, each, frames) for each in rigs(context.scene)
-        }
+        settings = {rig: options.bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
         shot, whole_because = job.plan(context.scene, settings, self.chunk)
-        made = bundle_job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
-        bundle.write(made, folder)
+        farm_job = bundle_job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
+        bundle.write(farm_job, folder)
         if whole_because:
             self.tell("INFO", f"One task for the whole shot: {whole_because}")
         if bpy.data.is_dirty:
             self.tell("WARNING", f"{path.name} has changes: save it before the job runs")
-        self.tell("INFO", f"Wrote {folder / bundle.TEMPLATE}: {len(made.steps[0].tasks())} tasks")
+        self.tell("INFO", f"Wrote {folder / bundle.TEMPLATE}: {len(farm_job.steps[0].tasks())} tasks")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What commands share: why a button is grey, how errors and messages are told, what the redo panel says."""
+"""Base classes of operators: disabled buttons with reasons, errors as messages, redo panels."""
 
 import unicodedata
 from typing import Any
@@ -13,20 +13,20 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.errors import CCDRigError
 
-WIDTH = 36  # [letters] that a line of the redo panel takes
+WIDTH = 36  # [letters] of a line of the redo panel
 
 
 class Command:
-    """An operator that says why it is grey, and tells an error of its work instead of a traceback.
+    """An operator that gives a reason when it is disabled, and reports errors as messages.
 
-    It stands before `bpy.types.Operator` in the bases of a class that has `run`, and mostly `why_grey`.
+    It precedes `bpy.types.Operator` in the bases of a class that defines `run`, and mostly `why_grey`.
     """
 
     bl_options: Any = {"REGISTER", "UNDO"}
 
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
-        """Why the button is grey, as its tooltip says; empty where the command can be called."""
+        """Reason why the button is grey, for its tooltip; empty if the command can be called."""
         return ""
 
     @classmethod
@@ -37,7 +37,7 @@ class Command:
         return not reason
 
     def run(self, context: bpy.types.Context) -> set[str] | None:
-        """Do the work; what Blender is told if that is not FINISHED.
+        """Do the work; returns the operator's result if it is not FINISHED.
 
         Raises:
             CCDRigError: the work cannot be done, and nothing was changed.
@@ -52,13 +52,13 @@ class Command:
             return {"CANCELLED"}
 
     def ask(self: Any, context: bpy.types.Context) -> set[str]:
-        """Ask for the options in a dialog before the work; in the background do it at once."""
+        """Ask for the options in a dialog before the work; in the background use the present ones."""
         if bpy.app.background:
             return set(self.execute(context))
         return set(context.window_manager.invoke_props_dialog(self))
 
     def fill_range(self: Any, scene: bpy.types.Scene) -> None:
-        """Set `frame_start` and `frame_end`, where they are not set, to the range that the scene shows."""
+        """Set `frame_start` and `frame_end`, unless they are set, to `shown_range`."""
         first, last = shown_range(scene)
         if not self.properties.is_property_set("frame_start"):
             self.frame_start = first
@@ -68,7 +68,7 @@ class Command:
     def tell(self: Any, level: str, words: str) -> None:
         """Show a message in Blender's status bar, and an error beside the pointer, in the user's language.
 
-        The status bar shows what comes last: tell what was done first, then what to look at.
+        The status bar shows the last message alone: warnings follow the result.
 
         Args:
             level: one of INFO, WARNING and ERROR.
@@ -78,7 +78,7 @@ class Command:
 
 
 class JsonFile(Command):
-    """A command that asks for a JSON file: the file browser lists no others."""
+    """A command that asks for a JSON file; the file browser lists no other files."""
 
     filename_ext = ".json"
     filter_glob: StringProperty(
@@ -87,40 +87,39 @@ class JsonFile(Command):
 
 
 def draw_lines(layout: bpy.types.UILayout, words: str) -> None:
-    """Draw what a command has to tell in the panel that follows it, a line a sentence, broken where it ends.
+    """Draw the messages of a command in its redo panel, a line each, broken to the panel's width.
 
-    A command keeps the words as an attribute, which lives as long as the panel. A property would stand in
-    Blender's Info log with every call, and be one more argument to scripts.
+    A command keeps the words as an attribute, which lasts as long as the panel. A property would appear in
+    Blender's Info log with every call, and as an argument to scripts.
     """
+
+    def fits(text: str) -> bool:  # Chinese and Japanese characters are two letters wide
+        return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text) <= WIDTH
+
     lines = layout.box().column(align=True)
     for line in words.splitlines():
-        for part in broken(translated(line), lambda text: _letters(text) <= WIDTH):
-            lines.label(text=part, translate=False)
-
-
-def _letters(text: str) -> int:
-    """Width of a text in letters; signs of Chinese and Japanese are as wide as two."""
-    return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in text)
+        for text in broken(translated(line), fits):
+            lines.label(text=text, translate=False)
 
 
 def shown_range(scene: bpy.types.Scene) -> tuple[int, int]:
-    """The first and the last frame of the preview range, or of the scene."""
+    """First and last frame of the preview range if it is used, else of the scene."""
     if scene.use_preview_range:
         return scene.frame_preview_start, scene.frame_preview_end
     return scene.frame_start, scene.frame_end
 
 
 def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[str]:
-    """Names of an armature's bones that are selected in Pose Mode, in its order; none outside that."""
+    """Names of the bones selected in Pose Mode, in the armature's order; none in other modes."""
     selected = {bone.name for bone in context.selected_pose_bones or () if bone.id_data == rig}
     return [bone.name for bone in rig.pose.bones if bone.name in selected]
 
 
-# Why buttons are grey. Each function gives the reason in words, or none.
+# Reasons why buttons are grey; empty where they are not -----------------------------------------------------
 
 
 def no_armature(context: bpy.types.Context) -> str:
-    """No armature is active, or it cannot be changed."""
+    """Reason if no armature is active, or it cannot be changed."""
     active = active_rig(context)
     if active is None:
         return "Select an armature"
@@ -132,7 +131,7 @@ def no_armature(context: bpy.types.Context) -> str:
 
 
 def not_posing(context: bpy.types.Context) -> str:
-    """No armature is in Pose Mode, or its pose is not shown."""
+    """Reason if no armature is in Pose Mode, or its pose is not shown."""
     if reason := no_armature(context):
         return reason
     if context.mode != "POSE" or context.object.mode != "POSE":
@@ -143,7 +142,7 @@ def not_posing(context: bpy.types.Context) -> str:
 
 
 def no_pose_bone(context: bpy.types.Context) -> str:
-    """There is no armature in Pose Mode with an active bone."""
+    """Reason if no armature in Pose Mode has an active bone."""
     if reason := no_armature(context):
         return reason
     if context.active_pose_bone is None:
@@ -152,7 +151,7 @@ def no_pose_bone(context: bpy.types.Context) -> str:
 
 
 def no_constraint(context: bpy.types.Context) -> str:
-    """There is no armature, or no constraint on it."""
+    """Reason if no armature is active, or it has no constraint."""
     if reason := no_armature(context):
         return reason
     if not active_rig(context).ccd_rig.constraints:
@@ -161,7 +160,7 @@ def no_constraint(context: bpy.types.Context) -> str:
 
 
 def no_active_constraint(context: bpy.types.Context) -> str:
-    """There is no constraint, or none is chosen."""
+    """Reason if there is no constraint, or none is active."""
     if reason := no_constraint(context):
         return reason
     chosen = constraint_list.active(active_rig(context))
@@ -169,7 +168,7 @@ def no_active_constraint(context: bpy.types.Context) -> str:
 
 
 def none_enabled(context: bpy.types.Context) -> str:
-    """There is no constraint to solve."""
+    """Reason if no constraint is enabled."""
     if reason := no_constraint(context):
         return reason
     if not any(constraint.enabled for constraint in active_rig(context).ccd_rig.constraints):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Constraints: added for selected bones, moved in their list, changed in kind, removed."""
+"""Constraints: add for selected bones, move in the list, change the kind, remove."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,14 +8,15 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from mathutils import Vector
 
+from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
 from ..ccd_rig.blender.figures import control_bones
-from ..ccd_rig.blender.properties import constraint_list, joints, new_rows, new_targets
+from ..ccd_rig.blender.properties import constraint_list, joints, new_rows, new_targets, overrides
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.blender.properties.constraint_values import Kind
 from ..ccd_rig.blender.scene import dependence
 from ..ccd_rig.errors import RigError
-from . import command, new_rigs
+from . import command
 from .command import Command, selected_bones
 
 SELECTED = (
@@ -82,34 +83,35 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         rig, kind = context.object, Kind(self.kind)
-        length = self._asked_length(context)
+        length = self._chosen_length(context)
         tips = _tips(context, kind, self.selected)
         rows, in_chains = new_rows.new_rows(rig, tips, kind, length)
         target, target_bone = _selected_target(context, rows, self.selected)
         makes = target is None and self.target_empty and kind != Kind.PLANT
         if makes and self.control_bones:
             control_bones.require_editable(context, rig)
-        before, names = new_rigs.names(rig), []
+        before: set[str] = set(rig.ccd_rig.constraints.keys())
+        names = []
         for row in rows:
             added = constraint_list.add(rig, row.tip, row.tip)
             added.kind, added.chain_length, added.use_tail = kind, row.chain_length, row.use_tail
             added.target, added.target_bone = target, target_bone
             names.append(added.name)
         if makes:
-            wanted = [_new_target(context, row, kind == Kind.BALANCE) for row in rows]
-            made = new_targets.make_targets(context, rig, wanted, self.control_bones)
-            for name, new in zip(names, made, strict=True):
+            targets = [_new_target(context, row, kind == Kind.BALANCE) for row in rows]
+            created = new_targets.make_targets(context, rig, targets, self.control_bones)
+            for name, new_target in zip(names, created, strict=True):
                 added = rig.ccd_rig.constraints[name]
-                added.target, added.target_bone = new
-        new_rigs.give(context, rig, before)
+                added.target, added.target_bone = new_target
+        apply_choices(context, rig, before)
         if kind is Kind.REACH:
             for words in new_rows.words(rig, rows, in_chains):
                 self.tell("INFO", words)
 
-    def _asked_length(self, context: bpy.types.Context) -> int | None:
-        """The chain length that the user has asked for; None: what suits each bone.
+    def _chosen_length(self, context: bpy.types.Context) -> int | None:
+        """Chain length that the user has set; None: the suitable one of each bone.
 
-        The redo panel shows what was chosen for the active bone; it stays until the kind is another.
+        The redo panel shows the suitable length of the active bone until the kind is changed.
         """
         if self.suits != self.kind and (self.suits or not self.properties.is_property_set("chain_length")):
             lengths = constraint_list.CHAIN_LENGTHS[Kind(self.kind)]
@@ -119,7 +121,7 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
 
 
 def _tips(context: bpy.types.Context, kind: Kind, selected: str) -> list[str]:
-    """Names of the bones that get a constraint, the active one last: it is shown then."""
+    """Names of the bones that get a constraint, the active bone last: the last constraint becomes active."""
     active = context.active_pose_bone.name
     if kind is Kind.BALANCE or selected == "TARGET":
         return [active]
@@ -132,12 +134,12 @@ def _tips(context: bpy.types.Context, kind: Kind, selected: str) -> list[str]:
 def _selected_target(
     context: bpy.types.Context, rows: Sequence[new_rows.NewRow], selected: str
 ) -> tuple[bpy.types.Object | None, str]:
-    """The other selected object or bone: (object, bone name), (None, "") if nothing else is selected.
+    """Return the other selected object or bone as (object, bone name); (None, "") without one.
 
-    What follows the armature, such as its skin after an import, is none.
+    Objects that follow the armature do not count, such as its skin, which importers select.
 
     Raises:
-        RigError: there are several, or one for several bones, or it moves with the chain.
+        RigError: there are several candidates, or one for several bones, or it moves with the chain.
     """
     owner, tip = context.object, context.active_pose_bone
     bones = [
@@ -147,7 +149,9 @@ def _selected_target(
     ]
     posed = {owner, *(bone.id_data for bone in context.selected_pose_bones), *context.objects_in_mode}
     objects = [
-        each for each in context.selected_objects if each not in posed and not dependence.follows(each, owner)
+        selection
+        for selection in context.selected_objects
+        if selection not in posed and not dependence.follows(selection, owner)
     ]
     names = ", ".join(f"'{each.name}'" for each in (*bones, *objects))
     if len(bones) + len(objects) > 1:
@@ -168,12 +172,12 @@ def _selected_target(
             f"Bone '{bones[0].name}' moves with the chain of '{tip.name}', so it cannot be its target: "
             "select another bone, or shorten the chain"
         )
-    posed_by: Any = bones[0].id_data  # an armature object: only that has pose bones
-    return posed_by, bones[0].name
+    target: Any = bones[0].id_data  # the armature object
+    return target, bones[0].name
 
 
 def _new_target(context: bpy.types.Context, row: new_rows.NewRow, balances: bool) -> new_targets.NewTarget:
-    """A target at the evaluated end of a bone, or at the centre of mass."""
+    """Describe a target at the evaluated end of a bone, or at the centre of mass."""
     owner = context.object
     evaluated = owner.evaluated_get(context.evaluated_depsgraph_get())
     tip = evaluated.pose.bones[row.tip]
@@ -185,6 +189,41 @@ def _new_target(context: bpy.types.Context, row: new_rows.NewRow, balances: bool
         point = sum(middles, Vector()) / sum(masses.values())
     # The bone's name comes last: its ending (.L, .R) stays an ending.
     return new_targets.NewTarget(f"Target {row.tip}", row.tip, evaluated.matrix_world @ point)
+
+
+def new_rig_choices(context: bpy.types.Context) -> Any:
+    """Preferences for new rigs; None in a Blender that runs the extension without having it enabled."""
+    addon = context.preferences.addons.get(ROOT)
+    return None if addon is None else addon.preferences.new_rigs
+
+
+def apply_choices(context: bpy.types.Context, rig: bpy.types.Object, before: set[str]) -> None:
+    """Apply the changed preferences for new rigs to new constraints, and to a rig that had none before.
+
+    Args:
+        context: has the preferences.
+        rig: the rig with new constraints.
+        before: names of the constraints that it had.
+    """
+    choices = new_rig_choices(context)
+    if choices is None:
+        return
+    new = [row for row in rig.ccd_rig.constraints if row.name not in before]
+    if choices.is_property_set("max_extension"):
+        for row in new:
+            row.max_extension = choices.max_extension
+    if new and not before:
+        for group in ("bake", "solver"):
+            copy_changed(getattr(choices, group), getattr(rig.ccd_rig, group))
+    overrides.keep(rig)
+
+
+def copy_changed(source: Any, target: Any) -> None:
+    """Copy properties that are set in one group to another that has them, unless they are set there."""
+    names = [prop.identifier for prop in source.bl_rna.properties if not prop.is_readonly]
+    for name in names:
+        if source.is_property_set(name) and not target.is_property_set(name):
+            setattr(target, name, getattr(source, name))
 
 
 class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
@@ -211,20 +250,20 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         targets = new_targets.of_row(constraint_list.active(rig))
-        made = [each for each in targets if each.bone and control_bones.is_made(each.thing, each.bone)]
-        if self.with_target and made:
-            control_bones.require_editable(context, made[0].thing)
+        created = [row for row in targets if row.bone and control_bones.is_made(row.thing, row.bone)]
+        if self.with_target and created:
+            control_bones.require_editable(context, created[0].thing)
         constraint_list.remove(rig, rig.ccd_rig.active_index)
-        for each in targets:  # the pole first: it may hang on the target
-            if not new_targets.is_left_over(each):
+        for row in targets:  # the pole first: it may be a child of the target
+            if not new_targets.is_left_over(row):
                 continue
             if not self.with_target:
-                target = each.bone or each.thing.name
+                target = row.bone or row.thing.name
                 self.tell("INFO", f"Its target '{target}' stays: see Remove Target Too")
-            elif each.bone:
-                control_bones.remove(context, each.thing, [each.bone])
+            elif row.bone:
+                control_bones.remove(context, row.thing, [row.bone])
             else:
-                new_targets.remove_empty(each.thing)
+                new_targets.remove_empty(row.thing)
 
 
 class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
@@ -252,7 +291,7 @@ class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
         index = active_rig(context).ccd_rig.active_index
         new_index = index + (1 if self.direction == "DOWN" else -1)
         if not 0 <= new_index < len(active_rig(context).ccd_rig.constraints):
-            return {"CANCELLED"}  # it is at the end already, as a list in Blender takes it
+            return {"CANCELLED"}  # at the end of the list, as Blender's lists do
         constraint_list.move(active_rig(context), index, new_index)
         return None
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Feet: planted, and keyed where they are down."""
+"""Contacts of feet: plant bones, and key their constraints over contacts."""
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
@@ -76,7 +76,7 @@ class ContactCommand(Command):
     found: StringProperty(description="What was found, a line each", options={"HIDDEN", "SKIP_SAVE"})
 
     def draw_thresholds(self) -> None:
-        """The redo panel: what to look for, and what was found."""
+        """Draw thresholds and results in the redo panel."""
         layout = self.layout
         layout.use_property_split = True
         for name in ("frame_start", "frame_end", "speed", "height", "release", "shortest"):
@@ -86,14 +86,14 @@ class ContactCommand(Command):
         draw_lines(layout, self.found)
 
     def find(self, context: bpy.types.Context, rig: bpy.types.Object, names: list[str]) -> Contacts:
-        """Look for contacts; nothing changes."""
+        """Search for contacts, without changes."""
         scene = context.scene
         self.fill_range(scene)
         thresholds = ContactThresholds(self.speed, self.height, self.release, self.shortest)
         return contact_search.find_contacts(scene, rig, names, self.frames, thresholds, self.ground)
 
     def keep(self, context: bpy.types.Context, rig: bpy.types.Object, contacts: Contacts) -> None:
-        """Key and mark contacts, and say what was found."""
+        """Key and mark contacts, and report them."""
         contact_search.key_contacts(rig, contacts, self.frames)
         if self.markers:
             contact_search.mark_contacts(context.scene, contacts, self.frames)
@@ -205,7 +205,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         try:
             contacts = self.find(context, rig, list(planted.names))
         except CCDRigError as error:
-            # Feet that never step keep their height too: they would go into the ground with hips that sink.
+            # Feet without contacts keep their height too: with sinking hips they would go into the ground.
             if not self.properties.is_property_set("hold_height"):
                 self.hold_height = True
                 new_rows.hold_height(rig, planted.fresh)
@@ -216,7 +216,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
 
     def draw(self, _context: bpy.types.Context) -> None:
         self.draw_thresholds()
-        parts = self.layout.column(heading="Hold")
-        parts.prop(self, "hold_ground", text="Ground")
-        parts.prop(self, "hold_height", text="Height")
-        parts.prop(self, "hold_rotation", text="Rotation")
+        holds = self.layout.column(heading="Hold")
+        holds.prop(self, "hold_ground", text="Ground")
+        holds.prop(self, "hold_height", text="Height")
+        holds.prop(self, "hold_rotation", text="Rotation")

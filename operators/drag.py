@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pull bones by the pointer: their chains follow inside limits, and pinned bones stay."""
+"""Drag bones with the pointer: their chains follow within limits, and pinned bones stay."""
 
 import bpy
 from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty, IntProperty, StringProperty
@@ -18,7 +18,7 @@ from .command import Command, selected_bones
 LONGER, SHORTER = {"WHEELUPMOUSE", "PAGE_UP"}, {"WHEELDOWNMOUSE", "PAGE_DOWN"}
 CONFIRM = {"RET", "NUMPAD_ENTER", "SPACE"}
 SNAP = {"LEFT_CTRL", "RIGHT_CTRL"}
-OWN_AXES = {"LOCAL", "NORMAL", "GIMBAL"}  # orientations of Blender's that begin with the bone's axes
+BONE_ORIENTATIONS = {"LOCAL", "NORMAL", "GIMBAL"}  # Blender's orientations whose axes are the bone's
 
 
 class CCD_RIG_OT_drag(Command, bpy.types.Operator):
@@ -90,11 +90,11 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
             return {"CANCELLED"}
         bone = context.object.pose.bones[self.names.split("\n")[0]]
         self._place = _place(bone, self.along)
-        if not self.pick:  # the place moves as far as the pointer does, wherever that is
+        if not self.pick:  # the pulled point moves as far as the pointer, wherever the pointer began
             self._at = location_3d_to_region_2d(region, context.region_data, self._place) or self._at
         self._press, self._button = _ray(context, self._at), event.type if self.pick else ""
-        self._free, self._is_own, self._refusal = "", False, ""
-        self._own = (bone.id_data.matrix_world @ bone.matrix).to_quaternion().to_matrix()
+        self._free, self._is_local, self._refusal = "", False, ""
+        self._bone_axes = (bone.id_data.matrix_world @ bone.matrix).to_quaternion().to_matrix()
         self._delta = Vector()
         self._show(context)
         context.window_manager.modal_handler_add(self)
@@ -129,31 +129,30 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
             self._refusal = ""
         except CCDRigError as error:
             self._refusal = str(error)
-        except BaseException:  # a bug is shown as one, but leaves no half pose and no status text behind
+        except BaseException:  # a bug shows its traceback, and leaves no half pose and no status text
             self.cancel(context)
             raise
         self._show(context)
         return {"RUNNING_MODAL"}
 
     def cancel(self, context: bpy.types.Context) -> None:
-        """Take all back; Blender calls this too when it ends the drag by itself."""
+        """Restore the pose; Blender calls this too when it ends the drag itself."""
         self._drag.cancel()
         self._leave(context)
 
     def _session(self, context: bpy.types.Context) -> Session:
-        """A drag of bones by name; the first is pulled by `along`, others by their tails."""
+        """Begin a drag of bones by name; the first is pulled at `along`, others at their tails."""
         bones = context.object.pose.bones
         pulled: list[Pulled] = []
         for name in filter(None, self.names.split("\n")):
             along = 1.0 if pulled else self.along
-            place = (
-                _place(bones[name], along) if name in bones else Vector()
-            )  # the session refuses it by name
+            # The session refuses unknown bones by name.
+            place = _place(bones[name], along) if name in bones else Vector()
             pulled.append(Pulled(name, place))
         return Session(context.object, context.evaluated_depsgraph_get(), pulled, self.turning)
 
     def _take_selected(self, context: bpy.types.Context) -> None:
-        """Name the selected bones, the active one first: Redo begins with another selection."""
+        """Store the names of the selected bones, the active first: Redo begins with another selection."""
         active = context.active_pose_bone
         selected = sorted(_selected(context), key=lambda bone: bone != active)
         self.names = "\n".join(bone.name for bone in selected)
@@ -165,19 +164,22 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
             self.tell("INFO", _far(session))
 
     def _bind(self, context: bpy.types.Context, event: bpy.types.Event) -> None:
-        """Bind the motion to an axis, with Shift to the plane across; then to other axes, then to none."""
+        """Constrain the motion to an axis, or with Shift to the plane across it.
+
+        A second press changes between global and local axes, a third frees the motion.
+        """
         names = "XYZ".replace(event.type, "") if event.shift else event.type
-        begins_with_own = context.scene.transform_orientation_slots[0].type in OWN_AXES
+        local_first = context.scene.transform_orientation_slots[0].type in BONE_ORIENTATIONS
         if names != self._free:
-            self._free, self._is_own = names, begins_with_own
-        elif self._is_own == begins_with_own:
-            self._is_own = not begins_with_own
+            self._free, self._is_local = names, local_first
+        elif self._is_local == local_first:
+            self._is_local = not local_first
         else:
             self._free = ""
-        self._axes = pointer.Axes(self._own if self._is_own else Matrix.Identity(3), self._free)
+        self._axes = pointer.Axes(self._bone_axes if self._is_local else Matrix.Identity(3), self._free)
 
     def _motion(self, context: bpy.types.Context, event: bpy.types.Event) -> Vector:
-        """The pointer's motion since the press, in the world."""
+        """Motion of the pointer since the press, in world space."""
         forward = context.region_data.view_rotation @ Vector((0.0, 0.0, -1.0))
         axes = self._axes if self._free else None
         delta = pointer.motion(self._place, (self._press, _ray(context, self._at)), forward, axes)
@@ -188,12 +190,12 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         return delta
 
     def _show(self, context: bpy.types.Context) -> None:
-        """What is pulled and how far, in the header; keys in the status bar."""
+        """Show motion and chain in the header, keys in the status bar."""
         drag = self._drag
         shown = [f"D{axis.lower()}: {part:.4g}" for axis, part in zip("XYZ", self._delta, strict=True)]
         if self._free:
             axes = self._free
-            shown.append(f"local {axes}" if self._is_own else f"global {axes}")
+            shown.append(f"local {axes}" if self._is_local else f"global {axes}")
         bone, turning, most = drag.name, drag.turning, drag.most
         chain = f"'{bone}': {turning} of {most} bones"
         if drag.pins:
@@ -222,17 +224,16 @@ def _far(session: Session) -> str:
 
 
 def _selected(context: bpy.types.Context) -> list[bpy.types.PoseBone]:
-    """The selected bones of the active armature."""
+    """Selected bones of the active armature."""
     rig = context.object
-    names = selected_bones(context, rig)
-    return [rig.pose.bones[name] for name in names]
+    return [rig.pose.bones[name] for name in selected_bones(context, rig)]
 
 
 def _select_at(context: bpy.types.Context, at: Vector) -> bool:
-    """Make the bone under the pointer the active one, and the only selected one unless it was selected.
+    """Activate the bone under the pointer; if it was not selected, deselect the others.
 
     Returns:
-        Whether there is a bone of the active armature.
+        Whether there is a bone of the active armature under the pointer.
     """
     rig, before = context.object, _selected(context)
     if {"CANCELLED"} & set(bpy.ops.view3d.select(location=(round(at.x), round(at.y)))):
@@ -246,7 +247,7 @@ def _select_at(context: bpy.types.Context, at: Vector) -> bool:
 
 
 def _ends(bone: bpy.types.PoseBone) -> tuple[Vector, Vector]:
-    """Head and tail in the world."""
+    """Head and tail in world space."""
     world = bone.id_data.matrix_world
     return world @ bone.head, world @ bone.tail
 
@@ -257,7 +258,7 @@ def _place(bone: bpy.types.PoseBone, along: float) -> Vector:
 
 
 def _ray(context: bpy.types.Context, at: Vector) -> pointer.Ray:
-    """The view ray under a place of the region."""
+    """View ray through a point of the region, pixels."""
     return pointer.Ray(
         region_2d_to_origin_3d(context.region, context.region_data, at),
         region_2d_to_vector_3d(context.region, context.region_data, at),
@@ -298,12 +299,12 @@ class CCD_RIG_OT_pin(Command, bpy.types.Operator):
         for name in bones:
             context.object.pose.bones[name].ccd_rig.pin = kind
         names = named(bones)
-        told = {
+        messages = {
             "NONE": f"Freed: {names}",
             "PLACE": f"Place pinned: {names}",
             "ROTATION": f"Place and rotation pinned: {names}",
         }
-        self.tell("INFO", told[kind])
+        self.tell("INFO", messages[kind])
 
 
 class CCD_RIG_OT_pins_clear(Command, bpy.types.Operator):

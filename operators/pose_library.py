@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pose library: poses captured, applied, removed, and exchanged as JSON files."""
+"""Pose library: capture, apply and remove poses, and exchange them as JSON files."""
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
@@ -25,7 +25,7 @@ BONES = (
 
 
 def no_poses(context: bpy.types.Context) -> str:
-    """There is no armature, or its pose library is empty."""
+    """Reason if no armature is active, or its pose library is empty."""
     if reason := command.no_armature(context):
         return reason
     if not active_rig(context).ccd_rig.poses:
@@ -34,7 +34,7 @@ def no_poses(context: bpy.types.Context) -> str:
 
 
 def no_pose(context: bpy.types.Context) -> str:
-    """No pose of the library is chosen."""
+    """Reason if no pose of the library is active."""
     if reason := no_poses(context):
         return reason
     return "" if pose_library.active(active_rig(context)) is not None else "Choose a pose in the list"

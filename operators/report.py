@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The last bake's report: its frames, what helps, and markers in the timeline."""
+"""Findings of the last bake: go to their frames, apply fixes, set markers."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ from .command import Command
 
 
 def no_findings(context: bpy.types.Context) -> str:
-    """The last bake's report has nothing to show."""
+    """Reason if the last bake's report has no findings."""
     active = active_rig(context)
     if active is None:
         return "Select an armature"
@@ -54,19 +54,19 @@ class CCD_RIG_OT_go_to_frame(Command, bpy.types.Operator):
         group = active_rig(context).ccd_rig
         frame, constraint = group.report.worst_frame, group.report.worst_constraint
         if self.finding >= 0:
-            found = report.from_json(group.report.findings)
-            if self.finding >= len(found):
+            entries = report.from_json(group.report.findings)
+            if self.finding >= len(entries):
                 raise RigError("The report has no such line: bake again")
-            frame, constraint = found[self.finding].frame, found[self.finding].constraint
-        whole = math.floor(frame)
-        context.scene.frame_set(whole, subframe=frame - whole)
+            frame, constraint = entries[self.finding].frame, entries[self.finding].constraint
+        integer = math.floor(frame)
+        context.scene.frame_set(integer, subframe=frame - integer)
         index = group.constraints.find(constraint)
         if index >= 0:  # it may have been removed or renamed since
             group.active_index = index
 
 
 SOFT = 0.05
-"""Part of its length over which a limb eases into straight."""
+"""Part of its length over which a limb eases into straightness."""
 
 
 class CCD_RIG_OT_report_fix(Command, bpy.types.Operator):
@@ -81,23 +81,23 @@ class CCD_RIG_OT_report_fix(Command, bpy.types.Operator):
     @classmethod
     def description(cls, context: bpy.types.Context, properties: Any) -> str:
         rig = active_rig(context)
-        found = () if rig is None else report.from_json(rig.ccd_rig.report.findings)
-        known = properties.finding < len(found)
-        words = WORDS[found[properties.finding].fix] if known else cls.bl_description
+        entries = () if rig is None else report.from_json(rig.ccd_rig.report.findings)
+        is_known = properties.finding < len(entries)
+        words = WORDS[entries[properties.finding].fix] if is_known else cls.bl_description
         return translated(words, TOOLTIPS)
 
     why_grey = staticmethod(no_findings)
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
-        found = report.from_json(rig.ccd_rig.report.findings)
-        if self.finding >= len(found) or not found[self.finding].fix:
+        entries = report.from_json(rig.ccd_rig.report.findings)
+        if self.finding >= len(entries) or not entries[self.finding].fix:
             raise RigError("There is nothing to set for this line of the report")
-        chosen = found[self.finding]
+        chosen = entries[self.finding]
         row = rig.ccd_rig.constraints.get(chosen.constraint)
         if row is None:
             raise RigError(f"Constraint '{chosen.constraint}' is not there any more: bake again")
-        said = _set(context, row, chosen)
+        said = _apply_fix(context, row, chosen)
         self.tell("INFO", f"{said}: bake again")
 
 
@@ -113,22 +113,22 @@ WORDS = {
 }
 
 
-def _set(context: bpy.types.Context, row: Any, found: Finding) -> str:
-    """Change the setting; what was done, in words."""
+def _apply_fix(context: bpy.types.Context, row: Any, finding: Finding) -> str:
+    """Apply the fix of a finding to its constraint, and describe the change."""
     group = row.id_data.ccd_rig
-    if found.fix is Fix.EXTENSION:
+    if finding.fix is Fix.EXTENSION:
         row.max_extension = findings.REACH
         return f"Max Extension of '{row.name}' is {findings.REACH:g}"
-    if found.fix is Fix.SOFT:
+    if finding.fix is Fix.SOFT:
         row.soft = SOFT
         return f"Softness of '{row.name}' is {SOFT:g}"
-    if found.fix is Fix.LEAST_SQUARES:
+    if finding.fix is Fix.LEAST_SQUARES:
         group.solver.solver = Solver.CCD_LEAST_SQUARES.name
         return "Solver is CCD and Least Squares"
-    if found.fix is Fix.FK:
+    if finding.fix is Fix.FK:
         group.bake.switch_to_fk = True
         return "Switch to FK is on"
-    place = pole_place(context.scene, row.id_data, value_of(row), found.frame_start - 1.0)
+    place = pole_place(context.scene, row.id_data, value_of(row), finding.frame_start - 1.0)
     pole = new_target(context, row.id_data, f"Pole {row.tip}", row.tip)
     pole.parent, pole.location = row.id_data, place.location
     if place.bone:
@@ -138,7 +138,7 @@ def _set(context: bpy.types.Context, row: Any, found: Finding) -> str:
 
 
 PREFIX = "CCD: "
-"""What the names of these markers begin with, and so what a later press takes away."""
+"""Prefix of the markers' names, by which later calls remove them."""
 
 
 class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
@@ -154,13 +154,13 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         markers = context.scene.timeline_markers
-        for marker in [each for each in markers if each.name.startswith(PREFIX)]:
+        for marker in [marker for marker in markers if marker.name.startswith(PREFIX)]:
             markers.remove(marker)
         if self.clear:
             return
-        found = report.from_json(active_rig(context).ccd_rig.report.findings)
-        for each in found:
-            upto = "" if each.frame_start == each.frame_end else f" to {each.frame_end:g}"
-            words = translated(f"{PREFIX}{each.label()}{upto}")  # each language begins with the same prefix
-            markers.new(words, frame=round(each.frame_start))
-        self.tell("INFO", f"{len(found)} marker{'' if len(found) == 1 else 's'} in the timeline")
+        entries = report.from_json(active_rig(context).ccd_rig.report.findings)
+        for finding in entries:
+            upto = "" if finding.frame_start == finding.frame_end else f" to {finding.frame_end:g}"
+            words = translated(f"{PREFIX}{finding.label()}{upto}")  # translations keep the prefix
+            markers.new(words, frame=round(finding.frame_start))
+        self.tell("INFO", f"{len(entries)} marker{'' if len(entries) == 1 else 's'} in the timeline")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rig as a whole: set up as a figure, from Blender's own IK, or from a file."""
+"""Set-up of a rig: as a recognised figure, from Blender's IK, or from a file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,8 +16,9 @@ from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.set_up import build
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Ranges
 from ..ccd_rig.blender.setup_files import regeneration, setup_file
-from . import command, new_rigs
+from . import command
 from .command import Command, JsonFile, draw_lines, selected_bones
+from .constraints import apply_choices, copy_changed, new_rig_choices
 
 
 def _box(name: str, description: str, default: bool = True) -> Any:
@@ -117,22 +118,22 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     figure: StringProperty(
         description="Name of the armature object whose bones are listed", options={"HIDDEN", "SKIP_SAVE"}
     )
-    recognised: tuple[str, ...] = ()  # groups that the figure has
-    listed: Mapping[str, str] = {}  # by bone, the recognised role: what differs from it is a change
-    told = ""  # what was made, a line each
+    recognised: tuple[str, ...] = ()  # groups of the figure
+    listed: Mapping[str, str] = {}  # {bone: recognised role}; roles that differ from it are the user's
+    told = ""  # messages, a line each
 
     why_grey = staticmethod(command.no_armature)
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
-        wanted = new_rigs.chosen(context)
-        if wanted is not None:
-            new_rigs.copy(wanted.figure, self.properties)
+        choices = new_rig_choices(context)
+        if choices is not None:
+            copy_changed(choices.figure, self.properties)
         return self.execute(context)
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         chosen = [group for group in Group if getattr(self, group)]
-        before = new_rigs.names(rig)
+        before: set[str] = set(rig.ccd_rig.constraints.keys())
         choices = Choices(
             chosen,
             self.poles,
@@ -142,20 +143,20 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
             roles={item.name: item.role for item in self.roles if item.role != self.listed.get(item.name)},
             control_bones=self.control_bones,
         )
-        made = build.set_up(context, rig, choices)
-        new_rigs.give(context, rig, before)
+        result = build.set_up(context, rig, choices)
+        apply_choices(context, rig, before)
         self.roles.clear()
         self.figure = rig.name
-        self.listed = {name: recognised for name, (_, recognised) in made.roles.items()}
-        for name, (role, _) in made.roles.items():
+        self.listed = {name: recognised for name, (_, recognised) in result.roles.items()}
+        for name, (role, _) in result.roles.items():
             item = self.roles.add()
             item.name, item.role = name, role
         if self.follow_motion:
-            build.follow(context, rig, made)
-        self.recognised = tuple(made.available)
-        self.told = "\n".join([made.words(), *made.notes])
-        self.tell("INFO", made.words())
-        for note in made.notes:
+            build.follow(context, rig, result)
+        self.recognised = tuple(result.available)
+        self.told = "\n".join([result.words(), *result.notes])
+        self.tell("INFO", result.words())
+        for note in result.notes:
             self.tell("WARNING", note)
 
     def draw(self, _context: bpy.types.Context) -> None:
@@ -202,7 +203,7 @@ class CCD_RIG_OT_ik_convert(Command, bpy.types.Operator):
         default=True,
         options={"SKIP_SAVE"},
     )
-    told = ""  # what is not as it was, a line each
+    told = ""  # messages about differences, a line each
 
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
@@ -215,13 +216,13 @@ class CCD_RIG_OT_ik_convert(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         bones = selected_bones(context, rig) if self.only_selected else None
-        before = new_rigs.names(rig)
-        done = convert.convert(context, rig, bones, self.every, self.limits)
-        new_rigs.give(context, rig, before)
-        self.told = "\n".join(done.notes)
-        originals = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
-        self.tell("INFO", f"Converted {originals} of Blender, muted now: {', '.join(done.rows)}")
-        for note in done.notes:
+        before: set[str] = set(rig.ccd_rig.constraints.keys())
+        result = convert.convert(context, rig, bones, self.every, self.limits)
+        apply_choices(context, rig, before)
+        self.told = "\n".join(result.notes)
+        originals = f"{result.originals} constraint{'' if result.originals == 1 else 's'}"
+        self.tell("INFO", f"Converted {originals} of Blender, muted now: {', '.join(result.rows)}")
+        for note in result.notes:
             self.tell("WARNING", note)
 
     def draw(self, _context: bpy.types.Context) -> None:
@@ -258,10 +259,10 @@ class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         bones = selected_bones(context, rig) if self.only_selected else None
-        done = convert.restore(rig, bones)
-        count = f"{done.originals} constraint{'' if done.originals == 1 else 's'}"
-        self.tell("INFO", f"Restored {count} of Blender; removed {', '.join(done.rows)}")
-        for name in done.kept:
+        result = convert.restore(rig, bones)
+        count = f"{result.originals} constraint{'' if result.originals == 1 else 's'}"
+        self.tell("INFO", f"Restored {count} of Blender; removed {', '.join(result.rows)}")
+        for name in result.kept:
             self.tell("WARNING", f"Constraint '{name}' stays: Blender's own behind it is gone or renamed")
 
 
@@ -280,7 +281,7 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
         if not self.filepath:
             name = f"{bpy.path.clean_name(active_rig(context).name)}{self.filename_ext}"
             self.filepath = str(Path(bpy.data.filepath).parent / name) if bpy.data.filepath else name
-        helper: Any = ExportHelper  # which is not typed alike in all versions
+        helper: Any = ExportHelper  # its types differ between versions
         answer: set[str] = helper.invoke(self, context, event)
         return answer
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The present frame: solved once, or live."""
+"""Solve the present frame, switch the live preview, choose a solver preset."""
 
 import dataclasses
 import math
@@ -89,7 +89,7 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
         self.tell(*_words(posed.result, posed.constraints, active_rig(context), settings))
 
     def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:
-        """The armature's settings with what was set here; the rest is filled in, for the redo panel."""
+        """Return the armature's settings with the overrides of this call, and fill in the others."""
         settings = solver_settings(armature_object)
         for name in OVERRIDES:
             if not self.properties.is_property_set(name):
@@ -103,8 +103,8 @@ def _words(
     armature_object: bpy.types.Object,
     settings: SolverSettings,
 ) -> tuple[str, str]:
-    """The level and the words of the report: how far off the worst constraint is, in metres and degrees."""
-    scale = max(abs(each) for each in armature_object.matrix_world.to_scale())
+    """Return level and words of the report, with the largest error in metres and degrees."""
+    scale = max(abs(factor) for factor in armature_object.matrix_world.to_scale())
     worst, name = max(
         zip(result.errors, (constraint.name for constraint in constraints), strict=True),
         key=lambda pair: max(

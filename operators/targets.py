@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Targets: selected, matched to the pose, keyed from motion, and given a layer on top."""
+"""Targets: select, match to the pose, key along the motion, and shift by an offset layer."""
 
 from contextlib import ExitStack
 from typing import Any
@@ -63,10 +63,10 @@ class CCD_RIG_OT_rig_select(Command, bpy.types.Operator):
 
 
 def _select(context: bpy.types.Context, thing: Any, bone: str) -> None:
-    """Make an object, or a bone of an armature, the only selected one.
+    """Select an object, or a bone of an armature object, alone.
 
     Raises:
-        RigError: it is not shown.
+        RigError: it is not visible.
     """
     if not thing.visible_get(view_layer=context.view_layer):
         raise RigError(f"'{thing.name}' is hidden or not in this view layer: show it first")
@@ -77,8 +77,8 @@ def _select(context: bpy.types.Context, thing: Any, bone: str) -> None:
     context.view_layer.objects.active = thing
     if bone and thing.pose is not None and bone in thing.pose.bones:
         bpy.ops.object.mode_set(mode="POSE")
-        for each in thing.pose.bones:
-            channels.select_bone(each, each.name == bone)
+        for pose_bone in thing.pose.bones:
+            channels.select_bone(pose_bone, pose_bone.name == bone)
         thing.data.bones.active = thing.data.bones[bone]
 
 
@@ -170,24 +170,30 @@ class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
             return [float(frame) for frame in range(first, last + 1)]
         chains = (constraint_list.chain(rig, row.tip, row.chain_length) for row in constraints)
         bones = list({bone.name for chain in chains for bone in chain})
-        found = target_motion.keyed_frames(scene, rig, bones, first, last)
-        if not found:
+        frames = target_motion.keyed_frames(scene, rig, bones, first, last)
+        if not frames:
             raise RigError(
                 f"No bone of the chains has keys in frames {first} to {last}: key one, or all frames"
             )
-        return found
+        return frames
 
 
 def _add_targets(context: bpy.types.Context, rig: bpy.types.Object, every: int, undo: ExitStack) -> None:
-    """Constraints with new targets for every n-th bone of the active constraint's chain."""
+    """Add constraints with new targets for every n-th bone of the active constraint's chain."""
     row = constraint_list.active(rig)
     if row is None or row.kind != Kind.REACH:
         raise RigError("More Targets Every needs a Reach as the active constraint: choose one in the list")
     chain = constraint_list.chain(rig, row.tip, row.chain_length)
-    taken = {each.tip for each in rig.ccd_rig.constraints}
+    taken = {constraint.tip for constraint in rig.ccd_rig.constraints}
     active_index = rig.ccd_rig.active_index
+    collections = set(bpy.data.collections)
+
+    def remove_new_collections() -> None:
+        for collection in set(bpy.data.collections) - collections:
+            bpy.data.collections.remove(collection)
+
     undo.callback(setattr, rig.ccd_rig, "active_index", active_index)
-    undo.callback(_remove_new_collections, set(bpy.data.collections))
+    undo.callback(remove_new_collections)
     for k in range(every, len(chain) - 1, every):
         name = chain[k].name
         if name in taken:
@@ -198,11 +204,6 @@ def _add_targets(context: bpy.types.Context, rig: bpy.types.Object, every: int, 
         undo.callback(constraint_list.remove, rig, len(rig.ccd_rig.constraints) - 1)
         added.target, added.chain_length = target, len(chain) - k
     rig.ccd_rig.active_index = active_index
-
-
-def _remove_new_collections(before: set[bpy.types.Collection]) -> None:
-    for made in set(bpy.data.collections) - before:
-        bpy.data.collections.remove(made)
 
 
 AXIS_NAMES = {item[0]: item[1] for item in AXES}

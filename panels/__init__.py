@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tab "CCD Rig" in the 3D viewport's sidebar, one file per panel. Imports stand inside the functions."""
+"""Tab "CCD Rig" of the 3D viewport's sidebar, and menus. Imports stand inside the functions."""
 
 ORDER = (
     "CCD_RIG_PT_bake",  # first: it is in sight also in a low window
@@ -37,7 +37,7 @@ ORDER = (
     "CCD_RIG_PT_walk_options",
     "CCD_RIG_MT_pose",
 )
-"""As Blender is told of them: panels come after the one that they are in, and stand in this order."""
+"""Order of registration: panels come after their parents, and appear in this order."""
 
 
 def _classes() -> list[type]:
@@ -49,22 +49,22 @@ def _classes() -> list[type]:
 
 
 def register() -> None:
-    """Make the panels known to Blender."""
+    """Register the panels and the entry of the Pose menu."""
     import bpy
 
-    from . import pose_menu
+    from .constraints import draw_pose_menu
 
     for panel in _classes():
         bpy.utils.register_class(panel)
-    bpy.types.VIEW3D_MT_pose.append(pose_menu.draw)
+    bpy.types.VIEW3D_MT_pose.append(draw_pose_menu)
 
 
 def unregister() -> None:
-    """Take them away again."""
+    """Unregister the panels and the entry of the Pose menu."""
     import bpy
 
-    from . import pose_menu
+    from .constraints import draw_pose_menu
 
-    bpy.types.VIEW3D_MT_pose.remove(pose_menu.draw)
+    bpy.types.VIEW3D_MT_pose.remove(draw_pose_menu)
     for panel in reversed(_classes()):
         bpy.utils.unregister_class(panel)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Solve, bake and what the last bake came to; its options, and the way from FK to IK, folded away."""
+"""Panels of Solve and Bake: commands, the last report, options of bakes, and FK to IK."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,9 +16,9 @@ from .sidebar import LINE, Sidebar, draw_ground, draw_words, wrapped
 
 PADDING = 8  # [pixels] on either side of a button's words at scale 1
 SHOWN = 30
-"""Findings that the panel shows; markers show all."""
+"""Maximum of findings in the panel; markers show all."""
 FOLDED = 7
-"""Lines of a folded report, below which what stands further down in the tab would be out of sight."""
+"""Maximum of lines of a folded report, so that the panels below stay in sight."""
 ICONS = {
     Trouble.SHORT: "ERROR",
     Trouble.OFF: "ERROR",
@@ -49,16 +49,16 @@ TOLD = {
     " tips by ": {Trouble.TIP},
     " floats, held ": {Trouble.FLOAT},
 }
-"""Parts of the summary that findings of these sorts tell better."""
+"""{words of the summary: findings that say the same in detail}"""
 
 
-class Part(NamedTuple):
-    """A part of the report.
+class Entry(NamedTuple):
+    """Entry of the report in the panel.
 
     Attributes:
-        lines: its words, wrapped.
-        icon: beside the first of them.
-        finding: which one it is; -1 for none.
+        lines: wrapped words.
+        icon: beside the first line.
+        finding: index of the finding; -1 if it is none.
         fix: of the finding.
     """
 
@@ -69,13 +69,12 @@ class Part(NamedTuple):
 
     @property
     def height(self) -> int:
-        """How many lines it takes, a button counted as two."""
+        """Height in lines; a button counts as two."""
         return len(self.lines) + (2 if self.fix else 0)
 
 
 def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, armature_object: Any) -> None:
-    """The last bake's report, folded to a few lines; grey once it is out of date, nothing before the first
-    bake."""
+    """Draw the last bake's report, folded to a few lines, and grey if it is out of date."""
     report = armature_object.ccd_rig.report
     if not report.words:
         return
@@ -84,70 +83,70 @@ def draw_report(layout: bpy.types.UILayout, context: bpy.types.Context, armature
         draw_words(box, context, "Changed since: bake again", "FILE_REFRESH")
         box = box.column()
         box.active = False
-    parts = report_parts(context, report)
-    shown = parts if report.show_all else folded(parts)
+    entries = report_entries(context, report)
+    shown = entries if report.show_all else folded(entries)
     lines = box.column(align=True)
-    for part in shown:
-        _draw_part(lines, part)
-    count = sum(part.finding >= 0 for part in parts)
-    if count or len(parts) > len(folded(parts)):
-        _draw_foot(box, report, len(parts) - len(shown), count)
+    for entry in shown:
+        _draw_entry(lines, entry)
+    count = sum(entry.finding >= 0 for entry in entries)
+    if count or len(entries) > len(folded(entries)):
+        _draw_foot(box, report, len(entries) - len(shown), count)
 
 
-def report_parts(context: bpy.types.Context, report: Any) -> list[Part]:
-    """All parts of a report: the head, what was found, and what the bake says of itself."""
-    found = from_json(report.findings)
+def report_entries(context: bpy.types.Context, report: Any) -> list[Entry]:
+    """Entries of a report: the head, the findings, and the rest of the summary."""
+    findings = from_json(report.findings)
     head, _, rest = report.words.partition("; ")
-    parts = [Part(wrapped(context, head), _icon_of_head(report, found))]
-    check = [Part(wrapped(context, report.check), "ERROR" if report.mismatches else "CHECKMARK")]
+    entries = [Entry(wrapped(context, head), head_icon(report, findings))]
+    check = [Entry(wrapped(context, report.check), "ERROR" if report.mismatches else "CHECKMARK")]
     if report.mismatches:
-        parts += check
-    for index, each in enumerate(found[:SHOWN]):
-        parts.append(Part(wrapped(context, each.words(), PADDING), ICONS[each.trouble], index, each.fix))
-    sorts = {each.trouble for each in found}
+        entries += check
+    for index, finding in enumerate(findings[:SHOWN]):
+        lines = wrapped(context, finding.words(), PADDING)
+        entries.append(Entry(lines, ICONS[finding.trouble], index, finding.fix))
+    troubles = {finding.trouble for finding in findings}
     for words in rest.split("; "):
-        if not any(part in words and sorts & better for part, better in TOLD.items()):
-            parts.append(
-                Part(wrapped(context, words[:1].upper() + words[1:]), _icon_of(words, report.unsolved > 0))
-            )
-    return parts if report.mismatches or not report.check else [*parts, *check]
+        if not any(phrase in words and troubles & better for phrase, better in TOLD.items()):
+            lines = wrapped(context, words[:1].upper() + words[1:])
+            entries.append(Entry(lines, _icon_of(words, report.unsolved > 0)))
+    return entries if report.mismatches or not report.check else [*entries, *check]
 
 
-def _icon_of_head(report: Any, found: Sequence[Finding]) -> str:
-    """A check mark only for a bake without faults, however many frames are reached."""
-    # That a limit holds a bone is no fault, nor that a bone leaps as its target does.
-    faults = {each.trouble for each in found if not each.follows} - {Trouble.LIMIT}
+def head_icon(report: Any, findings: Sequence[Finding]) -> str:
+    """Icon of the head: a check mark if all frames are reached and there are no faults."""
+    # A bone that a limit holds is no fault, nor one that jumps as its target does.
+    faults = {finding.trouble for finding in findings if not finding.follows} - {Trouble.LIMIT}
     return "ERROR" if report.unsolved or report.mismatches or faults else "CHECKMARK"
 
 
-def folded(parts: Sequence[Part]) -> list[Part]:
-    """The first parts, as many as fit into a few lines, two in any case."""
-    shown: list[Part] = []
-    for part in parts:
-        if len(shown) >= 2 and sum(each.height for each in shown) + part.height > FOLDED:
+def folded(entries: Sequence[Entry]) -> list[Entry]:
+    """First entries, as many as fit into `FOLDED` lines, but at least two."""
+    shown: list[Entry] = []
+    for entry in entries:
+        if len(shown) >= 2 and sum(before.height for before in shown) + entry.height > FOLDED:
             break
-        shown.append(part)
+        shown.append(entry)
     return shown
 
 
-def _draw_part(lines: bpy.types.UILayout, part: Part) -> None:
-    """Its words; those of a finding go to its frame, and the button that helps stands below them."""
-    for i, words in enumerate(part.lines):
+def _draw_entry(lines: bpy.types.UILayout, entry: Entry) -> None:
+    """Draw words, which for a finding are a button to its frame, and the button of its fix below."""
+    for i, words in enumerate(entry.lines):
         line = lines.row()
         line.alignment, line.scale_y = "LEFT", LINE
-        icon = "BLANK1" if i else part.icon
-        if part.finding < 0:
+        icon = "BLANK1" if i else entry.icon
+        if entry.finding < 0:
             line.label(text=words, icon=icon, translate=False)
         else:
-            line.operator("ccd_rig.go_to_frame", text=words, icon=icon, emboss=False).finding = part.finding
-    if part.fix:
+            line.operator("ccd_rig.go_to_frame", text=words, icon=icon, emboss=False).finding = entry.finding
+    if entry.fix:
         line = lines.row()
         line.label(text="", icon="BLANK1")
-        line.operator("ccd_rig.report_fix", text=FIXES[part.fix]).finding = part.finding
+        line.operator("ccd_rig.report_fix", text=FIXES[entry.fix]).finding = entry.finding
 
 
 def _draw_foot(box: bpy.types.UILayout, report: Any, hidden: int, count: int) -> None:
-    """Markers of what was found, and the rest of the report."""
+    """Draw the buttons for markers and for the rest of the report."""
     buttons = box.row(align=True)
     if count:
         more = f" ({count})" if hidden or count > SHOWN else ""
@@ -161,13 +160,13 @@ def _draw_foot(box: bpy.types.UILayout, report: Any, hidden: int, count: int) ->
 
 
 def _icon_of(words: str, missed: bool) -> str:
-    """Of a part of the summary of a bake that has missed targets, or has not."""
+    """Icon of a sentence of the summary; `missed`: whether the bake has missed targets."""
     if not missed and (words.startswith("worst ") or " slide " in words):
-        return "INFO"  # a slide that is seen is told as a finding
+        return "INFO"  # visible slides are findings
     if words.endswith("kept"):
         return "KEYFRAME"
     quiet = (" follows planted bones", " so that legs reach", " walks on by ", "closes", "witched to FK")
-    return "INFO" if any(part in words for part in quiet) else "ERROR"
+    return "INFO" if any(phrase in words for phrase in quiet) else "ERROR"
 
 
 class CCD_RIG_PT_bake(Sidebar, bpy.types.Panel):
@@ -224,11 +223,13 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.fields()
         options = active_rig(context).ccd_rig.bake
-        fewer = layout.column()
-        fewer.active = options.keys == "EVERY_FRAME"
-        fewer.label(text="Reduce Keys")  # whole labels would be cut to the same letters in a narrow sidebar
-        fewer.prop(options, "reduce_angle", text="Angle")
-        fewer.prop(options, "reduce_error", text="Distance")
+        reduction = layout.column()
+        reduction.active = options.keys == "EVERY_FRAME"
+        reduction.label(
+            text="Reduce Keys"
+        )  # full labels would be cut to the same letters in a narrow sidebar
+        reduction.prop(options, "reduce_angle", text="Angle")
+        reduction.prop(options, "reduce_error", text="Distance")
         layout.prop(options, "smoothness")
         if active_rig(context).ccd_rig.solver.solver == "CCD":
             layout.prop(options, "error_reduction")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the active bone may do: its limit, where limits come from, slides and coupled offsets."""
+"""Panels of the active bone: limit and comfort, slides, mass, coupled offsets; menus of limits."""
 
 from typing import Any
 

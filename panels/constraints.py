@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The list of constraints, what the active one does, contacts, and what to do where there is none yet."""
+"""Panels of constraints: list, first steps, settings of the active one, contacts; menus of a rig."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ KIND_ICONS = {Kind.REACH: "CON_KINEMATIC", Kind.BALANCE: "CON_PIVOT", Kind.PLANT
 
 
 class CCD_RIG_UL_constraints(bpy.types.UIList):
-    """One line per constraint: its name, whether it is sound, and whether it is on."""
+    """List of constraints: name, problems, and the switch of each."""
 
     def draw_item(
         self,
@@ -41,8 +41,8 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
         line.prop(item, "name", text="", emboss=False, icon=_kind_icon(item))
         worst = min(
             (
-                each.severity
-                for each in constraint_checks.constraint_problems(item.id_data, item, context.scene)
+                problem.severity
+                for problem in constraint_checks.constraint_problems(item.id_data, item, context.scene)
             ),
             default="",
         )
@@ -54,7 +54,7 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
 
 
 class CCD_RIG_MT_constraints(bpy.types.Menu):
-    """What is done to the list as a whole."""
+    """Commands for all constraints."""
 
     bl_label = "CCD Constraints"
 
@@ -67,13 +67,55 @@ class CCD_RIG_MT_constraints(bpy.types.Menu):
 
 
 def draw_setup(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
-    """What is done with a rig's constraints and limits as a whole."""
-    layout.operator_context = "INVOKE_DEFAULT"  # these ask for a file, wherever the menu is opened
+    """Draw the commands for set-up files."""
+    layout.operator_context = "INVOKE_DEFAULT"  # asks for a file, wherever the menu is opened
     layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
     layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
     rig = active_rig(context)
     if rig is not None and is_generated(rig.data):
         layout.operator("ccd_rig.setup_restore")
+
+
+class CCD_RIG_MT_pose(bpy.types.Menu):
+    """Commands for a rig, in the viewport's Pose menu; menu search lists them too."""
+
+    bl_label = "CCD Rig"
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout, rig = self.layout, active_rig(context)
+        if rig is None:
+            return
+        layout.operator("ccd_rig.figure_set_up", icon="OUTLINER_OB_ARMATURE")
+        layout.operator("ccd_rig.constraint_add", icon="ADD")
+        if convert.is_offered(rig):
+            layout.operator("ccd_rig.ik_convert", icon="CON_KINEMATIC")
+        if next(convert.converted(rig), None) is not None:
+            layout.operator("ccd_rig.ik_restore", icon="LOOP_BACK")
+        layout.menu("CCD_RIG_MT_limits")
+        layout.separator()
+        layout.operator("ccd_rig.drag")
+        layout.operator("ccd_rig.pin", icon="PINNED")
+        draw_setup(layout, context)
+        if not len(rig.ccd_rig.constraints):
+            return
+        layout.separator()
+        layout.operator("ccd_rig.feet_plant")
+        layout.operator("ccd_rig.contacts_find")
+        layout.operator("ccd_rig.targets_match")
+        layout.operator("ccd_rig.targets_from_motion")
+        layout.separator()
+        layout.operator("ccd_rig.live", icon="CHECKBOX_HLT" if rig.ccd_rig.live else "CHECKBOX_DEHLT")
+        layout.operator("ccd_rig.solve")
+        layout.operator("ccd_rig.bake", icon="ACTION")
+        layout.operator("ccd_rig.bake_all", icon="ARMATURE_DATA")
+        layout.operator("ccd_rig.farm", text="Farm...", icon="EXPORT")
+
+
+def draw_pose_menu(self: bpy.types.Menu, context: bpy.types.Context) -> None:
+    """Draw the entry "CCD Rig" of the viewport's Pose menu."""
+    if active_rig(context) is not None:
+        self.layout.separator()
+        self.layout.menu("CCD_RIG_MT_pose")
 
 
 class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
@@ -108,35 +150,29 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             _draw_row(self.layout, context, armature_object, constraint)
 
 
-class _OfRow(Sidebar):
-    """A part of what the active constraint does, folded away."""
+class _ConstraintPanel(Sidebar):
+    """A folded panel of the active constraint, for the kinds that have it."""
 
     bl_parent_id = "CCD_RIG_PT_constraints"
     bl_options = {"DEFAULT_CLOSED"}
+    kinds: tuple[str, ...] = (Kind.REACH,)
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         armature_object = active_rig(context)
-        return armature_object is not None and constraint_list.active(armature_object) is not None
+        constraint = None if armature_object is None else constraint_list.active(armature_object)
+        return constraint is not None and constraint.kind in cls.kinds
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.fields()
         constraint = constraint_list.active(active_rig(context))
-        self.draw_part(_column(layout, constraint), constraint)
+        self.draw_fields(_column(layout, constraint), constraint)
 
 
-class _OfReach(_OfRow):
-    """What only a bone that reaches has."""
-
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        return super().poll(context) and constraint_list.active(active_rig(context)).kind == Kind.REACH
-
-
-class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
+class CCD_RIG_PT_rotation(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Rotation"
 
-    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
+    def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "rotation")
         if constraint.rotation == "DIRECTION":
             lines.prop(constraint, "bone_axis")
@@ -146,11 +182,11 @@ class CCD_RIG_PT_rotation(_OfReach, bpy.types.Panel):
         weight.prop(constraint, "rotation_weight", text="Weight", text_ctxt=CONTEXT)
 
 
-class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
+class CCD_RIG_PT_pole(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Pole"
     bl_translation_context = CONTEXT
 
-    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
+    def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "pole_target", text="Target")
         _draw_bone(lines, constraint, constraint.pole_target, "pole_bone")
         angle = lines.column()
@@ -158,19 +194,19 @@ class CCD_RIG_PT_pole(_OfReach, bpy.types.Panel):
         angle.prop(constraint, "pole_angle", text="Angle")
 
 
-class CCD_RIG_PT_method(_OfReach, bpy.types.Panel):
+class CCD_RIG_PT_method(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Method"
 
-    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
+    def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "method")
         if constraint.method == "TWO_BONE":
             lines.prop(constraint, "soft")
 
 
-class CCD_RIG_PT_effector(_OfReach, bpy.types.Panel):
+class CCD_RIG_PT_effector(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Effector"
 
-    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
+    def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         place = lines.column()
         place.active = constraint.use_position
         place.prop(constraint, "effector_offset", text="Offset")
@@ -179,15 +215,11 @@ class CCD_RIG_PT_effector(_OfReach, bpy.types.Panel):
         turned.prop_search(constraint, "rotation_bone", constraint.id_data.pose, "bones")
 
 
-class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
+class CCD_RIG_PT_importance(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Priority and Extension"
+    kinds = (Kind.REACH, Kind.BALANCE, "")  # planted bones come before all others; "": an unknown kind
 
-    @classmethod
-    def poll(cls, context: bpy.types.Context) -> bool:
-        # A planted bone is held before anything else.
-        return super().poll(context) and constraint_list.active(active_rig(context)).kind != Kind.PLANT
-
-    def draw_part(self, lines: bpy.types.UILayout, constraint: Any) -> None:
+    def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "priority")
         lines.prop(constraint, "weight")
         if constraint.kind == Kind.REACH:
@@ -198,7 +230,7 @@ class CCD_RIG_PT_importance(_OfRow, bpy.types.Panel):
 
 
 def first_steps(context: bpy.types.Context) -> tuple[tuple[bool, str], ...]:
-    """What to do until there is a constraint: (done, words) of each step."""
+    """Steps to a first constraint: (done, words)."""
     armature_object = active_rig(context)
     posing = armature_object is not None and context.mode == "POSE"
     return (
@@ -257,7 +289,7 @@ def _draw_problems(layout: bpy.types.UILayout, context: bpy.types.Context, const
         return
     box = layout.box()
     for problem in problems:
-        # The list shows the name already.
+        # The list has the name.
         name = translated(f"Constraint '{constraint.name}'")
         words = translated(problem.message).removeprefix(name).lstrip(": \uff1a")
         draw_words(box, context, words[:1].upper() + words[1:], ICONS[problem.severity])
@@ -296,7 +328,7 @@ def _draw_row(
 
 
 def _draw_kind(lines: bpy.types.UILayout, constraint: Any) -> None:
-    """What the constraint is about; to change it, a button that sees to the chain and the target as well."""
+    """Draw the kind as a menu of a command, which changes chain and target too."""
     line = lines.split(factor=0.4)
     label = line.row()
     label.alignment = "RIGHT"
@@ -311,17 +343,17 @@ def _kind_icon(constraint: Any) -> str:
 
 
 def _draw_bone(
-    lines: bpy.types.UILayout, constraint: Any, thing: bpy.types.Object | None, field: str
+    lines: bpy.types.UILayout, constraint: Any, target: bpy.types.Object | None, field: str
 ) -> None:
-    """The bone of an armature; left over from another object, it can be cleared here."""
-    if thing is not None and thing.type == "ARMATURE":
-        lines.prop_search(constraint, field, thing.pose, "bones", text="Bone")
+    """Draw the bone of a target; a bone that is left from another target can be cleared."""
+    if target is not None and target.type == "ARMATURE":
+        lines.prop_search(constraint, field, target.pose, "bones", text="Bone")
     elif getattr(constraint, field):
         lines.prop(constraint, field, text="Bone")
 
 
 def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, constraint: Any) -> None:
-    """Where the chain ends, and what of it stays as it is."""
+    """Draw a line about the chain: its end, and the bones that do not turn."""
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if not chain:
         return
@@ -337,18 +369,15 @@ def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, co
         if any(bone.name == figure.bone for bone in chain):
             lines.label(text=translated(f"'{figure.bone}' keeps its animation"), icon="BLANK1")
         return
-    plants = [
-        each for each in armature_object.ccd_rig.constraints if each.kind == Kind.PLANT and each.enabled
-    ]
+    plants = [row for row in armature_object.ccd_rig.constraints if row.kind == Kind.PLANT and row.enabled]
     if any(
-        constraint_list.chain(armature_object, each.tip, each.chain_length)[-1:] == chain[-1:]
-        for each in plants
+        constraint_list.chain(armature_object, row.tip, row.chain_length)[-1:] == chain[-1:] for row in plants
     ):
         lines.label(text="and on to planted bones", icon="BLANK1")
 
 
 def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constraint: Any) -> None:
-    """What holds the bone, and what becomes of the one that carries the figure."""
+    """Draw the fields of planted bones: the channels that are held, and the treatment of the body."""
     if constraint.target is None:
         rows = [
             row for row in constraint.id_data.ccd_rig.constraints if row.enabled and row.kind == Kind.REACH
@@ -356,14 +385,14 @@ def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constrain
         reach = next((row.name for row in rows if row.tip == constraint.tip), "")
         words = f"Held where '{reach}' has brought it" if reach else "Held where it is when planted"
         draw_words(lines, context, words, "INFO")
-    parts = lines.row(align=True)
-    parts.use_property_split = False  # three words need the whole width
-    for part, words in (
+    holds = lines.row(align=True)
+    holds.use_property_split = False  # three words need the full width
+    for field, words in (
         ("plant_ground", "Place"),
         ("plant_height", "Height"),
         ("plant_rotation", "Rotation"),
     ):
-        parts.prop(constraint, part, text=words, toggle=True)
+        holds.prop(constraint, field, text=words, toggle=True)
     armature_object = constraint.id_data
     lines.prop(armature_object.ccd_rig, "body")
     figure = body.body_of(armature_object)
@@ -375,7 +404,7 @@ def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constrain
 
 
 def _draw_position(lines: bpy.types.UILayout, _context: bpy.types.Context, constraint: Any) -> None:
-    """Which end is brought to the target, if one is."""
+    """Draw the fields of reaching bones: the end that is brought to the target."""
     place = lines.row(heading="Position", align=True)
     place.prop(constraint, "use_position", text="")
     end = place.row()
@@ -384,7 +413,7 @@ def _draw_position(lines: bpy.types.UILayout, _context: bpy.types.Context, const
 
 
 def _draw_balance(lines: bpy.types.UILayout, _context: bpy.types.Context, constraint: Any) -> None:
-    """Which axes count, and how much there is to balance."""
+    """Draw the fields of balance: axes and masses."""
     axes = lines.row(heading="Axes", align=True)
     axes.prop(constraint, "balance_axes", text="", toggle=True)
     masses = joints.masses(constraint.id_data)
@@ -393,11 +422,11 @@ def _draw_balance(lines: bpy.types.UILayout, _context: bpy.types.Context, constr
 
 
 KIND_FIELDS = {Kind.REACH: _draw_position, Kind.BALANCE: _draw_balance, Kind.PLANT: _draw_plant}
-"""What only constraints of a kind have."""
+"""Functions that draw the fields of constraints of a kind."""
 
 
 def _column(layout: bpy.types.UILayout, constraint: Any) -> bpy.types.UILayout:
-    """A group of fields; pale while the constraint is off."""
+    """Make a column of fields, pale while the constraint is disabled."""
     lines = layout.column()
     lines.active = constraint.enabled
     return lines
@@ -424,7 +453,7 @@ class CCD_RIG_PT_contacts(Sidebar, bpy.types.Panel):
 
 
 def when_planted(row: CCD_RIG_PG_constraint) -> str:
-    """Frames in which a planted bone stands, in words."""
+    """Describe the frames in which a bone is planted."""
     if spans := planted_spans(row):
         return ", ".join(f"{first}–{'' if last is None else last}" for first, last in spans)
     return "in all frames" if row.influence > 0.5 and not has_keys(row) else "in no frame"

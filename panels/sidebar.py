@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What all panels of the tab share: where they stand, the ground, and words wider than the sidebar."""
+"""Base class of the tab's panels, and functions that draw sentences and the ground."""
 
 from typing import Any
 
@@ -9,28 +9,28 @@ import bpy
 from ..ccd_rig.blender.languages.line_breaks import broken
 from ..ccd_rig.blender.languages.translation import translated
 
-MARGIN = 96  # [pixels] what tabs, panel, box and icon take of the sidebar's width at scale 1
+MARGIN = 96  # [pixels] width of tabs, panel, box and icon at scale 1
 FONT = 0  # the font of Blender's interface
 LINE = 0.8  # height of a line of a sentence
-LEAST = 40  # [pixels] of words at scale 1, however narrow the sidebar is
+LEAST = 40  # [pixels] minimum width of words at scale 1
 
 
 class Sidebar:
-    """Where a panel stands, and its layout."""
+    """A panel in the tab CCD Rig of the sidebar."""
 
     bl_space_type = "VIEW_3D"
     bl_region_type = "UI"
     bl_category = "CCD Rig"
 
     def fields(self: Any) -> Any:
-        """The panel's layout, for fields with their names beside them."""
+        """Prepare the panel's layout for fields with their names beside them."""
         self.layout.use_property_split = True
         self.layout.use_property_decorate = False
         return self.layout
 
 
 def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: str, icon: str) -> None:
-    """Draw a sentence in as many lines as the sidebar's width asks for."""
+    """Draw a sentence, broken to the sidebar's width."""
     lines = layout.column(align=True)
     lines.scale_y = LINE
     for i, line in enumerate(wrapped(context, words)):
@@ -38,7 +38,7 @@ def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: st
 
 
 def draw_ground(layout: bpy.types.UILayout, group: Any) -> None:
-    """The height of the ground, beside the box that says whether it counts."""
+    """Draw the switch and the height of the ground."""
     ground = layout.row(heading="Ground", align=True)
     ground.prop(group, "use_ground", text="")
     height = ground.row()
@@ -47,12 +47,12 @@ def draw_ground(layout: bpy.types.UILayout, group: Any) -> None:
 
 
 def wrapped(context: bpy.types.Context, words: str, aside: float = 0.0) -> list[str]:
-    """A sentence in the user's language, in lines that fit into the sidebar as Blender's font is wide.
+    """Translate a sentence, and break it to the sidebar's width in Blender's font.
 
     Args:
         context: of the sidebar.
         words: the sentence, in English.
-        aside: pixels at scale 1 that something beside the words takes.
+        aside: width beside the words, in pixels at scale 1.
     """
     preferences = context.preferences
     scale = preferences.system.ui_scale

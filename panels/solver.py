@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the armature is solved, and the poses that solves start again from."""
+"""Panels of the solver settings and the pose library."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class CCD_RIG_PT_solver_steps(Sidebar, bpy.types.Panel):
 
     def draw(self, context: bpy.types.Context) -> None:
         solver = active_rig(context).ccd_rig.solver
-        # In the order of the core's settings: what is added there shows here.
+        # In the order of the core's settings, of which new ones appear here.
         names = [field.name for field in dataclasses.fields(SolverSettings) if field.name not in MAIN]
         _draw_fields(self.fields(), solver, names)
 
@@ -54,7 +54,7 @@ def _draw_fields(layout: bpy.types.UILayout, solver: Any, names: Sequence[str]) 
 
 
 class CCD_RIG_UL_poses(bpy.types.UIList):
-    """One line per pose: its name, how many bones it knows, and whether the armature has them."""
+    """List of poses: name, number of bones, and a warning where bones are missing."""
 
     def draw_item(
         self,

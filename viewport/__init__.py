@@ -1,52 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What stands in the 3D viewport itself: the overlay and the handles. Imports stand inside the functions."""
+"""The 3D viewport's overlay, handles and tool, and the preferences. Imports stand inside the functions."""
+
+from types import ModuleType
+
+
+def _modules() -> tuple[ModuleType, ...]:
+    from . import active_row, drag_tool, limit_handles, online_manual, overlay, preferences, target_handles
+
+    return preferences, overlay, target_handles, limit_handles, active_row, online_manual, drag_tool
 
 
 def register() -> None:
-    """Make the preferences known to Blender, then what asks for them."""
-    from . import (
-        active_row,
-        drag_tool,
-        limit_handles,
-        new_rigs,
-        online_manual,
-        overlay,
-        preferences,
-        shortcut,
-        target_handles,
-    )
-
-    new_rigs.register()
-    preferences.register()
-    overlay.register()
-    target_handles.register()
-    limit_handles.register()
-    active_row.register()
-    online_manual.register()
-    shortcut.register()
-    drag_tool.register()
+    """Register the preferences, then the modules that read them."""
+    for module in _modules():
+        module.register()
 
 
 def unregister() -> None:
-    """Take everything away again."""
-    from . import (
-        active_row,
-        drag_tool,
-        limit_handles,
-        new_rigs,
-        online_manual,
-        overlay,
-        preferences,
-        shortcut,
-        target_handles,
-    )
-
-    drag_tool.unregister()
-    shortcut.unregister()
-    online_manual.unregister()
-    active_row.unregister()
-    limit_handles.unregister()
-    target_handles.unregister()
-    overlay.unregister()
-    preferences.unregister()
-    new_rigs.unregister()
+    """Unregister in the opposite order."""
+    for module in reversed(_modules()):
+        module.unregister()

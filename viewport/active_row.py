@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The active constraint follows the active bone and the active target, and the bone follows the constraint.
-
-As long as the user wants it so.
-"""
+"""Sync of the active constraint with the active bone or target, if the preferences have it on."""
 
 from typing import Any, NamedTuple
 
@@ -15,8 +12,8 @@ from ..ccd_rig.blender.properties.new_targets import Target
 from .preferences import preferences
 
 
-class _Seen(NamedTuple):
-    """What was active when Blender last evaluated the scene."""
+class _Active(NamedTuple):
+    """Active bone and constraint at an evaluation of the scene."""
 
     rig: int  # the armature object's session_uid
     bone: str
@@ -25,14 +22,13 @@ class _Seen(NamedTuple):
     rows: int
 
 
-_last: list[_Seen] = []  # one at most: that of the active armature
-_last_object: list[int] = []  # one at most: session_uid of what was active in Object Mode
+_last: list[_Active] = []  # of the active armature at the last evaluation, or empty
+_last_object: list[int] = []  # session_uid of the active object in Object Mode, or empty
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
-    """After an evaluation: let the constraint follow a bone or target that was just made active, or the bone
-    the constraint."""
+    """Activate the constraint of a bone or target that was made active, or the bone of a constraint."""
     context = bpy.context
     if context.mode == "OBJECT":
         _follow_target(context)
@@ -41,77 +37,75 @@ def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
     bone = context.active_pose_bone if context.mode == "POSE" else None
     rig = None if bone is None else bone.id_data
     if rig is None or not rig.is_property_set("ccd_rig") or not len(rig.ccd_rig.constraints):
-        _last.clear()  # without constraints nothing follows
+        _last.clear()
         return
     if not rig.is_editable or not is_wanted(context):
         _last.clear()
         return
-    before, now = _last[0] if _last else None, _seen(rig, bone)
-    if before is None or before.rig != now.rig:
-        pass  # another armature: nothing was clicked in it yet
-    elif before.bone != now.bone:
-        rig.ccd_rig.active_index = row_of(rig, now.bone)
-    elif before.row != now.row and before.tip != now.tip and before.rows == now.rows:
-        activate_bone(rig, now.tip)
-    if before != now:
-        _last[:] = [_seen(rig, context.active_pose_bone)]
+    before, present = _last[0] if _last else None, _active(rig, bone)
+    if before is None or before.rig != present.rig:
+        pass  # another armature became active, without a click in it
+    elif before.bone != present.bone:
+        rig.ccd_rig.active_index = row_of(rig, present.bone)
+    elif before.row != present.row and before.tip != present.tip and before.rows == present.rows:
+        activate_bone(rig, present.tip)
+    if before != present:
+        _last[:] = [_active(rig, context.active_pose_bone)]
 
 
 def _follow_target(context: bpy.types.Context) -> None:
-    """Make the constraint active whose target or pole was just made active in Object Mode."""
-    thing = getattr(context, "object", None)  # there is none without a window that is drawn
-    present = [] if thing is None else [thing.session_uid]
+    """Activate the constraint whose target or pole was made active in Object Mode."""
+    target = getattr(context, "object", None)  # missing in contexts without a drawn window
+    present = [] if target is None else [target.session_uid]
     if present == _last_object:
         return
-    # In a file that was just opened nothing was clicked yet.
-    is_here = any(each.session_uid in _last_object for each in bpy.data.objects)
+    # In a file that was just opened no object was clicked.
+    is_same_file = any(known.session_uid in _last_object for known in bpy.data.objects)
     _last_object[:] = present
-    rig = None if thing is None or thing.type == "ARMATURE" or not is_here else active_rig(context)
-    if rig is None or not rig.is_editable or not is_wanted(context):
+    is_click = target is not None and target.type != "ARMATURE" and is_same_file
+    rig = active_rig(context) if is_click else None
+    if target is None or rig is None or not rig.is_editable or not is_wanted(context):
         return
-    rows = _users(rig, Target(thing))
+    rows = _users(rig, Target(target))
     if rig.ccd_rig.active_index not in rows:
         rig.ccd_rig.active_index = rows[0]
 
 
 def is_wanted(context: bpy.types.Context) -> bool:
-    """Whether the user wants bone and constraint to follow each other."""
+    """Whether the preferences let bone and constraint follow each other."""
     chosen = preferences(context)
     return chosen is not None and bool(chosen.follow_selection)
 
 
 def row_of(rig: bpy.types.Object, bone: str) -> int:
-    """The constraint that a bone belongs to: the one it is the tip of, the active one, else the first.
+    """Return the index of the constraint that a bone belongs to; the active index if there is none.
 
-    A bone that is a target or pole belongs likewise to what uses it. A bone that no chain holds leaves the
-    active one as it is.
+    A bone belongs first to constraints whose tip it is, then to those whose target or pole it is, then to
+    those whose chain has it; among several to the active one, else to the first.
     """
     active, rows = rig.ccd_rig.active_index, list(rig.ccd_rig.constraints)
     order = sorted(range(len(rows)), key=lambda i: i != active)
+    chains = {i: constraint_list.chain(rig, rows[i].tip, rows[i].chain_length) for i in order}
     tips = [i for i in order if rows[i].tip == bone]
-    held = [i for i in order if bone in _chain_names(rig, rows[i])]
     users = sorted(_users(rig, Target(rig, bone)), key=lambda i: i != active)
-    return next(iter((*tips, *users, *held)), active)
+    in_chains = [i for i in order if any(member.name == bone for member in chains[i])]
+    return next(iter((*tips, *users, *in_chains)), active)
 
 
 def _users(rig: bpy.types.Object, target: Target) -> list[int]:
-    """Places of the constraints whose target or pole something is."""
+    """Indices of the constraints with this target or pole."""
     return [k for k, row in enumerate(rig.ccd_rig.constraints) if target in new_targets.of_row(row)]
 
 
-def _chain_names(rig: bpy.types.Object, row: Any) -> set[str]:
-    return {bone.name for bone in constraint_list.chain(rig, row.tip, row.chain_length)}
-
-
-def _seen(rig: bpy.types.Object, bone: bpy.types.PoseBone) -> _Seen:
+def _active(rig: bpy.types.Object, bone: bpy.types.PoseBone) -> _Active:
     row = constraint_list.active(rig)
     group = rig.ccd_rig
     tip = "" if row is None else row.tip
-    return _Seen(rig.session_uid, bone.name, group.active_index, tip, len(group.constraints))
+    return _Active(rig.session_uid, bone.name, group.active_index, tip, len(group.constraints))
 
 
 def activate_bone(rig: bpy.types.Object, name: str, extends: bool = False) -> None:
-    """Make a bone the active one of its armature, and unless `extends` the only selected, if it is shown."""
+    """Make a visible bone the active one of its armature, and unless `extends` the only selected one."""
     if not any(bone.name == name and bone.id_data == rig for bone in bpy.context.visible_pose_bones):
         return
     for bone in rig.pose.bones:
@@ -120,12 +114,12 @@ def activate_bone(rig: bpy.types.Object, name: str, extends: bool = False) -> No
 
 
 def register() -> None:
-    """Listen to evaluations."""
+    """Register the handler of evaluations."""
     bpy.app.handlers.depsgraph_update_post.append(follow)
 
 
 def unregister() -> None:
-    """Listen no more."""
+    """Unregister the handler of evaluations."""
     bpy.app.handlers.depsgraph_update_post.remove(follow)
     _last.clear()
     _last_object.clear()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The tool Drag Bones of Pose Mode's toolbar: press on a bone and pull, P over a bone pins it."""
+"""Tool Drag Bones of Pose Mode's toolbar: press on a bone and pull; P over a bone pins it."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import bpy
 
 AFTER = "builtin.transform"
 KEYMAP = "3D View Tool: Pose, Drag Bones"
-"""As Blender names the tool's keymap, by its mode and label."""
+"""Blender's name of the tool's keymap, made of mode and label."""
 
 
 class CCD_RIG_WT_drag(bpy.types.WorkSpaceTool):
@@ -39,28 +39,28 @@ class CCD_RIG_WT_drag(bpy.types.WorkSpaceTool):
 
 
 def is_chosen(context: bpy.types.Context) -> bool:
-    """Whether the tool is chosen: it pulls bones that handles would cover, and shows what it would pin."""
+    """Whether the tool is active: handles of targets are then hidden, and automatic pins are drawn."""
     tool: Any = context.workspace.tools.from_space_view3d_mode("POSE", create=False)
     return tool is not None and tool.idname == CCD_RIG_WT_drag.bl_idname
 
 
-_made: list[type] = []
-"""The tool, as long as the toolbar has it."""
+_registered: list[type] = []
+"""The tool, while the toolbar has it."""
 
 
 def register() -> None:
-    """Put the tool into the toolbar; there is none where Blender has no window."""
+    """Add the tool to the toolbar, which Blender has with a window alone."""
     if not bpy.app.background:
         bpy.utils.register_tool(CCD_RIG_WT_drag, after={AFTER}, separator=True)
-        _made.append(CCD_RIG_WT_drag)
+        _registered.append(CCD_RIG_WT_drag)
 
 
 def unregister() -> None:
-    """Take it away again."""
-    while _made:
-        bpy.utils.unregister_tool(_made.pop())
+    """Remove the tool and its keymaps."""
+    while _registered:
+        bpy.utils.unregister_tool(_registered.pop())
         configurations = bpy.context.window_manager.keyconfigs
-        for configuration in (configurations.addon, configurations.default):  # Blender leaves them there
+        for configuration in (configurations.addon, configurations.default):  # Blender does not remove them
             keymap = configuration.keymaps.get(KEYMAP)
             if keymap is not None:
                 configuration.keymaps.remove(keymap)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Handles at the active bone's limit that can be dragged, with Ctrl in steps and with Shift precisely."""
+"""Handles of the active bone's limit; Ctrl drags in steps, Shift precisely."""
 
 import math
 from collections.abc import Iterator
@@ -25,26 +25,26 @@ from ..ccd_rig.limits.outlines import Drag, angle_on
 from .overlay import shown_bones, shown_rig
 from .preferences import palette
 
-MOST = 6  # handles of numbers that a limit has at most, and as many of vectors: an ellipse with twist, a box
-SIZE = 0.075  # of a handle, in units of Blender's preferences for handles
-REACH = 1.8  # radius in which the pointer takes hold of a handle, as a part of the handle's
+MOST = 6  # maximum of handles for numbers (an ellipse with twist), and of handles for vectors (a box)
+SIZE = 0.075  # of a handle, in units of Blender's gizmo size
+REACH = 1.8  # radius around a handle in which the pointer takes hold of it, in the handle's radii
 STEP, SMALL_STEP = math.radians(5.0), math.radians(1.0)  # with Ctrl, and with Ctrl and Shift
-COLOURS = {**EULER_COLOURS, "AXIS": (0.85, 0.85, 0.85)}  # by the handle's dial; others have the limit's
+COLOURS = {**EULER_COLOURS, "AXIS": (0.85, 0.85, 0.85)}  # {dial: colour}; other dials have the limit's
 HIGHLIGHT = (1.0, 0.9, 0.3)
 
 
 def _disc(radius: float, corners: int = 20) -> list[tuple[float, float, float]]:
-    """Triangles of a disc that faces Z."""
+    """Triangles of a disc in the XY plane."""
     angles = [2.0 * math.pi * i / corners for i in range(corners + 1)]
     rim = [(radius * math.cos(angle), radius * math.sin(angle), 0.0) for angle in angles]
     return [point for a, b in pairwise(rim) for point in ((0.0, 0.0, 0.0), a, b)]
 
 
 class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
-    """One value of a limit."""
+    """Handle of a value of a limit."""
 
     bl_idname = "CCD_RIG_GT_limit_handle"
-    # The value is drawn and dragged by its name: a target gives Blender the property's tooltip.
+    # Values are read and set by name: the target property is there for its tooltip.
     bl_target_properties = (
         {"id": "number", "type": "FLOAT", "array_length": 1},
         {"id": "vector", "type": "FLOAT", "array_length": 3},
@@ -101,9 +101,11 @@ class CCD_RIG_GT_limit_handle(bpy.types.Gizmo):
             bpy.ops.ed.undo_push(message=translated(f"Limit {_label(context, handle)}"))
 
     def _handle(self, context: bpy.types.Context) -> Handle | None:
-        """The value that this is for now."""
-        found = _handles(context)
-        return next((h for h in found if (h.field, h.component) == (self.field, self.component)), None)
+        """Value that this handle presently shows."""
+        for handle in _handles(context):
+            if (handle.field, handle.component) == (self.field, self.component):
+                return handle
+        return None
 
 
 class CCD_RIG_GGT_limit(bpy.types.GizmoGroup):
@@ -119,39 +121,39 @@ class CCD_RIG_GGT_limit(bpy.types.GizmoGroup):
 
     def setup(self, _context: bpy.types.Context) -> None:
         for _ in range(2 * MOST):
-            made = self.gizmos.new(CCD_RIG_GT_limit_handle.bl_idname)
-            made.use_draw_modal = True
-            made.color_highlight, made.alpha_highlight = HIGHLIGHT, 1.0
-            made.alpha, made.scale_basis = 0.95, SIZE
+            gizmo = self.gizmos.new(CCD_RIG_GT_limit_handle.bl_idname)
+            gizmo.use_draw_modal = True
+            gizmo.color_highlight, gizmo.alpha_highlight = HIGHLIGHT, 1.0
+            gizmo.alpha, gizmo.scale_basis = 0.95, SIZE
 
     def refresh(self, context: bpy.types.Context) -> None:
-        group, own = context.active_pose_bone.ccd_rig.limit, palette(context).limit
+        group, limit_colour = context.active_pose_bone.ccd_rig.limit, palette(context).limit
         for gizmo in self.gizmos:
             gizmo.hide = True
         for gizmo, handle in self._pairs(_handles(context)):
             gizmo.hide, gizmo.field, gizmo.component = False, handle.field, handle.component
             gizmo.target_set_prop("vector" if _is_vector(handle) else "number", group, handle.field)
-            gizmo.color = COLOURS.get(handle.dial.name, own)
+            gizmo.color = COLOURS.get(handle.dial.name, limit_colour)
 
     def draw_prepare(self, context: bpy.types.Context) -> None:
-        found = _handles(context)
+        values = _handles(context)
         shown = {(gizmo.field, gizmo.component) for gizmo in self.gizmos if not gizmo.hide}
-        if shown != {(handle.field, handle.component) for handle in found}:
+        if shown != {(handle.field, handle.component) for handle in values}:
             self.refresh(context)
         matrix = bone_axes(context.active_pose_bone).matrix
         facing: Any = context.region_data.view_rotation.to_matrix().to_4x4()
-        for gizmo, handle in self._pairs(found):
+        for gizmo, handle in self._pairs(values):
             gizmo.matrix_basis = Matrix.Translation(matrix @ handle.point) @ facing
 
-    def _pairs(self, found: list[Handle]) -> Iterator[tuple[Any, Handle]]:
-        """Each handle with its gizmo: a gizmo whose target was a number never gets a vector."""
+    def _pairs(self, values: list[Handle]) -> Iterator[tuple[Any, Handle]]:
+        """Pair gizmos with values: a gizmo whose target was a number never gets a vector."""
         for is_vector, gizmos in ((False, self.gizmos[:MOST]), (True, self.gizmos[MOST:])):
-            of_kind = (handle for handle in found if _is_vector(handle) == is_vector)
+            of_kind = (handle for handle in values if _is_vector(handle) == is_vector)
             yield from zip(gizmos, of_kind, strict=False)
 
 
 def _handles(context: bpy.types.Context) -> list[Handle]:
-    """Of the active bone's limit; none where the view does not show it or it cannot be changed."""
+    """Handles of the active bone's limit; none if the view does not show it or it cannot be changed."""
     bone, rig = context.active_pose_bone, shown_rig(context)
     if bone is None or rig is None or bone.id_data != rig or not rig.is_editable:
         return []
@@ -164,7 +166,7 @@ def _handles(context: bpy.types.Context) -> list[Handle]:
 def _pointer_angle(
     context: bpy.types.Context, event: bpy.types.Event, handle: Handle, near: float
 ) -> float | None:
-    """The pointer's angle on a handle's dial, after one before; None at the dial's centre."""
+    """Angle of the pointer on a handle's dial, the turn nearest to `near`; None at the dial's centre."""
     pointer = event.mouse_region_x, event.mouse_region_y
     inverse = bone_axes(context.active_pose_bone).matrix.inverted_safe()
     origin = region_2d_to_origin_3d(context.region, context.region_data, pointer)
@@ -183,12 +185,12 @@ def _label(context: bpy.types.Context, handle: Handle) -> str:
 
 
 def register() -> None:
-    """Make the handles known to Blender."""
+    """Register the handles."""
     bpy.utils.register_class(CCD_RIG_GT_limit_handle)
     bpy.utils.register_class(CCD_RIG_GGT_limit)
 
 
 def unregister() -> None:
-    """Take them away again."""
+    """Unregister the handles."""
     bpy.utils.unregister_class(CCD_RIG_GGT_limit)
     bpy.utils.unregister_class(CCD_RIG_GT_limit_handle)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the manual is, and which entry of its reference is about a command or a field of ours."""
+"""Address of the manual, and of its entries about commands and properties of the extension."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,10 +8,10 @@ from typing import Any
 import bpy
 
 FOLDER = Path(__file__).resolve().parents[1] / "manual"
-"""The manual of this very version, built by `python3 dev.py docs`; the extension's package holds it."""
+"""Manual of this version, built by `python3 dev.py docs`; the extension's package contains it."""
 
 BASE = f"{FOLDER.as_uri()}/"
-"""The manual's address: pages on disk, read without a network."""
+"""Address of the pages on disk, which need no network."""
 
 HOME = f"{BASE}index.html"
 
@@ -19,65 +19,61 @@ OURS = "CCD_RIG_PG_"
 
 
 def groups() -> Iterator[Any]:
-    """The definition of each group of properties on objects and bones, and of those of the preferences."""
-    stored = [bpy.types.Object.bl_rna.properties["ccd_rig"], bpy.types.PoseBone.bl_rna.properties["ccd_rig"]]
-    found: list[Any] = [each.fixed_type for each in stored]
-    found.append(bpy.types.AddonPreferences.bl_rna_get_subclass_py("CCD_RIG_preferences").bl_rna)
+    """Yield the definitions of property groups of objects, bones and preferences, nested ones too."""
+    owners = (bpy.types.Object, bpy.types.PoseBone)
+    pending: list[Any] = [owner.bl_rna.properties["ccd_rig"].fixed_type for owner in owners]
+    pending.append(bpy.types.AddonPreferences.bl_rna_get_subclass_py("CCD_RIG_preferences").bl_rna)
     seen = set()
-    while found:
-        group = found.pop(0)
+    while pending:
+        group = pending.pop(0)
         if group.identifier in seen:
             continue
         seen.add(group.identifier)
         yield group
-        found += [
-            each.fixed_type
-            for each in group.properties
-            if each.type in {"POINTER", "COLLECTION"} and each.fixed_type.identifier.startswith(OURS)
-        ]
+        pending += [prop.fixed_type for prop in group.properties if _is_group(prop)]
+
+
+def _is_group(prop: Any) -> bool:
+    return prop.type in {"POINTER", "COLLECTION"} and prop.fixed_type.identifier.startswith(OURS)
 
 
 def fields(group: Any) -> list[Any]:
-    """The fields of a group, or of a command, that the manual has.
-
-    That is all but those that are hidden, what Blender gives to all groups, and groups inside the group.
-    """
-    inherited = set() if group.base is None else {each.identifier for each in group.base.properties}
-    own = {each.identifier: each for each in group.properties}  # a name that is defined anew comes last
+    """Properties of a group or command in the manual: not hidden, not Blender's, and no nested groups."""
+    inherited = set() if group.base is None else {prop.identifier for prop in group.base.properties}
+    properties = {prop.identifier: prop for prop in group.properties}  # a redefinition comes last
     return [
-        each
-        for name, each in own.items()
+        prop
+        for name, prop in properties.items()
         if name != "rna_type"
-        and not each.is_hidden
-        and (name not in inherited or "script" not in each.description)
-        and not (each.type in {"POINTER", "COLLECTION"} and each.fixed_type.identifier.startswith(OURS))
+        and not prop.is_hidden
+        and (name not in inherited or "script" not in prop.description)
+        and not _is_group(prop)
     ]
 
 
 def anchor(group: str, name: str = "") -> str:
-    """The name of a group's entry on the page of settings or, with `name`, of one of its fields' entries."""
+    """Return the anchor of a group on the page of settings or, with `name`, of one of its properties."""
     kind = group.removeprefix(OURS).removeprefix("CCD_RIG_").replace("_", "-")
     return f"{kind}-{name}" if name else kind
 
 
 def addresses() -> tuple[str, list[tuple[str, str]]]:
-    """What Blender asks for: the manual's address; per command and field its name and the entry's address.
-
-    Blender compares names in lower case.
-    """
-    found = [(f"bpy.ops.ccd_rig.{name}", f"reference/operators.html#{name}") for name in dir(bpy.ops.ccd_rig)]
+    """Return the map for Blender: base address, and (name in lower case, page and anchor) of each entry."""
+    entries = [
+        (f"bpy.ops.ccd_rig.{name}", f"reference/operators.html#{name}") for name in dir(bpy.ops.ccd_rig)
+    ]
     for group in groups():
-        for each in fields(group):
-            address = f"reference/settings.html#{anchor(group.identifier, each.identifier)}"
-            found.append((f"bpy.types.{group.identifier}.{each.identifier}".lower(), address))
-    return BASE, found
+        for prop in fields(group):
+            address = f"reference/settings.html#{anchor(group.identifier, prop.identifier)}"
+            entries.append((f"bpy.types.{group.identifier}.{prop.identifier}".lower(), address))
+    return BASE, entries
 
 
 def register() -> None:
-    """Tell Blender where the manual is."""
+    """Register the map of the manual."""
     bpy.utils.register_manual_map(addresses)
 
 
 def unregister() -> None:
-    """Take that back."""
+    """Unregister the map of the manual."""
     bpy.utils.unregister_manual_map(addresses)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Draws limits and constraints in every 3D viewport that shows overlays and bones."""
+"""Overlay of limits and constraints in 3D viewports that show overlays and bones."""
 
 from typing import Any
 
@@ -26,13 +26,13 @@ TEXT_SIZE = 13  # [points] at interface scale 1
 TEXT_OFFSET = 8  # [pixels]
 SET_UP = "CCD_RIG_OT_figure_set_up"
 
-_handlers: list[Any] = []  # what Blender gave for them; it is needed to take them away again
+_handlers: list[Any] = []  # handles of the draw functions, needed to remove them
 _figures: dict[tuple[int, int], Figure] = {}  # of armatures in Pose Mode, by session_uid and number of bones
-_labels: list[Label] = []  # words of the view whose lines were drawn last; they are drawn right after these
+_labels: list[Label] = []  # of the view that `_draw_view` drew last; `_draw_words` is called right after it
 
 
 def shown_rig(context: bpy.types.Context) -> bpy.types.Object | None:
-    """The armature that this view draws limits and constraints of; None if the view shows none."""
+    """Armature whose limits and constraints this view draws; None if it draws none."""
     chosen, space = preferences(context), context.space_data
     if chosen is None or not chosen.show_overlay:
         return None
@@ -45,45 +45,45 @@ def shown_rig(context: bpy.types.Context) -> bpy.types.Object | None:
 
 
 def shown_bones(context: bpy.types.Context, rig: bpy.types.Object) -> frozenset[str]:
-    """Names of the bones that are not hidden; outside Pose Mode all."""
+    """Names of the visible bones in Pose Mode, of all bones in other modes."""
     if context.mode != "POSE":
         return frozenset(bone.name for bone in rig.pose.bones)
     return frozenset(bone.name for bone in context.visible_pose_bones if bone.id_data == rig)
 
 
 def sketch(context: bpy.types.Context) -> Sketch:
-    """What the view is to show."""
-    made, rig = Sketch(palette(context)), shown_rig(context)
+    """Collect the lines, faces and labels of a view."""
+    drawing, rig = Sketch(palette(context)), shown_rig(context)
     if rig is None:
-        return made
+        return drawing
     shown = shown_bones(context, rig)
     preview = preview_of(rig)
     missed = preview.missed if preview is not None else ()
-    sketch_rows(made, rig, shown, lambda metres: _in_words(context.scene, metres), missed)
-    pins = {name: held for name, held in _pins(context, rig).items() if name in shown}
-    sketch_pins(made, rig, pins)
+    sketch_rows(drawing, rig, shown, lambda metres: _length_words(context.scene, metres), missed)
+    pins = {name: rotates for name, rotates in _pins(context, rig).items() if name in shown}
+    sketch_pins(drawing, rig, pins)
     for bone in _limited_bones(context, rig):
         if bone.name in shown:
-            sketch_limits(made, bone)
-    sketch_roles(made, rig, _listed_roles(context, rig))
-    return made
+            sketch_limits(drawing, bone)
+    sketch_roles(drawing, rig, _listed_roles(context, rig))
+    return drawing
 
 
 def _pins(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, bool]:
-    """The pins of a rig; while Drag Bones is chosen also the feet that it would pin by themselves."""
-    kept = pins_of(rig)
+    """Pins of a rig, with the feet that Drag Bones would pin while this tool is active."""
+    pins = pins_of(rig)
     if context.mode != "POSE":
         _figures.clear()  # rest poses may change
     elif rig.ccd_rig.pin_feet and is_chosen(context):
         key = rig.data.session_uid, len(rig.data.bones)
         if key not in _figures:
             _figures[key] = figure_of(rig)
-        return standing_feet(rig, _figures[key]) | kept
-    return kept
+        return standing_feet(rig, _figures[key]) | pins
+    return pins
 
 
 def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, Role]:
-    """By bone of a rig, the roles in the panel that follows Set Up Figure; none after another command."""
+    """{bone: role} in the redo panel of Set Up Figure; empty after another command."""
     commands = context.window_manager.operators
     last = commands[-1] if len(commands) else None
     if last is None or last.bl_idname != SET_UP or last.properties.figure != rig.name:
@@ -93,16 +93,16 @@ def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str
 
 
 def _limited_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[bpy.types.PoseBone]:
-    """The bones whose limits are drawn."""
+    """Bones whose limits are drawn."""
     active = context.active_pose_bone
-    found = [active] if active is not None and active.id_data == rig else []
+    bones = [active] if active is not None and active.id_data == rig else []
     row = constraint_list.active(rig)
     if row is not None and preferences(context).show_chain_limits:
-        found += [bone for bone in constraint_list.chain(rig, row.tip, row.chain_length) if bone not in found]
-    return found
+        bones += [bone for bone in constraint_list.chain(rig, row.tip, row.chain_length) if bone not in bones]
+    return bones
 
 
-def _in_words(scene: bpy.types.Scene, metres: float) -> str:
+def _length_words(scene: bpy.types.Scene, metres: float) -> str:
     units = scene.unit_settings
     if units.system == "NONE":
         return f"{metres:.3g}"
@@ -110,43 +110,41 @@ def _in_words(scene: bpy.types.Scene, metres: float) -> str:
 
 
 def _draw_view() -> None:
-    made = sketch(bpy.context)
-    _labels[:] = made.labels
-    if not (made.lines or made.faces):
+    drawing = sketch(bpy.context)
+    _labels[:] = drawing.labels
+    if not (drawing.lines or drawing.faces):
         return
-    before = gpu.state.blend_get(), gpu.state.depth_test_get(), gpu.state.depth_mask_get()
+    blend, depth_test = gpu.state.blend_get(), gpu.state.depth_test_get()
+    depth_mask = gpu.state.depth_mask_get()
     gpu.state.blend_set("ALPHA")
     gpu.state.depth_test_set("NONE")
     gpu.state.depth_mask_set(False)
-    _draw_faces(made)
-    _draw_lines(made)
-    blend, depth_test, depth_mask = before
+    _draw_faces(drawing)
+    _draw_lines(drawing)
     gpu.state.blend_set(blend)
     gpu.state.depth_test_set(depth_test)
     gpu.state.depth_mask_set(depth_mask)
 
 
-def _draw_faces(made: Sketch) -> None:
+def _draw_faces(drawing: Sketch) -> None:
     shader = gpu.shader.from_builtin("UNIFORM_COLOR")
     shader.bind()
-    for colour, corners in made.faces.items():
+    for colour, corners in drawing.faces.items():
+        points: dict[str, Any] = {"pos": corners}
         shader.uniform_float("color", colour)
-        batch_for_shader(shader, "TRIS", _positions(corners)).draw(shader)
+        batch_for_shader(shader, "TRIS", points).draw(shader)
 
 
-def _draw_lines(made: Sketch) -> None:
+def _draw_lines(drawing: Sketch) -> None:
     shader = gpu.shader.from_builtin("POLYLINE_UNIFORM_COLOR")
     shader.bind()
     shader.uniform_float("viewportSize", gpu.state.viewport_get()[2:])
     scale = bpy.context.preferences.system.ui_scale
-    for (colour, width), ends in made.lines.items():
+    for (colour, width), ends in drawing.lines.items():
+        points: dict[str, Any] = {"pos": ends}
         shader.uniform_float("lineWidth", width * scale)
         shader.uniform_float("color", colour)
-        batch_for_shader(shader, "LINES", _positions(ends)).draw(shader)
-
-
-def _positions(points: Any) -> dict[str, Any]:
-    return {"pos": points}
+        batch_for_shader(shader, "LINES", points).draw(shader)
 
 
 def _draw_words() -> None:
@@ -171,7 +169,7 @@ def _draw_words() -> None:
 
 
 def register() -> None:
-    """Draw from now on; nothing where Blender has no window."""
+    """Add the draw functions, unless Blender has no window."""
     if bpy.app.background:
         return
     view = bpy.types.SpaceView3D
@@ -180,6 +178,6 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Draw no more."""
+    """Remove the draw functions."""
     while _handlers:
         bpy.types.SpaceView3D.draw_handler_remove(_handlers.pop(), "WINDOW")

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a user chooses once for all files, in the preferences and in the popover of Blender's overlays."""
+"""Preferences of the extension: what the viewport shows, choices for new rigs, and keys of Live and Drag.
+
+Choices for new rigs have the core's defaults; only those that the user has changed go to a new rig.
+Live and Drag have no keys until the user sets one, like Blender's commands.
+"""
 
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, FloatVectorProperty, PointerProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, PointerProperty
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
+from ..ccd_rig.blender.bake.options import CCD_RIG_PG_bake
 from ..ccd_rig.blender.languages.translation import CONTEXT
+from ..ccd_rig.blender.properties.solver_settings import CCD_RIG_PG_solver, from_core
+from ..ccd_rig.blender.set_up.plan import RANGES, Choices
 from ..ccd_rig.blender.viewport.sketch import Palette
-from . import new_rigs, online_manual, shortcut
+from ..ccd_rig.goals import PositionGoal
+from . import online_manual
 
 COLOURS = {
     "limit": ("Limits", "Limits of bones"),
@@ -36,8 +44,58 @@ def _colour(name: str) -> Any:
     )
 
 
+BAKE = ("destination", "keys", "step", "start", "reduce_angle", "reduce_error", "verify", "switch_to_fk")
+SOLVER = ("solver", "max_iterations", "position_tolerance", "angle_tolerance", "restarts")
+FIGURE = ("poles", "follow_motion", "ranges", "control_bones")
+
+
+class CCD_RIG_PG_new_figure(bpy.types.PropertyGroup):
+    """Defaults of Set Up Figure."""
+
+    poles: BoolProperty(
+        name="Poles", description="Objects that knees and elbows point at", default=Choices.poles
+    )
+    follow_motion: BoolProperty(
+        name="Follow Motion",
+        description="Key targets along the motion that a figure has",
+        default=Choices.follow_motion,
+    )
+    ranges: EnumProperty(
+        name="Joints",
+        description="What joints get of the preset for such a figure",
+        items=RANGES,
+        default=Choices.ranges,
+    )
+    control_bones: BoolProperty(
+        name="Control Bones",
+        description="Make targets and poles as bones of the armature, with a bone collection and shapes of "
+        "their own, instead of empties",
+        default=Choices.control_bones,
+    )
+
+
+class CCD_RIG_PG_new_rigs(bpy.types.PropertyGroup):
+    """Choices for new rigs and constraints."""
+
+    bake: PointerProperty(name="Bake", description="Options of a new rig's bakes", type=CCD_RIG_PG_bake)
+    solver: PointerProperty(name="Solver", description="Solver settings of a new rig", type=CCD_RIG_PG_solver)
+    figure: PointerProperty(
+        name="Set Up Figure", description="What Set Up Figure makes", type=CCD_RIG_PG_new_figure
+    )
+    max_extension: FloatProperty(
+        **from_core(
+            PositionGoal,
+            "max_extension",
+            description="Part of its length past which a new constraint's chain is never stretched; 1 is off",
+        ),
+        min=0.01,
+        max=1.0,
+        subtype="FACTOR",
+    )
+
+
 class CCD_RIG_preferences(bpy.types.AddonPreferences):
-    """Kept with Blender's preferences."""
+    """Preferences of the extension."""
 
     bl_idname = ROOT
 
@@ -63,7 +121,7 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
     new_rigs: PointerProperty(
         name="New Rigs",
         description="What new rigs and constraints get, where it is not the default",
-        type=new_rigs.CCD_RIG_PG_new_rigs,
+        type=CCD_RIG_PG_new_rigs,
     )
 
     def draw(self, context: bpy.types.Context) -> None:
@@ -74,18 +132,53 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
         for name in Palette._fields:
             colours.prop(self, f"{name}_colour")
         self.layout.label(text="Key of CCD Live")
-        shortcut.draw(self.layout.column(), context, "ccd_rig.live")
+        _draw_key(self.layout.column(), context, "ccd_rig.live")
         self.layout.label(text="Key of Drag Bones")
-        shortcut.draw(self.layout.column(), context, "ccd_rig.drag")
+        _draw_key(self.layout.column(), context, "ccd_rig.drag")
         self.layout.label(text="New Rigs and Constraints")
         chosen = self.layout.column()
         chosen.use_property_split = True
-        new_rigs.draw(chosen, self.new_rigs)
+        _draw_new_rigs(chosen, self.new_rigs)
         self.layout.operator("wm.url_open", text="Manual", icon="HELP").url = online_manual.HOME
 
 
 # From outside: since Python 3.14 a class has no annotations while its body runs.
 CCD_RIG_preferences.__annotations__.update({f"{name}_colour": _colour(name) for name in Palette._fields})
+
+
+def _draw_new_rigs(layout: bpy.types.UILayout, chosen: Any) -> None:
+    """Draw the choices for new rigs in folded panels."""
+    layout.prop(chosen, "max_extension")
+    for group, names in (("figure", FIGURE), ("bake", BAKE), ("solver", SOLVER)):
+        header: Any
+        body: Any
+        header, body = layout.panel(f"ccd_rig_new_{group}", default_closed=True)
+        header.label(text=chosen.bl_rna.properties[group].name)
+        if body is not None:
+            for name in names:
+                body.prop(getattr(chosen, group), name)
+
+
+COMMANDS = {"ccd_rig.live": ("3D View", "VIEW_3D"), "ccd_rig.drag": ("Pose", "EMPTY")}
+"""{command that may have a key: (keymap, space of the keymap)}"""
+
+_keymap_items: list[tuple[Any, Any]] = []
+"""(keymap, keymap item) of each command, while the extension is enabled."""
+
+
+def _draw_key(layout: bpy.types.UILayout, context: bpy.types.Context, command: str) -> None:
+    """Draw the keymap item of a command like Blender's preferences do."""
+    import rna_keymap_ui  # part of Blender; its imports need a window
+
+    configuration = context.window_manager.keyconfigs.user
+    keymap = configuration.keymaps.get(COMMANDS[command][0]) if configuration is not None else None
+    items = () if keymap is None else keymap.keymap_items
+    entry = next((item for item in items if item.idname == command), None)
+    if entry is None or context.region is None:
+        layout.label(text="Keys are set in a window of Blender", icon="INFO")
+        return
+    layout.context_pointer_set("keymap", keymap)
+    rna_keymap_ui.draw_kmi([], configuration, keymap, entry, layout, 0)
 
 
 class CCD_RIG_PT_overlay(bpy.types.Panel):
@@ -102,7 +195,7 @@ class CCD_RIG_PT_overlay(bpy.types.Panel):
 
 
 def draw_choices(layout: bpy.types.UILayout, chosen: Any) -> None:
-    """The switches of what is drawn."""
+    """Draw the switches of the overlay."""
     lines = layout.column(align=True)
     lines.prop(chosen, "show_overlay")
     below = lines.row()
@@ -111,26 +204,38 @@ def draw_choices(layout: bpy.types.UILayout, chosen: Any) -> None:
 
 
 def preferences(context: bpy.types.Context) -> Any:
-    """What the user has chosen; None in a Blender that runs the extension without having it enabled."""
+    """Return the preferences; None in a Blender that runs the extension without having it enabled."""
     addon = context.preferences.addons.get(ROOT)
     return None if addon is None else addon.preferences
 
 
 def palette(context: bpy.types.Context) -> Palette:
-    """The colours that the user has chosen."""
+    """Return the colours of the preferences."""
     chosen = preferences(context)
     if chosen is None:
         return Palette()
     return Palette(*(tuple(getattr(chosen, f"{name}_colour")) for name in Palette._fields))
 
 
+CLASSES = (CCD_RIG_PG_new_figure, CCD_RIG_PG_new_rigs, CCD_RIG_preferences, CCD_RIG_PT_overlay)
+
+
 def register() -> None:
-    """Make the choices known to Blender."""
-    bpy.utils.register_class(CCD_RIG_preferences)
-    bpy.utils.register_class(CCD_RIG_PT_overlay)
+    """Register the preferences, and keymap items without keys; Blender stores the user's changes to them."""
+    for preference_class in CLASSES:
+        bpy.utils.register_class(preference_class)
+    configuration = bpy.context.window_manager.keyconfigs.addon
+    if configuration is None:  # a Blender without keys, as in the background
+        return
+    for command, (name, space) in COMMANDS.items():
+        keymap = configuration.keymaps.new(name=name, space_type=space)
+        _keymap_items.append((keymap, keymap.keymap_items.new(command, type="NONE", value="PRESS")))
 
 
 def unregister() -> None:
-    """Take them away again."""
-    bpy.utils.unregister_class(CCD_RIG_PT_overlay)
-    bpy.utils.unregister_class(CCD_RIG_preferences)
+    """Remove the keymap items and unregister the preferences."""
+    for keymap, entry in _keymap_items:
+        keymap.keymap_items.remove(entry)
+    _keymap_items.clear()
+    for preference_class in reversed(CLASSES):
+        bpy.utils.unregister_class(preference_class)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Handles at targets and poles in Pose Mode: a drag moves one, its ring turns it, a click chooses it.
+"""Handles of targets and poles in Pose Mode: a drag moves a target, its ring turns it, a click activates it.
 
-One gizmo stands for all of a view, however many there are. It has a place on the screen, not in space, and
-Blender asks such gizmos first: where a limit's handle lies below a target's, the target is taken.
+A single gizmo draws all handles of a view. It is placed on the screen, not in space, and Blender tests such
+gizmos first: a target's handle is preferred to a limit's behind it.
 """
 
 from __future__ import annotations
@@ -42,22 +42,18 @@ from . import active_row
 from .drag_tool import is_chosen
 from .overlay import shown_bones, shown_rig
 
-STILL = 3.0  # [pixels] up to which a press is a click
-FINE = 0.1  # with Shift
+STILL = 3.0  # [pixels] largest motion of a click
+FINE = 0.1  # speed with Shift
 STEP, SMALL_STEP = math.radians(5.0), math.radians(1.0)  # of a turn with Ctrl, and with Ctrl and Shift
-GRID = 60.0  # [pixels] that a step of a move with Ctrl has at most, and at least a tenth of that
-EDGE_ON = 0.01  # part of a unit by which an axis must lie in the view, or a plane across it
-THROUGH = 16  # surfaces of the rig's own skin that a ray goes through at most
-THEME_SETS = {
-    Side.RIGHT: 0,
-    Side.LEFT: 3,
-    Side.MIDDLE: 8,
-}  # places of red, blue, yellow among the theme's sets
-EDGE, EDGE_ALPHA = (0.0, 0.0, 0.0), 0.75  # round every color, so that it stands out from light views as well
-LARGER = 1.3  # of a mark below the pointer, and of one of the active constraint
+GRID = 60.0  # [pixels] largest step of a move with Ctrl; the smallest is a tenth of it
+EDGE_ON = 0.01  # smallest sine between an axis and the view direction, or between a plane and it
+THROUGH = 16  # maximum of the rig's skin surfaces that a ray passes through
+THEME_SETS = {Side.RIGHT: 0, Side.LEFT: 3, Side.MIDDLE: 8}  # red, blue and yellow among the theme's sets
+EDGE, EDGE_ALPHA = (0.0, 0.0, 0.0), 0.75  # outline of marks, for contrast with light views
+LARGER = 1.3  # scale of a mark below the pointer, and of the active constraint
 CORNERS, RING_CORNERS, POLE_CORNERS = 16, 32, 4
 
-# (radius, whether in the mark's color or the edge's, alpha), from the inside out [pixels at scale 1]
+# (radius [pixels at scale 1], whether in the mark's color or the edge's, alpha), from the inside out
 Profile = tuple[tuple[float, bool, float], ...]
 DISC_PROFILE: Profile = (
     (0.0, True, 1.0),
@@ -77,7 +73,7 @@ RING_PROFILE: Profile = (
 
 
 class CCD_RIG_GT_targets(bpy.types.Gizmo):
-    """The marks of all targets that a view shows."""
+    """Marks of all targets in a view."""
 
     bl_idname = "CCD_RIG_GT_targets"
 
@@ -97,33 +93,33 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
 
     marks: list[TargetMark]
     places: Floats
-    pointed: Hit | None  # what lies below the pointer
-    grabbed: Any  # what is dragged, a Hit
-    grip: Any  # a Grip while something is dragged
+    pointed: Hit | None  # mark below the pointer
+    grabbed: Any  # Hit of the dragged mark
+    grip: Any  # Grip during a drag, else None
     start: Vector  # of a drag [pixels]
-    last: Vector
-    pointer: Vector  # where it would be without Shift
-    axis: int  # 0 to 2 along an axis of the world, -1 free
-    is_plane: bool  # across that axis
-    extends: bool  # whether Shift was held as the button went down
+    last: Vector  # pointer at the last event [pixels]
+    pointer: Vector  # pointer slowed down by Shift [pixels]
+    axis: int  # 0 to 2 for an axis of the world, -1 for none
+    is_plane: bool  # whether the motion is in the plane across the axis
+    extends: bool  # whether Shift was held at the press
 
     def setup(self) -> None:
         self.marks, self.places = [], np.empty((0, 2))
         self.pointed, self.grabbed, self.grip = None, None, None
 
     def look(self, context: bpy.types.Context) -> None:
-        """Take the marks that the view shows now, and their places."""
+        """Update the marks of the view and their places."""
         self.marks, self.places = shown_marks(context)
 
     def draw(self, context: bpy.types.Context) -> None:
-        # Undo and playback redraw without a call of the group's.
+        # Undo and playback redraw without a call of the group's `draw_prepare`.
         self.look(context)
         below = self.pointed if self.is_highlight else None
         pointed = below if self.grip is None else self.grabbed
         draw_marks(context, self.marks, self.places, pointed)
 
     def test_select(self, context: bpy.types.Context, place: Any) -> int:
-        """A number for what lies below the pointer, -1 for nothing."""
+        """Return a number of the mark or ring below the pointer, -1 for none."""
         self.pointed = hit(self.marks, self.places, tuple(place), context.preferences.system.ui_scale)
         return -1 if self.pointed is None else 2 * self.pointed.place + self.pointed.is_ring
 
@@ -178,7 +174,7 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
             bpy.ops.ed.undo_push(message=translated("Select Target"))
 
     def _move(self, context: bpy.types.Context, snaps: bool) -> str:
-        """Move what is held to where the pointer is; what the header says."""
+        """Move the grabbed target with the pointer; returns the header's words."""
         if not self.grip.can_move:
             return translated("Something else moves this pole")
         start = self.grip.point
@@ -190,19 +186,19 @@ class CCD_RIG_GT_targets(bpy.types.Gizmo):
         return f"{translated('Move Target')}: {lengths}   {_keys_in_words()}"
 
     def _turn(self, context: bpy.types.Context, snaps: bool, is_fine: bool) -> str:
-        """Turn what is held round the pointer's way; what the header says."""
+        """Turn the grabbed target with the pointer; returns the header's words."""
         if not self.grip.can_turn:
             return translated("Something else turns this target")
         centre = location_3d_to_region_2d(context.region, context.region_data, self.grip.point)
         if centre is None:
             return ""
-        before, now = self.start - centre, self.pointer - centre
-        angle = before.angle_signed(now, 0.0) if before.length and now.length else 0.0
+        before, after = self.start - centre, self.pointer - centre
+        angle = before.angle_signed(after, 0.0) if before.length and after.length else 0.0
         towards = context.region_data.view_rotation @ Vector((0.0, 0.0, 1.0))
         axis = Vector([float(i == self.axis) for i in range(3)]) if self.axis >= 0 else towards
         if axis.dot(towards) < 0.0:
-            angle = -angle  # it turns as the pointer does on the screen
-        angle = -angle  # of two dimensions, counted clockwise
+            angle = -angle  # the target turns with the pointer on the screen
+        angle = -angle  # `angle_signed` counts clockwise
         if snaps:
             step = SMALL_STEP if is_fine else STEP
             angle = round(angle / step) * step
@@ -233,7 +229,7 @@ class CCD_RIG_GGT_targets(bpy.types.GizmoGroup):
 
 
 def shown_marks(context: bpy.types.Context) -> tuple[list[TargetMark], Floats]:
-    """The marks that a view shows, and their places, (n, 2) pixels."""
+    """Return the marks of a view and their places, (n, 2) pixels."""
     rig = shown_rig(context)
     if rig is None or not rig.is_property_set("ccd_rig"):
         return [], np.empty((0, 2))
@@ -246,7 +242,7 @@ def shown_marks(context: bpy.types.Context) -> tuple[list[TargetMark], Floats]:
 
 
 def choose(context: bpy.types.Context, mark: TargetMark, extends: bool) -> None:
-    """Make a mark's constraint the active one, and its target's bone, else the bone that reaches.
+    """Activate the constraint of a mark, and its target bone or else its tip.
 
     With `extends` other bones stay selected.
     """
@@ -264,7 +260,7 @@ def choose(context: bpy.types.Context, mark: TargetMark, extends: bool) -> None:
 def _below(
     context: bpy.types.Context, first: Vector, pointer: Vector, start: Vector, axis: int, is_plane: bool
 ) -> Vector:
-    """How a point is shifted as the pointer goes: in the plane of the view, along an axis, or across it."""
+    """Shift of a point as the pointer moves from `first`: in the view plane, along an axis, or across it."""
     region, view = context.region, context.region_data
     ends: Any = [region_2d_to_location_3d(region, view, place, start) for place in (first, pointer)]
     shift: Vector = ends[1] - ends[0]
@@ -279,25 +275,25 @@ def _below(
     if not is_plane:
         if slope > 1.0 - EDGE_ON:  # the axis points at the viewer
             return Vector()
-        ends = [intersect_line_line(start, start + unit, origin, origin + way)[0] for origin, way in rays]
+        ends = [intersect_line_line(start, start + unit, origin, origin + ray)[0] for origin, ray in rays]
     elif slope < EDGE_ON:  # the plane is seen from its edge
         return shift - shift.project(unit)
     else:
-        ends = [intersect_line_plane(origin, origin + way, start, unit) for origin, way in rays]
+        ends = [intersect_line_plane(origin, origin + ray, start, unit) for origin, ray in rays]
     return Vector(ends[1] - ends[0])
 
 
 def _snapped(
     context: bpy.types.Context, pointer: Vector, start: Vector, shift: Vector, axis: int, is_plane: bool
 ) -> Vector:
-    """A shift to what the scene snaps to: a surface or corner below the pointer, else steps of a grid."""
+    """Snap a shift to a surface or corner below the pointer, as the scene's settings say, else to a grid."""
     elements = context.scene.tool_settings.snap_elements
     point = _surface_point(context, pointer, "VERTEX" in elements) if elements & {"FACE", "VERTEX"} else None
     if point is not None:
-        whole = point - start
+        to_surface = point - start
         if axis < 0:
-            return whole
-        return Vector([whole[i] if (i == axis) != is_plane else 0.0 for i in range(3)])
+            return to_surface
+        return Vector([to_surface[i] if (i == axis) != is_plane else 0.0 for i in range(3)])
     region, view = context.region, context.region_data
     ends: Any = [
         region_2d_to_location_3d(region, view, place, start)
@@ -309,20 +305,20 @@ def _snapped(
 
 
 def _surface_point(context: bpy.types.Context, pointer: Vector, takes_corners: bool) -> Vector | None:
-    """Where the ray through the pointer meets a surface that does not follow the rig; None without one."""
+    """Intersect the pointer's ray with surfaces that do not follow the rig; None without intersection."""
     region, view, rig = context.region, context.region_data, shown_rig(context)
     origin = region_2d_to_origin_3d(region, view, pointer)
-    way = region_2d_to_vector_3d(region, view, pointer)
+    direction = region_2d_to_vector_3d(region, view, pointer)
     depsgraph = context.evaluated_depsgraph_get()
     for _ in range(THROUGH):
-        is_met, point, _normal, face, thing, world = context.scene.ray_cast(depsgraph, origin, way)
-        if not is_met:
+        is_hit, point, _normal, face, surface, world = context.scene.ray_cast(depsgraph, origin, direction)
+        if not is_hit:
             return None
-        if dependence.follows(thing.original, rig):
-            origin = point + way * 1e-4 * max(1.0, (point - origin).length)
+        if dependence.follows(surface.original, rig):
+            origin = point + direction * 1e-4 * max(1.0, (point - origin).length)
             continue
         if takes_corners:
-            mesh = thing.evaluated_get(depsgraph).data
+            mesh = surface.evaluated_get(depsgraph).data
             corners = [world @ mesh.vertices[i].co for i in mesh.polygons[face].vertices]
             return min(corners, key=lambda corner: (corner - point).length)
         return point
@@ -337,7 +333,7 @@ def _keys_in_words() -> str:
 
 
 def color_of(context: bpy.types.Context, mark: TargetMark) -> tuple[float, float, float]:
-    """The theme's color for the side of a mark, as for an active bone where its constraint is active."""
+    """Return the theme's color for a mark's side, of active bones if its constraint is active."""
     colors = context.preferences.themes[0].bone_color_sets[THEME_SETS[mark.side]]
     red, green, blue = colors.active if mark.is_active else colors.select
     return red, green, blue
@@ -346,7 +342,7 @@ def color_of(context: bpy.types.Context, mark: TargetMark) -> tuple[float, float
 def draw_marks(
     context: bpy.types.Context, marks: list[TargetMark], places: Floats, pointed: Hit | None
 ) -> None:
-    """Draw marks in the pixels of the region, in one call of the graphics card."""
+    """Draw marks in pixels of the region, by a single draw call."""
     if not marks:
         return
     scale = context.preferences.system.ui_scale
@@ -384,30 +380,30 @@ def draw_marks(
 def _triangles(
     places: Floats, colors: Floats, sizes: Floats, profile: Profile, corners: int
 ) -> tuple[Any, Any]:
-    """Corners of triangles, (m, 3), and their colors, (m, 4), of one shape at many places."""
+    """Return corners of triangles, (m, 3), and their colors, (m, 4), of a shape at several places."""
     angles = np.linspace(0.0, 2.0 * np.pi, corners + 1)
     unit = np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    # Two triangles for each step of the profile and each spoke: radius and direction of their corners.
-    step, spoke = (each.ravel() for each in np.mgrid[: len(profile) - 1, :corners])
+    # Two triangles per step of the profile and spoke: radius and direction of their corners.
+    step, spoke = (grid.ravel() for grid in np.mgrid[: len(profile) - 1, :corners])
     radius = (step[:, None] + np.array([0, 1, 1, 0, 1, 0])).ravel()
     direction = (spoke[:, None] + np.array([0, 0, 1, 0, 1, 1])).ravel()
     outline = np.array([size for size, _, _ in profile])[radius, None] * unit[direction]
     points = np.zeros((len(places), len(radius), 3), dtype=np.float32)
     points[..., :2] = places[:, None, :] + sizes[:, None, None] * outline
-    is_own = np.array([own for _, own, _ in profile])[radius, None]
+    is_colored = np.array([colored for _, colored, _ in profile])[radius, None]
     paint = np.empty((len(places), len(radius), 4), dtype=np.float32)
-    paint[..., :3] = np.where(is_own, colors[:, None, :], np.array(EDGE))
+    paint[..., :3] = np.where(is_colored, colors[:, None, :], np.array(EDGE))
     paint[..., 3] = np.array([alpha for _, _, alpha in profile])[radius]
     return points.reshape(-1, 3), paint.reshape(-1, 4)
 
 
 def register() -> None:
-    """Make the handles known to Blender."""
+    """Register the handles."""
     bpy.utils.register_class(CCD_RIG_GT_targets)
     bpy.utils.register_class(CCD_RIG_GGT_targets)
 
 
 def unregister() -> None:
-    """Take them away again."""
+    """Unregister the handles."""
     bpy.utils.unregister_class(CCD_RIG_GGT_targets)
     bpy.utils.unregister_class(CCD_RIG_GT_targets)

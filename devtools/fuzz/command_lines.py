@@ -20,8 +20,7 @@ from typing import Any
 
 import bpy
 
-from devtools.fuzz import contents
-from devtools.fuzz.outcome import Outcome
+from devtools.fuzz import Outcome, contents
 from devtools.fuzz.rigs import prepare as prepare
 from devtools.fuzz.shots import clip_and_figure, module, printed, saved, tracebacks
 

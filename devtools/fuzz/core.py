@@ -40,8 +40,7 @@ from ccd_rig import (
     solve,
     solve_many,
 )
-from devtools.fuzz import angles
-from devtools.fuzz.outcome import Outcome
+from devtools.fuzz import Outcome, angles
 
 ANGLE = 5e-5
 """Radians that a limit may be broken by: rotations are single precision."""

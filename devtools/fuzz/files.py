@@ -20,9 +20,8 @@ from typing import Any, NamedTuple
 import bpy
 from installed import PACKAGE  # of tests/blender
 
-from devtools.fuzz import contents
+from devtools.fuzz import Outcome, contents, watch
 from devtools.fuzz.command_lines import run_here, tasks_of
-from devtools.fuzz.outcome import Outcome, watch
 from devtools.fuzz.rigs import prepare as prepare
 from devtools.fuzz.shots import clip_and_figure, module, printed, saved, shot, tracebacks
 
@@ -187,7 +186,7 @@ def _stored_report(path: Path) -> str:
     window = bpy.context.window_manager.windows[0]
     area = next(each for each in window.screen.areas if each.type == "VIEW_3D")
     with bpy.context.temp_override(window=window, area=area, region=area.regions[-1]):
-        import_module(f"{PACKAGE}.panels.bake").report_parts(bpy.context, rig.ccd_rig.report)
+        import_module(f"{PACKAGE}.panels.bake").report_entries(bpy.context, rig.ccd_rig.report)
     refusals = ""
     for name, fields in (("report_markers", {}), ("report_fix", {}), ("go_to_frame", {"finding": 0})):
         try:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from devtools.fuzz.outcome import Outcome, watch
+from devtools.fuzz import Outcome, watch
 
 MODULE = "CCD_RIG_FUZZED_KERNEL"
 """The environment variable that holds the path of the compiled module."""

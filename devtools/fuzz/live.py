@@ -17,8 +17,7 @@ import bpy
 import installed  # of tests/blender
 import rigs  # of tests/blender
 
-from devtools.fuzz import played
-from devtools.fuzz.outcome import Outcome
+from devtools.fuzz import Outcome, played
 from devtools.fuzz.rigs import prepare as prepare
 from devtools.fuzz.shots import module, printed, tracebacks
 

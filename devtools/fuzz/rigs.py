@@ -17,8 +17,7 @@ from typing import Any
 import bpy
 from installed import PACKAGE, package_file  # of tests/blender
 
-from devtools.fuzz import angles, contents, played, setups
-from devtools.fuzz.outcome import Outcome
+from devtools.fuzz import Outcome, angles, contents, played, setups
 
 LONGEST_WORDS = 600
 

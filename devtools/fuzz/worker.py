@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from devtools.fuzz.outcome import Outcome
+from devtools.fuzz import Outcome
 
 if not sys.argv[1].startswith("kernel"):  # whose sanitizers want to be loaded without Blender
     import bpy  # noqa: F401 - brings mathutils

@@ -60,9 +60,9 @@ def unknown(words: str, message: str) -> list[str]:
 
 def test_everything_registered_has_its_words(ext, translation):
     sys.path.insert(0, str(ROOT))
-    from devtools import messages
+    from devtools import languages
 
-    texts = messages.registered(PACKAGE)
+    texts = languages.registered(PACKAGE)
     assert len(texts) > 400
     for locale in LANGUAGES:
         assert texts - set(translation._catalogues[locale].texts) == set(), locale
@@ -70,9 +70,9 @@ def test_everything_registered_has_its_words(ext, translation):
 
 def test_nothing_is_left_over(ext, translation):
     sys.path.insert(0, str(ROOT))
-    from devtools import messages
+    from devtools import languages
 
-    texts = messages.registered(PACKAGE) | set(messages.texts(Path(ext.core.__file__).parents[1]))
+    texts = languages.registered(PACKAGE) | set(languages.texts(Path(ext.core.__file__).parents[1]))
     for locale in LANGUAGES:
         assert set(translation._catalogues[locale].texts) - texts == set(), "python3 dev.py languages"
 

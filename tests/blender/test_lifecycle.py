@@ -118,11 +118,11 @@ def later_version(package, path):
             "    bl_idname = ROOT\n",
             "    bl_idname = ROOT\n    of_later: bpy.props.IntProperty()\n",
         ),
-        "viewport/new_rigs.py": (
+        "viewport/active_row.py": (
             "def register() -> None:\n",
             "def register() -> None:\n    bpy.types.Object.ccd_rig_later = bpy.props.IntProperty()\n",
         ),
-        "viewport/shortcut.py": (
+        "viewport/online_manual.py": (
             "def unregister() -> None:\n",
             "def unregister() -> None:\n    del bpy.types.Object.ccd_rig_later\n",
         ),

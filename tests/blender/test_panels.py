@@ -102,9 +102,9 @@ def test_only_a_bake_without_faults_gets_a_check_mark(ext, trouble, icon):
     stored.unsolved = stored.mismatches = 0
     sorts = [finding.Trouble[trouble]] if trouble else []
     found = [finding.Finding(each, "Hand", "bone_1", 3, 4, 3) for each in sorts]
-    assert report._icon_of_head(stored, found) == icon
+    assert report.head_icon(stored, found) == icon
     stored.mismatches = 1
-    assert report._icon_of_head(stored, found) == "ERROR"
+    assert report.head_icon(stored, found) == "ERROR"
 
 
 def test_a_long_report_is_folded(ext):
@@ -112,7 +112,7 @@ def test_a_long_report_is_folded(ext):
     report = ext.module("panels.bake")
     fix = ext.module("ccd_rig.blender.bake.report").Fix.POLE
     head, two, four, button = (
-        report.Part(["word"] * count, "NONE", index, found)
+        report.Entry(["word"] * count, "NONE", index, found)
         for count, index, found in ((1, -1, ""), (2, 0, ""), (4, 1, ""), (3, 2, fix))
     )
     for parts, count in (

@@ -11,7 +11,7 @@ import pytest
 
 from ccd_rig.blender.languages.catalogue import HOLE, Catalogue, holes, read
 from ccd_rig.blender.languages.line_breaks import broken
-from devtools import messages
+from devtools import languages
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "ccd_rig/blender/languages"
@@ -68,7 +68,7 @@ GERMAN = Catalogue(
 
 @cache
 def english() -> dict[str, str]:
-    return messages.texts(ROOT)
+    return languages.texts(ROOT)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -186,7 +186,7 @@ def test_messages_are_read_from_a_source(tmp_path):
         "    message = f\"{where} has {count} key{'' if count == 1 else 's'}\"\n"
         "    raise ValueError(f'{message}: {why}')\n"
     )
-    assert set(messages.texts(tmp_path)) - set(messages.MORE) == {
+    assert set(languages.texts(tmp_path)) - set(languages.MORE) == {
         "Row '{row}' has {*count} key: {*why}",
         "Row '{row}' has {*count} keys: {*why}",
     }

@@ -19,7 +19,7 @@ from ccd_rig.limits.shapes import EulerBox, Hinge
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 
-NAMES = ("_osim", "_osim_optimum", "_osim_skeleton")
+NAMES = ("_osim", "_osim_skeleton")
 
 
 @pytest.fixture(scope="module")
@@ -175,7 +175,7 @@ def test_markers_are_where_the_model_has_them(
     modules: dict[str, ModuleType], model: object, seed: int
 ) -> None:
     rng = random.Random(seed)
-    names, lower, upper = modules["_osim_optimum"].bounds(model)
+    names, lower, upper = modules["_osim"].bounds(model)
     values = {n: rng.uniform(a, b) for n, a, b in zip(names, lower, upper, strict=True)}
     body = modules["_osim_skeleton"].figure(model)
     turned = Euler((-values["b"], values["c"], values["a"]), "YXZ").to_quaternion()
@@ -183,7 +183,7 @@ def test_markers_are_where_the_model_has_them(
     shift = Vector((values["t1"], values["t2"], values["t3"]))
     transforms = forward_kinematics(body.skeleton, Pose(rotations, (shift, Vector(), Vector())))
     found = [transforms[body.skeleton.index(name)].point(at)[:] for name, at in body.points]
-    assert np.array(found) == pytest.approx(modules["_osim_optimum"].places(model, values), abs=FLOAT32)
+    assert np.array(found) == pytest.approx(modules["_osim"].places(model, values), abs=FLOAT32)
 
 
 def test_a_spline_of_a_cubic_is_that_cubic(modules: dict[str, ModuleType]) -> None:
@@ -193,7 +193,7 @@ def test_a_spline_of_a_cubic_is_that_cubic(modules: dict[str, ModuleType]) -> No
 
 
 def test_the_fit_apart_finds_a_pose_again(modules: dict[str, ModuleType], model: object) -> None:
-    optimum = modules["_osim_optimum"]
+    optimum = modules["_osim"]
     names, lower, upper = optimum.bounds(model)
     values = 0.3 * lower + 0.7 * upper
     wanted = optimum.places(model, dict(zip(names, values.tolist(), strict=True)))

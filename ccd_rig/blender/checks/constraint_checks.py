@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with one constraint, its method and its planting, and the words for it."""
+"""Checks of single constraints, their methods and planted bones."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from ..solve.planting import different_ends, support_chains
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong.
+    """Error or warning about a set-up.
 
     Attributes:
-        severity: "ERROR" keeps the armature from being solved; "WARNING" does not, but what plays afterwards
-            may surprise.
+        severity: "ERROR" keeps the armature from being solved; "WARNING" does not, but the result may
+            surprise.
         where: name of the constraint, bone or object.
-        message: what is wrong and what to do, with the name.
+        message: the fault and its remedy, with the name.
     """
 
     severity: str
@@ -53,7 +53,7 @@ LABELS = {name: label for name, label, _, _ in METHODS}
 
 
 def method_problems(constraint: Any) -> Iterator[Problem]:
-    """What a constraint, as it is stored, asks for that its method cannot do."""
+    """Yield the settings of a stored constraint that its method does not support."""
 
     def error(message: str) -> Problem:
         return Problem("ERROR", constraint.name, message)
@@ -82,7 +82,7 @@ def method_problems(constraint: Any) -> Iterator[Problem]:
 def method_skeleton_problems(
     skeleton: Skeleton, pose: Pose, constraints: Sequence[Constraint]
 ) -> Iterator[Problem]:
-    """What does not fit the chain of a constraint's method."""
+    """Yield the problems of chains with the methods of their constraints."""
     for constraint in constraints:
         yield from _window_problems(skeleton, constraint)
         if constraint.method == "CCD":
@@ -95,8 +95,7 @@ def method_skeleton_problems(
         except InvalidInput as error:
             yield Problem("ERROR", constraint.name, f"{panel_words(error)}; or choose Loop")
             continue
-        used = turning if constraint.method == "TRIANGLE" else turning[-2:]
-        for j in used:
+        for j in turning if constraint.method == "TRIANGLE" else turning[-2:]:
             joint = skeleton.joints[j]
             unused = [
                 name
@@ -117,7 +116,7 @@ def method_skeleton_problems(
 
 
 def _window_problems(skeleton: Skeleton, constraint: Constraint) -> Iterator[Problem]:
-    """A part of a chain that may not be stretched needs links that keep their lengths."""
+    """Yield coupled offsets in chains with a reach window: their links change lengths."""
     if constraint.kind is not Kind.REACH or not constraint.use_position or constraint.max_extension >= 1.0:
         return
     top = chain_joints(skeleton, constraint)[-constraint.extension_joints :][:1]
@@ -138,7 +137,7 @@ def _shared(
     joints = set(chain_joints(skeleton, constraint))
     for other in constraints:
         common = joints & set(chain_joints(skeleton, other))
-        # A planted bone is let go before anything reaches with it.
+        # A bone is unplanted before a constraint reaches with it.
         if other.name != constraint.name and common and other.kind is not Kind.PLANT:
             bone = skeleton.joints[min(common)].name
             message = f"{what} poses its bones alone, but '{other.name}' turns bone '{bone}' too"
@@ -146,12 +145,12 @@ def _shared(
 
 
 def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_body: bool) -> Iterator[Problem]:
-    """What is wrong with one constraint of kind PLANT by itself.
+    """Yield the problems of a single constraint of kind PLANT.
 
     Args:
-        armature_object: carries it.
+        armature_object: of the constraint.
         constraint: as it is stored.
-        keeps_body: whether the bone that carries the figure keeps its animation.
+        keeps_body: whether the root bone of the figure keeps its animation.
     """
     where = f"Constraint '{constraint.name}'"
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
@@ -199,7 +198,7 @@ def plant_problems(armature_object: bpy.types.Object, constraint: Any, keeps_bod
 def _other_root_bones(
     armature_object: bpy.types.Object, constraint: Any, root_bone: bpy.types.PoseBone
 ) -> Iterator[Problem]:
-    """Other planted bones by which another bone would carry the figure."""
+    """Yield a planted bone whose chain ends at another root bone."""
     for other in armature_object.ccd_rig.constraints:
         if other == constraint or other.kind != Kind.PLANT or not other.enabled:
             continue
@@ -211,7 +210,7 @@ def _other_root_bones(
 
 
 def _root_bone_problems(constraint: Any, root_bone: bpy.types.PoseBone) -> Iterator[Problem]:
-    """What keeps a bone from carrying the figure over a planted one."""
+    """Yield what keeps a root bone from moving freely over planted bones."""
     name = f"bone '{root_bone.name}'"
     does = f"Constraint '{constraint.name}': {name} carries the figure over the planted bone, but"
     cure = "or set Chain Length to end at another bone"
@@ -230,7 +229,7 @@ def _root_bone_problems(constraint: Any, root_bone: bpy.types.PoseBone) -> Itera
 def body_problems(
     armature_object: bpy.types.Object, chosen: Sequence[Any], figure: Body
 ) -> Iterator[Problem]:
-    """What contradicts a body that keeps its animation."""
+    """Yield what contradicts a body that keeps its animation."""
     stays = f"bone '{figure.bone}', which keeps its animation"
     for row in chosen:
         if row.tip == figure.bone:
@@ -244,7 +243,13 @@ def body_problems(
                 yield Problem("WARNING", row.name, f"{message}; set Body to Follow Feet to let it turn")
     bone = armature_object.pose.bones[figure.bone]
     if figure.walks_on:
-        yield from _walking_problems(bone)
+        does = f"Bone '{bone.name}' walks on over planted bones, but"
+        if bone.parent is not None and bone.bone.use_connect:
+            message = f"{does} it is connected to its parent: switch off Connected in Edit Mode"
+            yield Problem("ERROR", bone.name, message)
+        if any(bone.lock_location):
+            message = f"{does} its location is locked: unlock it, or set Body to Keep Animation"
+            yield Problem("ERROR", bone.name, message)
     for constraint in clamps.user_constraints(bone):
         if not constraint.mute and constraint.influence > 0.0:
             message = (
@@ -255,21 +260,10 @@ def body_problems(
             yield Problem("ERROR", bone.name, message)
 
 
-def _walking_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
-    """What keeps a body from being carried along the ground."""
-    does = f"Bone '{bone.name}' walks on over planted bones, but"
-    if bone.parent is not None and bone.bone.use_connect:
-        message = f"{does} it is connected to its parent: switch off Connected in Edit Mode"
-        yield Problem("ERROR", bone.name, message)
-    if any(bone.lock_location):
-        message = f"{does} its location is locked: unlock it, or set Body to Keep Animation"
-        yield Problem("ERROR", bone.name, message)
-
-
 def plant_skeleton_problems(
     skeleton: Skeleton, constraints: Sequence[Constraint], keeps_body: bool
 ) -> Iterator[Problem]:
-    """What is wrong with planted bones beside each other."""
+    """Yield the problems of planted bones together."""
     planted = [constraint for constraint in constraints if constraint.kind == Kind.PLANT]
     if not planted:
         return
@@ -292,7 +286,7 @@ def plant_skeleton_problems(
 
 
 def root_bones(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> list[bpy.types.PoseBone]:
-    """The bones that carry the figure for these constraints, each once."""
+    """Root bones at which the chains of planted bones end, without repetition."""
     bones = [
         constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)[-1]
         for constraint in chosen
@@ -307,13 +301,13 @@ _VERBS = {"target": "reach", "pole": "bend towards"}
 def constraint_problems(
     armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene, figure: Body | None = None
 ) -> Iterator[Problem]:
-    """What is wrong with one constraint by itself. Cheap enough to be asked whenever the panel is drawn.
+    """Yield the problems of a single constraint. Cheap enough for every redraw of the panel.
 
     Args:
-        armature_object: carries it.
+        armature_object: of the constraint.
         constraint: as it is stored.
         scene: in which it is solved.
-        figure: what becomes of the body; None: what the armature's own setting says.
+        figure: treatment of the body; None: as the armature's setting has it.
     """
     where = f"Constraint '{constraint.name}'"
     bones = armature_object.pose.bones
@@ -327,7 +321,7 @@ def constraint_problems(
     if constraint.target is None and constraint.kind != Kind.PLANT:  # a planted bone is held where it is
         yield Problem("ERROR", constraint.name, f"{where} has no target: choose the object to reach")
     elif constraint.target is not None:
-        yield from _thing_problems(
+        yield from _target_problems(
             armature_object, constraint, scene, "target", constraint.target, constraint.target_bone
         )
     if not (math.isfinite(constraint.weight) and constraint.weight > 0.0):
@@ -387,7 +381,7 @@ def _reach_problems(
             f"{where}: Max Extension is {constraint.max_extension:g}: set it above 0 and at most to 1",
         )
     yield from method_problems(constraint)
-    if _turns_about_its_end(armature_object, constraint):
+    if _end_is_fixed(armature_object, constraint):
         message = f"{where}: its one bone turns about its own head, which so stays where it is"
         yield Problem("WARNING", constraint.name, f"{message}: raise Chain Length, or switch on Use Tail")
     if not 0.0 <= constraint.soft <= 1.0:  # a script can store NaN
@@ -401,7 +395,7 @@ def _reach_problems(
         message = f"{where}: Max Extension is about one bone, which cannot be stretched, so it does nothing"
         yield Problem("WARNING", constraint.name, f"{message}: raise Extension Bones or the chain's length")
     if constraint.pole_target is not None:
-        yield from _thing_problems(
+        yield from _target_problems(
             armature_object, constraint, scene, "pole", constraint.pole_target, constraint.pole_bone
         )
         if not math.isfinite(constraint.pole_angle):  # a script can store NaN
@@ -412,22 +406,22 @@ def _reach_problems(
         yield Problem("WARNING", constraint.name, f"{message}: choose the pole target, or clear the bone")
 
 
-def _turns_about_its_end(armature_object: bpy.types.Object, constraint: Any) -> bool:
-    """Whether no bone of a chain can move what should reach the target: the head of the only one."""
+def _end_is_fixed(armature_object: bpy.types.Object, constraint: Any) -> bool:
+    """Whether the effector is the head of the chain's only bone, which no rotation can move."""
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
-    asks = constraint.use_position and not constraint.use_tail and not any(constraint.effector_offset)
-    if not asks or len(chain) != 1 or any(chain[0].ccd_rig.use_slide):
+    is_head = constraint.use_position and not constraint.use_tail and not any(constraint.effector_offset)
+    if not is_head or len(chain) != 1 or any(chain[0].ccd_rig.use_slide):
         return False
     planted = (row for row in armature_object.ccd_rig.constraints if row.kind == Kind.PLANT and row.enabled)
-    chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in planted)
-    return not any(chain[0] in each for each in chains)  # planted bones shift it
+    leg_chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in planted)
+    return not any(chain[0] in leg for leg in leg_chains)  # planted bones shift it
 
 
 Check = Callable[[bpy.types.Object, Any, bpy.types.Scene, Body | None], Iterator[Problem]]
 CHECKS: Mapping[str, Check] = MappingProxyType(
     {Kind.REACH: _reach_problems, Kind.BALANCE: _balance_problems, Kind.PLANT: _plant_problems}
 )
-"""What is wrong with a constraint of a kind: (armature object, as it is stored, scene, body) -> problems."""
+"""Checks per kind: (armature object, stored constraint, scene, body) -> problems."""
 
 
 def _rotation_bone_problems(armature_object: bpy.types.Object, constraint: Any) -> Iterator[Problem]:
@@ -443,7 +437,7 @@ def _rotation_bone_problems(armature_object: bpy.types.Object, constraint: Any) 
         yield Problem("ERROR", constraint.name, f"{message}: choose one of its bones, or clear it")
 
 
-def _thing_problems(
+def _target_problems(
     armature_object: bpy.types.Object,
     constraint: Any,
     scene: bpy.types.Scene,
@@ -451,7 +445,7 @@ def _thing_problems(
     thing: bpy.types.Object,
     bone: str,
 ) -> Iterator[Problem]:
-    """What is wrong with a target or a pole; `word` says which."""
+    """Yield the problems of a target or a pole; `word` is "target" or "pole"."""
     where = f"Constraint '{constraint.name}'"
     if not in_scene(thing, scene):
         message = f"{where}: {word} '{thing.name}' is not in scene '{scene.name}' (deleted?)"
@@ -477,7 +471,7 @@ def _thing_problems(
     if thing.type != "ARMATURE":
         message = f"{where}: {word} '{thing.name}' is not an armature: clear {word} bone '{bone}'"
         yield Problem("ERROR", constraint.name, message)
-    elif thing == armature_object and _hangs_on_chain(armature_object, constraint, bone):
+    elif thing == armature_object and _follows_chain(armature_object, constraint, bone):
         message = f"{where}: {word} bone '{bone}' moves with the chain that should {_VERBS[word]} it"
         yield Problem("ERROR", constraint.name, f"{message}: choose another bone, or shorten the chain")
     elif bone not in thing.pose.bones:
@@ -486,54 +480,55 @@ def _thing_problems(
         yield Problem("ERROR", constraint.name, f"{message} (renamed or deleted?){near}")
 
 
-def _hangs_on_chain(armature_object: bpy.types.Object, constraint: Any, bone: str) -> bool:
-    """Whether a bone is one of the chain's own, or below one that can move."""
+def _follows_chain(armature_object: bpy.types.Object, constraint: Any, name: str) -> bool:
+    """Whether a bone or an ancestor of it is a bone of the chain that can move."""
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if chain and constraint.kind == Kind.PLANT:
         moving = {chain[-1].name}
     else:
         moving = {
-            each.name
-            for each in chain
-            if each.ccd_rig.stiffness < 1.0
-            and each.ccd_rig.max_step > 0.0
-            and (not all(each.lock_rotation) or any(each.ccd_rig.use_slide))
+            bone.name
+            for bone in chain
+            if bone.ccd_rig.stiffness < 1.0
+            and bone.ccd_rig.max_step > 0.0
+            and (not all(bone.lock_rotation) or any(bone.ccd_rig.use_slide))
         }
-    return any(each.name in moving for each in constraint_list.chain(armature_object, bone))
+    return any(bone.name in moving for bone in constraint_list.chain(armature_object, name))
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """The end of a message about a name that is not there: names that may have been meant, or what to do.
+    """End a message about an unknown name with up to three likely names, or with advice.
 
-    A hand is not a foot, and left is not right.
+    Names of other sides or parts of the body are unlikely: a hand is not a foot, and left is not right.
     """
-    said = {each: words.read(each) for each in (name, *known)}
-    names = [each for each in said if each != name and _may_be(said[each], said[name])]
-    same = [each for each in names if _plain(each) == _plain(name)]
-    longer = [each for each in names if _plain(name) and _plain(name) in _plain(each)]
+    read = {candidate: words.read(candidate) for candidate in (name, *known)}
+    wanted = read[name]
+    names = [
+        candidate
+        for candidate, reading in read.items()
+        if candidate != name
+        and len({reading.side, wanted.side} - {Side.MIDDLE}) < 2
+        and len({reading.part, wanted.part} - {None}) < 2
+    ]
+    same = [candidate for candidate in names if _plain(candidate) == _plain(name)]
+    longer = [candidate for candidate in names if _plain(name) and _plain(name) in _plain(candidate)]
     near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-    alike = [each for each in names if said[name].part is not None and said[each] == said[name]]
+    alike = [candidate for candidate in names if wanted.part is not None and read[candidate] == wanted]
     meant = list(dict.fromkeys([*same, *longer, *near, *alike]))[:3]
     return f". Did you mean {' or '.join(repr(each) for each in meant)}?" if meant else ": choose another one"
 
 
-def _may_be(one: words.Name, other: words.Name) -> bool:
-    """Whether two names may be of the same bone, by the side and the part of the body that they say."""
-    sides, parts = {one.side, other.side} - {Side.MIDDLE}, {one.part, other.part} - {None}
-    return len(sides) < 2 and len(parts) < 2
-
-
 def _plain(name: str) -> str:
-    """A name without what is easily changed in it: case, spaces, dots and lines."""
+    """Reduce a name to letters and digits in lower case."""
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
 def in_scene(thing: bpy.types.Object, scene: bpy.types.Scene) -> bool:
-    """Whether an object is in a scene; a deleted one lives on in the file while a target points at it."""
-    # The second way looks at all objects of all scenes; a linked object may have the name of another.
+    """Whether a scene has an object; a deleted one stays in the file while a target points at it."""
+    # A linked object may have the name of another; `users_scene` looks at all objects of all scenes.
     return scene.objects.get(thing.name) == thing or scene in thing.users_scene
 
 
 def is_finite(matrix: Matrix) -> bool:
-    """Whether all of a matrix is numbers."""
-    return all(math.isfinite(value) for line in matrix for value in line)
+    """Whether all entries of a matrix are finite numbers."""
+    return all(math.isfinite(value) for row in matrix for value in row)

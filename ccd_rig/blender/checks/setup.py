@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong with a set-up and the bones of its chains, by name, and what to do about it.
-
-An ERROR keeps the armature from being solved; a WARNING does not, but what plays afterwards may surprise.
-"""
+"""Checks of a set-up and the bones of its chains, see `Problem`."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,7 +11,7 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import CCDRigError, RigError
-from ...limits.shapes import Limit, contains
+from ...limits.shapes import contains
 from ...solvers.stepping import Work, result_of
 from ..keys import channels
 from ..keys.obstacles import Destination, obstacles
@@ -32,7 +29,7 @@ from .constraint_checks import Problem, constraint_problems, in_scene, is_finite
 ROUNDING = 1e-6  # radians: limits are stored as float32
 
 
-def chain_problems(
+def _chain_problems(
     armature_object: bpy.types.Object,
     chosen: Sequence[Any],
     layout: armature.RigLayout,
@@ -40,14 +37,14 @@ def chain_problems(
     destination: Destination | None,
     fixed: str,
 ) -> Iterator[Problem | None]:
-    """What is wrong with chains; None after each constraint and bone."""
+    """Yield the problems of chains, and None after each constraint and bone."""
     chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.masses
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
-    sound = body.settled([constraint_values.value_of(row) for row in chosen], bool(fixed))
-    yield from constraint_checks.plant_skeleton_problems(reading.skeleton, sound, bool(fixed))
-    yield from constraint_checks.method_skeleton_problems(reading.skeleton, reading.pose, sound)
+    constraints = body.settled([constraint_values.value_of(row) for row in chosen], bool(fixed))
+    yield from constraint_checks.plant_skeleton_problems(reading.skeleton, constraints, bool(fixed))
+    yield from constraint_checks.method_skeleton_problems(reading.skeleton, reading.pose, constraints)
     root_bones = [
         bone for bone in constraint_checks.root_bones(armature_object, chosen) if bone.name != fixed
     ]
@@ -70,12 +67,20 @@ def chain_problems(
         if all(bone.name in locked for bone in chains[row.name]):
             message = f"Constraint '{row.name}': no bone of its chain can turn"
             yield Problem("WARNING", row.name, f"{message}: lower a stiffness, or unlock a rotation")
-    yield from _pole_problems(reading, sound)
+    for constraint in constraints:
+        if constraint.pole_target:
+            try:
+                constraint_goals.pole_goal(reading.skeleton, constraint, Vector())
+            except RigError as error:
+                yield Problem("ERROR", constraint.name, str(error))
     for bone in bones:
         yield None
-        if bone.name in locked:
+        if bone.name in locked:  # its rotation is that of its channels, where its limit is not applied
             rotation = reading.pose.rotations[reading.skeleton.index(bone.name)]
-            yield from _locked_problems(bone, settings[bone.name].get("limit"), rotation)
+            limit = settings[bone.name].get("limit")
+            if limit is not None and not contains(limit, rotation, ROUNDING):
+                message = f"Bone '{bone.name}': it cannot turn, and its pose is outside its limit"
+                yield Problem("WARNING", bone.name, f"{message}: let it turn, or pose it inside the limit")
         else:
             yield from _bone_problems(bone, settings[bone.name])
     yield from _unseen_problems([bone for bone in bones if bone.name in locked])
@@ -86,33 +91,16 @@ def chain_problems(
     followers = [armature_object.pose.bones[name] for name in settings if name not in moved]
     for bone in followers:
         yield from _bone_problems(bone, {"limit": None})
-    shifted = ("slides", "coupled_offsets")
-    located = [b for b in bones if any(settings[b.name][each] for each in shifted) or b in root_bones]
+    located = [
+        bone
+        for bone in bones
+        if settings[bone.name]["slides"] or settings[bone.name]["coupled_offsets"] or bone in root_bones
+    ]
     yield from _key_problems(armature_object, bones, located + followers, destination)
 
 
-def _pole_problems(
-    reading: armature.RigReading, sound: Sequence[constraint_values.Constraint]
-) -> Iterator[Problem]:
-    for constraint in sound:
-        if constraint.pole_target:
-            try:
-                constraint_goals.pole_goal(reading.skeleton, constraint, Vector())
-            except RigError as error:
-                yield Problem("ERROR", constraint.name, str(error))
-
-
-def _locked_problems(
-    bone: bpy.types.PoseBone, limit: Limit | None, rotation: Quaternion
-) -> Iterator[Problem]:
-    """A bone of a chain that cannot turn: it is read from its channels, where its limit does not hold."""
-    if limit is not None and not contains(limit, rotation, ROUNDING):
-        message = f"Bone '{bone.name}': it cannot turn, and its pose is outside its limit"
-        yield Problem("WARNING", bone.name, f"{message}: let it turn, or pose it inside the limit")
-
-
 def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:
-    """Bones of chains that cannot turn, which Blender's own constraints bring elsewhere: told in one line."""
+    """Yield a single warning about locked bones that Blender's constraints move."""
     unseen = [
         (bone.name, constraint.name)
         for bone in bones
@@ -130,7 +118,7 @@ def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:
 
 
 def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
-    """A bone that only carries mass: it is read from its channels."""
+    """Yield Blender's constraints of a bone that only has mass: its pose is read from its channels."""
     for constraint in clamps.user_constraints(bone):
         if not constraint.mute and constraint.influence > 0.0:
             message = (
@@ -155,7 +143,7 @@ def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterat
 
 
 def ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator[Problem]:
-    """Blender's own IK, which may stand on a bone beyond the chain and turn the chain's bones."""
+    """Yield Blender's IK constraints that turn bones of the chains, from whatever bone."""
     for bone in armature_object.pose.bones:
         for constraint in bone.constraints:
             if constraint.type not in ("IK", "SPLINE_IK") or constraint.mute or constraint.influence == 0.0:
@@ -175,7 +163,7 @@ def _key_problems(
     located: Iterable[bpy.types.PoseBone],
     destination: Destination | None,
 ) -> Iterator[Problem]:
-    """What keeps keys of rotations, and of locations of `located`, from being written, or from playing."""
+    """Yield obstacles to keys of the bones' rotations, and of the locations of `located`."""
     pairs = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in bones]
     pairs += [(bone.name, "location") for bone in located]
     shared = channels.shared_users(armature_object) if destination is Destination.CURRENT_ACTION else ()
@@ -194,17 +182,17 @@ def _key_problems(
 
 FLAT = 1e-6  # a scale below this leaves no direction to turn in
 UNIFORM = 1e-3
-"""Part by which the axes of an armature object may differ in length, or be askew."""
+"""Relative difference of lengths, and cosine between axes, that an armature object's scale may have."""
 
 
 class Ready(NamedTuple):
-    """What can be solved.
+    """Checked set-up, ready to be solved.
 
     Attributes:
-        constraints: those that were chosen.
+        constraints: the constraints to solve.
         layout: of their bones.
-        body: what becomes of the body; None where nothing is planted.
-        warnings: what may surprise all the same.
+        body: treatment of the body; None if no bone is planted.
+        warnings: about the set-up.
     """
 
     constraints: tuple[constraint_values.Constraint, ...]
@@ -218,35 +206,30 @@ def require(
     scene: bpy.types.Scene,
     names: Sequence[str] = (),
     destination: Destination = Destination.NEW_ACTION,
-    asked_body: str = "",
-    asked_help: bool | None = None,
+    body_choice: str = "",
+    body_helps: bool | None = None,
 ) -> Work[Ready]:
-    """The constraints to solve: those named, or all that are enabled; an item per constraint and bone.
+    """Check the constraints to solve: the named ones, or all enabled ones. An item per constraint and bone.
 
     Args:
-        armature_object: as of `problems`, like all the others.
-        scene: see there.
-        names: see there.
-        destination: where keys go.
-        asked_body: see there.
-        asked_help: whether the body helps; None: the armature's own setting.
+        armature_object, scene, names, body_choice: as of `problems`.
+        destination: of the keys.
+        body_helps: whether the body helps; None: the armature's setting.
 
     Raises:
-        RigError: with the first thing that keeps them from being solved, or keyed where they should be.
+        RigError: with the first error, which keeps them from being solved, or keyed at the destination.
     """
-    problems_found, layout = yield from _look(
-        armature_object, scene, names, destination, asked_body, asked_help
-    )
-    for problem in problems_found:
+    problems, layout = yield from _check(armature_object, scene, names, destination, body_choice, body_helps)
+    for problem in problems:
         if problem.severity == "ERROR":
             raise RigError(problem.message)
-    assert layout is not None  # or that is an error
+    assert layout is not None  # without a layout there is an error
     yield
     chosen = tuple(map(constraint_values.value_of, _chosen(armature_object, names)))
-    figure = body.body_of(armature_object, chosen, asked_body)
+    figure = body.body_of(armature_object, chosen, body_choice)
     keeps = figure is not None and figure.keeps
-    chosen = body_help.helped(armature_object, body.settled(chosen, keeps), asked_help)
-    return Ready(chosen, layout, figure, problems_found)
+    chosen = body_help.helped(armature_object, body.settled(chosen, keeps), body_helps)
+    return Ready(chosen, layout, figure, problems)
 
 
 def problems(
@@ -254,29 +237,29 @@ def problems(
     scene: bpy.types.Scene,
     names: Sequence[str] = (),
     destination: Destination | None = None,
-    asked_body: str = "",
+    body_choice: str = "",
 ) -> tuple[Problem, ...]:
-    """All that is wrong, errors first.
+    """List the problems of a set-up, errors first.
 
     Args:
-        armature_object: the armature, as the file holds it (not evaluated).
+        armature_object: original object (not evaluated).
         scene: the scene in which it is solved.
-        names: names of the constraints to look at; empty for all that are enabled.
-        destination: where keys would go; None: what only keeps them out of the present action is a warning.
-        asked_body: what becomes of the body, `BakeSettings.body`.
+        names: of the constraints to check; empty for all enabled ones.
+        destination: of the keys; None: obstacles to keys in the present action are warnings.
+        body_choice: treatment of the body, `BakeSettings.body`.
     """
-    return result_of(_look(armature_object, scene, names, destination, asked_body))[0]
+    return result_of(_check(armature_object, scene, names, destination, body_choice))[0]
 
 
-def _look(
+def _check(
     armature_object: bpy.types.Object | None,
     scene: bpy.types.Scene,
     names: Sequence[str],
     destination: Destination | None,
-    asked_body: str,
-    asked_help: bool | None = None,
+    body_choice: str,
+    body_helps: bool | None = None,
 ) -> Work[tuple[tuple[Problem, ...], armature.RigLayout | None]]:
-    """Problems, and the layout of the bones if one can be made; an item per constraint and bone."""
+    """Return the problems, and the bones' layout if it can be made; an item per constraint and bone."""
     if armature_object is None or armature_object.type != "ARMATURE":
         what = "nothing is" if armature_object is None else f"'{armature_object.name}' is not an armature and"
         where = "" if armature_object is None else armature_object.name
@@ -287,45 +270,48 @@ def _look(
     all_problems += _choice_problems(armature_object, names)
     if not all_problems:
         chosen = _chosen(armature_object, names)
-        sound = []
-        figure = body.body_of(armature_object, chosen, asked_body)
+        valid = []
+        figure = body.body_of(armature_object, chosen, body_choice)
         for row in chosen:
-            about_row = list(constraint_problems(armature_object, row, scene, figure))
-            all_problems += about_row
-            if not any(problem.severity == "ERROR" for problem in about_row):
-                sound.append(row)
+            row_problems = list(constraint_problems(armature_object, row, scene, figure))
+            all_problems += row_problems
+            if not any(problem.severity == "ERROR" for problem in row_problems):
+                valid.append(row)
             yield
         if uneven := uneven_scale(armature_object.matrix_world, armature_object.name):
             all_problems.append(Problem("WARNING", armature_object.name, sentence(uneven)))
-        all_problems += _evaluation_problems(armature_object, scene, sound)
+        try:
+            dependence.require_evaluable(scene, armature_object, valid)
+        except RigError as error:
+            all_problems.append(Problem("ERROR", armature_object.name, str(error)))
         yield
         all_problems += _pair_problems(chosen)
         all_problems += _keyed_problems(armature_object, chosen)
-        all_problems += _body_problems(armature_object, chosen, figure, asked_body)
+        all_problems += _body_problems(armature_object, chosen, figure, body_choice)
         all_problems += _library_problems(armature_object)
         try:
             fixed = figure.bone if figure is not None and figure.keeps else ""
             yield
-            values = [constraint_values.value_of(row) for row in sound]
-            values = list(body_help.helped(armature_object, values, asked_help))
+            values = [constraint_values.value_of(row) for row in valid]
+            values = list(body_help.helped(armature_object, values, body_helps))
             layout = rig_layout(armature_object, armature_object, values, fixed)
             yield
-            # As the solver reads it: scale, shear, locks, and bones that no rigid joint can stand for.
+            # Errors of the reading: scale, shear, locks, and bones that are no rigid joints.
             reading = layout.read(armature_object)
             solver_settings.solver_settings(armature_object)
         except CCDRigError as error:
             all_problems.append(Problem("ERROR", armature_object.name, sentence(str(error))))
         else:
-            for each in chain_problems(armature_object, sound, layout, reading, destination, fixed):
-                if each is None:
+            for chain_problem in _chain_problems(armature_object, valid, layout, reading, destination, fixed):
+                if chain_problem is None:
                     yield
                 else:
-                    all_problems.append(each)
+                    all_problems.append(chain_problem)
     return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout
 
 
 def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:
-    """Keyed or driven settings that a bake takes as they are at the present frame."""
+    """Yield keyed or driven settings that a bake reads at the present frame alone."""
     for row, setting in constraint_list.moved_settings(armature_object, chosen):
         if setting.identifier != "influence" and setting.identifier not in SAMPLED:
             label = setting.name
@@ -334,7 +320,7 @@ def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) ->
 
 
 def _chosen(armature_object: Any, names: Sequence[str]) -> list[Any]:
-    """The constraints that are named, or all that are enabled, as they are stored."""
+    """Stored constraints of these names, or all enabled ones."""
     return [r for r in armature_object.ccd_rig.constraints if (r.name in names if names else r.enabled)]
 
 
@@ -353,12 +339,12 @@ def _object_problems(armature_object: bpy.types.Object, scene: bpy.types.Scene) 
         yield Problem(
             "ERROR", name, f"Armature '{name}' has a place that is not a number: clear its transform"
         )
-    elif _is_flat(armature_object.matrix_world):
+    elif min(abs(scale) for scale in armature_object.matrix_world.to_scale()) < FLAT:
         yield Problem("ERROR", name, f"Armature '{name}' has a scale of 0: give it another scale")
 
 
 def uneven_scale(matrix: Matrix, name: str) -> str:
-    """What is wrong where the object of an armature shears, or scales axes differently; else empty."""
+    """Return the message about an armature object with shear or uneven scale; empty if it has neither."""
     axes = np.array(matrix.to_3x3())
     sizes = np.linalg.norm(axes, axis=0)
     unit = axes / sizes
@@ -389,16 +375,6 @@ def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) ->
         yield Problem("ERROR", name, f"Two constraints are called '{name}': rename one of them")
 
 
-def _evaluation_problems(
-    armature_object: bpy.types.Object, scene: bpy.types.Scene, chosen: Sequence[Any]
-) -> Iterator[Problem]:
-    """What cannot be evaluated at other frames than the present one."""
-    try:
-        dependence.require_evaluable(scene, armature_object, chosen)
-    except RigError as error:
-        yield Problem("ERROR", armature_object.name, str(error))
-
-
 def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
     alike: dict[str | None, list[Any]] = defaultdict(list)  # constraints that may contradict each other
     for row in chosen:
@@ -406,7 +382,7 @@ def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
     for one, other in (pair for rows in alike.values() for pair in combinations(rows, 2)):
         pair = f"Constraints '{one.name}' and '{other.name}'"
         if one.priority != other.priority:
-            continue  # it is said which of them gives way
+            continue  # their priorities decide
         if one.kind == other.kind == Kind.BALANCE:
             message = f"{pair} both balance the armature, which ends between their targets"
             yield Problem("WARNING", other.name, f"{message}: disable one of them")
@@ -415,12 +391,12 @@ def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
             yield Problem("WARNING", other.name, f"{message}: disable one of them")
         if one.tip != other.tip or not one.kind == other.kind == Kind.REACH:
             continue
-        ends = [(each.use_tail, tuple(each.effector_offset)) for each in (one, other)]
+        ends = [(row.use_tail, tuple(row.effector_offset)) for row in (one, other)]
         if ends[0] == ends[1] and one.use_position and other.use_position:
             end = "tail" if one.use_tail else "head"
             message = f"{pair} both pull at the {end} of bone '{one.tip}', which ends between their targets"
             yield Problem("WARNING", other.name, f"{message}: disable one of them")
-        turned = [each.rotation_bone or each.tip for each in (one, other)]
+        turned = [row.rotation_bone or row.tip for row in (one, other)]
         if one.rotation != "NONE" and other.rotation != "NONE" and turned[0] == turned[1]:
             message = f"{pair} both turn bone '{turned[0]}', which ends between their rotations"
             yield Problem("WARNING", other.name, f"{message}: set Rotation of one of them to Free")
@@ -430,18 +406,20 @@ def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
 
 
 def _body_problems(
-    armature_object: bpy.types.Object, chosen: Sequence[Any], figure: body.Body | None, asked: str
+    armature_object: bpy.types.Object, chosen: Sequence[Any], figure: body.Body | None, body_choice: str
 ) -> Iterator[Problem]:
-    """What contradicts that the body keeps its animation."""
-    if asked and not any(row.kind == Kind.PLANT for row in chosen):
-        message = f"Body is {asked}, but no constraint of armature '{armature_object.name}' plants a bone"
+    """Yield what contradicts the chosen treatment of the body."""
+    if body_choice and not any(row.kind == Kind.PLANT for row in chosen):
+        message = (
+            f"Body is {body_choice}, but no constraint of armature '{armature_object.name}' plants a bone"
+        )
         yield Problem("ERROR", armature_object.name, f"{message}: leave Body out, or plant one")
     if figure is not None and figure.keeps:
         yield from constraint_checks.body_problems(armature_object, chosen, figure)
 
 
 def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
-    """Poses that are for other bones. Unless solves start from them they are in nobody's way."""
+    """Yield poses of other bones: errors only if solves restart from the library's poses."""
     severity = "ERROR" if armature_object.ccd_rig.solver.restarts > 0 else "WARNING"
     try:
         entries = pose_library.entries(armature_object)
@@ -456,13 +434,6 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
             yield Problem(severity if is_lost else "WARNING", entry.name, message)
 
 
-# Words and small questions ----------------------------------------------------------------------------------
-
-
 def sentence(words: str) -> str:
-    """Words with a capital at the start."""
+    """Capitalise the first letter, unlike `str.capitalize` no other."""
     return words[:1].upper() + words[1:]
-
-
-def _is_flat(matrix: Matrix) -> bool:
-    return min(abs(scale) for scale in matrix.to_scale()) < FLAT

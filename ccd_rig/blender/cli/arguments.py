@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The words of the commands, and the settings they come to."""
+"""Arguments of the commands, and the settings of a bake made from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TASKS = {
     "farm-retarget": "put a clip onto an armature",
     "farm-table": "write the table",
 }
-"""Commands that a job runs, and what they do; people run them to find out why a task fails."""
+"""{command of a farm job: its help}; people run these to learn why a task fails."""
 
 FARM_EXAMPLES = """\
 examples:
@@ -43,21 +43,19 @@ examples:
 Add: TypeAlias = Callable[[Words], None]
 
 
-def add(
-    commands: Any, look: dict[str, Any], add_armature: Add, bake_arguments: Sequence[Add], epilog: str
-) -> None:
-    """Add the commands.
+def _add_farm_commands(commands: Any, look: dict[str, Any]) -> None:
+    """Add `farm` and the commands of its tasks to the parser's commands.
 
     Args:
-        commands: the parser's.
-        look: what all commands are made with.
-        add_armature: adds the option that names it.
-        bake_arguments: add the options of a bake.
-        epilog: of the help.
+        commands: the parser's subparsers.
+        look: keyword arguments that all parsers share.
     """
-    words = "write a job for a render farm that bakes .blend files, or puts clips onto an armature"
-    farm = commands.add_parser(
-        FARM, help=words, description=f"{words[0].upper()}{words[1:]}.", epilog=FARM_EXAMPLES + epilog, **look
+    farm = _add_command(
+        commands,
+        FARM,
+        "write a job for a render farm that bakes .blend files, or puts clips onto an armature",
+        FARM_EXAMPLES,
+        look,
     )
     farm.add_argument(
         "files",
@@ -67,15 +65,20 @@ def add(
         help="the .blend files, with --retarget clips or folders of them; none is changed",
     )
     _add_job_arguments(farm)
-    add_armature(farm)
+    farm.add_argument(
+        "--armature",
+        type=_name,
+        metavar="NAME",
+        help="armature object (default: all that have constraints; with --retarget the only one of TARGET)",
+    )
     baking = farm.add_argument_group("how shots are baked")
-    for each in bake_arguments:
-        each(baking)
+    for add_options in FARM_BAKE_ARGUMENTS:
+        add_options(baking)
     retarget_command.add_choice_arguments(
         farm.add_argument_group("how clips are carried over, with --retarget")
     )
     for name, words in TASKS.items():
-        task = commands.add_parser(name, description=f"As a job does: {words}.", epilog=epilog, **look)
+        task = commands.add_parser(name, description=f"As a job does: {words}.", epilog=EPILOG, **look)
         if name == "farm-retarget":
             task.add_argument("clip", type=Path, metavar="CLIP", help="the file with the motion")
             task.add_argument("target", type=Path, metavar="TARGET", help="the .blend file with the armature")
@@ -110,19 +113,18 @@ def _add_job_arguments(farm: argparse.ArgumentParser) -> None:
     farm.add_argument("--quiet", action="store_true", help="only errors and warnings")
 
 
-def given(options: argparse.Namespace, adders: Sequence[Add]) -> list[str]:
-    """Of the options that some functions add, those that are not as they are without words."""
+def non_default(options: argparse.Namespace, adders: Sequence[Add]) -> list[str]:
+    """Names of the options added by `adders` that differ from their defaults."""
     probe = argparse.ArgumentParser(add_help=False)
-    for each in adders:
-        each(probe)
+    for add_options in adders:
+        add_options(probe)
     defaults = vars(probe.parse_args([]))
     return [
         f"--{name.replace('_', '-')}" for name, value in defaults.items() if getattr(options, name) != value
     ]
 
 
-def add_chunk_argument(command: Words) -> None:
-    """How a shot is shared out."""
+def _add_chunk_argument(command: Words) -> None:
     command.add_argument(
         "--chunk",
         type=_count,
@@ -183,19 +185,26 @@ examples:
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
-    """What the words after `ccd_rig` say; `command` names one of the commands.
+    """Parse the words after `ccd_rig`; `command` of the options is the command's name.
 
     Raises:
-        SystemExit: they are wrong, or ask for help; what there is to say has been said.
+        SystemExit: the words are wrong or ask for help; errors and help are printed.
     """
-    return _parser().parse_args(_joined(argv))
+    words: list[str] = []
+    for word in argv:
+        # "--frames=-10-250" is one word: argparse would take a second word with a minus for an option.
+        if words and words[-1] == "--frames" and re.match(r"-\d", word):
+            words[-1] = f"--frames={word}"
+        else:
+            words.append(word)
+    return _parser().parse_args(words)
 
 
 def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSettings:
-    """What to bake; the scene's frame range, if none was named.
+    """Make the settings of a bake; the frame range is the scene's unless an option names one.
 
     Raises:
-        UsageError: the words do not go together.
+        UsageError: options contradict each other.
     """
     first, last = options.frames or (scene.frame_start, scene.frame_end)
     try:
@@ -223,7 +232,7 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
 
 
 def _reference(options: argparse.Namespace) -> dict[str, str]:
-    """The reference object, and its bone after a stroke; an object's own name may hold strokes."""
+    """Split --reference-keys at its last slash into object and bone; names of objects may have slashes."""
     if (options.reference_keys is None) == (options.keys == "reference"):
         raise UsageError("--keys reference needs --reference-keys OBJECT, and the other way round")
     name = options.reference_keys or ""
@@ -243,7 +252,7 @@ def _destination(options: argparse.Namespace) -> Destination:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(Exit.USAGE, f"{self.prog}: error: {printable(message)} (see {self.prog} --help)\n")
@@ -264,39 +273,37 @@ def _parser() -> argparse.ArgumentParser:
         ("bake", "bake the CCD constraints of an armature to keys"),
         ("check", "list what is wrong with the CCD constraints"),
     ):
-        command = commands.add_parser(
-            name,
-            help=words,
-            description=f"{words[0].upper()}{words[1:]}.",
-            epilog=EXAMPLES[name] + EPILOG,
-            **look,
-        )
+        command = _add_command(commands, name, words, EXAMPLES[name], look)
         _add_file_arguments(command, name)
         if name == "bake":
-            add_frame_arguments(command)
-            add_key_arguments(command)
-            add_play_arguments(command)
-            _add_output_arguments(command)
+            _add_frame_arguments(command)
+            _add_key_arguments(command)
+            _add_play_arguments(command)
+            files.add_arguments(command, "FILE", "the baked keys", "the report")
+            command.add_argument(
+                "--strict", action="store_true", help="exit code 3 if some frames are not reached"
+            )
     for name, module, words in (
         ("figure", figure_command, "recognise a figure and set it up"),
         ("retarget", retarget_command, "carry motion over to the armature of a file"),
         ("walk", walk_command, "walk along a curve over the ground"),
     ):
-        module.add_arguments(
-            commands.add_parser(
-                name,
-                help=words,
-                description=f"{words[0].upper()}{words[1:]}.",
-                epilog=module.EXAMPLES + EPILOG,
-                **look,
-            )
-        )
-    add(commands, look, _add_farm_armature, FARM_BAKE_ARGUMENTS, EPILOG)
+        module.add_arguments(_add_command(commands, name, words, module.EXAMPLES, look))
+    _add_farm_commands(commands, look)
     return parser
 
 
+def _add_command(
+    commands: Any, name: str, words: str, examples: str, look: dict[str, Any]
+) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=words, description=f"{words[0].upper()}{words[1:]}.", epilog=examples + EPILOG, **look
+    )
+    return command
+
+
 def _add_file_arguments(command: argparse.ArgumentParser, name: str) -> None:
-    """What is looked at: the file, its armature and the constraints."""
+    """Add the file, its armature and the constraints."""
     add = command.add_argument
     add("file", nargs="?", metavar="FILE", help="the .blend file (default: the one that is open)")
     which = command.add_mutually_exclusive_group()
@@ -328,18 +335,8 @@ def _add_constraint_argument(command: Words) -> None:
     )
 
 
-def _add_farm_armature(command: Words) -> None:
-    """Which armature of many files."""
-    command.add_argument(
-        "--armature",
-        type=_name,
-        metavar="NAME",
-        help="armature object (default: all that have constraints; with --retarget the only one of TARGET)",
-    )
-
-
-def add_frame_arguments(command: Words) -> None:
-    """Which frames are solved, and in what way."""
+def _add_frame_arguments(command: Words) -> None:
+    """Add the frames and the settings of their solves."""
     add = command.add_argument
     add(
         "--frames",
@@ -396,8 +393,8 @@ def add_frame_arguments(command: Words) -> None:
     )
 
 
-def add_key_arguments(command: Words) -> None:
-    """Which frames get keys, where these go, and which are left out."""
+def _add_key_arguments(command: Words) -> None:
+    """Add the frames that get keys, the destination of the keys, and key reduction."""
     add = command.add_argument
     add(
         "--keys",
@@ -439,8 +436,8 @@ def add_key_arguments(command: Words) -> None:
     )
 
 
-def add_play_arguments(command: Words) -> None:
-    """What lets the keys play, and whether that is looked at."""
+def _add_play_arguments(command: Words) -> None:
+    """Add the handling of IK/FK switches and the check of the playback."""
     add = command.add_argument
     add(
         "--keep-switches",
@@ -455,34 +452,17 @@ def add_play_arguments(command: Words) -> None:
 
 
 FARM_BAKE_ARGUMENTS: tuple[Add, ...] = (
-    add_chunk_argument,
+    _add_chunk_argument,
     _add_constraint_argument,
-    add_frame_arguments,
-    add_key_arguments,
-    add_play_arguments,
+    _add_frame_arguments,
+    _add_key_arguments,
+    _add_play_arguments,
 )
-"""Add the options of a farm's bakes."""
-
-
-def _add_output_arguments(command: argparse.ArgumentParser) -> None:
-    """What is kept, and when a bake has failed."""
-    files.add_arguments(command, "FILE", "the baked keys", "the report")
-    command.add_argument("--strict", action="store_true", help="exit code 3 if some frames are not reached")
-
-
-def _joined(argv: Sequence[str]) -> list[str]:
-    """`--frames -10-250` as one word: argparse would take a word with a leading minus for an option."""
-    words: list[str] = []
-    for word in argv:
-        if words and words[-1] == "--frames" and re.match(r"-\d", word):
-            words[-1] = f"--frames={word}"
-        else:
-            words.append(word)
-    return words
+"""Functions that add the options of a farm's bakes."""
 
 
 def _name(words: str) -> str:
-    """A name as a .blend file may have it."""
+    """Accept a name in UTF-8, as .blend files have them."""
     try:
         words.encode()
     except UnicodeEncodeError:  # bytes of another encoding

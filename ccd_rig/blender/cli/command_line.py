@@ -1,4 +1,7 @@
-"""`ccd_rig bake`, `check` and `farm`: the same words after `blender -b FILE --command` and `python -m`."""
+"""`ccd_rig bake` and `check`, and the entry of all commands.
+
+The words after `blender -b FILE --command` and after `python -m` are the same.
+"""
 
 from __future__ import annotations
 
@@ -28,37 +31,40 @@ SLOW = 1.0  # [s] a bake that takes longer shows its progress
 REDRAW = 0.1  # [s] from one progress line to the next on a terminal
 RELOG = 10.0  # [s] the same where standard error goes to a file
 
-_handles: list[Any] = []  # what Blender gave for the registered command; it is needed to take it away again
+_handles: list[Any] = []  # of the registered command, needed to unregister it
+
+KEEPING = ("bake", "figure", "retarget", "walk")
+"""Commands with --output and --report, of which they need one."""
 
 
 def register() -> None:
-    """Make `blender --command ccd_rig` known."""
+    """Register `blender --command ccd_rig`."""
     _handles.append(bpy.utils.register_cli_command(COMMAND, main))
 
 
 def unregister() -> None:
-    """Take the command away again."""
+    """Unregister the command."""
     while _handles:
         bpy.utils.unregister_cli_command(_handles.pop())
 
 
 class Interrupt:
-    """Ctrl-C: it ends the command at once, or else at the next step of the bake's progress.
+    """Handler of Ctrl-C: ends the command at once, or at the next step of the bake's progress.
 
-    A signal may arrive while Blender runs a handler for a frame change, of any add-on; Blender prints what
-    such a handler raises and goes on.
+    A signal may arrive while Blender runs any add-on's handler of frame changes. Blender prints an exception
+    that such a handler raises, and continues.
     """
 
     def __init__(self) -> None:
         self._arrived = False
 
     def __call__(self, _signal: int, _frame: FrameType | None) -> None:
-        """Take the signal."""
+        """Raise KeyboardInterrupt, and remember the signal."""
         self._arrived = True
         self.check()
 
     def check(self) -> None:
-        """Raise the KeyboardInterrupt that may have been lost."""
+        """Raise the KeyboardInterrupt again that may have been lost."""
         if self._arrived:
             raise KeyboardInterrupt
 
@@ -74,12 +80,14 @@ def main(argv: Sequence[str]) -> int:
     """
     try:
         options = arguments.parse(argv)
-    except SystemExit as end:  # argparse has already said why, or has shown the help
+    except SystemExit as end:  # argparse has printed the error or the help
         return int(end.code or 0)
     interrupt = Interrupt()
     # A Blender program in the background answers Ctrl-C by ending at once, with exit code 0.
     before = signal.signal(signal.SIGINT, interrupt)
     try:
+        if options.command in KEEPING and options.output is None and options.report is None:
+            raise UsageError("nothing would be kept: name --output, --report or both")
         if options.command == "figure":
             return int(figure_command.run(options, _warn))
         if options.command == "retarget":
@@ -88,7 +96,10 @@ def main(argv: Sequence[str]) -> int:
             return int(walk_command.run(options, _warn))
         if options.command in (arguments.FARM, *arguments.TASKS):
             return int(farm_commands.run_command(options, interrupt.check))
-        _open(options)
+        if options.file is not None:
+            files.open_input(Path(options.file), options, _warn)
+        elif not bpy.data.filepath:
+            raise UsageError("no file is open: name the .blend file to work on")
         return int(_bake(options, interrupt) if options.command == "bake" else _check(options))
     except KeyboardInterrupt:
         return _fail("interrupted, nothing is written", Exit.INTERRUPTED)
@@ -99,30 +110,14 @@ def main(argv: Sequence[str]) -> int:
     except CCDRigError as error:
         return _fail(str(error), Exit.PROBLEMS)
     finally:
-        if (
-            before is not None
-        ):  # None: Blender's own, which Python cannot put back; the command ends the program
+        if before is not None:  # None: Blender's handler, which Python cannot restore; the program ends
             signal.signal(signal.SIGINT, before)
 
 
 # --- commands -----------------------------------------------------------------------------------------------
 
 
-def _open(options: argparse.Namespace) -> None:
-    """Open FILE, if one was named."""
-    if options.file is None:
-        if not bpy.data.filepath:
-            raise UsageError("no file is open: name the .blend file to work on")
-        return
-    path = Path(options.file)
-    skipped = files.open_file(path, options.enable_autoexec)
-    if skipped is not None:
-        _warn(f"{path}: {skipped} was not run; use --enable-autoexec if you trust the file")
-
-
 def _bake(options: argparse.Namespace, interrupt: Interrupt) -> Exit:
-    if options.output is None and options.report is None:
-        raise UsageError("nothing would be kept: name --output, --report or both")
     files.require(Path(options.file or bpy.data.filepath), options)
     scene = bpy.context.scene
     settings = arguments.bake_settings(options, scene)
@@ -153,7 +148,7 @@ def _bake(options: argparse.Namespace, interrupt: Interrupt) -> Exit:
 
 
 def _tell(result: report.BakeReport, quiet: bool) -> None:
-    """Say what the bake of an armature came to."""
+    """Print the outcome of an armature's bake."""
     for fault in result.check.mismatches() if result.check is not None else ():
         _warn(f"{result.armature}: {fault}")
     if advice := result.advice():
@@ -163,10 +158,13 @@ def _tell(result: report.BakeReport, quiet: bool) -> None:
     elif not quiet:
         say(f"{result.armature}: {result.summary()}")
     if not quiet:
-        for each in result.smoothed:
-            if each.is_seen:
-                say(f"{result.armature}: {each.words()}")
-        say(f"{result.armature}: {_times(result)}")
+        for run in result.smoothed:
+            if run.is_seen:
+                say(f"{result.armature}: {run.words()}")
+        times = f"baked in {result.seconds:.1f} s"
+        if result.check is not None:
+            times = f"{result.check.words()}; {times}, checked in {result.check.seconds:.1f} s"
+        say(f"{result.armature}: {times}")
 
 
 def _check(options: argparse.Namespace) -> Exit:
@@ -185,16 +183,8 @@ def _check(options: argparse.Namespace) -> Exit:
     return Exit.PROBLEMS if errors else Exit.DONE
 
 
-def _times(result: report.BakeReport) -> str:
-    """What the check came to, and how long everything took."""
-    baked = f"baked in {result.seconds:.1f} s"
-    if result.check is None:
-        return baked
-    return f"{result.check.words()}; {baked}, checked in {result.check.seconds:.1f} s"
-
-
 def _rigged(scene: bpy.types.Scene) -> list[bpy.types.Object]:
-    """Armature objects of the scene that carry constraints."""
+    """Armature objects of the scene with constraints."""
     return [o for o in scene.objects if o.type == "ARMATURE" and len(o.ccd_rig.constraints)]
 
 
@@ -203,7 +193,7 @@ def _none_rigged() -> str:
 
 
 def _armature(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
-    """The armature object called `name`, or the only one with constraints."""
+    """Return the armature object called `name`, or the only one with constraints."""
     rigged = _rigged(scene)
     names = ", ".join(o.name for o in rigged)
     if name is None:
@@ -227,7 +217,7 @@ def _armature(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
 
 @contextlib.contextmanager
 def _progress_line(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Gives a function for `bake`'s progress: it shows how far a slow bake is, on standard error."""
+    """Give a function for `bake`'s progress that shows a slow bake's on standard error."""
     terminal = sys.stderr.isatty()
     pause = REDRAW if terminal else RELOG
     shown = time.monotonic() + SLOW - pause

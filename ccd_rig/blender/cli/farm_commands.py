@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ccd_rig farm`, and what its jobs run: a shot or a chunk baked, chunks joined, a clip put onto an armature.
+"""`ccd_rig farm`, and the commands of its tasks: bake a shot or chunk, join chunks, retarget a clip, table.
 
-A job can run on this machine, its tasks in processes of their own, several at once. However this process
-ends, its tasks end with it. Their standard input is a pipe that this process holds open, and that nobody
-writes to. Where the pipe ends, a task interrupts itself.
+A job can run on this machine, its tasks in several processes at once. However this process ends, its tasks
+end with it. Their standard input is a pipe that this process holds open, and that nobody writes to. When the
+pipe ends, a task interrupts itself.
 """
 
 from __future__ import annotations
@@ -43,13 +43,41 @@ from . import arguments, files, retarget_command
 from .arguments import COMMAND
 from .files import Exit, UsageError, complain, say
 
+Check = Callable[[], None]
+"""Raises KeyboardInterrupt if the command is to end."""
 
-def open_blend(path: Path) -> bpy.types.Scene:
-    """Open a .blend file, without its scripts; its active scene.
+
+def run_command(options: argparse.Namespace, check: Check) -> Exit:
+    """Run `farm` or a task. Scripts of .blend files do not run, whatever the preferences say.
 
     Raises:
-        UsageError: it cannot be opened, or a newer Blender has saved it: what this one does not know of it
-            would be lost.
+        UsageError, CCDRigError: the command failed; a task's messages to the farm say so too.
+    """
+    commands = (_bake, _join, _retarget, _table)
+    tasks = dict(zip(arguments.TASKS, commands, strict=True))
+    if options.command in tasks and os.environ.get(HELD) == "1":
+        threading.Thread(target=_end_with_starter, name="end with starter", daemon=True).start()
+    filepaths = bpy.context.preferences.filepaths
+    trusted, filepaths.use_scripts_auto_execute = filepaths.use_scripts_auto_execute, False
+    try:
+        return tasks.get(options.command, _farm)(options, check)
+    except (UsageError, CCDRigError) as error:
+        if options.command in tasks:
+            bundle.fail(str(error))
+        raise
+    finally:
+        filepaths.use_scripts_auto_execute = trusted
+
+
+# --- files --------------------------------------------------------------------------------------------------
+
+
+def _open_blend(path: Path) -> bpy.types.Scene:
+    """Open a .blend file without its scripts, and return its active scene.
+
+    Raises:
+        UsageError: the file cannot be opened, or a newer Blender has saved it, whose unknown data would be
+            lost.
     """
     skipped = files.open_file(path, False)
     if skipped is not None:
@@ -66,158 +94,78 @@ def open_blend(path: Path) -> bpy.types.Scene:
     return scene
 
 
-def open_for(name: str, folder: Path, path: Path, others: Sequence[Path] = ()) -> bpy.types.Scene:
+def _open_for(name: str, folder: Path, path: Path, others: Sequence[Path] = ()) -> bpy.types.Scene:
     """Open the file that a task changes, and make the folder of the results.
 
     Args:
         name: of the result.
         folder: of the results.
         path: of the file.
-        others: what else the task reads.
+        others: further files that the task reads.
 
     Raises:
-        UsageError: one of them, or a library of the file, would be overwritten; or as `open_blend`.
-        WriteError: the folder cannot be made, or nothing can be written there.
+        UsageError: the result would overwrite an input or a library of the file; or as `_open_blend`.
+        WriteError: the folder cannot be made or written.
     """
     result = folder / bundle.names(name).blend
     _require_free(result, (path, *others))
     bundle.status(f"{name}: opening")
-    scene = open_blend(path)
-    make_folder(folder)
+    scene = _open_blend(path)
+    _make_folder(folder)
     _require_free(whole_files.require_writable(result), records.linked_files())
     return scene
 
 
-def _require_free(place: Path, read: Sequence[Path]) -> None:
-    """See that a task does not write over what it reads."""
-    for each in read:
-        if whole_files.is_same(place, each):
-            raise UsageError(f"{each} would be overwritten: choose another folder for the results")
+def _require_free(place: Path, inputs: Sequence[Path]) -> None:
+    """Raise UsageError if a task would overwrite one of its inputs."""
+    for path in inputs:
+        if whole_files.is_same(place, path):
+            raise UsageError(f"{path} would be overwritten: choose another folder for the results")
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder and those that it lies in; raises WriteError."""
+def _make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise WriteError(f"cannot write {folder}: {error.strerror}") from error
 
 
-def is_done(folder: Path, path: Path, made_with: str) -> bool:
-    """Whether the result of a file is there already, from the same and with the same; says so."""
+def _is_done(folder: Path, path: Path, made_with: str) -> bool:
+    """Whether the result of a file exists, from the same inputs; says so."""
     record = records.load(folder / bundle.names(path.stem).record)
     if record is None or not record.is_whole(folder) or not record.is_current(path, made_with):
         return False
-    say_done(f"{path.stem}: done before, and nothing has changed")
+    _say_done(f"{path.stem}: done before, and nothing has changed")
     return True
 
 
-def save_result(folder: Path, name: str, write_report: Callable[[Path], None], record: Record) -> None:
-    """Write the open file and its report, and last the record, which says that both are complete.
+def _save_result(folder: Path, name: str, write_report: Callable[[Path], None], record: Record) -> None:
+    """Write the open file and its report, and last the record, by which both are known to be complete.
 
-    Two processes may do so at once: what each then finds is whole, whosever files were written last.
+    Two processes may do so at once: the result is complete, whichever process wrote last.
 
     Args:
         folder: of the results.
         name: of the result.
-        write_report: writes it to a path.
+        write_report: writes the report to a path.
         record: without outputs.
     """
-    blend, report, record_path = (folder / each for each in bundle.names(name))
+    blend, report, record_path = (folder / file for file in bundle.names(name))
     files.save_as(blend)
     write_report(report)
     while True:
-        whole = replace(record, outputs={path.name: records.sha256(path) for path in (blend, report)})
-        whole.save(record_path)
-        if whole.is_whole(folder):
+        complete = replace(record, outputs={path.name: records.sha256(path) for path in (blend, report)})
+        complete.save(record_path)
+        if complete.is_whole(folder):
             return
 
 
-def say_done(words: str) -> None:
-    """Say that a task is through."""
+def _say_done(words: str) -> None:
     bundle.progress(100.0)
     bundle.status(words)
 
 
-def clips_job(options: argparse.Namespace, check: Callable[[], None], how: tuple[str, bool]) -> bundle.Job:
-    """The job that puts clips onto the armature of a file.
-
-    Args:
-        options: of the command.
-        check: raises KeyboardInterrupt if the command is to end.
-        how: `program` and `is_module` of the job.
-
-    Raises:
-        UsageError, CCDRigError: there is no such clip or armature, or the options are those of bakes.
-    """
-    others = arguments.given(options, arguments.FARM_BAKE_ARGUMENTS)
-    if others:
-        raise UsageError(f"{', '.join(others)}: not with --retarget, which takes each clip as a whole")
-    paths = [path.resolve() for path in retarget_command.clips_at(options.files)]
-    assets: list[Path] = []
-    for path in paths:
-        check()
-        assets += _read_beside(path, options.source_armature)
-    open_blend(options.retarget)
-    things = list(bpy.context.scene.objects)
-    target, file = clips.armature(things, options.armature, str(options.retarget)), options.retarget.resolve()
-    job = Clips(
-        tuple(path.name for path in paths),
-        file.name,
-        target.name,
-        options.source_armature,
-        retarget_command.retarget_choice(options),
-    )
-    return clip_jobs.bundle_job(job, paths, file, (*assets, *records.linked_files()), how)
-
-
-def carry_over(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
-    """Put a clip onto the armature, as a task does."""
-    began = time.perf_counter()
-    job = clip_jobs.read(options.settings)
-    job.require(options.clip)
-    clip, name, folder = options.clip.resolve(), options.clip.stem, options.output
-    made_with = records.made_with(job.content(clip.name))
-    if is_done(folder, clip, made_with):
-        return Exit.DONE
-    scene = open_for(name, folder, options.target, (clip,))
-    target = clips.armature(list(scene.objects), job.armature, str(options.target))
-    try:
-        with clips.imported(clip) as objects:
-            check()
-            read = (clip, options.target, *clips.parts(clip), *records.linked_files())
-            inputs = records.inputs(read)
-            bundle.progress(10.0)
-            bundle.status(f"{name}: carrying over")
-            done = clips.carry_over(clip, objects, job.source_armature, target, job.choice)
-    except CCDRigError as error:
-        raise RigError(f"{clip.name}: {error}") from error
-    check()
-    values = {"clip": clip.name, "armature": target.name, **retarget.as_values(done)}
-    text = json.dumps(values, indent=2) + "\n"
-    row = table.row_of_clip(name, target.name, done, time.perf_counter() - began)
-    record = Record(made_with, inputs, rows=(row,))
-    save_result(folder, name, lambda path: write(text, path), record)
-    for words in retarget.warnings(done):
-        say(f"{name}: {words}")
-    say_done(f"{name}: {retarget.lines(done)[0]}")
-    return Exit.DONE
-
-
-def write_table(path: Path, folder: Path) -> str:
-    """Write the table of a job of clips; returns its text."""
-    job = clip_jobs.read(path)
-    results = {Path(file).stem: records.made_with(job.content(file)) for file in job.files}
-    return table.write_table(results, table.CLIP_COLUMNS, folder)
-
-
-def _read_beside(clip: Path, name: str | None) -> Sequence[Path]:
-    """What is read beside a clip; a .blend file is looked into."""
-    if clip.suffix.lower() != ".blend":
-        return clips.parts(clip)
-    open_blend(clip)
-    clips.armature([thing for thing in bpy.data.objects if thing.library is None], name, str(clip))
-    return records.linked_files()
+# --- running a job here -------------------------------------------------------------------------------------
 
 
 SAID = "openjd_fail: "
@@ -225,14 +173,14 @@ HELD = "CCD_RIG_ENDS_WITH_STDIN"
 """Environment variable that tells a task to end when its standard input does."""
 STANDARD_INPUT = 0
 PATIENCE = 2.0
-"""Seconds after its interrupt in which a task takes its unfinished files away."""
+"""Seconds that a task has after its interrupt to remove its unfinished files."""
 
 
-def run_here(job: bundle.Job, folder: Path, count: int) -> None:
-    """Run all tasks, `count` at once; each step when the one before it is through, as a farm does.
+def _run_here(job: bundle.Job, folder: Path, count: int) -> None:
+    """Run all tasks, `count` at once, and step after step, as a farm does.
 
     Raises:
-        RigError: tasks failed; says which and why. Later steps did not run.
+        RigError: tasks failed; names them and their reasons. Later steps did not run.
     """
     common = [f"--settings={folder / bundle.SETTINGS}", f"--output={folder / bundle.BAKED}"]
     steps = [[[step.command, *common, *words] for words in step.tasks()] for step in job.all_steps()]
@@ -250,13 +198,8 @@ def run_here(job: bundle.Job, folder: Path, count: int) -> None:
         os.close(held)
 
 
-def end_with_starter() -> None:
-    """In a task that `run` has started: watch for the end of the process that did."""
-    if os.environ.get(HELD) == "1":
-        threading.Thread(target=_watch, name="end with starter", daemon=True).start()
-
-
-def _watch() -> None:
+def _end_with_starter() -> None:
+    """Wait for the end of the process that has started this task, and interrupt the task then."""
     while os.read(STANDARD_INPUT, 1):
         pass
     signal.raise_signal(signal.SIGINT)
@@ -265,15 +208,15 @@ def _watch() -> None:
 
 
 def _run_task(job: bundle.Job, words: Sequence[str], held: int) -> str:
-    """Run a task; why it failed, or nothing.
+    """Run a task and return the reason why it failed; empty if it succeeded.
 
     Args:
-        job: it is one of.
+        job: of the task.
         words: of its command.
-        held: the pipe that ends with this process.
+        held: read end of the pipe that ends with this process.
     """
     program = bpy.app.binary_path or sys.executable
-    done = subprocess.run(
+    process = subprocess.run(
         [program, *job.words(*words)],
         stdin=held,
         capture_output=True,
@@ -282,37 +225,11 @@ def _run_task(job: bundle.Job, words: Sequence[str], held: int) -> str:
         env={**os.environ, "PYTHONUNBUFFERED": "1", HELD: "1"},
         check=False,
     )
-    if done.returncode == 0:
+    if process.returncode == 0:
         return ""
-    reasons = [line.removeprefix(SAID) for line in done.stdout.splitlines() if line.startswith(SAID)]
-    told = reasons[-1] if reasons else f"exit code {done.returncode}"
-    return f"{words[0]} {' '.join(words[3:])}: {told}"
-
-
-Check = Callable[[], None]
-"""Raises KeyboardInterrupt if the command is to end."""
-
-
-def run_command(options: argparse.Namespace, check: Check) -> Exit:
-    """Run one of the commands; scripts of .blend files do not run, whatever the preferences say.
-
-    Raises:
-        UsageError, CCDRigError: it failed; a task has said so in its messages too.
-    """
-    commands = (_bake, _join, carry_over, _table)
-    tasks = dict(zip(arguments.TASKS, commands, strict=True))
-    if options.command in tasks:
-        end_with_starter()
-    filepaths = bpy.context.preferences.filepaths
-    trusted, filepaths.use_scripts_auto_execute = filepaths.use_scripts_auto_execute, False
-    try:
-        return tasks.get(options.command, _farm)(options, check)
-    except (UsageError, CCDRigError) as error:
-        if options.command in tasks:
-            bundle.fail(str(error))
-        raise
-    finally:
-        filepaths.use_scripts_auto_execute = trusted
+    reasons = [line.removeprefix(SAID) for line in process.stdout.splitlines() if line.startswith(SAID)]
+    reason = reasons[-1] if reasons else f"exit code {process.returncode}"
+    return f"{words[0]} {' '.join(words[3:])}: {reason}"
 
 
 # --- the job ------------------------------------------------------------------------------------------------
@@ -320,22 +237,23 @@ def run_command(options: argparse.Namespace, check: Check) -> Exit:
 
 def _farm(options: argparse.Namespace, check: Check) -> Exit:
     is_module = not bpy.app.binary_path
-    how = options.program or ("python" if is_module else bundle.PROGRAM), is_module
-    written = (_shots_job if options.retarget is None else clips_job)(options, check, how)
-    bundle.write(written, options.output)
+    program = options.program or ("python" if is_module else bundle.PROGRAM)
+    make_job = _shots_job if options.retarget is None else _clips_job
+    job_bundle = make_job(options, check, program, is_module)
+    bundle.write(job_bundle, options.output)
     if not options.quiet:
-        counts = ", ".join(f"{step.name} {step.count}" for step in written.all_steps())
+        counts = ", ".join(f"{step.name} {step.count}" for step in job_bundle.all_steps())
         say(f"{COMMAND}: wrote {options.output / bundle.TEMPLATE}; tasks: {counts}")
     if options.jobs:
-        run_here(written, options.output, options.jobs)
+        _run_here(job_bundle, options.output, options.jobs)
         if not options.quiet:
             say((options.output / bundle.BAKED / "table.txt").read_text(encoding="utf-8"))
     return Exit.DONE
 
 
-def _shots_job(options: argparse.Namespace, check: Check, how: tuple[str, bool]) -> bundle.Job:
-    """The job that bakes shots; `how`: its `program` and `is_module`."""
-    if others := arguments.given(options, (retarget_command.add_choice_arguments,)):
+def _shots_job(options: argparse.Namespace, check: Check, program: str, is_module: bool) -> bundle.Job:
+    """Return the job that bakes shots."""
+    if others := arguments.non_default(options, (retarget_command.add_choice_arguments,)):
         raise UsageError(
             f"{', '.join(others)}: only with --retarget, which names the file that gets the clips"
         )
@@ -344,11 +262,11 @@ def _shots_job(options: argparse.Namespace, check: Check, how: tuple[str, bool])
     assets: list[Path] = []
     for file in options.files:
         check()
-        scene = open_blend(file)
+        scene = _open_blend(file)
         settings = arguments.bake_settings(options, scene)
-        things = bake_all.rigs(scene) if options.armature is None else [_armature(scene, options.armature)]
+        rigs = bake_all.rigs(scene) if options.armature is None else [_armature(scene, options.armature)]
         try:
-            shot, reason = job.plan(scene, dict.fromkeys(things, settings), options.chunk)
+            shot, reason = job.plan(scene, dict.fromkeys(rigs, settings), options.chunk)
         except CCDRigError as error:
             raise RigError(f"{file}: {error}") from error
         if reason and not options.quiet:
@@ -356,29 +274,59 @@ def _shots_job(options: argparse.Namespace, check: Check, how: tuple[str, bool])
         shots.append(shot)
         paths.append(file.resolve())
         assets += records.linked_files()
-    return bundle.bundle_job(shots, paths, assets, *how)
+    return bundle.bundle_job(shots, paths, assets, program, is_module)
+
+
+def _clips_job(options: argparse.Namespace, check: Check, program: str, is_module: bool) -> bundle.Job:
+    """Return the job that retargets clips to the armature of a file."""
+    if others := arguments.non_default(options, arguments.FARM_BAKE_ARGUMENTS):
+        raise UsageError(f"{', '.join(others)}: not with --retarget, which takes each clip as a whole")
+    paths = [path.resolve() for path in retarget_command.clips_at(options.files)]
+    assets: list[Path] = []
+    for path in paths:
+        check()
+        if path.suffix.lower() == ".blend":  # its libraries are known when it is open
+            _open_blend(path)
+            local = [candidate for candidate in bpy.data.objects if candidate.library is None]
+            clips.armature(local, options.source_armature, str(path))
+            assets += records.linked_files()
+        else:
+            assets += clips.parts(path)
+    _open_blend(options.retarget)
+    objects = list(bpy.context.scene.objects)
+    target = clips.armature(objects, options.armature, str(options.retarget))
+    file = options.retarget.resolve()
+    settings = Clips(
+        tuple(path.name for path in paths),
+        file.name,
+        target.name,
+        options.source_armature,
+        retarget_command.retarget_choice(options),
+    )
+    assets += records.linked_files()
+    return clip_jobs.bundle_job(settings, paths, file, assets, program, is_module)
 
 
 # --- its tasks ----------------------------------------------------------------------------------------------
 
 
 def _bake(options: argparse.Namespace, check: Check) -> Exit:
-    """Bake a shot, or solve a chunk of it."""
+    """Bake a shot, or solve one of its chunks."""
     shot = job.shot_of(job.read(options.settings), options.shot)
     spans = shot.spans()
     if not 1 <= options.part <= len(spans):
         raise UsageError(f"{shot.file} has the parts 1 to {len(spans)}, not {options.part}")
     if shot.is_split:
         return _solve_chunk(options, shot, spans[options.part - 1], check)
-    if _is_done(options, shot):
+    if _is_done(options.output, options.shot, records.made_with(shot.content())):
         return Exit.DONE
-    scene = open_for(shot.name, options.output, options.shot)
-    settings = {_armature(scene, name): own for name, own in shot.armatures.items()}
+    scene = _open_for(shot.name, options.output, options.shot)
+    rigs = {_armature(scene, name): settings for name, settings in shot.armatures.items()}
     inputs, progress = records.inputs_of_open_file(), _progress(check)
-    if len(settings) == 1:
-        reports = [bake(scene, thing, own, progress) for thing, own in settings.items()]
+    if len(rigs) == 1:
+        reports = [bake(scene, rig, settings, progress) for rig, settings in rigs.items()]
     else:
-        reports = bake_all.bake_all(scene, settings, progress)
+        reports = bake_all.bake_all(scene, rigs, progress)
     check()
     _save_shot(options.output, shot, reports, inputs)
     return Exit.DONE
@@ -386,28 +334,28 @@ def _bake(options: argparse.Namespace, check: Check) -> Exit:
 
 def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Check) -> Exit:
     path, made_with = _chunk_path(options.output, shot, span), records.made_with(shot.content(), span)
-    known = chunks.load(path)
-    if known is not None and known.record.is_current(options.shot, made_with):
-        say_done(f"{shot.name}, {span.words()}: done before, and nothing has changed")
+    stored = chunks.load(path)
+    if stored is not None and stored.record.is_current(options.shot, made_with):
+        _say_done(f"{shot.name}, {span.words()}: done before, and nothing has changed")
         return Exit.DONE
-    scene = open_for(shot.name, options.output, options.shot)
-    make_folder(path.parent)
+    scene = _open_for(shot.name, options.output, options.shot)
+    _make_folder(path.parent)
     whole_files.require_writable(path)
     record = Record(made_with, records.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)
     solved = run(solve_steps(scene, _armature(scene, name), settings), _progress(check))
     Chunk.of(solved, record).save(path)
-    say_done(f"{shot.name}, {span.words()}: solved")
+    _say_done(f"{shot.name}, {span.words()}: solved")
     return Exit.DONE
 
 
 def _join(options: argparse.Namespace, check: Check) -> Exit:
-    """Put the chunks of a shot together."""
+    """Join the chunks of a shot."""
     shot = job.shot_of(job.read(options.settings), options.shot)
-    if _is_done(options, shot):
+    if _is_done(options.output, options.shot, records.made_with(shot.content())):
         return Exit.DONE
-    found: list[tuple[Span, Chunk]] = []
+    solved: list[tuple[Span, Chunk]] = []
     missing: list[str] = []
     for span in shot.spans():
         chunk = chunks.load(_chunk_path(options.output, shot, span))
@@ -416,17 +364,17 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
         elif not chunk.record.is_current(options.shot, records.made_with(shot.content(), span)):
             missing.append(f"{span.words()} were made from other files, settings or versions")
         else:
-            found.append((span, chunk))
+            solved.append((span, chunk))
     if missing:
         raise RigError(
             f"{shot.name} is not joined, and nothing is written: {'; '.join(missing)}. Run their tasks again"
         )
-    scene = open_for(shot.name, options.output, options.shot)
+    scene = _open_for(shot.name, options.output, options.shot)
     inputs = records.inputs_of_open_file()
     (name, settings), *_ = shot.armatures.items()
     seams: list[Seam] = []
     steps = bake_solved_steps(
-        scene, _armature(scene, name), settings, lambda frames: chunks.joined(frames, found, seams)
+        scene, _armature(scene, name), settings, lambda frames: chunks.joined(frames, solved, seams)
     )
     try:
         result = run(steps, _progress(check))
@@ -437,15 +385,49 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
     return Exit.DONE
 
 
+def _retarget(options: argparse.Namespace, check: Check) -> Exit:
+    """Retarget a clip."""
+    began = time.perf_counter()
+    settings = clip_jobs.read(options.settings)
+    settings.require(options.clip)
+    clip, name, folder = options.clip.resolve(), options.clip.stem, options.output
+    made_with = records.made_with(settings.content(clip.name))
+    if _is_done(folder, clip, made_with):
+        return Exit.DONE
+    scene = _open_for(name, folder, options.target, (clip,))
+    target = clips.armature(list(scene.objects), settings.armature, str(options.target))
+    try:
+        with clips.imported(clip) as objects:
+            check()
+            read = (clip, options.target, *clips.parts(clip), *records.linked_files())
+            inputs = records.inputs(read)
+            bundle.progress(10.0)
+            bundle.status(f"{name}: carrying over")
+            result = clips.carry_over(clip, objects, settings.source_armature, target, settings.choice)
+    except CCDRigError as error:
+        raise RigError(f"{clip.name}: {error}") from error
+    check()
+    values = {"clip": clip.name, "armature": target.name, **retarget.as_values(result)}
+    text = json.dumps(values, indent=2) + "\n"
+    row = table.row_of_clip(name, target.name, result, time.perf_counter() - began)
+    record = Record(made_with, inputs, rows=(row,))
+    _save_result(folder, name, lambda path: write(text, path), record)
+    for words in retarget.warnings(result):
+        say(f"{name}: {words}")
+    _say_done(f"{name}: {retarget.lines(result)[0]}")
+    return Exit.DONE
+
+
 def _table(options: argparse.Namespace, _check: Check) -> Exit:
     """Write the table of all shots or clips."""
-    if clip_jobs.is_one(options.settings):
-        text = write_table(options.settings, options.output)
+    if clip_jobs.is_clips_job(options.settings):
+        settings, columns = clip_jobs.read(options.settings), table.CLIP_COLUMNS
+        results = {Path(file).stem: records.made_with(settings.content(file)) for file in settings.files}
     else:
+        columns = table.COLUMNS
         results = {shot.name: records.made_with(shot.content()) for shot in job.read(options.settings)}
-        text = table.write_table(results, table.COLUMNS, options.output)
-    say(text.rstrip("\n"))
-    say_done("wrote table.csv and table.txt")
+    say(table.write_table(results, columns, options.output).rstrip("\n"))
+    _say_done("wrote table.csv and table.txt")
     return Exit.DONE
 
 
@@ -467,18 +449,14 @@ def _save_shot(
         else:
             report.save_all(reports, path)
 
-    rows = tuple(table.row_of(shot, each, seams) for each in reports)
+    rows = tuple(table.row_of(shot, rig_report, seams) for rig_report in reports)
     record = Record(records.made_with(shot.content()), inputs, rows=rows)
-    save_result(folder, shot.name, write_report, record)
-    for each in reports:
-        say(f"{each.armature}: {each.summary()}")
-        for fault in each.check.mismatches() if each.check is not None else ():
-            say(f"{each.armature}: {fault}")
-    say_done(f"{shot.name}: {'; '.join(each.summary() for each in reports)}")
-
-
-def _is_done(options: argparse.Namespace, shot: Shot) -> bool:
-    return is_done(options.output, options.shot, records.made_with(shot.content()))
+    _save_result(folder, shot.name, write_report, record)
+    for rig_report in reports:
+        say(f"{rig_report.armature}: {rig_report.summary()}")
+        for fault in rig_report.check.mismatches() if rig_report.check is not None else ():
+            say(f"{rig_report.armature}: {fault}")
+    _say_done(f"{shot.name}: {'; '.join(rig_report.summary() for rig_report in reports)}")
 
 
 def _chunk_path(folder: Path, shot: Shot, span: Span) -> Path:
@@ -486,17 +464,17 @@ def _chunk_path(folder: Path, shot: Shot, span: Span) -> Path:
 
 
 def _armature(scene: bpy.types.Scene, name: str) -> bpy.types.Object:
-    thing = scene.objects.get(name)
-    if thing is None or thing.type != "ARMATURE":
+    rig = scene.objects.get(name)
+    if rig is None or rig.type != "ARMATURE":
         raise RigError(f"there is no armature object '{name}' in the scene")
-    return thing
+    return rig
 
 
 def _progress(check: Check) -> Callable[[Progress], None]:
-    say = bundle.ProgressMessages()
+    tell = bundle.ProgressMessages()
 
     def show(step: Progress) -> None:
         check()
-        say(step)
+        tell(step)
 
     return show

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ccd_rig figure`: Set Up Figure on the armature of a .blend file, and the roles of its bones as JSON.
 
-A file of roles holds them by bone, as the list in Blender's redo panel does:
+A file of roles maps bones to roles, as the list in Blender's redo panel does:
 
     {"roles": {"Bip01 L Hand": "left hand", "prop": ""}}
 
-Its roles stand in place of the recognised ones. An empty one takes a bone's role away.
+These replace the recognised roles. An empty role removes a bone's role.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..set_up import build
 from ..set_up.plan import Choices, Group, Ranges
 from ..whole_files import read_text
 from . import files
-from .files import Exit, UsageError, say
+from .files import Exit, say
 
 EXAMPLES = """\
 examples:
@@ -40,7 +40,7 @@ there, and named by --roles.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """The words after `ccd_rig figure`."""
+    """Add the arguments of `ccd_rig figure`."""
     add = command.add_argument
     add("file", type=Path, metavar="FILE", help="the .blend file with the armature")
     add("--armature", metavar="NAME", help="armature object in FILE (needed if there are several)")
@@ -56,7 +56,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--turn-hands", action="store_true", help="hands turn as their targets do")
     add(
         "--ranges",
-        choices=[each.lower() for each in Ranges],
+        choices=[ranges.lower() for ranges in Ranges],
         default=Choices.ranges.lower(),
         help="what joints get of the preset for such a figure (default: %(default)s)",
     )
@@ -76,30 +76,33 @@ def _groups(text: str) -> tuple[Group, ...]:
 
 
 def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
-    """Set the figure up and save it, or only tell its roles."""
-    if options.output is None and options.report is None:
-        raise UsageError("nothing would be kept: name --output, --report or both")
+    """Set the figure up and save it, or only report its roles."""
     roles = {} if options.roles is None else read_roles(options.roles)
-    skipped = files.open_file(options.file, options.enable_autoexec)
+    files.open_input(options.file, options, warn)
     files.require(options.file, options, {} if options.roles is None else {options.roles: "the roles"})
-    if skipped is not None:
-        warn(f"{options.file}: {skipped} was not run; use --enable-autoexec if you trust the file")
-    figure = clips.armature(list(bpy.context.scene.objects), options.armature, str(options.file))
-    report = _recognised(figure, roles) if options.output is None else _set_up(figure, roles, options, warn)
-    if options.output is not None:
+    rig = clips.armature(list(bpy.context.scene.objects), options.armature, str(options.file))
+    report: dict[str, object]
+    if options.output is None:
+        figure = with_roles(figure_of(rig), rig.data.bones.keys(), roles)
+        report = {
+            "figure": f"{figure.family} {figure.kind}".strip(),
+            "roles": {bone: role.words() for bone, role in figure.roles.items()},
+        }
+    else:
+        report = _set_up(rig, roles, options, warn)
         files.save_as(options.output)
     if options.report is not None:
         write(json.dumps(report, indent=2, ensure_ascii=False) + "\n", options.report)
     if not options.quiet:
-        say(f"{figure.name}: {report['figure']}")
+        say(f"{rig.name}: {report['figure']}")
     return Exit.DONE
 
 
 def read_roles(path: Path) -> dict[str, str]:
-    """Roles of a file by bone.
+    """Read {bone: role} from a file.
 
     Raises:
-        RigError: it cannot be read, or does not hold {"roles": {"bone": "role"}}.
+        RigError: the file cannot be read, or does not hold {"roles": {"bone": "role"}}.
     """
     try:
         content = json_text.parse(read_text(path))
@@ -109,12 +112,6 @@ def read_roles(path: Path) -> dict[str, str]:
     if not isinstance(roles, dict) or not all(isinstance(role, str) for role in roles.values()):
         raise RigError(f'the roles {path} must hold {{"roles": {{"bone": "role"}}}}')
     return roles
-
-
-def _recognised(armature_object: bpy.types.Object, roles: dict[str, str]) -> dict[str, object]:
-    figure = with_roles(figure_of(armature_object), armature_object.data.bones.keys(), roles)
-    name = f"{figure.family} {figure.kind}".strip()
-    return {"figure": name, "roles": {bone: role.words() for bone, role in figure.roles.items()}}
 
 
 def _set_up(
@@ -133,14 +130,14 @@ def _set_up(
         roles,
         options.control_bones,
     )
-    made = build.set_up(bpy.context, armature_object, choices)
+    result = build.set_up(bpy.context, armature_object, choices)
     if choices.follow_motion:
-        build.follow(bpy.context, armature_object, made)
-    for note in made.notes:
+        build.follow(bpy.context, armature_object, result)
+    for note in result.notes:
         warn(f"{armature_object.name}: {note}")
     return {
-        "figure": made.words(),
-        "roles": {bone: role for bone, (role, _) in made.roles.items() if role},
-        "constraints": {str(group): names for group, names in made.rows.items()},
-        "notes": made.notes,
+        "figure": result.words(),
+        "roles": {bone: role for bone, (role, _) in result.roles.items() if role},
+        "constraints": {str(group): names for group, names in result.rows.items()},
+        "notes": result.notes,
     }

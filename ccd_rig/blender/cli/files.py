@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What commands open, write and print, and how they end."""
+"""Input, output, messages and exit codes of the commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import enum
 import errno
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import bpy
@@ -32,7 +32,7 @@ class Exit(enum.IntEnum):
 
 
 class UsageError(Exception):
-    """What was asked for makes no sense, whatever the set-up in the file is."""
+    """Arguments that no set-up in the file makes valid."""
 
 
 def say(words: str) -> None:
@@ -50,7 +50,7 @@ def _lines(words: str) -> str:
 
 
 LONGEST_PATH = 1023
-"""Bytes of a path that Blender keeps."""
+"""Largest length of a path in Blender, in bytes."""
 _NO_TEXT = "its path is not in UTF-8, and Blender takes no other"
 _TOO_LONG = f"its path is longer than the {LONGEST_PATH} bytes that Blender keeps"
 
@@ -59,10 +59,10 @@ def open_file(path: Path, trust: bool) -> str | None:
     """Open a file; `trust` lets its scripts run.
 
     Returns:
-        What of it was not run; None if there is nothing of that kind.
+        Blender's name of a script that was not run; None if there is no such script.
 
     Raises:
-        UsageError: it is not there, or no file that this Blender reads.
+        UsageError: the file is missing, or not one that this Blender reads.
     """
     try:
         place = path.resolve(strict=True)
@@ -81,34 +81,28 @@ def open_file(path: Path, trust: bool) -> str | None:
     try:
         bpy.ops.wm.open_mainfile(filepath=str(place), load_ui=False, **scripts)
     except RuntimeError as error:  # how Blender's operators report; the first line says why
-        raise UsageError(f"cannot open {path}: {_first_line(error)}{_newer(error)}") from error
+        # Blender before 5.0 does not know the header that later ones write.
+        is_newer = "not a blend file" in str(error)
+        hint = " (or one of a newer Blender than this)" if is_newer else ""
+        raise UsageError(f"cannot open {path}: {_first_line(error)}{hint}") from error
     return bpy.app.autoexec_fail_message if bpy.app.autoexec_fail else None
 
 
+def open_input(path: Path, options: argparse.Namespace, warn: Callable[[str], None]) -> None:
+    """Open the file of a command as `open_file` does, with a warning of scripts that are not run."""
+    skipped = open_file(path, options.enable_autoexec)
+    if skipped is not None:
+        warn(f"{path}: {skipped} was not run; use --enable-autoexec if you trust the file")
+
+
 def require_text(path: Path) -> None:
-    """Raise UsageError if Blender cannot take a path."""
+    """Raise UsageError if a path is not in UTF-8, which Blender needs."""
     if not _is_text(path):
         raise UsageError(f"cannot open {path}: {_NO_TEXT}")
 
 
-def require_same_or_older(file: str) -> None:
-    """Refuse to save what a newer Blender has saved: what this one does not know of it would be gone.
-
-    Raises:
-        UsageError: the open file is such a one.
-    """
-    versions = newer_than_blender()
-    if versions is None:
-        return
-    saved, here = versions
-    raise UsageError(
-        f"{file} is of file version {saved}, that of this Blender is {here}: what this Blender does not know "
-        "would be lost in the output; use a Blender as new as the file, or allow it by --allow-data-loss"
-    )
-
-
 def add_trust_argument(command: argparse.ArgumentParser, file: str) -> None:
-    """Whether what `open_file` opens may run scripts; `file` is its name in the command's words."""
+    """Add --enable-autoexec, see `open_input`; `file` is the file's metavar."""
     command.add_argument(
         "--enable-autoexec",
         action="store_true",
@@ -117,7 +111,7 @@ def add_trust_argument(command: argparse.ArgumentParser, file: str) -> None:
 
 
 def save_as(path: Path) -> None:
-    """Save the open file under another name, as a whole or not at all.
+    """Save the open file under another name, atomically.
 
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
@@ -128,13 +122,13 @@ def save_as(path: Path) -> None:
         if _is_too_long(temporary):
             raise whole_files.WriteError(f"cannot write {path}: {_TOO_LONG}")
         temporary.unlink()  # Blender would keep the empty file as a backup
-        leftover = temporary.with_name(f"{temporary.name}@")  # where Blender writes before it renames
+        leftover = temporary.with_name(f"{temporary.name}@")  # Blender writes it, and then renames it
+        with open(bpy.data.filepath, "rb") as file:  # magic numbers of Zstandard; of gzip before Blender 3.0
+            is_compressed = file.read(4).startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b"))
         try:
-            bpy.ops.wm.save_as_mainfile(
-                filepath=str(temporary.resolve()), copy=True, compress=_is_compressed(bpy.data.filepath)
-            )
+            bpy.ops.wm.save_as_mainfile(filepath=str(temporary.resolve()), copy=True, compress=is_compressed)
         except RuntimeError as error:
-            # Blender's own reason may be that of a later step ("No such file"): likely ones are said first.
+            # Blender's reason may be of a later step ("No such file"): likely reasons come first.
             reason = f"is the disk full, or the folder read-only? Blender says: {_first_line(error)}"
             raise whole_files.WriteError(f"cannot write {path}: {reason}") from error
         finally:
@@ -155,14 +149,15 @@ def _is_text(path: Path) -> bool:
 
 
 def _is_too_long(path: Path) -> bool:
-    # Blender cuts longer paths short, and then opens or writes another file; "@" is what it adds to them.
+    # Blender truncates longer paths, and then opens or writes another file. It adds "@" when it saves.
     return len(os.fsencode(path)) + len("@") > LONGEST_PATH
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a .blend file was saved to its end; of compressed files Blender does not notice it if not.
+    """Whether a .blend file was saved to its end. Blender does not notice truncated compressed files.
 
-    They end with the magic number of a Zstandard seek table, others with the block ENDB, of at most 32 bytes.
+    Compressed files end with the magic number of a Zstandard seek table, others with the block ENDB, which
+    has at most 32 bytes.
     """
     with open(path, "rb") as file:
         file.seek(max(0, path.stat().st_size - 32))
@@ -170,28 +165,24 @@ def _is_whole(path: Path) -> bool:
     return end.endswith(b"\xb1\xea\x92\x8f") or b"ENDB" in end
 
 
-def _is_compressed(path: str) -> bool:
-    """Whether a .blend file is compressed, with Zstandard or, before Blender 3.0, with gzip."""
-    with open(path, "rb") as file:
-        return file.read(4).startswith((b"\x28\xb5\x2f\xfd", b"\x1f\x8b"))
-
-
 def _first_line(error: Exception) -> str:
-    """Blender's operators raise "Error: reason" with more lines below."""
+    """Reason of an error of Blender's operators: "Error: reason", with more lines below."""
     words = str(error).strip().splitlines() or ["unknown reason"]
     return words[0].removeprefix("Error: ")
 
 
-def _newer(error: Exception) -> str:
-    # Blender before 5.0 does not know the header that later ones write.
-    return " (or one of a newer Blender than this)" if "not a blend file" in str(error) else ""
+def add_arguments(command: argparse.ArgumentParser, file: str, result: str, reported: str) -> None:
+    """Add --output, --report and --allow-data-loss.
 
-
-def add_arguments(command: argparse.ArgumentParser, file: str, kept: str, told: str) -> None:
-    """What is kept; in words: the file that is worked on, what the output has, and what the report tells."""
+    Args:
+        command: gets the options.
+        file: metavar of the file that is changed.
+        result: content of the output, in words.
+        reported: content of the report, in words.
+    """
     add = command.add_argument
-    add("--output", type=Path, metavar="FILE", help=f"where to save the .blend file with {kept}")
-    add("--report", type=Path, metavar="FILE", help=f"where to save {told} as JSON")
+    add("--output", type=Path, metavar="FILE", help=f"where to save the .blend file with {result}")
+    add("--report", type=Path, metavar="FILE", help=f"where to save {reported} as JSON")
     add(
         "--allow-data-loss",
         action="store_true",
@@ -200,23 +191,29 @@ def add_arguments(command: argparse.ArgumentParser, file: str, kept: str, told: 
 
 
 def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | None = None) -> None:
-    """See that output and report can be written, and over nothing else: better said now than after a bake.
+    """Check before the work that output and report can be written, and overwrite no other file.
 
     Args:
-        file: the open one, that is worked on. The output may take its place.
+        file: path of the open file. The output may replace it.
         options: of the command.
-        read: what else the command reads, {path: what it is in words}. Nothing may take its place.
+        read: {path: its description} of further files that the command reads. None may be overwritten.
 
     Raises:
-        UsageError: output or report would take the place of what is read, or the report that of the output;
-            or the output would lack what this Blender does not know of the file.
-        WriteError: a path leads nowhere, or to where nothing may be written.
+        UsageError: output or report would overwrite an input, or the report the output; or a newer Blender
+            has saved the file, whose unknown data the output would lack.
+        WriteError: a path cannot be written.
     """
     also = {**dict.fromkeys(records.linked_files(), "a file that it uses"), **(read or {})}
     if options.output is not None:
         _require_place(options.output, "output", also)
-        if not options.allow_data_loss:
-            require_same_or_older(str(file))
+        versions = newer_than_blender()
+        if versions is not None and not options.allow_data_loss:
+            saved, here = versions
+            raise UsageError(
+                f"{file} is of file version {saved}, that of this Blender is {here}: what this Blender does "
+                "not know would be lost in the output; use a Blender as new as the file, or allow it by "
+                "--allow-data-loss"
+            )
     if options.report is None or report.is_stream(options.report):
         return
     also |= {file: "the file"} | ({} if options.output is None else {options.output: "the output"})

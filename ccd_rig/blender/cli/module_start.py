@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `python -m ccd_rig` does: the command line in a process whose Python has Blender as a module."""
+"""`python -m ccd_rig`: the command line in a process whose Python has Blender as a module."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def start(register: Callable[[], None], unregister: Callable[[], None]) -> NoRet
     """Run the command and end the process with its exit code.
 
     Args:
-        register: puts what files need into Blender.
-        unregister: takes it away again.
+        register: registers the properties that files need.
+        unregister: unregisters them.
     """
     code = FAILED
-    # Nobody may read any more what is said, as when the process that started this one has ended.
+    # A stream may have no reader any more, as when the process that started this one has ended.
     with suppress(OSError):
         try:
             code = _run(register, unregister)
-        except BaseException:  # whatever it was, it must not lead to the shutdown below
+        except BaseException:  # none may lead to Blender's shutdown, see below
             traceback.print_exc()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
@@ -53,5 +53,5 @@ def _run(register: Callable[[], None], unregister: Callable[[], None]) -> int:
     try:
         return command_line.main(sys.argv[1:])
     finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # what there was to do is done, and has been said
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the work is done and reported
         unregister()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ccd_rig retarget`: clips onto the armature of a .blend file, one action each, and a table of results."""
+"""`ccd_rig retarget`: clips retargeted to the armature of a .blend file, an action each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from . import files
 from .files import Exit, UsageError, say
 
 Words: TypeAlias = argparse.ArgumentParser | argparse._ArgumentGroup
-"""What words of a command are added to."""
+"""A parser, or a group of its arguments."""
 
 EXAMPLES = """\
 examples:
@@ -35,7 +35,7 @@ Each clip becomes an action of the armature in TARGET, named as its file; the la
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """The words after `ccd_rig retarget`."""
+    """Add the arguments of `ccd_rig retarget`."""
     add = command.add_argument
     add("source", type=Path, metavar="SOURCE", help=f"a clip ({', '.join(clips.CLIPS)}), or a folder of them")
     add("target", type=Path, metavar="TARGET", help="the .blend file with the armature that gets the motion")
@@ -47,13 +47,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def add_choice_arguments(command: Words) -> None:
-    """How a clip is carried over."""
+    """Add the settings of a retargeting."""
     add = command.add_argument
     add("--source-armature", metavar="NAME", help="armature object of a clip (needed if there are several)")
     add("--map", type=Path, metavar="FILE", help="JSON file of pairs of bones, before those found by role")
     add(
         "--reference",
-        choices=[each.name.lower() for each in Reference],
+        choices=[reference.name.lower() for reference in Reference],
         default=Reference.REST.name.lower(),
         help="the source's pose that is brought in line with the target's rest pose: its rest, or a frame of "
         "the motion where the rest is no pose of a body (default: %(default)s)",
@@ -94,7 +94,7 @@ def _add_effectors(add: Callable[..., Any]) -> None:
         f"for sides that differ; several times (default: {defaults})",
     )
     spaces = zip(WEIGHTS, SPACES, strict=True)
-    given = ", ".join(f"{name}={getattr(RetargetSettings, space).name.lower()}" for name, space in spaces)
+    defaults = ", ".join(f"{name}={getattr(RetargetSettings, space).name.lower()}" for name, space in spaces)
     add(
         "--space",
         type=_space,
@@ -102,16 +102,16 @@ def _add_effectors(add: Callable[..., Any]) -> None:
         default=[],
         metavar="EFFECTOR=SPACE",
         help="where it has it: limb, as far from where the limb starts, in its lengths; or world, scaled as "
-        f"the way is; several times (default: {given})",
+        f"the way is; several times (default: {defaults})",
     )
 
 
 def _weight(text: str) -> tuple[str, Weight]:
-    """A field of the settings and its value."""
+    """Parse EFFECTOR=W to a field of the settings and its value."""
     name, value = _pair(text)
     most = 2 if name in PAIRED else 1
     try:
-        weights = [float(each) for each in value.split(",")]
+        weights = [float(number) for number in value.split(",")]
         if len(weights) > most:
             raise ValueError
     except ValueError:
@@ -129,39 +129,34 @@ def _space(text: str) -> tuple[str, EffectorSpace]:
 
 
 def _pair(text: str) -> tuple[str, str]:
-    name, found, value = text.partition("=")
-    if not found or name not in WEIGHTS:
+    name, equals, value = text.partition("=")
+    if not equals or name not in WEIGHTS:
         raise argparse.ArgumentTypeError(f"{text!r}: give one of {', '.join(WEIGHTS)}, '=' and its value")
     return name, value
 
 
 def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
-    """Carry the clips over, save, and print the table."""
-    if options.output is None and options.report is None:
-        raise UsageError("nothing would be kept: name --output, --report or both")
+    """Retarget the clips, save, and print the table."""
     sources, choice = clips_at([options.source]), retarget_choice(options)
-    skipped = files.open_file(options.target, options.enable_autoexec)
+    files.open_input(options.target, options, warn)
     read = dict.fromkeys(sources, "a clip") | ({} if options.map is None else {options.map: "the map"})
     files.require(options.target, options, read)
-    if skipped is not None:
-        warn(f"{options.target}: {skipped} was not run; use --enable-autoexec if you trust the file")
     target = clips.armature(list(bpy.context.scene.objects), options.armature, str(options.target))
     results: dict[str, Any] = {}
     failed = False
     for clip in sources:
         try:
             with clips.imported(clip) as objects:
-                done = clips.carry_over(clip, objects, options.source_armature, target, choice)
+                result = clips.carry_over(clip, objects, options.source_armature, target, choice)
         except CCDRigError as error:
-            told = _in_options(error)
-            warn(f"{clip.name}: {told}")
-            results[clip.name], failed = {"error": told}, True
+            words = _in_options(error)
+            warn(f"{clip.name}: {words}")
+            results[clip.name], failed = {"error": words}, True
             continue
-        results[clip.name] = retarget.as_values(done)
-        for warning in retarget.warnings(done):
+        results[clip.name] = retarget.as_values(result)
+        for warning in retarget.warnings(result):
             warn(f"{clip.name}: {warning}")
-    done_some = any("error" not in each for each in results.values())
-    if options.output is not None and done_some:
+    if options.output is not None and any("error" not in values for values in results.values()):
         files.save_as(options.output)
     if options.report is not None:
         write(json.dumps(results, indent=2) + "\n", options.report)
@@ -171,7 +166,7 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
 
 
 def _in_options(error: CCDRigError) -> str:
-    """What is wrong with a clip, in the words of the command."""
+    """Return a clip's error, with the command's options in place of the interface's fields."""
     if isinstance(error, RestIsNoPose):
         return (
             f"the rest pose of '{error.source}' is no pose of a body: '{error.foot}' is above the hips; give "
@@ -181,10 +176,10 @@ def _in_options(error: CCDRigError) -> str:
 
 
 def clips_at(sources: Sequence[Path]) -> list[Path]:
-    """The clips at paths of files and folders.
+    """List the clips at paths of files and folders.
 
     Raises:
-        UsageError: at one of them there is none, or a path is not in UTF-8.
+        UsageError: there is no clip at a path, or a path is not in UTF-8.
     """
     try:
         paths = [clip for source in sources for clip in clips.clips(source)]
@@ -196,7 +191,7 @@ def clips_at(sources: Sequence[Path]) -> list[Path]:
 
 
 def retarget_choice(options: argparse.Namespace) -> RetargetChoice:
-    """How clips are carried over.
+    """Make the settings of a retargeting.
 
     Raises:
         UsageError: a number is out of its range.
@@ -227,15 +222,15 @@ def retarget_choice(options: argparse.Namespace) -> RetargetChoice:
 
 def _table(results: dict[str, Any]) -> Iterator[str]:
     yield f"{'clip':<24} frames contacts drift, mm slide, mm/s off, % hips, mm"
-    for name, found in results.items():
-        if "error" in found:
-            yield f"{name:<24} failed: {found['error']}"
+    for clip, values in results.items():
+        if "error" in values:
+            yield f"{clip:<24} failed: {values['error']}"
             continue
-        stances = found["stances"]
-        drift = 1000.0 * max((each["drift"] for each in stances), default=0.0)
-        slide = 1000.0 * sum(each["slide"] for each in stances) / max(len(stances), 1)
-        off = 100.0 * max((found["errors"][name] for name in found["followed"]), default=0.0)
+        stances = values["stances"]
+        drift = 1000.0 * max((stance["drift"] for stance in stances), default=0.0)
+        slide = 1000.0 * sum(stance["slide"] for stance in stances) / max(len(stances), 1)
+        off = 100.0 * max((values["errors"][limb] for limb in values["followed"]), default=0.0)
         yield (
-            f"{name:<24} {found['frames']:>6} {len(stances):>8} {drift:>9.1f} {slide:>11.1f} {off:>6.2f} "
-            f"{1000.0 * found['moved']:>8.1f}"
+            f"{clip:<24} {values['frames']:>6} {len(stances):>8} {drift:>9.1f} {slide:>11.1f} {off:>6.2f} "
+            f"{1000.0 * values['moved']:>8.1f}"
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ccd_rig walk`: a cycle of an armature along a curve of its file, over its ground."""
+"""`ccd_rig walk`: a walk cycle of an armature along a curve of its file, over its ground."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ The walk becomes a new action of the armature; that with the cycle stays.
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """The words after `ccd_rig walk`."""
+    """Add the arguments of `ccd_rig walk`."""
     add, defaults = command.add_argument, WalkSettings()
     add("file", type=Path, metavar="SHOT", help="the .blend file with armature, curve and ground")
     add("--armature", metavar="NAME", help="armature object (needed if there are several)")
@@ -68,21 +68,17 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _frames(text: str) -> tuple[int, int]:
-    found = re.fullmatch(r"(-?\d+)-(-?\d+)", text)
-    if not found:
+    match = re.fullmatch(r"(-?\d+)-(-?\d+)", text)
+    if not match:
         raise argparse.ArgumentTypeError(f"{text!r}: give two frames, such as 1-32")
-    return int(found[1]), int(found[2])
+    return int(match[1]), int(match[2])
 
 
 def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
-    """Walk, save, and print what it came to."""
-    if options.output is None and options.report is None:
-        raise UsageError("nothing would be kept: name --output, --report or both")
+    """Walk, save, and print the result."""
     settings = _settings(options)
-    skipped = files.open_file(options.file, options.enable_autoexec)
+    files.open_input(options.file, options, warn)
     files.require(options.file, options)
-    if skipped is not None:
-        warn(f"{options.file}: {skipped} was not run; use --enable-autoexec if you trust the file")
     scene = bpy.context.scene
     rig = clips.armature(list(scene.objects), options.armature, str(options.file))
     curve = _named(scene.objects, options.along, "curve object", ("CURVE",))
@@ -90,7 +86,7 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     if options.cycle is not None:
         cycle = bpy.data.actions.get(options.cycle)
         if cycle is None:
-            names = ", ".join(sorted(each.name for each in bpy.data.actions)) or "none"
+            names = ", ".join(sorted(action.name for action in bpy.data.actions)) or "none"
             raise RigError(f"there is no action '{shown(options.cycle)}'; there are: {names}")
     height, meshes = _ground(scene, rig, options.ground)
     choice = WalkChoice(
@@ -103,15 +99,15 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
         keyed=options.keyed,
         settings=settings,
     )
-    done = walk_along(scene, rig, curve, choice)
-    for warning in report.warnings(done):
+    result = walk_along(scene, rig, curve, choice)
+    for warning in report.warnings(result):
         warn(warning)
     if options.output is not None:
         files.save_as(options.output)
     if options.report is not None:
-        write(json.dumps(report.as_values(done), indent=2) + "\n", options.report)
+        write(json.dumps(report.as_values(result), indent=2) + "\n", options.report)
     if not options.quiet:
-        say("\n".join(report.lines(done)))
+        say("\n".join(report.lines(result)))
     return Exit.DONE
 
 
@@ -136,13 +132,13 @@ def _settings(options: argparse.Namespace) -> WalkSettings:
 
 
 def _named(
-    things: Iterable[bpy.types.Object], name: str, word: str, types: tuple[str, ...]
+    objects: Iterable[bpy.types.Object], name: str, word: str, types: tuple[str, ...]
 ) -> bpy.types.Object:
-    fitting = {thing.name: thing for thing in things if thing.type in types}
-    if name not in fitting:
-        names = ", ".join(sorted(fitting)) or "none"
+    of_type = {candidate.name: candidate for candidate in objects if candidate.type in types}
+    if name not in of_type:
+        names = ", ".join(sorted(of_type)) or "none"
         raise RigError(f"there is no {word} '{shown(name)}' in the scene; there are: {names}")
-    return fitting[name]
+    return of_type[name]
 
 
 def _ground(

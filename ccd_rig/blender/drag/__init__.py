@@ -1,1 +1,1 @@
-"""Bones that are pulled in Pose Mode."""
+"""Dragging of bones in Pose Mode."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pins: bones that a drag leaves where they are. They are kept on the pose bones."""
+"""Pins: bones that do not move in a drag. Pose bones store them."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from ..figures.role import Figure, Part
 from ..properties.joints import PINS
 
 STANDING = 0.05
-"""Part of a figure's height up to which a foot above the lowest one stands too."""
+"""Largest height of a standing foot above the lowest one, in the figure's height."""
 FEET = (Part.FOOT, Part.FRONT_FOOT)
 
 NEXT = {name: PINS[(k + 1) % len(PINS)][0] for k, (name, *_) in enumerate(PINS)}
-"""What comes after a pin when its key is pressed again."""
+"""{kind of a pin: kind after the next press of its key}"""
 
 
 def pins_of(armature_object: bpy.types.Object) -> dict[str, bool]:
-    """By name of a pinned bone, whether its rotation is held too."""
+    """Return {pinned bone: whether its rotation is pinned too}."""
     kinds = {bone.name: bone.ccd_rig.pin for bone in armature_object.pose.bones}
     return {name: kind == "ROTATION" for name, kind in kinds.items() if kind in ("PLACE", "ROTATION")}
 
 
 def standing_feet(armature_object: bpy.types.Object, figure: Figure) -> dict[str, bool]:
-    """Feet on the ground in the present pose, as pins: the lowest foot, and others about as low.
+    """Return pins of feet on the ground in the present pose: of the lowest foot, and others about as low.
 
-    The last bones of many legs hold their place alone, feet their rotation too.
+    Feet are pinned with their rotations, last bones of many legs by their places alone.
     """
     world, bones = armature_object.matrix_world, armature_object.pose.bones
     feet = {name: True for name, role in figure.roles.items() if role.part in FEET}
@@ -53,10 +53,10 @@ def _last_of_legs(figure: Figure) -> list[str]:
 
 
 def _lowest(world: Any, bone: bpy.types.PoseBone) -> float:
-    """Height of the lower end of a bone, in the world."""
+    """Height of the lower end of a bone, world space."""
     return float(min((world @ bone.head).z, (world @ bone.tail).z))
 
 
 def in_words(pins: Mapping[str, bool]) -> str:
-    """How many pins there are, for a status line."""
+    """Return the number of pins as text, for a status line."""
     return f"{len(pins)} pin{'' if len(pins) == 1 else 's'}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""From the pointer to a motion in the world: at the depth of what is grabbed, along axes, in steps."""
+"""Motion in world space from the pointer, at the depth of the grabbed point, along axes and in steps."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from typing import Any, NamedTuple
 from mathutils import Matrix, Vector
 
 PARALLEL = 0.02
-"""Sine of the angle between a view ray and an axis, or a plane, below which they do not meet usefully."""
+"""Sine of the angle between a view ray and an axis or plane below which their intersection is unstable."""
 PRECISE = 0.1
-"""Part of the pointer's way that counts while Shift is held, and part of the step with Ctrl."""
+"""Factor of the pointer's motion with Shift, and of steps with Ctrl and Shift."""
 
 
 class Ray(NamedTuple):
-    """A view ray: a point of it and its direction, in the world."""
+    """View ray: a point and its direction, in world space."""
 
     origin: Vector
     direction: Vector
 
 
 class Axes(NamedTuple):
-    """What a motion is bound to.
+    """Axes to which a motion is constrained.
 
     Attributes:
-        matrix: the axes are its columns, of length 1, in the world.
-        names: those that are left free, of X, Y and Z.
+        matrix: unit axes as columns, in world space.
+        names: of the free axes, of X, Y and Z.
     """
 
     matrix: Matrix
     names: str
 
     def free(self) -> list[Vector]:
-        """The axes along which there is a motion."""
+        """Free axes as unit vectors in world space."""
         return [self.matrix.col["XYZ".index(name)].to_3d() for name in self.names]
 
 
 def motion(place: Vector, rays: tuple[Ray, Ray], forward: Vector, axes: Axes | None) -> Vector:
-    """How far the pointer has carried a place since the press.
+    """Return the motion of a point since the press.
 
     Args:
-        place: what was grabbed, in the world.
-        rays: under the pointer at the press, and now.
-        forward: the direction of the view: the plane at right angles to it is where the pointer moves.
-        axes: what the motion is bound to; None: the plane of the view.
+        place: the grabbed point, in world space.
+        rays: under the pointer at the press, and at present.
+        forward: direction of the view, normal to the plane of the pointer's motion.
+        axes: to which the motion is constrained; None: to the view plane.
     """
     in_view: Any = _on_plane(place, forward, rays[1]) - _on_plane(place, forward, rays[0])
     if axes is None or len(axes.names) == 3:
@@ -61,14 +61,14 @@ def motion(place: Vector, rays: tuple[Ray, Ray], forward: Vector, axes: Axes | N
 
 
 def stepped(delta: Vector, step: float, axes: Axes | None) -> Vector:
-    """A motion in whole steps along the axes that it is bound to, or along the world's."""
+    """Round a motion to steps along its axes, or along the world's."""
     matrix = Matrix.Identity(3) if axes is None else axes.matrix
     along = matrix.transposed() @ delta
     return matrix @ Vector([round(part / step) * step for part in along])
 
 
 def place_on(head: Vector, tail: Vector, ray: Ray) -> float:
-    """The part of a bone's length, 0 to 1, at which it is nearest to a view ray."""
+    """Return the point of a bone nearest to a view ray, as a part of its length, 0 to 1."""
     bone: Any = tail - head
     if bone.length < 1e-12:
         return 0.0
@@ -79,15 +79,15 @@ def place_on(head: Vector, tail: Vector, ray: Ray) -> float:
 
 
 def _on_plane(place: Vector, normal: Vector, ray: Ray) -> Vector:
-    """Where a ray meets the plane through a place; the place itself where it runs along the plane."""
-    steepness = ray.direction.dot(normal)
-    if abs(steepness) < 1e-9:
+    """Intersect a ray with the plane through a point; the point itself if they are parallel."""
+    slope = ray.direction.dot(normal)
+    if abs(slope) < 1e-9:
         return place.copy()
-    return ray.origin + ray.direction * ((place - ray.origin).dot(normal) / steepness)
+    return ray.origin + ray.direction * ((place - ray.origin).dot(normal) / slope)
 
 
 def _along(place: Vector, axis: Vector, ray: Ray) -> float | None:
-    """How far along an axis through a place the point nearest to a ray is; None where both are parallel."""
+    """Coordinate along an axis through a point that is nearest to a ray; None if both are parallel."""
     direction = ray.direction.normalized()
     cosine = axis.dot(direction)
     if 1.0 - cosine * cosine < PARALLEL * PARALLEL:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One drag of an armature's bones, from the press to its end: which are moved, and how far up.
+"""A drag of an armature's bones, from the press to its end: controls, chains, solve and channels.
 
-A bone is placed by its channels, or by constraints of Blender's. In the second case what it follows is moved
-instead, if that is one bone. A chain ends below a bone that constraints place.
+A bone is placed by its channels, or by Blender's constraints. In the second case the bone that it follows is
+moved instead, if there is only one. A chain ends below a bone that constraints place.
 
-The pose at the press is read once. Each update solves from it, so that channels hold what the pointer asks
-for, wherever it was before. Nothing is left behind: no constraint, no target, no key but by Auto Keying.
+The pose at the press is read once, and every update solves from it: the result depends on the pointer's
+place, not on its path. A drag adds no constraint and no target, and keys by Auto Keying alone.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from ..scene import dependence
 from . import pins as pinned
 
 ON_TOP = {"COPY_SCALE", "LIMIT_SCALE", "MAINTAIN_VOLUME", "LIMIT_ROTATION", "LIMIT_LOCATION"}
-"""Constraints that leave it to the channels where a bone is."""
+"""Constraints that do not place a bone."""
 BOUNDS_OF_PLACE = {"LIMIT_LOCATION"}
-"""Those of them that keep a bone from being shifted."""
+"""Constraints of `ON_TOP` that prevent shifts."""
 TURNING = {*ON_TOP, "COPY_ROTATION", "DAMPED_TRACK", "LOCKED_TRACK", "TRACK_TO", "STRETCH_TO"}
-"""Constraints that leave a bone's head where its parent carries it."""
+"""Constraints that do not move a bone's head relative to its parent."""
 IKS = {"IK", "SPLINE_IK"}
 
 
 class Controls:
-    """The bones of one armature, as what is pulled or follows. It is read anew for each drag."""
+    """Bones of an armature as controls or followers, read for each drag."""
 
     def __init__(self, armature_object: bpy.types.Object) -> None:
         self.armature_object = armature_object
@@ -61,11 +61,11 @@ class Controls:
 
     @cached_property
     def figure(self) -> Figure:
-        """What the bones are."""
+        """Figure with the roles of the bones."""
         return roles.figure_of(self.armature_object)
 
     def placing(self, bone: bpy.types.PoseBone) -> str:
-        """What places a bone instead of its channels, in words; empty where nothing does."""
+        """Message about what places a bone instead of its channels; empty if its channels do."""
         if any(clamps.kind_of(each) and each.influence > 0.0 for each in bone.constraints):
             return f"Live poses bone '{bone.name}': switch Live off to drag it"
         if bone.name in self._iks:
@@ -89,10 +89,10 @@ class Controls:
         return not (all(bone.lock_location) or bounded or self._is_driven(bone, "location"))
 
     def moves(self, bone: bpy.types.PoseBone) -> bool:
-        """Whether a bone is moved where others are turned.
+        """Whether a bone is moved by its location, not by rotations of its chain.
 
-        Such are hips, targets and poles of Blender's IK with what carries them, bones with nothing above them
-        that could be turned, and those whose locks keep them from swinging, as tweaks have it.
+        These are hips, targets and poles of Blender's IK with their ancestors, bones without an ancestor that
+        can be turned, and bones whose locks prevent swings, such as tweaks.
         """
         if not self.shifts(bone):
             return False
@@ -106,7 +106,7 @@ class Controls:
         return not any(self.turns(each) and not self.placing(each) for each in bone.parent_recursive)
 
     def control_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
-        """The bone to be moved when one is pulled: itself, what carries it, or the one that it follows.
+        """Return the bone to move for a pulled one: itself, an ancestor, or the bone that it follows.
 
         Raises:
             RigError: there is none, or more than one; names the bone.
@@ -114,7 +114,7 @@ class Controls:
         return self._control_of(bone, bone, set())
 
     def line(self, bone: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
-        """A bone and those above it that carry it, up to one that constraints place."""
+        """Return a bone and its ancestors, up to one that constraints place, left out."""
         line = [bone]
         for above in bone.parent_recursive:
             if self.placing(above):
@@ -123,7 +123,7 @@ class Controls:
         return line
 
     def limb(self, bone: bpy.types.PoseBone) -> int:
-        """How many bones that turn the chain of a bone has by itself: up to where its limb begins."""
+        """Default number of turning bones in a bone's chain: up to the beginning of its limb."""
         if self.moves(bone):
             return 1
         line = self.line(bone)
@@ -131,7 +131,7 @@ class Controls:
         return max(1, sum(1 for each in line[:length] if self.turns(each)))
 
     def chain_length(self, bone: bpy.types.PoseBone, turning: int) -> int:
-        """How many bones a chain with so many that turn has, counted from its tip."""
+        """Length of a chain with a number of turning bones, from its tip."""
         turned = 0
         line = self.line(bone)
         for count, each in enumerate(line, 1):
@@ -174,9 +174,9 @@ class Controls:
         return next(iter(controls.values()))
 
     def _carrier_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
-        """A bone itself if its channels move it; else the nearest above that carries it, or an IK control.
+        """Return a bone if its channels move it; else its nearest ancestor that moves it, or an IK control.
 
-        Mechanisms between an IK control and its target may be turned by constraints, as in a foot that rolls.
+        Mechanisms between an IK control and its target may be turned by constraints, such as a foot roll.
         """
         carrying = []
         for each in (bone, *bone.parent_recursive):
@@ -225,7 +225,7 @@ def _subtarget(constraint: Any) -> str:
 
 
 def _ends(constraint: Any) -> list[tuple[bpy.types.Object, str]]:
-    """Targets and pole of a constraint: objects, each with the name of a bone or none."""
+    """Targets and pole of a constraint, as (object, name of the bone or empty)."""
     several = [(each.target, each.subtarget) for each in getattr(constraint, "targets", ())]
     target = (getattr(constraint, "target", None), _subtarget(constraint))
     pole = (getattr(constraint, "pole_target", None), str(getattr(constraint, "pole_subtarget", "")))
@@ -233,19 +233,19 @@ def _ends(constraint: Any) -> list[tuple[bpy.types.Object, str]]:
 
 
 FAR = 1e6
-"""A bone that may be shifted freely is kept within so many lengths of itself."""
+"""Range of free shifts, in lengths of the bone."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 TURNED = 1e-7
-"""Change of a component of a quaternion up to which a bone has not turned: noise of the solve."""
+"""Largest change of a quaternion's component that counts as none: noise of the solve."""
 FLIP = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 
 
 class Pulled(NamedTuple):
-    """A bone that is pulled, as the user sees it.
+    """A bone that the user pulls.
 
     Attributes:
         bone: its name.
-        point: the place on it that is pulled, in the world.
+        point: pulled point of the bone, in world space.
     """
 
     bone: str
@@ -254,12 +254,12 @@ class Pulled(NamedTuple):
 
 @dataclass(frozen=True)
 class _Grab:
-    """A bone that is pulled, as it is moved.
+    """A bone that moves for a pulled one.
 
     Attributes:
-        control: name of the bone that is moved.
-        place: what is pulled, in armature space.
-        mirrored: whether it moves as the mirror image of the pointer's motion.
+        control: name of the moved bone.
+        place: pulled point, in armature space.
+        mirrored: whether its motion mirrors the pointer's.
     """
 
     control: str
@@ -268,13 +268,13 @@ class _Grab:
 
 
 class Session:
-    """A drag under way.
+    """A drag in progress.
 
     Attributes:
         result: of the last update; None before the first.
-        turning: how many bones that turn the chain of the pulled bone has. most: how many it may have.
-        pins: those that are in reach, by name; whether their rotation is held too.
-        far_pins: names of pins that are not in reach.
+        turning: number of turning bones in the chain of the pulled bone. most: its maximum.
+        pins: {pinned bone in reach: whether its rotation is pinned too}.
+        far_pins: names of pins out of reach.
     """
 
     def __init__(
@@ -284,13 +284,13 @@ class Session:
         pulled: Sequence[Pulled],
         turning: int = 0,
     ) -> None:
-        """Begin a drag; nothing is changed.
+        """Begin a drag, without changes.
 
         Args:
             armature_object: the original object, in Pose Position.
             depsgraph: evaluated.
-            pulled: the bone under the pointer, then others that are pulled together with it.
-            turning: how many bones that turn a chain has; 0: as many as the limb has.
+            pulled: the bone under the pointer, then further pulled bones.
+            turning: number of turning bones in a chain; 0: those of the limb.
 
         Raises:
             CCDRigError: a bone cannot be moved; names it.
@@ -314,39 +314,39 @@ class Session:
 
     @property
     def name(self) -> str:
-        """The bone that is moved for the one under the pointer."""
+        """Name of the bone that moves for the one under the pointer."""
         return self._grabs[0].control
 
     @property
     def starts(self) -> tuple[Vector, ...]:
-        """Where the pulled points were at the press, in the world; that under the pointer first."""
+        """Pulled points at the press, in world space, the point under the pointer first."""
         return tuple(self._world @ start for start in self._drag.starts)
 
     @property
     def chain(self) -> tuple[str, ...]:
-        """Names of the bones that may move."""
+        """Names of the movable bones."""
         names = self._reading.bones
         return tuple(names[j] for j in self._drag.movable)
 
     def lengthen(self, turning: int, delta: Sequence[float]) -> bool:
-        """Let the chains have so many bones that turn, and bring the pose up to date.
+        """Change the number of turning bones in the chains, and update the pose.
 
         Args:
-            turning: how many; brought into the possible range.
-            delta: the pointer's motion so far, in the world.
+            turning: the number, clamped to the possible range.
+            delta: motion of the pointer since the press, in world space.
 
         Returns:
-            Whether this is another length than before.
+            Whether the number has changed.
 
         Raises:
-            CCDRigError: a bone of the longer chain cannot be moved; names it. The chain stays as it was.
+            CCDRigError: a bone of the longer chain cannot be moved; names it. The chain does not change.
         """
         turning = min(max(turning, 1), self.most)
         if turning == self.turning:
             return False
         before = self.turning
         self.cancel()
-        self._depsgraph.update()  # the chain's bones stand on parents that may have moved
+        self._depsgraph.update()  # parents of the chain may have moved
         try:
             self.turning = turning
             self._prepare()
@@ -358,10 +358,10 @@ class Session:
         return True
 
     def move(self, delta: Sequence[float]) -> SolveResult:
-        """Pose the bones as if the pointer had moved by so much in the world since the press.
+        """Pose the bones for a motion of the pointer since the press, in world space.
 
         Raises:
-            CCDRigError: the motion is no vector of finite numbers. Nothing has changed then.
+            CCDRigError: the motion is no vector of finite numbers; nothing was changed.
         """
         local = self._world.to_3x3().inverted() @ Vector(delta)
         points = [
@@ -375,7 +375,7 @@ class Session:
         return result
 
     def cancel(self) -> None:
-        """Give all channels back what they held at the press, to the bit."""
+        """Restore the channels' values at the press, to the bit."""
         bones = self.armature_object.pose.bones
         for name, channels in self._written.items():
             for channel in channels:
@@ -383,7 +383,7 @@ class Session:
         self._written = {}
 
     def written(self) -> list[tuple[bpy.types.PoseBone, str]]:
-        """The channels that differ from the press, for Auto Keying."""
+        """Channels that differ from the press, for Auto Keying."""
         bones = self.armature_object.pose.bones
         return [
             (bones[name], channel)
@@ -393,7 +393,7 @@ class Session:
         ]
 
     def is_reached(self) -> bool:
-        """Whether the pulled points are where the pointer is."""
+        """Whether the pulled points reach the pointer."""
         return self.result is None or self.result.status is SolveStatus.CONVERGED
 
     @property
@@ -406,7 +406,7 @@ class Session:
         return self.armature_object.pose.bones[name]
 
     def _grabs_of(self, pulled: Sequence[Pulled]) -> list[_Grab]:
-        """What is moved for the pulled bones, one grab per line of bones, and on the other side too."""
+        """Grabs for the pulled bones, one per line of ancestors, and with X Mirror on the other side too."""
         inverse = self._world.inverted()
         grabs: list[_Grab] = []
         for bone, point in pulled:
@@ -425,18 +425,18 @@ class Session:
         return grabs
 
     def _across(self, grab: _Grab, bone: bpy.types.PoseBone) -> Vector:
-        """The place on the bone of the other side that is at the mirror image of a grabbed one at rest."""
+        """Point of the other side's bone that mirrors a grabbed point at rest."""
         this, other = self._evaluated.pose.bones[grab.control], self._evaluated.pose.bones[bone.name]
         at_rest = this.bone.matrix_local @ this.matrix.inverted_safe() @ grab.place
         return other.matrix @ other.bone.matrix_local.inverted_safe() @ (FLIP @ at_rest)
 
     def _are_in_line(self, one: str, other: str) -> bool:
-        """Whether one bone carries the other, or they are the same."""
+        """Whether one bone is the other or its ancestor."""
         a, b = self._bone(one), self._bone(other)
         return a == b or a in b.parent_recursive or b in a.parent_recursive
 
     def _find_pins(self) -> None:
-        """Which pins are in reach: those that hang on the bone that carries the pulled one."""
+        """Divide pins into those below the pulled bone's root, which are in reach, and others."""
         controls, bones = self._controls, self.armature_object.pose.bones
         wanted = pinned.pins_of(self.armature_object)
         if self.armature_object.ccd_rig.pin_feet:
@@ -449,24 +449,24 @@ class Session:
         self._body = body if self.pins else None
 
     def _usual(self, name: str) -> int:
-        """How many bones that turn the chain of a bone has by itself: with pins it goes up to the body."""
+        """Default number of turning bones in a bone's chain; with pins it reaches up to the body."""
         bone = self._bone(name)
         return self._most(name) if self.pins else self._controls.limb(bone)
 
     def _most(self, name: str) -> int:
-        """How many it may have."""
+        """Maximum of turning bones in a bone's chain."""
         line = self._controls.line(self._bone(name))
         if self._body in line:
             line = line[: line.index(self._body) + 1]
         return max(1, sum(self._controls.turns(bone) for bone in line))
 
     def _length(self, name: str) -> int:
-        """How many bones its chain has now, those included that do not turn; counted from the bone itself."""
+        """Present length of a bone's chain, locked bones included."""
         turning = self._usual(name) + self.turning - self._usual(self.name)
         return self._controls.chain_length(self._bone(name), min(max(turning, 1), self._most(name)))
 
     def _prepare(self) -> None:
-        """Make the solve ready for chains of the present length, from the pose at the press."""
+        """Prepare the solve for chains of the present lengths, from the pose at the press."""
         controls, bones, body = self._controls, self.armature_object.pose.bones, self._body
         lengths = {name: self._length(name) for name in self._names}
         chains = list(lengths.items())
@@ -498,7 +498,7 @@ class Session:
     def _changed_settings(
         self, bone: bpy.types.PoseBone, settings: Mapping[str, Any], slides: bool
     ) -> dict[str, Any]:
-        """What differs in a drag from the settings of a bone's joint."""
+        """Settings of a bone's joint that differ in a drag."""
         if slides:
             far = FAR * bone.bone.length
             held = [abs(value) for value in bone.location]
@@ -513,7 +513,7 @@ class Session:
         return {}
 
     def _write(self, result: SolveResult) -> None:
-        """Write what differs from the pose at the press."""
+        """Write the channels that differ from the pose at the press."""
         reading, before = self._reading, self._reading.pose
         rotated, located = [], []
         bones = self.armature_object.pose.bones
@@ -535,7 +535,7 @@ class Session:
 
 
 def _refuse(armature_object: bpy.types.Object, pulled: Sequence[Pulled]) -> None:
-    """Raises RigError unless these bones of an armature may be posed."""
+    """Raise RigError unless these bones of an armature can be posed."""
     if not armature_object.is_editable:
         raise RigError(
             f"'{armature_object.name}' is linked from a library: make a library override of it first"

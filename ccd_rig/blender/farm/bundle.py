@@ -43,13 +43,13 @@ def names(name: str) -> Names:
 
 SETTINGS, TEMPLATE = "settings.json", "template.json"
 BAKED = "baked"
-"""Folder of the results, in that of the bundle unless a job says otherwise."""
+"""Folder of the results, inside the bundle's unless the job names another."""
 MOST_TASKS = 1024
-"""Of a step: the specification's largest list of values."""
+"""Tasks of a step: the specification's largest list of values."""
 LONGEST = 1024
-"""Characters of a value."""
+"""Characters of a value, by the specification."""
 PROGRAM = "blender"
-"""What runs a task, unless a job says otherwise."""
+"""Executable that runs a task, unless the job names another."""
 MODULE = ("-m", "ccd_rig")
 BLENDER = ("-b", "--disable-autoexec", "--offline-mode", "--command", "ccd_rig")
 """Words after the program: scripts of .blend files never run, and nothing is fetched."""
@@ -57,12 +57,12 @@ BLENDER = ("-b", "--disable-autoexec", "--offline-mode", "--command", "ccd_rig")
 
 @dataclass(frozen=True)
 class Step:
-    """Tasks of one kind, which run when those of the steps before are through.
+    """Tasks of one kind. They run when the tasks of the steps before are finished.
 
     Attributes:
         name: such as "Bake", which runs the command `farm-bake`.
-        words: that the command gets beside settings and output; those of `values` stand for theirs.
-        values: {parameter: its value in each task}; without any there is a single task.
+        words: arguments of the command beside settings and output; they may contain `parameter(name)`.
+        values: {parameter: its value in each task}; a step without parameters has a single task.
     """
 
     name: str
@@ -71,7 +71,7 @@ class Step:
 
     @property
     def command(self) -> str:
-        """What its tasks run."""
+        """Command that its tasks run."""
         return f"farm-{self.name.lower()}"
 
     @property
@@ -80,31 +80,31 @@ class Step:
         return max((len(values) for values in self.values.values()), default=1)
 
     def tasks(self) -> list[list[str]]:
-        """The words of each task."""
-        found = [list(self.words) for _ in range(self.count)]
+        """Arguments of each task."""
+        tasks = [list(self.words) for _ in range(self.count)]
         for name, values in self.values.items():
-            for words, value in zip(found, values, strict=True):
+            for words, value in zip(tasks, values, strict=True):
                 words[:] = [word.replace(parameter(name), str(value)) for word in words]
-        return found
+        return tasks
 
 
 def parameter(name: str) -> str:
-    """What stands for a task's parameter in the words of a step."""
+    """Placeholder of a task's parameter in the words of a step."""
     return f"{{{{Task.Param.{name}}}}}"
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a bundle says.
+    """Content of a bundle.
 
     Attributes:
         title: of the job.
-        description: what it does to what.
+        description: its work in a sentence.
         settings: content of the settings file.
-        paths: absolute, of the files whose results are named as they are.
-        assets: absolute, of what else is read.
-        steps: what is run, but for the table.
-        program: runs a task.
+        paths: absolute paths of the shots or clips. A result has the name of its file.
+        assets: absolute paths of further files that tasks read.
+        steps: all but the last, which writes the table.
+        program: executable that runs a task.
         is_module: whether the program is Python with the bpy module; else it is Blender.
     """
 
@@ -118,19 +118,19 @@ class Job:
     is_module: bool
 
     def all_steps(self) -> list[Step]:
-        """The steps, and last the one that writes the table."""
+        """Steps in the order they run; the last writes the table."""
         return [*self.steps, Step("Table")]
 
     def words(self, *words: str) -> list[str]:
-        """What follows the program, to run a command."""
+        """Arguments of the program that run a command of CCD Rig."""
         return [*(MODULE if self.is_module else BLENDER), *words]
 
 
 def write(job: Job, folder: Path) -> None:
-    """Write a bundle into a folder, which is made if need be.
+    """Write a bundle into a folder, and make the folder if it is missing.
 
     Raises:
-        RigError: the job is none that the specification allows; the message says what to do.
+        RigError: the specification does not allow the job; the message says what to do.
         WriteError: the folder cannot be written.
     """
     require_possible(job)
@@ -171,7 +171,7 @@ def require_possible(job: Job) -> None:
 
 
 def _require_apart(paths: Sequence[Path]) -> None:
-    """Raise RigError if results of two files would be one file, where letters' case says nothing too."""
+    """Raise RigError if results of two files would have one name, letters' case disregarded."""
     written: dict[str, int] = {}
     for k, path in enumerate(paths):
         for name in names(path.stem):
@@ -185,7 +185,7 @@ def _require_apart(paths: Sequence[Path]) -> None:
 
 
 def template(job: Job) -> dict[str, Any]:
-    """The job template."""
+    """Return the job template."""
     *before, table = [_step(job, step) for step in job.all_steps()]
     for earlier, later in pairwise(before):
         later["dependencies"] = [{"dependsOn": earlier["name"]}]
@@ -226,22 +226,19 @@ def _step(job: Job, step: Step) -> dict[str, Any]:
     args = job.words(
         step.command, "--settings={{Param.Settings}}", "--output={{Param.OutputDir}}", *step.words
     )
-    found: dict[str, Any] = {"name": step.name}
-    found["script"] = {"actions": {"onRun": {"command": "{{Param.Program}}", "args": args}}}
+    content: dict[str, Any] = {"name": step.name}
+    content["script"] = {"actions": {"onRun": {"command": "{{Param.Program}}", "args": args}}}
     if step.values:
-        space: dict[str, Any] = {
-            "taskParameterDefinitions": [_values(name, values) for name, values in step.values.items()]
-        }
-        if len(step.values) > 1:  # the first values together, the second ones, and so on
+        definitions: list[dict[str, Any]] = []
+        for name, values in step.values.items():
+            is_path = isinstance(values[0], Path)
+            listed = [str(value) for value in values] if is_path else list(values)
+            definitions.append({"name": name, "type": "PATH" if is_path else "INT", "range": listed})
+        space: dict[str, Any] = {"taskParameterDefinitions": definitions}
+        if len(definitions) > 1:  # the first values together, the second ones, and so on
             space["combination"] = f"({', '.join(step.values)})"
-        found["parameterSpace"] = space
-    return found
-
-
-def _values(name: str, values: Sequence[Path | int]) -> dict[str, Any]:
-    if isinstance(values[0], Path):
-        return {"name": name, "type": "PATH", "range": [str(value) for value in values]}
-    return {"name": name, "type": "INT", "range": list(values)}
+        content["parameterSpace"] = space
+    return content
 
 
 def _assets(job: Job, folder: Path) -> dict[str, Any]:
@@ -262,47 +259,47 @@ def _text(content: Any) -> str:
 def bundle_job(
     shots: Sequence[Shot], paths: Sequence[Path], assets: Sequence[Path], program: str, is_module: bool
 ) -> Job:
-    """The job of a bundle.
+    """Return the job that bakes shots.
 
     Args:
-        shots: what is baked.
-        paths: of the shots' files, absolute.
-        assets: of what they link, absolute.
+        shots: with the settings of their bakes.
+        paths: absolute, of the shots' files.
+        assets: absolute, of the files that they link.
         program, is_module: as in `Job`.
     """
     pairs = list(zip(paths, shots, strict=True))
-    parts = [(path, k) for path, shot in pairs for k, _ in enumerate(shot.spans(), 1)]
-    word = parameter("Shot")
-    files, places = ([part[k] for part in parts] for k in range(2))
-    steps = [Step("Bake", (f"--part={parameter('Part')}", word), {"Shot": files, "Part": places})]
+    files = [path for path, shot in pairs for _ in shot.spans()]
+    numbers = [number for shot in shots for number, _ in enumerate(shot.spans(), 1)]
+    shot_word = parameter("Shot")
+    steps = [Step("Bake", (f"--part={parameter('Part')}", shot_word), {"Shot": files, "Part": numbers})]
     joins = [path for path, shot in pairs if shot.is_split]
     if joins:
-        steps.append(Step("Join", (word,), {"Shot": joins}))
+        steps.append(Step("Join", (shot_word,), {"Shot": joins}))
     description = f"Bakes CCD constraints to keys: {', '.join(shot.name for shot in shots)}"
     return Job("CCD Rig bake", description, to_json(shots), paths, assets, steps, program, is_module)
 
 
 PAUSE = 1.0
-"""Seconds from one message to the next."""
+"""Seconds between two messages."""
 
 
 def status(words: str) -> None:
-    """What a task does."""
+    """Tell the farm the present work of a task."""
     print(f"openjd_status: {_line(words)}", flush=True)
 
 
 def fail(words: str) -> None:
-    """Why a task has failed."""
+    """Tell the farm why a task has failed."""
     print(f"openjd_fail: {_line(words)}", flush=True)
 
 
 def progress(percent: float) -> None:
-    """How far a task is."""
+    """Tell the farm the share of a task that is done."""
     print(f"openjd_progress: {percent:.1f}", flush=True)
 
 
 class ProgressMessages:
-    """Takes the progress of a bake, and says it now and then."""
+    """Prints the progress of a bake, a message per `PAUSE` at most."""
 
     def __init__(self) -> None:
         self._next, self._pace = 0.0, Pace()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a chunk was solved to, as a file that is written whole or not at all; and chunks joined to a shot."""
+"""Solved poses of a chunk as a file, written atomically, and chunks joined to a shot."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from .records import Record
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 SAME = math.radians(0.01)
-"""Radians up to which chunks agree: so near are the frames of two ranges that are reached and led one way."""
+"""Radians up to which chunks agree: solves of one frame in two ranges differ by less on one IK branch."""
 SAME_SLIDE = 1e-3
-"""Parts of a slide's unit up to which chunks agree."""
+"""Largest difference of slides between chunks that agree, in the slides' units."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """The solved frames of a chunk, those before and after it included. S, J and K as in `BakeFrames`.
+    """Solved frames of a chunk with the frames rolled on both sides. S, J and K as in `BakeFrames`.
 
     Attributes:
-        record: what it was made from.
+        record: its inputs.
         joints: names.
         constraints: names.
         frames: (S,)
         rotations: (S, J, 4)
         slides: (S, K)
-        states: (S) of each frame how constraints ended, by their places.
-        smoothed: (S) of each frame what the frames beside it have moved.
+        states: (S) outcomes of constraints per frame, {index of the constraint: outcome}.
+        smoothed: (S) joint groups that smoothing has moved, per frame.
     """
 
     record: Record
@@ -59,7 +59,7 @@ class Chunk:
 
     @classmethod
     def of(cls, bake_frames: BakeFrames, record: Record) -> Chunk:
-        """What was solved."""
+        """Take the solutions of a bake over the frames of a chunk."""
         rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames).tolist()
         return cls(
             record,
@@ -90,7 +90,7 @@ class Chunk:
 
 
 def load(path: Path) -> Chunk | None:
-    """A chunk; None if there is no such file, none that this version has written, or a damaged one."""
+    """Load a chunk; None if the file is missing, damaged, or from another version."""
     try:
         written = path.read_bytes()
     except OSError:
@@ -120,17 +120,17 @@ def load(path: Path) -> Chunk | None:
 
 
 def _digest(content: bytes) -> bytes:
-    """What stands at a file's end, after the archive."""
+    """Checksum at a file's end, after the archive."""
     return hashlib.sha256(content).digest()
 
 
 class Seam(NamedTuple):
-    """Where two chunks meet.
+    """Transition between two chunks.
 
     Attributes:
-        frame: the first one of the later chunk.
-        angle: radians, the largest rotation of a bone from one chunk's pose to the other's at that frame.
-        bone: its name.
+        frame: first frame taken from the later chunk.
+        angle: radians, the largest rotation of a bone between the two chunks' poses at that frame.
+        bone: name of that bone.
     """
 
     frame: float
@@ -139,12 +139,12 @@ class Seam(NamedTuple):
 
 
 def joined(bake_frames: BakeFrames, chunks: Sequence[tuple[Span, Chunk]], seams: list[Seam]) -> Solutions:
-    """What all frames of a shot were solved to.
+    """Join the chunks of a shot to its solutions.
 
     Args:
-        bake_frames: of the shot, nothing solved.
-        chunks: in order.
-        seams: filled.
+        bake_frames: of the shot, not solved.
+        chunks: in order of frames.
+        seams: gets the transitions between the chunks.
 
     Raises:
         RigError: chunks are not of these frames, bones or constraints, or disagree where they meet.
@@ -156,8 +156,8 @@ def joined(bake_frames: BakeFrames, chunks: Sequence[tuple[Span, Chunk]], seams:
     smoothed: dict[int, tuple[SmoothedGroup, ...]] = {}
     rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames).tolist()
     starts = [-math.inf]
-    for (_, one), (span, other) in pairwise(chunks):
-        seams.append(_seam(span, one, other))
+    for (_, earlier), (span, later) in pairwise(chunks):
+        seams.append(_seam(span, earlier, later))
         starts.append(seams[-1].frame)
     starts.append(math.inf)
     for k, (span, chunk) in enumerate(chunks):
@@ -179,23 +179,27 @@ def joined(bake_frames: BakeFrames, chunks: Sequence[tuple[Span, Chunk]], seams:
     return Solutions(solved, slides, states, smoothed)
 
 
-def _seam(span: Span, one: Chunk, other: Chunk) -> Seam:
-    """Where the later of two chunks takes over: at its first frame, or if they differ there, where they are
-    nearest to each other, half way into the frames that both have solved at most."""
-    frames, ours, theirs = np.intersect1d(one.frames, other.frames, return_indices=True)
+def _seam(span: Span, earlier: Chunk, later: Chunk) -> Seam:
+    """Choose the frame from which the later chunk is taken.
+
+    This is its first frame if the chunks agree there, else the frame where they are nearest to each other,
+    within half of the frames that both have solved. `span` is the later chunk's.
+    """
+    frames, before, after = np.intersect1d(earlier.frames, later.frames, return_indices=True)
     near = np.abs(frames - span.first) <= (span.first - span.solve_first) / 2
-    if not near.any() or one.joints != other.joints or one.slides.shape[1:] != other.slides.shape[1:]:
+    if not near.any() or earlier.joints != later.joints or earlier.slides.shape[1:] != later.slides.shape[1:]:
         raise RigError(f"{span.words()} and those before were not solved for one another: solve them again")
-    frames, ours, theirs = frames[near], ours[near], theirs[near]
-    turns = (batch.unit(each, axis=-1) for each in (one.rotations[ours], other.rotations[theirs]))
-    angles = batch.angles_between(*turns, axis=-1)
-    slid = np.abs(one.slides[ours] - other.slides[theirs]).max(axis=1, initial=0.0)
-    off = np.maximum(angles.max(axis=1) / SAME, slid / SAME_SLIDE)
-    away = np.abs(frames - span.first) / len(frames)
-    best = int(np.lexsort((away, np.maximum(off, 1.0)))[0])
+    frames, before, after = frames[near], before[near], after[near]
+    angles = batch.angles_between(
+        batch.unit(earlier.rotations[before], axis=-1), batch.unit(later.rotations[after], axis=-1), axis=-1
+    )
+    slide_errors = np.abs(earlier.slides[before] - later.slides[after]).max(axis=1, initial=0.0)
+    errors = np.maximum(angles.max(axis=1) / SAME, slide_errors / SAME_SLIDE)
+    distances = np.abs(frames - span.first) / len(frames)
+    best = int(np.lexsort((distances, np.maximum(errors, 1.0)))[0])
     bone = int(np.argmax(angles[best]))
-    seam = Seam(float(frames[best]), float(angles[best, bone]), one.joints[bone])
-    if seam.angle > SEAM or slid[best] > SAME_SLIDE:
+    seam = Seam(float(frames[best]), float(angles[best, bone]), earlier.joints[bone])
+    if seam.angle > SEAM or slide_errors[best] > SAME_SLIDE:
         raise RigError(
             f"the chunks that meet at frame {seam.frame:g} disagree by {math.degrees(seam.angle):.2f} "
             f"degrees (bone '{seam.bone}'): several ways lead to the targets there, or none. Bake this "

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A job that puts clips onto an armature: they and how it is done, as `settings.json` of a bundle holds them.
+"""Settings of a job that retargets clips to an armature, as `settings.json` of a bundle.
 
-Each clip is one task: where feet are down and how far the figure goes hang on the whole of it.
+A clip is one task: its contacts and the figure's travel depend on all of its frames.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ FORMAT, VERSION = "ccd_rig.farm_clips", 1
 
 @dataclass(frozen=True)
 class Clips:
-    """What a job puts onto an armature.
+    """Clips and the armature that they are retargeted to.
 
     Attributes:
-        files: names of the clips, without their folders; unique in a job but for their endings.
+        files: names of the clips, without folders; their stems are unique in a job.
         target: name of the .blend file with the armature, without its folder.
         armature: name of the armature object that gets the motion.
-        source_armature: name of that in each clip; None for the only one.
-        choice: how it is done.
+        source_armature: name of the armature in each clip; None for the only one.
+        choice: settings of the retargeting.
     """
 
     files: tuple[str, ...]
@@ -43,11 +43,11 @@ class Clips:
     choice: RetargetChoice
 
     def content(self, file: str) -> dict[str, Any]:
-        """What the result of one clip hangs on, as JSON takes it."""
+        """Settings that the result of one clip depends on, as JSON values."""
         return {"file": file, **self._shared()}
 
     def to_json(self) -> str:
-        """The text of `settings.json`."""
+        """Text of `settings.json`."""
         content = {"format": FORMAT, "version": VERSION, "files": list(self.files), **self._shared()}
         return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
@@ -69,26 +69,40 @@ class Clips:
 
 
 def bundle_job(
-    clips: Clips, paths: Sequence[Path], target: Path, assets: Sequence[Path], how: tuple[str, bool]
+    clips: Clips,
+    paths: Sequence[Path],
+    target: Path,
+    assets: Sequence[Path],
+    program: str,
+    is_module: bool,
 ) -> Job:
-    """The job of a bundle.
+    """Return the job that retargets clips.
 
     Args:
-        clips: what is done.
-        paths: of the clips, absolute.
-        target: the .blend file, absolute.
-        assets: of what these read beside, absolute.
-        how: `program` and `is_module` of `Job`.
+        clips: with the settings of the retargeting.
+        paths: absolute, of the clips.
+        target: absolute, of the .blend file with the armature.
+        assets: absolute, of further files that clips and target read.
+        program, is_module: as in `Job`.
     """
     words = (parameter("Clip"), parameter("Target"))
     step = Step("Retarget", words, {"Clip": list(paths), "Target": [target] * len(paths)})
     names = ", ".join(path.stem for path in paths)
     description = f"Puts clips onto '{clips.armature}' of {clips.target}: {names}"
-    return Job("CCD Rig retarget", description, clips.to_json(), paths, (target, *assets), (step,), *how)
+    return Job(
+        "CCD Rig retarget",
+        description,
+        clips.to_json(),
+        paths,
+        (target, *assets),
+        (step,),
+        program,
+        is_module,
+    )
 
 
-def is_one(path: Path) -> bool:
-    """Whether a settings file is that of a job of clips.
+def is_clips_job(path: Path) -> bool:
+    """Whether a settings file is of a job that retargets clips.
 
     Raises:
         RigError: the file cannot be read.
@@ -101,14 +115,14 @@ def is_one(path: Path) -> bool:
 
 
 def read(path: Path) -> Clips:
-    """The clips of a job.
+    """Read the clips of a job.
 
     Raises:
-        RigError: the file cannot be read, or is none of this version's.
+        RigError: the file cannot be read, or another version has written it.
     """
-    return read_settings(path, (FORMAT, VERSION), _clips)
 
+    def clips(content: Mapping[str, Any]) -> Clips:
+        values: Clips = decoded(Clips, {field.name: content[field.name] for field in fields(Clips)})
+        return values
 
-def _clips(content: Mapping[str, Any]) -> Clips:
-    read: Clips = decoded(Clips, {each.name: content[each.name] for each in fields(Clips)})
-    return read
+    return read_settings(path, (FORMAT, VERSION), clips)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a job bakes: its shots with the settings of their bakes, as `settings.json` of a bundle holds them."""
+"""Shots of a job with the settings of their bakes, as `settings.json` of a bundle."""
 
 from __future__ import annotations
 
@@ -26,16 +26,15 @@ from ..properties.constraint_values import Constraint, Kind
 from ..whole_files import read_text
 
 ROLL = 64
-"""Frames before and after a chunk that are solved too: as far as sudden turns reach that `solvers.motion`
-smooths."""
+"""Frames on both sides of a chunk that are solved too: the reach of the smoothing in `solvers.motion`."""
 
 
 class Span(NamedTuple):
-    """A chunk of a shot, in frames.
+    """Frame range of a chunk, ends included.
 
     Attributes:
-        first, last: that are taken from it.
-        solve_first, solve_last: that are solved for it.
+        first, last: of the frames that the shot takes from it.
+        solve_first, solve_last: of the frames that are solved for it.
     """
 
     first: int
@@ -44,16 +43,16 @@ class Span(NamedTuple):
     solve_last: int
 
     def words(self) -> str:
-        """Such as "frames 501 to 1000"."""
+        """Range as text, such as "frames 501 to 1000"."""
         return f"frames {self.first} to {self.last}"
 
 
 def spans(first: int, last: int, chunk: int) -> list[Span]:
-    """Chunks of about the same size that make up a range.
+    """Divide a range into chunks of about the same size.
 
     Args:
         first, last: frames of the range.
-        chunk: most frames of a chunk; 0 for a single one.
+        chunk: maximum of frames of a chunk; 0 for a single chunk.
     """
     count = last - first + 1
     if chunk <= 0 or count <= chunk:
@@ -68,40 +67,41 @@ def spans(first: int, last: int, chunk: int) -> list[Span]:
 
 T = TypeVar("T")
 LONGEST = 200
-"""Letters of a reason that a message shows."""
+"""Characters of a reason that a message shows."""
 
 
-def read_settings(path: Path, kind: tuple[str, int], made_of: Callable[[dict[str, Any]], T]) -> T:
-    """What a settings file says.
+def read_settings(path: Path, kind: tuple[str, int], parse: Callable[[dict[str, Any]], T]) -> T:
+    """Read a settings file.
 
     Args:
         path: of the file.
         kind: format and version that it must have.
-        made_of: what its content comes to; may raise what a wrong content leads to.
+        parse: makes the settings of the content. It may raise ValueError, KeyError, TypeError,
+            AttributeError or InvalidInput.
 
     Raises:
-        RigError: the file cannot be read, or is none of this version's.
+        RigError: the file cannot be read, or another version has written it.
     """
     wrong = f"{path} is no settings file of this version of CCD Rig: write the bundle anew"
     try:
         content = json_text.parse(read_text(path))
         if (content["format"], content["version"]) != kind:
             raise RigError(wrong)
-        return made_of(content)
+        return parse(content)
     except (ValueError, KeyError, TypeError, AttributeError, InvalidInput) as error:
         raise RigError(f"{wrong} ({json_text.shown(str(error), LONGEST)})") from error
 
 
 def decoded(kind: Any, value: Any, name: str = "content") -> Any:
-    """A value of a type, from what JSON has for it: dataclasses are objects, tuples lists, enums names.
+    """Convert a JSON value to a type: objects to dataclasses, lists to tuples, names to enums.
 
     Args:
-        kind: a type, as annotations name it.
+        kind: the type, as an annotation has it.
         value: of the JSON.
         name: of the field.
 
     Raises:
-        TypeError, KeyError: it is none of this type; names the field.
+        TypeError, KeyError: the value is not of this type; names the field.
     """
     origin, kinds = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
@@ -132,12 +132,12 @@ FORMAT, VERSION = "ccd_rig.farm_settings", 1
 
 @dataclass(frozen=True)
 class Shot:
-    """One .blend file and what is baked in it.
+    """A .blend file with the settings of its bakes.
 
     Attributes:
-        file: name of the file, without its folder; unique in a job, in capitals or not.
-        armatures: {name of the armature object: its settings}; all of them have one range.
-        chunk: most frames of a chunk; 0: the shot is baked whole.
+        file: name of the file, without its folder; unique in a job, letters' case disregarded.
+        armatures: {name of the armature object: settings}; all of them bake one frame range.
+        chunk: maximum of frames of a chunk; 0: the shot is baked whole.
     """
 
     file: str
@@ -146,57 +146,63 @@ class Shot:
 
     @property
     def name(self) -> str:
-        """Of the shot, and of what is written for it."""
+        """Name of the shot and of its result."""
         return Path(self.file).stem
 
     @property
     def settings(self) -> BakeSettings:
-        """Those of the first armature."""
+        """Settings of the first armature."""
         return next(iter(self.armatures.values()))
 
     def spans(self) -> list[Span]:
-        """Its chunks; a shot that is baked whole has one."""
+        """Frame ranges of its chunks; a shot that is baked whole has one."""
         settings = self.settings
         return spans(settings.frame_start, settings.frame_end, self.chunk)
 
     @property
     def is_split(self) -> bool:
-        """Whether it has several chunks, which have to be joined."""
+        """Whether it has several chunks, to be joined."""
         return len(self.spans()) > 1
 
     def content(self) -> dict[str, Any]:
-        """As JSON takes it."""
-        armatures = {name: _settings_content(each) for name, each in self.armatures.items()}
+        """Shot as JSON values; enums are names."""
+        armatures = {
+            name: {
+                field: value.name if isinstance(value, enum.Enum) else value
+                for field, value in asdict(settings).items()
+            }
+            for name, settings in self.armatures.items()
+        }
         return {"file": self.file, "chunk": self.chunk, "armatures": armatures}
 
 
 def to_json(shots: Sequence[Shot]) -> str:
-    """The text of `settings.json`."""
+    """Return the text of `settings.json`."""
     content = {"format": FORMAT, "version": VERSION, "shots": [shot.content() for shot in shots]}
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def read(path: Path) -> list[Shot]:
-    """The shots of a job.
+    """Read the shots of a job.
 
     Raises:
-        RigError: the file cannot be read, or is none of this version's.
+        RigError: the file cannot be read, or another version has written it.
     """
-    return read_settings(path, (FORMAT, VERSION), lambda content: list(map(_shot, content["shots"])))
 
+    def shot(content: Mapping[str, Any]) -> Shot:
+        for settings in content["armatures"].values():
+            settings.pop("order", None)  # written by earlier versions, without effect now
+        value: Shot = decoded(Shot, content)
+        return value
 
-def _shot(content: Mapping[str, Any]) -> Shot:
-    for settings in content["armatures"].values():
-        settings.pop("order", None)  # of earlier versions; frames are solved each for itself
-    read: Shot = decoded(Shot, content)
-    return read
+    return read_settings(path, (FORMAT, VERSION), lambda content: list(map(shot, content["shots"])))
 
 
 def shot_of(shots: Sequence[Shot], path: Path) -> Shot:
-    """The shot of a file, wherever a farm has put it.
+    """Return the shot of a file; its folder may be any, since farms move files.
 
     Raises:
-        RigError: the job has none.
+        RigError: the job has no such shot.
     """
     for shot in shots:
         if shot.file == path.name:
@@ -206,25 +212,20 @@ def shot_of(shots: Sequence[Shot], path: Path) -> Shot:
     )
 
 
-def _settings_content(settings: BakeSettings) -> dict[str, Any]:
-    plain = asdict(settings)
-    return {name: value.name if isinstance(value, enum.Enum) else value for name, value in plain.items()}
-
-
 class Plan(NamedTuple):
-    """A shot, and why it is baked whole although it is longer than a chunk; empty if it is not."""
+    """A shot, and the reason to bake it whole although it is longer than a chunk; empty if there is none."""
 
     shot: Shot
     whole_because: str
 
 
 def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSettings], chunk: int) -> Plan:
-    """What is baked of the open file.
+    """Plan the bake of the open file.
 
     Args:
-        scene: that is baked.
-        settings: of each armature object.
-        chunk: most frames of a chunk; 0 for whole shots.
+        scene: the scene to bake.
+        settings: {armature object: its settings}.
+        chunk: maximum of frames of a chunk; 0 for whole shots.
 
     Raises:
         CCDRigError: there is nothing to bake, or the set-up cannot be baked.
@@ -232,22 +233,23 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
     if not settings:
         raise RigError("no armature in the file's active scene has enabled CCD constraints")
     reason = "" if len(settings) == 1 else "several rigs are baked together"
-    for thing, own in settings.items():
-        asked = own.constraints, own.destination, own.body, own.body_helps
-        ready = result_of(setup.require(thing, scene, *asked))
-        reason = reason or _one_after_the_other(own, ready.constraints)
-    armatures = {thing.name: own for thing, own in settings.items()}
+    for rig, bake in settings.items():
+        ready = result_of(
+            setup.require(rig, scene, bake.constraints, bake.destination, bake.body, bake.body_helps)
+        )
+        reason = reason or _why_sequential(bake, ready.constraints)
+    armatures = {rig.name: bake for rig, bake in settings.items()}
     shot = Shot(Path(bpy.data.filepath).name, armatures, chunk)
     if reason and shot.is_split:
         return Plan(Shot(shot.file, armatures), reason)
     return Plan(shot, "")
 
 
-def _one_after_the_other(settings: BakeSettings, constraints: tuple[Constraint, ...]) -> str:
-    """Why frames hang on those before them, so that no chunk can be solved apart; empty if none do."""
-    if any(each.body_length for each in constraints):
+def _why_sequential(settings: BakeSettings, constraints: tuple[Constraint, ...]) -> str:
+    """Reason why chunks cannot be solved independently; empty if they can."""
+    if any(constraint.body_length for constraint in constraints):
         return "the body helps chains, whose frames are solved together"
-    if any(each.kind is Kind.PLANT for each in constraints):
+    if any(constraint.kind is Kind.PLANT for constraint in constraints):
         return "where planted bones are held depends on all frames before"
     if settings.preroll:
         return "it has a preroll"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a result was made from, so that a second run skips what is done and does again what has changed."""
+"""Records of the inputs of results: a second run repeats only work whose inputs have changed."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ CODE = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Record:
-    """What a result was made from.
+    """Inputs and outputs of a result.
 
     Attributes:
-        made_with: see `made_with`.
-        inputs: {path, seen from the shot's folder: hash} of the .blend file and of what it links.
+        made_with: hash of settings, frames, code and Blender, see `made_with`.
+        inputs: {path relative to the shot's folder: hash} of the .blend file and the files that it links.
         outputs: {name: hash} of files beside the record.
         rows: of the table.
     """
@@ -43,7 +43,7 @@ class Record:
     rows: tuple[Mapping[str, Any], ...] = ()
 
     def is_current(self, path: Path, made_with: str) -> bool:
-        """Whether a run now, for the shot or clip at `path`, would come to the same."""
+        """Whether a run for the shot or clip at `path` would have the same inputs."""
         return (
             self.made_with == made_with
             and path.name in self.inputs
@@ -51,7 +51,7 @@ class Record:
         )
 
     def is_whole(self, folder: Path) -> bool:
-        """Whether its outputs are as they were written."""
+        """Whether its outputs are unchanged since they were written."""
         return all(_hash_if_there(folder / name) == known for name, known in self.outputs.items())
 
     def save(self, path: Path) -> None:
@@ -61,12 +61,12 @@ class Record:
             temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
     def _digest(self) -> str:
-        """Hash of what it says, which a record that was damaged or edited does not have."""
+        """Hash of its fields, by which damaged and edited records are recognised."""
         return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
 
 
 def load(path: Path) -> Record | None:
-    """A record; None if there is none that this version has written: the work is then done again."""
+    """Load a record; None, and the work is repeated, if it is missing, damaged or from another version."""
     try:
         content = json_text.parse(read_text(path))
         if (content.pop("format"), content.pop("version")) != (FORMAT, VERSION):
@@ -79,11 +79,11 @@ def load(path: Path) -> Record | None:
 
 
 def made_with(content: Mapping[str, Any], span: Span | None = None) -> str:
-    """A hash of what a result depends on beside files: settings, frames, this code and this Blender.
+    """Return a hash of the inputs beside files: settings, frames, this code and this Blender.
 
     Args:
-        content: of a shot or a clip, as JSON takes it.
-        span: of a chunk; None for a whole result.
+        content: of a shot or a clip, as JSON values.
+        span: of a chunk; None for a shot or clip.
     """
     words = [content, span, _code(), file_version.running()]
     return hashlib.sha256(json.dumps(words, sort_keys=True).encode()).hexdigest()
@@ -97,13 +97,13 @@ def inputs_of_open_file() -> dict[str, str]:
 
 def inputs(paths: Sequence[Path]) -> dict[str, str]:
     """Hashes of files by their paths from the folder of the first."""
-    return {_seen_from(paths[0].resolve().parent, each.resolve()): sha256(each) for each in paths}
+    return {_relative(paths[0].resolve().parent, path.resolve()): sha256(path) for path in paths}
 
 
 def linked_files() -> list[Path]:
-    """Libraries and caches that the open file uses, if they are there."""
-    things = (*bpy.data.libraries, *bpy.data.cache_files)
-    paths = (Path(bpy.path.abspath(thing.filepath)).resolve() for thing in things)
+    """Libraries and caches that the open file uses, missing ones left out."""
+    users = (*bpy.data.libraries, *bpy.data.cache_files)
+    paths = (Path(bpy.path.abspath(user.filepath)).resolve() for user in users)
     return sorted({path for path in paths if path.is_file()})
 
 
@@ -118,12 +118,12 @@ def sha256(path: Path) -> str:
 
 def _hash_if_there(path: Path) -> str:
     try:
-        return sha256(path) if path.is_file() else ""  # what a device holds may have no end
+        return sha256(path) if path.is_file() else ""  # a device's content may have no end
     except OSError:
         return ""
 
 
-def _seen_from(folder: Path, path: Path) -> str:
+def _relative(folder: Path, path: Path) -> str:
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
     except ValueError:  # another drive

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One table of all shots or clips of a job: as CSV, and as text for people."""
+"""Table of the shots or clips of a job, as CSV and as aligned text."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ COLUMNS = (
 
 
 def row_of(shot: Shot, report: BakeReport, seams: Sequence[Seam] = ()) -> dict[str, Any]:
-    """The row of an armature."""
+    """Return the row of an armature of a shot."""
     worst, solved = report.worst(), report.solved_count()
-    seam = max((each.angle for each in seams), default=0.0)
+    largest_seam = max((seam.angle for seam in seams), default=0.0)
     return {
         "shot": shot.name,
         "armature": report.armature,
@@ -50,14 +50,14 @@ def row_of(shot: Shot, report: BakeReport, seams: Sequence[Seam] = ()) -> dict[s
         "worst": round(worst.residual, 6),
         "worst_frame": worst.frame,
         "chunks": len(shot.spans()),
-        "seam": round(math.degrees(seam), 6),
+        "seam": round(math.degrees(largest_seam), 6),
         "mismatches": "" if report.check is None else len(report.check.mismatches()),
         "seconds": round(report.seconds, 2),
     }
 
 
 FORMULA = ("=", "+", "-", "@")
-"""What a formula starts with in spreadsheets."""
+"""First characters of formulas in spreadsheets."""
 
 CLIP_COLUMNS = (
     "clip",
@@ -73,27 +73,27 @@ CLIP_COLUMNS = (
     "warnings",
     "seconds",
 )
-"""`drift`: largest way of a foot that is down, metres; `slide`: mean speed of feet that are down, metres per
-second; `off`: largest miss of a limb's end, parts of the limb; `hips`: how far they are lowered at most,
-metres; `seconds`: of the task."""
+"""`drift`: largest displacement of a foot within a contact, metres; `slide`: mean speed of feet in contact,
+metres per second; `off`: largest error of a limb's end, parts of the limb's length; `hips`: largest lowering
+of the hips, metres; `seconds`: of the task."""
 
 
-def row_of_clip(name: str, armature: str, done: Retargeted, seconds: float) -> dict[str, Any]:
-    """The row of a clip on an armature."""
-    found = done.measures
-    slides = [stance.slide for stance in found.stances]
+def row_of_clip(name: str, armature: str, result: Retargeted, seconds: float) -> dict[str, Any]:
+    """Return the row of a clip on an armature."""
+    measures = result.measures
+    slides = [stance.slide for stance in measures.stances]
     return {
         "clip": name,
         "armature": armature,
-        "first": float(done.frames[0]),
-        "last": float(done.frames[-1]),
-        "frames": len(done.frames),
-        "contacts": len(found.stances),
-        "drift": round(max((stance.drift for stance in found.stances), default=0.0), 6),
+        "first": float(result.frames[0]),
+        "last": float(result.frames[-1]),
+        "frames": len(result.frames),
+        "contacts": len(measures.stances),
+        "drift": round(max((stance.drift for stance in measures.stances), default=0.0), 6),
         "slide": round(sum(slides) / max(len(slides), 1), 6),
-        "off": round(max(found.errors.values(), default=0.0), 6),
-        "hips": round(found.moved, 6),
-        "warnings": len(warnings(done)),
+        "off": round(max(measures.errors.values(), default=0.0), 6),
+        "hips": round(measures.moved, 6),
+        "warnings": len(warnings(result)),
         "seconds": round(seconds, 2),
     }
 
@@ -102,12 +102,12 @@ def write_table(results: Mapping[str, str], columns: Sequence[str], folder: Path
     """Write `table.csv` and `table.txt`; returns the text.
 
     Args:
-        results: {name: what it was made with, see `records.made_with`} of all that a job makes.
-        columns: of the rows that their records hold.
+        results: {name: hash by `records.made_with`} of all results of a job.
+        columns: of the rows in their records.
         folder: of the results.
 
     Raises:
-        RigError: some have no result, or another one than was written; names them. Nothing is written then.
+        RigError: results are missing or not the recorded ones; names them. Nothing is written then.
         WriteError: the folder cannot be written.
     """
     rows: list[Mapping[str, Any]] = []
@@ -134,7 +134,7 @@ def write_table(results: Mapping[str, str], columns: Sequence[str], folder: Path
 
 
 def _cell(value: Any) -> Any:
-    """A value as spreadsheets take it for what it is: text that starts like a formula gets a quote before."""
+    """Return a value for a spreadsheet: text that starts like a formula gets a quote before it."""
     if not isinstance(value, str):
         return value
     text = printable(value)

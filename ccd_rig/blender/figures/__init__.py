@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the bones of a figure are: hands, feet, spine, told by names, by Rigify's marks and by structure."""
+"""Recognition of figures: roles of bones by names, by Rigify's marks and by structure at rest."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bones that are made as targets and poles: their place at rest, their shapes, and how they go again.
+"""Control bones: bones made as targets and poles, with their rest poses and custom shapes, and their removal.
 
-They have a bone collection of their own, deform nothing, and wear wire shapes that are made once in a file.
+They have a separate bone collection, deform nothing, and have wire shapes that a file contains once.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ...errors import RigError
 from ..keys import channels
 
 MADE = "ccd_rig_target"
-"""Mark of what is made as a target: objects, bones, and the collections that hold them."""
+"""Custom property of objects and bones that were made as targets, and of their collections."""
 SHAPE = "ccd_rig_shape"
-"""Mark of the objects that control bones wear; its value names the shape."""
+"""Custom property of custom shape objects; its value is the name of the shape."""
 COLLECTION = "Targets"
 PALETTES = {"L": "THEME04", "R": "THEME01", "": "THEME09"}
 """Bone colors of the theme by side: blue, red, yellow in the middle."""
@@ -35,13 +35,13 @@ class ControlBone:
     """A bone to make.
 
     Attributes:
-        name: is made unique.
+        name: Blender makes it unique.
         side: "L", "R" or empty, for its color.
         shape: one of `SHAPES`.
         length: radius of its shape, in armature space.
-        rest: its axes at rest, armature space.
-        pose: the same as it is posed now.
-        parent: name of a bone, or the place of an earlier one of those that are made; None for none.
+        rest: matrix at rest, in armature space.
+        pose: present matrix, in armature space.
+        parent: name of a bone, or index of an earlier control bone of the call; None for none.
     """
 
     name: str
@@ -65,10 +65,10 @@ def is_made(thing: bpy.types.Object, name: str) -> bool:
 
 
 def require_editable(context: bpy.types.Context, thing: bpy.types.Object) -> None:
-    """Refuse an armature that cannot get bones.
+    """Check that an armature can get bones.
 
     Raises:
-        RigError: it is linked or overridden, or cannot go to Edit Mode.
+        RigError: it is linked or overridden, or cannot enter Edit Mode.
     """
     armature: Any = thing.data
     if not thing.is_editable or not armature.is_editable or armature.override_library is not None:
@@ -83,7 +83,7 @@ def require_editable(context: bpy.types.Context, thing: bpy.types.Object) -> Non
 def make(
     context: bpy.types.Context, armature_object: bpy.types.Object, wanted: Sequence[ControlBone]
 ) -> list[str]:
-    """Make bones in one trip to Edit Mode; their names. References to bones are invalid afterwards.
+    """Make bones in a single visit to Edit Mode, and return their names; references to bones become invalid.
 
     Raises:
         RigError: the armature cannot get bones. Nothing has changed then.
@@ -117,7 +117,7 @@ def make(
 
 
 def remove(context: bpy.types.Context, armature_object: bpy.types.Object, names: Sequence[str]) -> None:
-    """Remove control bones with their keys in the present action, and what nothing uses then.
+    """Remove control bones with their keys in the present action, and collections and shapes without users.
 
     Raises:
         RigError: the armature cannot be edited. Nothing has changed then.
@@ -146,7 +146,7 @@ def remove(context: bpy.types.Context, armature_object: bpy.types.Object, names:
 def _edit_bones(
     context: bpy.types.Context, armature_object: bpy.types.Object
 ) -> Iterator[bpy.types.ArmatureEditBones]:
-    """The edit bones of an armature alone; modes and selection of objects are as before at the end."""
+    """Give the edit bones of an armature; modes and selection of objects are restored at the end."""
     layer = context.view_layer
     active, selected = layer.objects.active, list(layer.objects.selected)
     mode = "OBJECT" if active is None else active.mode
@@ -179,7 +179,7 @@ def _select(
 
 
 def _pose(bone: bpy.types.PoseBone, pose: Matrix, poses: Mapping[str, Matrix]) -> None:
-    """Pose a new bone, whose parent is one of `poses` or was there before."""
+    """Pose a new bone, whose parent is in `poses` or is an old bone."""
     above = {}
     if bone.parent is not None:
         matrix = poses.get(bone.parent.name, bone.parent.matrix)
@@ -189,7 +189,7 @@ def _pose(bone: bpy.types.PoseBone, pose: Matrix, poses: Mapping[str, Matrix]) -
 
 
 def _collection(armature: Any) -> bpy.types.BoneCollection:
-    """The bone collection of an armature's control bones."""
+    """Return the bone collection of an armature's control bones; makes it if it is missing."""
     known = next((each for each in armature.collections_all if each.get(MADE)), None)
     if known is None:
         known = armature.collections.new(COLLECTION)
@@ -234,11 +234,11 @@ SHAPES: Mapping[str, Lines] = MappingProxyType(
         "PLAIN_AXES": _diamond(),
     }
 )
-"""Rows of points by the kind of empty whose place they take; unit size."""
+"""Polylines of unit size, by the display type of the empty that they replace."""
 
 
 def _shape(name: str) -> bpy.types.Object:
-    """The object of a shape, made where the file has none of its own."""
+    """Return the object of a shape; makes it if the file has no local one."""
     for thing in bpy.data.objects:
         if thing.get(SHAPE) == name and thing.library is None:
             return thing

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bone names of the human rigs that are around, by family: one row each, from hips to toes."""
+"""Bone names of common human rigs, by family, from hips to toes."""
 
 from typing import NamedTuple
 
 
 class Family(NamedTuple):
-    """Names of the bones of one family of rigs; empty where it has none. "{}" is where the side stands.
+    """Names of the bones of a family of rigs; empty for missing bones. "{}" is the place of the side.
 
     Attributes:
-        name: of the family, as its users call it. Names are compared without name space and case.
-        sides: what stands for left and for right.
+        name: of the family. Bones' names are compared without name space and case.
+        sides: words for left and right.
         spine: from above the hips to the chest.
     """
 

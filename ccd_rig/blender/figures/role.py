@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a bone is to a figure, as values."""
+"""Roles of bones in figures, as values."""
 
 import enum
 import re
@@ -11,7 +11,7 @@ Point = tuple[float, float, float]
 
 
 class Part(enum.StrEnum):
-    """A part of a body. A leg of a quadruped has the same parts as an arm or a leg, front ones their own."""
+    """Part of a body. Hind legs of quadrupeds have the parts of legs; front legs have separate ones."""
 
     HIPS = "hips"
     SPINE = "spine"
@@ -39,7 +39,7 @@ class Part(enum.StrEnum):
 
 
 class Side(enum.StrEnum):
-    """Side of the figure itself, as seen from behind it."""
+    """Side of the figure, from its point of view."""
 
     LEFT = "L"
     RIGHT = "R"
@@ -51,14 +51,14 @@ OTHER_SIDE = {Side.LEFT: Side.RIGHT, Side.RIGHT: Side.LEFT, Side.MIDDLE: Side.MI
 
 @dataclass(frozen=True, order=True)
 class Role:
-    """What one bone is. No two bones of a figure have the same role.
+    """Role of a bone, unique in its figure.
 
     Attributes:
-        part: the part of the body.
-        side: its side.
-        index: which bone of that part, from 0, counted away from the hips or from the body.
-        number: which limb of several on that side, from 0: fingers and toes from the thumb on, legs and wings
-            from front to back.
+        part: of the body.
+        side: of the body.
+        index: of the bone in its part, from 0, away from hips or body.
+        number: of the limb on its side, from 0: fingers and toes from the thumb on, legs and wings from
+            front to back.
     """
 
     part: Part
@@ -67,7 +67,7 @@ class Role:
     number: int = 0
 
     def words(self) -> str:
-        """Such as "left upper arm", "spine 2" or "left finger 3:2": limb and bone, counted from 1."""
+        """Role as text, such as "left upper arm", "spine 2" or "left finger 3:2", limb and bone from 1."""
         side = {Side.LEFT: "left ", Side.RIGHT: "right ", Side.MIDDLE: ""}[self.side]
         limb = f"{self.number + 1}:" if self.number else ""
         count = f" {limb}{self.index + 1}" if self.number or self.index else ""
@@ -78,7 +78,7 @@ _COUNTS = re.compile(r"(?:([1-9]\d?):)?([1-9]\d{0,2})")
 
 
 def read_role(text: str) -> Role | None:
-    """The role whose `words` these are, in letters of any case; None where they are of none."""
+    """Parse the `words` of a role, in any case; None if they are of no role."""
     words = text.casefold().split()
     counts = _COUNTS.fullmatch(words[-1]) if words else None
     sides = {"left": Side.LEFT, "right": Side.RIGHT}
@@ -91,7 +91,7 @@ def read_role(text: str) -> Role | None:
 
 
 class Kind(enum.StrEnum):
-    """How a figure is built."""
+    """Kind of a figure's body."""
 
     HUMAN = "human"
     QUADRUPED = "quadruped"
@@ -101,21 +101,20 @@ class Kind(enum.StrEnum):
     MANY_LEGS = "many-legged animal"
     FISH = "fish"
     CHAIN = "chain"
-    """One row of bones, as a tail, a tentacle or a snake."""
+    """A single row of bones, such as a tail, a tentacle or a snake."""
     UNKNOWN = "unknown"
 
 
 class RestBone(NamedTuple):
-    """One bone at rest, as all that recognises figures sees it.
+    """Bone at rest, as input of the recognition.
 
     Attributes:
         name: unique.
-        parent: name of its parent, empty for a root.
-        head: in any space, the same for all bones of an armature.
-        tail: likewise.
-        deforms: whether it moves a mesh.
-        rigify_type: Rigify's type of the limb that starts here, empty for none.
-        connected: whether its head is bound to its parent's tail, so that it has no location of its own.
+        parent: name of the parent; empty for a root.
+        head, tail: in a space that all bones of an armature share.
+        deforms: whether it deforms meshes.
+        rigify_type: Rigify's type of the limb that starts here; empty for none.
+        connected: whether its head is connected to the parent's tail, so that its location has no effect.
     """
 
     name: str
@@ -132,9 +131,9 @@ class Figure:
     """A recognised figure.
 
     Attributes:
-        kind: how it is built.
-        roles: by bone, for bones that have one.
-        family: whose names its bones have, such as "Mixamo"; empty where the structure told.
+        kind: of its body.
+        roles: {bone: role}; bones without a role are left out.
+        family: of its bones' names, such as "Mixamo"; empty if it was recognised by structure.
     """
 
     kind: Kind
@@ -151,7 +150,7 @@ class Figure:
         return tuple(name for _, name in sorted(found))
 
     def partner(self, name: str) -> str:
-        """The bone of the same role on the other side, itself in the middle; empty where there is none."""
+        """Bone of the same role on the other side, the bone itself in the middle; empty if missing."""
         role = self.roles.get(name)
         if role is None:
             return ""

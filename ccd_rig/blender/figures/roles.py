@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which bone of an armature is what: a hand, a foot, the third bone of the spine."""
+"""Recognition of an armature's bones: hand, foot, third bone of the spine."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ FOURS = 0.5
 
 
 def rest_bones(armature_object: bpy.types.Object) -> tuple[RestBone, ...]:
-    """The bones of an armature at rest, parents first, in its own orientation but with Z upwards.
+    """Return the bones of an armature at rest, parents first, in armature space rotated to Z up.
 
-    Control bones that were made as targets are left out: their names speak of other bones. Armatures from
-    other programs point up by another axis of their own; the object then turns them upright.
+    Control bones that were made as targets are left out: their names contain those of other bones. Armatures
+    from other programs may have another up axis; their objects' rotations then tell it.
     """
     upright = _upright(armature_object.matrix_world)
     found = []
@@ -54,25 +54,25 @@ def rest_bones(armature_object: bpy.types.Object) -> tuple[RestBone, ...]:
 
 
 def figure_of(armature_object: bpy.types.Object) -> Figure:
-    """What an armature's bones are."""
+    """Recognise the figure of an armature."""
     return recognise(rest_bones(armature_object), rigify.is_generated(armature_object.data))
 
 
 def roles_of(armature_object: bpy.types.Object) -> Mapping[str, Role]:
-    """By bone, what it is; bones that are nothing known are left out."""
+    """Return {bone: role} of an armature; bones without a role are left out."""
     return figure_of(armature_object).roles
 
 
 def mirror_partner(armature_object: bpy.types.Object, name: str) -> str:
-    """The bone across: of the same role, or of the same name with the other side's word; empty for none.
+    """Return the bone on the other side: by role, or else by name; empty if missing.
 
-    A bone of the middle is its own partner if its role says so.
+    A bone with a role in the middle is its partner itself.
     """
     return partner_in(figure_of(armature_object), armature_object.data.bones.keys(), name)
 
 
 def partner_in(figure: Figure, names: Iterable[str], name: str) -> str:
-    """The same for a figure that is known already, and all names of its bones."""
+    """Like `mirror_partner`, from a recognised figure and the names of all its bones."""
     if partner := figure.partner(name):
         return partner
     other = words.across(name)
@@ -80,11 +80,11 @@ def partner_in(figure: Figure, names: Iterable[str], name: str) -> str:
 
 
 def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
-    """What bones are.
+    """Recognise a figure.
 
     Args:
         bones: all of an armature, parents first, in a space whose Z points up.
-        generated: whether Rigify has generated them. Only their FK controls get roles.
+        generated: whether Rigify has generated them. Then FK controls alone get roles.
     """
     if generated:
         return _generated(bones)
@@ -109,15 +109,15 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
 
 
 def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str]) -> Figure:
-    """A figure some of whose bones have other roles. Bones that had these have none then.
+    """Change roles of a figure's bones. The former bones of these roles lose them.
 
     Args:
         figure: as it was recognised.
         names: of all its bones.
-        changes: by bone, the words of its role; empty takes its role away.
+        changes: {bone: words of its role}; empty words remove its role.
 
     Raises:
-        RigError: a bone is not there, words are of no role, or two bones would have the same one.
+        RigError: a bone is missing, words are of no role, or two bones would have the same role.
     """
     wanted: dict[str, Role] = {}
     for name, text in changes.items():
@@ -143,7 +143,7 @@ def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str
 
 
 def _turned(tree: SkeletonTree, up: Vector) -> SkeletonTree:
-    """Bones turned so that a direction points up."""
+    """Rotate bones so that a direction points up."""
     turn = up.rotation_difference(UP).to_matrix()
     return SkeletonTree(
         bone._replace(head=tuple(turn @ Vector(bone.head)), tail=tuple(turn @ Vector(bone.tail)))
@@ -152,20 +152,20 @@ def _turned(tree: SkeletonTree, up: Vector) -> SkeletonTree:
 
 
 def _generated(bones: Sequence[RestBone]) -> Figure:
-    """The metarig is recognised in the rig's copies of its bones."""
+    """Recognise the metarig in the generated rig's copies of its bones."""
     figure = recognise(rigify.metarig_bones(bones))
     return Figure(figure.kind, rigify.controls(figure.roles, bones), RIGIFY)
 
 
 def _relevant(bones: Sequence[RestBone]) -> Iterable[RestBone]:
-    """Bones that move a mesh, and those above them; all where none does."""
+    """Return bones that deform and their ancestors; all bones if none deforms."""
     tree = SkeletonTree(bones)
     wanted = {name for bone in bones if bone.deforms for name in tree.ancestors(bone.name)}
     return [bone for bone in bones if not wanted or bone.name in wanted]
 
 
 def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
-    """Whether bones named as a human's lie as an animal's: the legs at a right angle to the back."""
+    """Whether bones with a human's names have an animal's rest pose: legs at a right angle to the back."""
     place = {role: Vector(tree.bones[name].head) for name, role in roles.items()}
     thighs, arms = (
         [place[Role(part, side)] for side in (Side.LEFT, Side.RIGHT)] for part in (Part.THIGH, Part.UPPER_ARM)
@@ -176,12 +176,12 @@ def _on_all_fours(tree: SkeletonTree, roles: Mapping[str, Role]) -> bool:
 
 
 def _has_more_limbs(tree: SkeletonTree, roles: Mapping[str, Role], by_place: Mapping[str, Role]) -> bool:
-    """Whether bones named as a human's have further arms or legs, which names and structure tell.
+    """Whether bones with a human's names have further arms or legs, by names and structure.
 
     Args:
         tree: the bones.
-        roles: as their names tell.
-        by_place: as the structure tells.
+        roles: by names.
+        by_place: roles by structure.
     """
     for name, role in by_place.items():
         limb = [each for each in tree.ancestors(name) if words.read(each).side is not Side.MIDDLE]
@@ -193,7 +193,7 @@ def _has_more_limbs(tree: SkeletonTree, roles: Mapping[str, Role], by_place: Map
 
 
 def _sided_by_names(roles: dict[str, Role]) -> dict[str, Role]:
-    """Left and right as names have them, where most of them say the other side than the structure does."""
+    """Swap left and right if most names contradict the sides of the structure."""
     votes = 0
     for name, role in roles.items():
         said = words.read(name).side
@@ -205,7 +205,7 @@ def _sided_by_names(roles: dict[str, Role]) -> dict[str, Role]:
 
 
 def _upright(matrix_world: Matrix) -> Matrix:
-    """The rotation that brings the armature's axis nearest to the world's Z to Z."""
+    """Return the rotation of the armature's axis nearest to world Z to Z."""
     rows = matrix_world.to_3x3()
     lengths = [max(rows.col[k].length, 1e-12) for k in range(3)]
     rises = [rows.col[k].z / lengths[k] for k in range(3)]

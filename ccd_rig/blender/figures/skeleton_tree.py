@@ -9,7 +9,7 @@ from .role import RestBone
 
 
 class SkeletonTree:
-    """Bones by name, with their children in the order in which they were given."""
+    """Bones by name, with their children in the order of the bones."""
 
     def __init__(self, bones: Iterable[RestBone]) -> None:
         self.bones = {bone.name: bone for bone in bones}
@@ -19,13 +19,13 @@ class SkeletonTree:
             self.children[parent].append(bone.name)
 
     def ancestors(self, name: str) -> Iterator[str]:
-        """The bone itself and all above it, upwards."""
+        """Yield a bone and its ancestors, upwards."""
         while name in self.bones:
             yield name
             name = self.bones[name].parent
 
     def below(self, name: str) -> Iterator[str]:
-        """The bone itself and all below it, parents first; an empty name stands for what roots hang on."""
+        """Yield a bone and its descendants, parents first; the empty name is the parent of roots."""
         left = [name]
         while left:
             name = left.pop()
@@ -33,19 +33,19 @@ class SkeletonTree:
             left += reversed(self.children[name])
 
     def is_below(self, name: str, above: str) -> bool:
-        """Whether a bone is another one, or hangs on it."""
+        """Whether a bone is `above`, or a descendant of it."""
         return above in self.ancestors(name)
 
     def path(self, above: str, below: str) -> list[str]:
-        """Bones from one to another below it, both included; empty where the second does not hang on it."""
-        found: list[str] = []
+        """Bones from an ancestor to a descendant, both included; empty if they are not related so."""
+        upwards: list[str] = []
         for name in self.ancestors(below):
-            found.append(name)
+            upwards.append(name)
             if name == above:
-                return found[::-1]
+                return upwards[::-1]
         return []
 
     def common(self, one: str, other: str) -> str:
-        """The lowest bone on which both hang, or which is one of them; empty for none."""
+        """Lowest common ancestor, which may be one of the two bones; empty without one."""
         above = set(self.ancestors(one))
         return next((name for name in self.ancestors(other) if name in above), "")

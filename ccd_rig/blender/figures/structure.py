@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Figures by how their bones lie at rest: two halves with limbs in pairs, or one row of bones.
+"""Recognition by the rest pose: two halves with limbs in pairs, or a single row of bones.
 
-A row is a tail or a snake: what hangs on it is small beside it. All points are in a space whose Z points up.
+A row is a tail or a snake; other bones on it are small beside it. All points are in a space whose Z points
+up.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from .words import Clue
 
 
 def chain(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
-    """The roles of a row that goes one way from its root, or two; UNKNOWN and none where there are more."""
+    """Return kind and roles of a row with one or two ways from its root; UNKNOWN and no roles for more."""
     roots = tree.children[""]
     if len(roots) != 1:
         return Kind.UNKNOWN, {}
@@ -55,7 +56,7 @@ def chain(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
 
 
 def _lengths(tree: SkeletonTree) -> dict[str, float]:
-    """By bone, the length of the longest way from its start down to an end."""
+    """{bone: length of the longest path from its head down to an end}"""
     places, tips = joints(tree), ends(tree)
     lengths: dict[str, float] = {}
     for name in reversed([each for each in tree.below("") if each]):
@@ -67,7 +68,7 @@ def _lengths(tree: SkeletonTree) -> dict[str, float]:
 def _row(
     tree: SkeletonTree, ways: Mapping[str, float], first: str, least: float
 ) -> tuple[list[str], list[str]]:
-    """Bones from one on to the last, to one that only small bones hang on, or to a fork; what it forks to."""
+    """Row from a bone to the last, with small children alone, or to a fork; and the fork's bones."""
     row = [first]
     while children := tree.children[row[-1]]:
         large = [name for name in children if ways[name] >= least]
@@ -78,13 +79,13 @@ def _row(
 
 
 def _without_root(row: Sequence[str]) -> list[str]:
-    """A row without a root that carries it, if enough is left."""
+    """Remove a root bone from a row, if three bones are left."""
     is_root = words.says(row[0], Clue.ROOT) and words.read(row[0]).part is None
     return list(row[1:] if is_root and len(row) > 3 else row)
 
 
 def _head_of(tree: SkeletonTree, row: Sequence[str]) -> str:
-    """The bone of a row that is called a head, carries a face, or has several small bones at its end."""
+    """Head of a row: by its name, by a face on it, or the last bone if it has several children."""
     named = [name for name in row if words.read(name).part is Part.HEAD]
     faces = [
         name
@@ -128,21 +129,21 @@ def _roles(part: Part, names: Sequence[str], number: int = 0) -> dict[str, Role]
 
 
 UPRIGHT = 1.5
-"""Rise over run of the way from hips to head above which a figure with two legs stands as a human does."""
+"""Rise over run from hips to head above which a figure with two legs stands upright, as a human."""
 ANKLE = 0.2
 """Part of the hips' height below which a joint of a human's leg is the ankle."""
 IN_LINE = math.radians(5.0)
-"""Bend below which two bones may be pieces of one thigh or shin."""
+"""Radians of a bend below which two bones may be pieces of one thigh or shin."""
 AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)))
 SPRAWL = 0.8
-"""Length over height of a leg's first bone from which it is a lizard's thigh; 0.58 is the longest pelvis."""
+"""Length over height above which a leg's first bone is a lizard's thigh; pelvis bones have up to 0.58."""
 MIDDLE = 0.1
-"""Part of its end's distance to the middle up to which a bone that starts there only carries a leg."""
+"""Largest offset of a girdle bone's head from the median plane, in offsets of its end."""
 UP = Vector((0.0, 0.0, 1.0))
 
 
 def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
-    """What kind of figure bones make, and their roles; UNKNOWN and none where that cannot be told."""
+    """Recognise kind and roles by structure; UNKNOWN and no roles if it is ambiguous."""
     split = halves(tree, AXES)
     if split is None:
         return chain(tree)
@@ -209,7 +210,7 @@ def _two_legs(
 
 
 def _hind_and_fore(bones: Skeleton, legs: Sequence[Limb]) -> tuple[Limb, Limb]:
-    """Of two pairs of legs the one that is called so, further from a head, or at the hips, then the other."""
+    """Order two pairs of legs, hind first: by names, by distance to a head, or by the usual front."""
     one, other = legs
     behind = [limb.says(Clue.HIND) - limb.says(Clue.FRONT) for limb in legs]
     if behind[0] != behind[1]:
@@ -234,7 +235,7 @@ def _apart(bones: Skeleton, name: str, limb: Limb) -> float:
 
 
 def _left(bones: Skeleton, front: Vector) -> int:
-    """Which side of the plane, 1 or -1, is the figure's left."""
+    """Sign of the figure's left side, relative to the plane's normal."""
     return 1 if UP.cross(front).dot(bones.halves.across) > 0.0 else -1
 
 
@@ -261,14 +262,14 @@ def _trunk_roles(middle: Trunk) -> dict[str, Role]:
 
 
 def _both(bones: Skeleton, roles: dict[str, Role], left: int) -> dict[str, Role]:
-    """Roles of a limb on the positive side of the plane, given as left ones, and those of its partner."""
-    own, other = (Side.LEFT, Side.RIGHT) if left > 0 else (Side.RIGHT, Side.LEFT)
-    found = {}
+    """Set the sides of the roles of a limb on the positive side, and add those of its partner."""
+    side, opposite = (Side.LEFT, Side.RIGHT) if left > 0 else (Side.RIGHT, Side.LEFT)
+    sided = {}
     for name, role in roles.items():
-        found[name] = replace(role, side=own)
+        sided[name] = replace(role, side=side)
         if partner := bones.halves.partners.get(name, ""):
-            found[partner] = replace(role, side=other)
-    return found
+            sided[partner] = replace(role, side=opposite)
+    return sided
 
 
 def _many_legs(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
@@ -306,7 +307,7 @@ def _leg_roles(
 
 
 def _is_girdle(bones: Skeleton, names: Sequence[str], fore: bool, front: Vector) -> bool:
-    """Whether a leg begins with a pelvis, which leads out of the middle, or a shoulder, which leads ahead."""
+    """Whether a leg begins with a girdle bone: a pelvis leads out of the middle, a shoulder ahead."""
     points = [bones.places[name] for name in names[:3]]
     first, second = points[1] - points[0], points[2] - points[1]
     start, end = (abs(point.dot(bones.halves.across)) for point in points[:2])
@@ -317,9 +318,9 @@ def _is_girdle(bones: Skeleton, names: Sequence[str], fore: bool, front: Vector)
 
 
 def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[int, int]:
-    """Which bones the shin and the foot begin with, past the last one for a leg without a foot.
+    """Return indices of the first bones of shin and foot; past the last bone for a leg without a foot.
 
-    A thigh or shin may be in several pieces. Names that tell both, or a shin at the end, come first.
+    A thigh or shin may be in several pieces. Names of both, or of a shin at the end, take precedence.
     """
     told = [words.read(name).part for name in names]
     shins = [place for place, part in enumerate(told) if place > 0 and part in (Part.SHIN, Part.LOWER_ARM)]
@@ -349,14 +350,14 @@ def _knee_and_ankle(bones: Skeleton, names: Sequence[str], hind: bool) -> tuple[
 
 
 def _bend(bones: Skeleton, names: Sequence[str], place: int) -> float:
-    """Angle between a bone of a row and the one before it, radians; its sign tells the side."""
+    """Signed angle between a bone of a row and the one before it, radians, about the plane's normal."""
     before, start, end = (bones.places[name] for name in names[place - 1 : place + 2])
     angle: float = (start - before).angle(end - start, 0.0)
     return math.copysign(angle, (start - before).cross(end - start).dot(bones.halves.across))
 
 
 def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
-    """Which inner joint of a row is nearest to half its length."""
+    """Index of the inner joint of a row that is nearest to half its length."""
     points = [bones.places[name] for name in names]
     ways = [(b - a).length for a, b in pairwise(points)]
     whole = sum(ways)
@@ -364,7 +365,7 @@ def _halfway(bones: Skeleton, names: Sequence[str]) -> int:
 
 
 def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) -> dict[str, Role]:
-    """Roles of the bones of arms, the longest pair first; the fingers of all of them are counted on.
+    """Return roles of arms, the longest pair first; fingers are numbered through all pairs.
 
     Args:
         bones: a symmetrical skeleton.
@@ -389,7 +390,7 @@ def _arms(bones: Skeleton, arms: Sequence[Limb], middle: Trunk, first: int = 0) 
 
 
 def _arm_joints(bones: Skeleton, names: Sequence[str], has_fingers: bool) -> tuple[int, int, int]:
-    """Bones of an arm that start at its shoulder joint, elbow and wrist: halves as long, a short shoulder."""
+    """Indices of an arm's bones at shoulder joint, elbow and wrist: equal halves, a short shoulder."""
     points = [bones.places[name] for name in names]
     ways = [(b - a).length for a, b in pairwise(points)]
     last = len(names) - 1

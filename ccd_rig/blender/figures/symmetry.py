@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The two halves of a skeleton: its median plane, its limbs in pairs, and the trunk between them.
+"""Symmetry of a skeleton: its median plane, its limbs in pairs, and the trunk between them.
 
 All points are in a space whose Z points up.
 """
@@ -20,20 +20,20 @@ from .skeleton_tree import SkeletonTree
 from .words import Clue
 
 CLOSE = 0.02
-"""Part of the figure's size within which two points are mirror images, or a point lies on the plane."""
+"""Largest error of mirror images, and largest offset of points on the plane, in the figure's size."""
 NEAR = 0.1
-"""Part of their distance to the plane within which two bones close to it are mirror images all the same."""
+"""The same for bones close to the plane, in their distances to it."""
 ENOUGH = 0.6
-"""Part of the bones that must have a mirror image, or lie on the plane."""
+"""Smallest share of bones with a mirror image or on the plane."""
 
 
 class Halves(NamedTuple):
     """A skeleton and its median plane.
 
     Attributes:
-        across: unit vector from the right to the left half, or back; which is told by what faces front.
-        sides: by bone, 1 or -1 as it lies along `across`, 0 in the middle.
-        partners: by bone off the plane, the bone across.
+        across: unit normal of the plane, to the figure's left or right.
+        sides: {bone: 1 or -1, its side along `across`; 0 in the middle}.
+        partners: {bone off the plane: its mirror image}.
     """
 
     across: Vector
@@ -42,12 +42,12 @@ class Halves(NamedTuple):
 
 
 def joints(tree: SkeletonTree) -> dict[str, Vector]:
-    """Where each bone starts. Tails of imported bones often point nowhere."""
+    """{bone: head}. Tails of imported bones are often arbitrary."""
     return {name: Vector(bone.head) for name, bone in tree.bones.items()}
 
 
 def ends(tree: SkeletonTree) -> dict[str, Vector]:
-    """Where each bone ends: at its tail if most tails lead to the next bone; else where it starts."""
+    """{bone: tail}, or heads instead unless most tails lead to a child's head."""
     parents = [bone for bone in tree.bones.values() if tree.children[bone.name]]
     leading = sum(any(_leads_to(bone, tree.bones[c]) for c in tree.children[bone.name]) for bone in parents)
     trusted = 2 * leading >= len(parents)
@@ -60,16 +60,16 @@ def _leads_to(bone: RestBone, child: RestBone) -> bool:
 
 
 def size_of(points: Sequence[Vector]) -> float:
-    """Diagonal of the box round points."""
+    """Diagonal of the bounding box."""
     lows = [min(point[k] for point in points) for k in range(3)]
     highs = [max(point[k] for point in points) for k in range(3)]
     return (Vector(highs) - Vector(lows)).length
 
 
 def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
-    """The median plane at a right angle to one of the axes; None for neither mirror images nor names of them.
+    """Find the median plane, normal to one of the axes; None without mirror images by place or names.
 
-    Where it is so both ways, as a machine on four legs, names tell, or else it is longer than wide.
+    Of two planes, as of a machine on four legs, names decide, or else the figure is longer than wide.
     """
     places = joints(tree)
     if len(places) < 3:
@@ -90,7 +90,7 @@ def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
 def _with_names(
     tree: SkeletonTree, places: Mapping[str, Vector], axes: Sequence[Vector], split: Halves | None
 ) -> Halves | None:
-    """The halves with pairs that names tell, where a figure stands unevenly at rest; None for too few."""
+    """Add pairs by names, for an asymmetrical rest pose; None if there are too few."""
     partners = dict(split.partners) if split else {}
     for name in tree.below(""):
         other = words.across(name)
@@ -113,13 +113,13 @@ def _with_names(
 
 
 def _sides_told(partners: Mapping[str, str]) -> int:
-    """How many bones' names tell another side than those of the bones across."""
+    """Number of bones whose names have another side than their partners' names."""
     sides = {name: words.read(name).side for name in partners}
     return sum(sides[one] is not sides[other] for one, other in partners.items())
 
 
 def _middles(tree: SkeletonTree, places: Mapping[str, Vector], axis: Vector) -> list[float]:
-    """Where the plane may stand along an axis: at the root, half way between the outermost joints."""
+    """Candidates for the plane's offset along an axis: the root, and the middle of the outermost joints."""
     along = [place.dot(axis) for place in places.values()]
     roots = [places[name].dot(axis) for name in tree.children[""]]
     half = 0.5 * (min(along) + max(along))
@@ -129,7 +129,7 @@ def _middles(tree: SkeletonTree, places: Mapping[str, Vector], axis: Vector) -> 
 def _split(
     tree: SkeletonTree, places: Mapping[str, Vector], axis: Vector, middle: float, close: float
 ) -> tuple[float, Halves]:
-    """Which part of the bones has its image across the plane, and the halves."""
+    """Return the share of bones with a mirror image or on the plane, and the halves."""
     offsets = {name: place.dot(axis) - middle for name, place in places.items()}
     spans = _spans(tree, offsets)
     sides = {name: _side(spans[name], close) for name in tree.bones}
@@ -156,13 +156,13 @@ def _split(
 
 
 def _alike(tree: SkeletonTree, partners: Mapping[str, str], one: str, other: str) -> bool:
-    """Whether two bones hang on the same bone, or on partners, and carry as many bones."""
+    """Whether two bones have the same parent or partners as parents, and as many children."""
     above, beyond = tree.bones[one].parent, tree.bones[other].parent
     return (partners.get(above, above) == beyond) and len(tree.children[one]) == len(tree.children[other])
 
 
 def _spans(tree: SkeletonTree, offsets: Mapping[str, float]) -> dict[str, tuple[float, float]]:
-    """By bone, the least and the greatest offset of it and of all that hangs on it."""
+    """{bone: smallest and largest offset of the bone and its descendants}"""
     spans: dict[str, tuple[float, float]] = {}
     for name in reversed([each for each in tree.below("") if each]):
         below = [(offsets[name], offsets[name]), *(spans[child] for child in tree.children[name])]
@@ -171,22 +171,22 @@ def _spans(tree: SkeletonTree, offsets: Mapping[str, float]) -> dict[str, tuple[
 
 
 def _side(span: tuple[float, float], close: float) -> int:
-    """Of a bone and all that hangs on it: 0 if that lies on the plane, or on both sides of it."""
+    """Side of a bone with its descendants: 0 if they are on the plane, or on both sides."""
     return (span[1] > close) - (span[0] < -close)
 
 
 GROUND = 0.25
-"""Part of the height of a limb's root up to which its end counts as on the ground."""
+"""Largest height of a limb's end on the ground, in heights of the limb's root."""
 LEAST_LIMB = 0.15
-"""Part of the figure's size below which a pair of bones is no limb, but ears, eyes, feathers."""
+"""Smallest length of a limb, in the figure's size; shorter pairs are ears, eyes, feathers."""
 STEEP = 0.6
-"""Legs of a figure with one pair lead sideways by at most this part of their drop; fins lead further."""
+"""Largest sideways offset of a single pair of legs, in their drop; fins lead further."""
 DOWN = 0.5
-"""Cosine of the angle to the vertical up to which a limb in the air that is called a leg is one."""
+"""Smallest cosine of the angle to the vertical for a limb in the air with a leg's name."""
 ANCHOR = 0.3
-"""Part of a limb's length up to which bones that several of them hang on are an anchor, and no limb."""
+"""Largest length of an anchor, from which several limbs begin, in lengths of the limbs."""
 DIGIT = 0.4
-"""Part of the longest row's length from which rows of bones side by side are fingers, not a limb's way on."""
+"""Smallest length of fingers beside each other, in the length of the longest."""
 
 
 class Skeleton(NamedTuple):
@@ -195,11 +195,11 @@ class Skeleton(NamedTuple):
     Attributes:
         tree: its bones.
         halves: its median plane.
-        places: where each bone starts.
-        ends: where each bone ends.
-        reaches: by bone, the length of the longest way from its parent's start down to a last bone's end.
-        size: diagonal of the box round all points, or those of no wing.
-        ground: height of the lowest of them.
+        places: {bone: head}.
+        ends: {bone: end}, see `ends`.
+        reaches: {bone: length of the longest path from its parent's head to an end}.
+        size: diagonal of the bounding box, wings left out if they are known.
+        ground: height of the lowest point.
     """
 
     tree: SkeletonTree
@@ -216,14 +216,14 @@ class Skeleton(NamedTuple):
 
 
 class Limb(NamedTuple):
-    """A pair of limbs, as the one on the positive side of the plane is.
+    """A pair of limbs, described by the one on the positive side of the plane.
 
     Attributes:
-        root: middle bone that the pair hangs on, empty for none.
-        bones: from the body on to the bone that digits hang on, or to the last.
-        digits: chains of bones beyond that.
-        base: where the first bone starts.
-        end: its lowest point.
+        root: parent of the pair, in the middle; empty for none.
+        bones: from the body to the parent of the digits, or to the last bone.
+        digits: chains of bones beyond.
+        base: head of the first bone.
+        end: lowest point.
     """
 
     root: str
@@ -233,11 +233,11 @@ class Limb(NamedTuple):
     end: Vector
 
     def says(self, clue: Clue) -> bool:
-        """Whether a name of a bone before the digits is a clue."""
+        """Whether the name of a bone before the digits has a clue."""
         return any(words.says(name, clue) for name in self.bones)
 
     def digits_say(self, clue: Clue) -> bool:
-        """Whether a name of a bone of the digits is a clue."""
+        """Whether the name of a bone of the digits has a clue."""
         return any(words.says(name, clue) for row in self.digits for name in row)
 
 
@@ -257,7 +257,7 @@ def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
 
 
 def limbs(bones: Skeleton) -> list[Limb]:
-    """Pairs that are long enough, the longest first."""
+    """Return pairs of limbs that are long enough, the longest first."""
     found = []
     for name, side in bones.halves.sides.items():
         parent = bones.tree.bones[name].parent
@@ -273,7 +273,7 @@ def limbs(bones: Skeleton) -> list[Limb]:
 
 
 def wings_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
-    """Those limbs that are called wings, or spread with rows of feathers to the sides of four steep legs."""
+    """Return limbs with wings' names, or that spread rows of feathers beside four steep legs."""
     named = [
         limb
         for limb in pairs
@@ -288,7 +288,7 @@ def wings_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
 
 
 def is_arm(bones: Skeleton, limb: Limb) -> bool:
-    """Whether a limb is called an arm, or has digits at its end that are short beside it."""
+    """Whether a limb has an arm's names, or digits that are short beside it."""
     if limb.says(Clue.ARM) or limb.digits_say(Clue.ARM):
         return True
     digits = [bones.reaches[row[0]] for row in limb.digits]
@@ -296,7 +296,7 @@ def is_arm(bones: Skeleton, limb: Limb) -> bool:
 
 
 def without_wings(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
-    """The skeleton with its ground and its size as they are without wings, which may hang lower than feet."""
+    """Measure ground and size without wings, which may hang lower than feet."""
     firsts = {name for limb in wings for name in (limb.bones[0], bones.halves.partners[limb.bones[0]])}
     flying = {name for first in firsts for name in bones.tree.below(first)}
     points = [
@@ -311,7 +311,7 @@ def without_wings(bones: Skeleton, wings: Sequence[Limb]) -> Skeleton:
 
 
 def legs_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
-    """Those limbs that stand on the ground, or lead down and are called legs."""
+    """Return limbs that stand on the ground, or lead down and have legs' names."""
     standing = []
     for limb in pairs:
         height = max(limb.base.z - bones.ground, 0.1 * bones.size)
@@ -331,12 +331,12 @@ def _is_steep(bones: Skeleton, limb: Limb) -> bool:
 
 
 def _limb_length(bones: Skeleton, first: str) -> float:
-    """Length of a limb from where its first bone starts."""
+    """Length of a limb from the head of its first bone."""
     return max((bones.reaches[child] for child in bones.tree.children[first]), default=0.0)
 
 
 def _firsts(bones: Skeleton, name: str) -> list[str]:
-    """The first bones of limbs from a bone on: several beyond an anchor, which is short beside each."""
+    """First bones of limbs from a bone on; several beyond an anchor, which is short beside each limb."""
     path = _path(bones, name)
     last = path[-1]
     rows = [
@@ -360,7 +360,7 @@ def _limb(bones: Skeleton, parent: str, first: str) -> Limb:
 
 
 def _path(bones: Skeleton, first: str) -> list[str]:
-    """From a bone on to the one that digits hang on, or to the last."""
+    """Bones from the first to the parent of the digits, or to the last."""
     path = [first]
     while following := _next(bones, path[-1]):
         path.append(following)
@@ -368,7 +368,7 @@ def _path(bones: Skeleton, first: str) -> list[str]:
 
 
 def _next(bones: Skeleton, name: str) -> str:
-    """The bone by which a limb goes on; empty at its end, and where digits begin. Feathers end a wing."""
+    """Next bone of a limb; empty at its end and before digits. Feathers end a wing."""
     further = bones.tree.children[name]
     bare = [child for child in further if not words.says(child, Clue.FEATHER)]
     rows = [child for child in bare if bones.tree.children[child]] or bare
@@ -386,7 +386,7 @@ def _next(bones: Skeleton, name: str) -> str:
 
 
 def _rows(bones: Skeleton, name: str) -> list[tuple[str, ...]]:
-    """The longest row of bones from one on, and further ones that begin on it, as a thumb does on a palm."""
+    """Longest row of bones from a bone on, and rows that branch from it, as a thumb from a palm."""
     chain = main_chain(bones, name)
     beside = [
         child
@@ -398,7 +398,7 @@ def _rows(bones: Skeleton, name: str) -> list[tuple[str, ...]]:
 
 
 def main_chain(bones: Skeleton, name: str) -> tuple[str, ...]:
-    """A bone and the longest row of bones on it."""
+    """Longest row of bones from a bone on."""
     chain = [name]
     while further := bones.tree.children[chain[-1]]:
         chain.append(max(further, key=lambda child: bones.reaches[child]))
@@ -406,28 +406,28 @@ def main_chain(bones: Skeleton, name: str) -> tuple[str, ...]:
 
 
 BESIDE = 0.25
-"""Part of the hips' height by which a bone above them may be higher or lower and still belong to the body."""
+"""Largest difference in height of ancestors of the hips that belong to the body, in the hips' height."""
 LEAST_TAIL = 0.08
-"""Part of the figure's size from which a row of bones behind the hips is a tail."""
+"""Smallest length of a tail, in the figure's size."""
 STEP = 0.01
-"""Part of the figure's size below which a bone starts where its parent does, and leads no further."""
+"""Largest distance of heads that coincide, in the figure's size."""
 LONGER = 1.05
 LEVEL = 0.5
-"""Run over rise of the way from hips to head from which it tells where the front is."""
+"""Smallest run over rise from hips to head by which the front is told."""
 LOW = 0.15
-"""Part of the hips' height below which joints of a leg belong to the foot."""
+"""Largest height of joints that belong to the foot, in the hips' height."""
 
 
 class Trunk(NamedTuple):
-    """Middle bones, away from the hips; empty where there are none.
+    """Middle bones, in order away from the hips; empty where missing.
 
     Attributes:
-        hips: the bone that carries the whole figure.
-        spine: on to the chest, which carries the front limbs, or from there back to the hind ones.
-        neck: on to the head.
-        head: the one that its name or a face tells, or the last.
-        tail: from the hips on.
-        front: horizontal unit vector to where the figure faces.
+        hips: root of the body.
+        spine: up to the chest, the parent of front limbs, or from there back to the hind limbs.
+        neck: from the spine to the head.
+        head: by its name or a face, or else the last bone.
+        tail: from the hips.
+        front: horizontal unit vector that the figure faces.
     """
 
     hips: str
@@ -439,12 +439,12 @@ class Trunk(NamedTuple):
 
 
 def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
-    """Take the middle apart.
+    """Divide the middle bones into hips, spine, neck, head and tail.
 
     Args:
         bones: a symmetrical skeleton.
-        hind: the pair of limbs at the hips, if there is one.
-        fore: the pair at the chest, if there is one.
+        hind: pair of limbs at the hips, or None.
+        fore: pair of limbs at the chest, or None.
     """
     chest = fore.root if fore else ""
     finned = fore if fore and not hind and not is_arm(bones, fore) else None
@@ -466,20 +466,20 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
 
 
 def _body_root(bones: Skeleton, hips: str) -> str:
-    """The highest bone above the hips that lies in the body with them, not on the ground."""
-    found = hips
+    """Highest ancestor of the hips at about their height, in the body, not on the ground."""
+    root = hips
     height = bones.places[hips].z - bones.ground if hips else 0.0
     for above in bones.tree.ancestors(hips):
         rise = abs(bones.places[above].z - bones.places[hips].z)
         is_root = above != hips and words.says(above, Clue.ROOT)
         if not bones.is_middle(above) or rise > BESIDE * height or is_root:
             break
-        found = above
-    return found
+        root = above
+    return root
 
 
 def _top(bones: Skeleton, name: str, lies: bool) -> str:
-    """The highest middle bone above one that is no root; of a body that lies, none below or above it."""
+    """Highest middle ancestor that is no root bone; of a lying body, neither below nor above it."""
     path = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)][::-1]
     for above, below in pairwise(path):
         way = bones.places[below] - bones.places[above]
@@ -490,7 +490,7 @@ def _top(bones: Skeleton, name: str, lies: bool) -> str:
 
 
 def _swept(bones: Skeleton, fins: Limb) -> list[str]:
-    """Middle bones on the one that fins hang on which lead to where the fins are swept: towards the tail."""
+    """Middle children of the fins' root that lead to where the fins are swept: towards the tail."""
     last = main_chain(bones, fins.bones[0])[-1]
     along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
     sweep = (bones.places[last] - fins.base).dot(along)
@@ -505,7 +505,7 @@ def _swept(bones: Skeleton, fins: Limb) -> list[str]:
 
 
 def _between(bones: Skeleton, hips: str, chest: str) -> tuple[str, ...]:
-    """From above the hips to the chest."""
+    """Bones between the hips, left out, and the chest, included."""
     if not hips:
         return (chest,)
     start = bones.tree.common(hips, chest)
@@ -514,11 +514,11 @@ def _between(bones: Skeleton, hips: str, chest: str) -> tuple[str, ...]:
 
 
 def named_head(bones: Skeleton, body: Collection[str]) -> str:
-    """The middle bone that is called a head, or else carries a face; empty for none.
+    """Return the middle bone with a head's name, or else with a face on it; empty for none.
 
     Args:
         bones: a symmetrical skeleton.
-        body: bones that hang on no head.
+        body: bones that are no descendants of a head.
     """
     above = {each for name in body for each in bones.tree.ancestors(name)}
     names = [name for name in bones.tree.below("") if name and name not in above]
@@ -535,8 +535,8 @@ def named_head(bones: Skeleton, body: Collection[str]) -> str:
 
 
 def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[str, ...]:
-    """The row of middle bones from the chest on, up to where ears, eyes and jaws hang."""
-    found: list[str] = []
+    """Row of middle bones from the chest on, up to the parent of ears, eyes and jaws."""
+    row: list[str] = []
     name = chest
     while name:
         further = [
@@ -544,12 +544,12 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
             for child in bones.tree.children[name]
             if bones.is_middle(child) and child not in trunk_bones and _leads(bones, name, child)
         ]
-        if found and any(not bones.is_middle(child) for child in bones.tree.children[name]):
+        if row and any(not bones.is_middle(child) for child in bones.tree.children[name]):
             break
         name = max(further, key=lambda child: bones.reaches[child], default="")
         if name:
-            found.append(name)
-    return tuple(found)
+            row.append(name)
+    return tuple(row)
 
 
 def _leads(bones: Skeleton, name: str, child: str) -> bool:
@@ -557,7 +557,7 @@ def _leads(bones: Skeleton, name: str, child: str) -> bool:
 
 
 def _head(bones: Skeleton, beyond: tuple[str, ...]) -> str:
-    """The longest bone after the first of a neck; of two as long the first, as the other marks its end."""
+    """Longest bone after the first of a neck; the first of two equal ones, as the second marks its end."""
     best = ""
     for place, name in enumerate(beyond):
         if place == 0 and len(beyond) > 1:
@@ -568,7 +568,7 @@ def _head(bones: Skeleton, beyond: tuple[str, ...]) -> str:
 
 
 def _bone_length(bones: Skeleton, chain: tuple[str, ...], name: str) -> float:
-    """From where a bone starts to where the next one of a chain does; the last one's own length."""
+    """Distance from a bone's head to the next head of a chain; the bone's length for the last."""
     place = chain.index(name) + 1
     bone = bones.tree.bones[name]
     end = bones.places[chain[place]] if place < len(chain) else Vector(bone.tail)
@@ -576,7 +576,7 @@ def _bone_length(bones: Skeleton, chain: tuple[str, ...], name: str) -> float:
 
 
 def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, ...]:
-    """The row of middle bones that is called a tail, or else the longest on the body but spine and head."""
+    """Row of middle bones with a tail's name, or else the longest row on the body beside spine and head."""
     head = {each for name in taken for each in bones.tree.below(name)}
     rows = [
         _middle_row(bones, child)
@@ -595,7 +595,7 @@ def _tail(bones: Skeleton, body: Sequence[str], taken: set[str]) -> tuple[str, .
 
 
 def _middle_row(bones: Skeleton, name: str) -> tuple[str, ...]:
-    """A bone and the longest row of middle bones on it."""
+    """Longest row of middle bones from a bone on."""
     row = [name]
     while further := [each for each in bones.tree.children[row[-1]] if bones.is_middle(each)]:
         row.append(max(further, key=lambda each: bones.reaches[each]))
@@ -603,7 +603,7 @@ def _middle_row(bones: Skeleton, name: str) -> tuple[str, ...]:
 
 
 def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hips: str) -> Vector:
-    """Where the figure faces: as its body lies, or where it is upright as its feet point."""
+    """Direction that the figure faces: by its body if it lies, by its feet if it is upright."""
     along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
     bodies = []
     if head and hips:
@@ -621,6 +621,6 @@ def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hip
 
 
 def usual_front(bones: Skeleton) -> Vector:
-    """Where figures usually face: -Y in Blender, +X where their plane lies along X, as machines do."""
+    """Direction that figures usually face: -Y in Blender, +X if the plane is along X, as of machines."""
     along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
     return along * (1.0 if along.y < 0.0 or (along.y == 0.0 and along.x > 0.0) else -1.0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What names of bones say: the side, the part of the body, the name across, and whole humans."""
+"""Names of bones: side, part of the body, name of the other side, and humans recognised by names."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FINGERS = (
     ("ring", "薬指"),
     ("pink", "小指", "little"),
 )
-"""How names of fingers begin, by number."""
+"""Words for fingers in names, by number."""
 _NO_PART = frozenset(
     (
         *("twist", "roll", "share", "ik", "pole", "target", "leaf", "end", "nub", "tip", "top", "tweak"),
@@ -72,7 +72,7 @@ _PARTS = (
 
 
 class Clue(enum.Enum):
-    """What a word in a name tells of a bone of any animal, as a pattern of whole words in small letters."""
+    """Clue in the name of an animal's bone, as a pattern of full words in lower case."""
 
     ROOT = r"root|rootjoint|armature|master|origin|world|reference"
     SKULL = r"skull|cranium"
@@ -86,11 +86,11 @@ class Clue(enum.Enum):
 
 
 class Name(NamedTuple):
-    """What a name says.
+    """Information in a bone's name.
 
     Attributes:
-        side: of the figure, the middle where the name tells none.
-        part: None where the name tells none.
+        side: of the figure; the middle if the name has none.
+        part: of the body; None if the name has none.
     """
 
     side: Side
@@ -98,12 +98,12 @@ class Name(NamedTuple):
 
 
 def bare(name: str) -> str:
-    """A name without its name space, in small letters."""
+    """Return a name without name space, in lower case."""
     return name.rpartition(":")[2].casefold()
 
 
 def read(name: str) -> Name:
-    """What a name says of its bone."""
+    """Read side and part from a bone's name."""
     words = [word.casefold() for word in _WORD.findall(name.rpartition(":")[2])]
     sides = [word for word in words if word in _SIDE_WORDS]
     rest = "".join(word for word in words if word not in _SIDE_WORDS and not word.isdigit())
@@ -114,20 +114,20 @@ def read(name: str) -> Name:
 
 
 def says(name: str, clue: Clue) -> bool:
-    """Whether a word of a name is a clue."""
+    """Whether a word of a name matches a clue."""
     words = _WORD.findall(name.rpartition(":")[2])
     return any(re.fullmatch(clue.value, word.casefold()) for word in words)
 
 
 def _side_of(sides: list[str]) -> Side:
-    """A whole word counts before a letter, and of letters the last: "r_toe.L" is a left rear toe."""
+    """Return the side: full words precede letters, the last letter counts: "r_toe.L" is a left rear toe."""
     whole = [word for word in sides if len(word) > 1 or word in "左右"]
     told = whole or sides
     return _SIDE_WORDS[told[-1]] if told else Side.MIDDLE
 
 
 def finger_number(name: str) -> int | None:
-    """Which finger or toe a name says, from 0 for the thumb; None where it says none."""
+    """Number of the finger or toe in a name, from 0 for the thumb; None without one."""
     words = "".join(_WORD.findall(name)).casefold()
     if "bigtoe" in words:
         return 0
@@ -136,20 +136,20 @@ def finger_number(name: str) -> int | None:
 
 
 def is_end(name: str) -> bool:
-    """Whether a bone only marks where the one before it ends."""
+    """Whether a bone only marks the end of its parent."""
     return bool(re.search(r"leaf|nub|(^|[^a-z])(end|tip)([^a-z]|$)|_End$", name.casefold()))
 
 
 def across(name: str) -> str:
-    """The name of the bone on the other side; the name itself where it tells no side.
+    """Return the name with the other side; the name itself if it has no side.
 
-    Blender's own `flip_name` knows fewer ways to write a side than rigs have.
+    Blender's `flip_name` knows fewer notations of sides than rigs have.
     """
-    found = [match for match in _WORD.finditer(name) if match[0].casefold() in _SIDE_WORDS]
-    if not found:
+    matches = [match for match in _WORD.finditer(name) if match[0].casefold() in _SIDE_WORDS]
+    if not matches:
         return name
-    whole = [match for match in found if len(match[0]) > 1 or match[0] in "左右"]
-    match = (whole or found)[-1]
+    full_words = [match for match in matches if len(match[0]) > 1 or match[0] in "左右"]
+    match = (full_words or matches)[-1]
     other = _ACROSS[match[0].casefold()]
     if match[0].isupper():
         other = other.upper()
@@ -159,7 +159,7 @@ def across(name: str) -> str:
 
 
 ENOUGH = 0.75
-"""Part of a family's names that a rig must have to belong to it."""
+"""Smallest share of a family's names in a rig of that family."""
 _LIMBS = {
     Part.SHOULDER: "shoulder",
     Part.UPPER_ARM: "upper_arm",
@@ -173,11 +173,11 @@ _LIMBS = {
 _NEEDED = (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND, Part.THIGH, Part.SHIN, Part.FOOT)
 SIDES = (Side.LEFT, Side.RIGHT)
 Anchors = Mapping[Role, str]
-"""Bones with sure roles, from which the others follow."""
+"""{role: bone} of certain roles, from which the others follow."""
 
 
 def by_family(tree: SkeletonTree) -> tuple[str, dict[str, Role]]:
-    """The family whose names a rig has, with the roles of its bones; ("", {}) for none."""
+    """Return the family of a rig's names and the roles of its bones; ("", {}) for none."""
     known = {bare(name): name for name in reversed(tree.bones)}
     best: tuple[float, int, str, dict[Role, str]] = (0.0, 0, "", {})
     for family in FAMILIES:
@@ -191,7 +191,7 @@ def by_family(tree: SkeletonTree) -> tuple[str, dict[str, Role]]:
 
 
 def by_words(tree: SkeletonTree) -> dict[str, Role]:
-    """Roles of a human whose names are of no known family, but tell parts and sides; none if they do not."""
+    """Return roles of a human by parts and sides in names of any family; empty if they do not suffice."""
     anchors: dict[Role, str] = {}
     for name in tree.below(""):
         if not name:
@@ -211,7 +211,7 @@ def by_words(tree: SkeletonTree) -> dict[str, Role]:
 
 
 def _names(family: Family) -> Iterator[tuple[Role, str]]:
-    """(role, name) of all bones that a family names."""
+    """Yield (role, name) of all bones of a family."""
     yield Role(Part.HIPS), family.hips
     yield from ((Role(Part.SPINE, index=index), name) for index, name in enumerate(family.spine))
     yield Role(Part.NECK), family.neck
@@ -225,7 +225,7 @@ def _names(family: Family) -> Iterator[tuple[Role, str]]:
 
 
 def _is_human(tree: SkeletonTree, anchors: Anchors) -> bool:
-    """Whether both arms and both legs are there, each bone hanging on the one before it."""
+    """Whether both arms and both legs are present, each bone a descendant of the one before."""
     for side in SIDES:
         names = [anchors.get(Role(part, side), "") for part in _NEEDED]
         if not all(names):
@@ -244,7 +244,7 @@ def _is_human(tree: SkeletonTree, anchors: Anchors) -> bool:
 
 
 def filled(tree: SkeletonTree, anchors: Anchors) -> dict[str, Role]:
-    """Roles of the anchors, of the bones between them, and of fingers, toes and tail."""
+    """Return roles of the anchors, of the bones between them, and of fingers, toes and tail."""
     roles: dict[str, Role] = {}
     hips = anchors.get(Role(Part.HIPS), "")
     head = anchors.get(Role(Part.HEAD), "")
@@ -272,7 +272,7 @@ def _add_trunk(tree: SkeletonTree, roles: dict[str, Role], hips: str, neck: str,
         return
     start = tree.common(hips, top)
     trunk = tree.path(start, top) if start else list(tree.ancestors(top))[::-1]
-    # Bones above hips that hang beside the spine carry the whole figure, as a root does.
+    # Ancestors of the hips and the spine are roots of the figure.
     spine = [name for name in trunk if name not in (hips, top) and (start == hips or name != start)]
     roles |= {name: Role(Part.SPINE, index=index) for index, name in enumerate(spine)}
     if head:
@@ -282,7 +282,7 @@ def _add_trunk(tree: SkeletonTree, roles: dict[str, Role], hips: str, neck: str,
 
 
 def _girdle(tree: SkeletonTree, roles: Mapping[str, Role], limb: Mapping[Part, str], side: Side) -> str:
-    """The bone next to the trunk on the way to an arm whose name tells the side; empty for none."""
+    """Return the ancestor of an arm next to the trunk whose name has the side; empty for none."""
     arm = limb[Part.UPPER_ARM]
     above = [name for name in tree.ancestors(arm) if read(name).side is side and name not in roles]
     return above[-1] if above and above[-1] != arm else limb[Part.SHOULDER]
@@ -291,7 +291,7 @@ def _girdle(tree: SkeletonTree, roles: Mapping[str, Role], limb: Mapping[Part, s
 def _add_limb(
     tree: SkeletonTree, roles: dict[str, Role], limb: Mapping[Part, str], parts: tuple[Part, ...], side: Side
 ) -> None:
-    """Each anchor, and the bones between it and the next as further bones of its part."""
+    """Add the anchors of a limb, with the bones between them as further bones of the part above."""
     named = [(part, limb[part]) for part in parts if limb[part]]
     for (part, name), (_, following) in zip(named, [*named[1:], (None, "")], strict=True):
         bones = tree.path(name, following)[:-1] or [name]
@@ -299,7 +299,7 @@ def _add_limb(
 
 
 def _add_digits(tree: SkeletonTree, roles: dict[str, Role], hand: str, part: Part, side: Side) -> None:
-    """Fingers: what hangs on the hand, as far as it is no end and no other part."""
+    """Add fingers: rows of children of the hand that are no ends and no other parts."""
     chains: list[list[str]] = []
     for child in tree.children.get(hand, ()):
         for first in _first_of_digits(tree, child):
@@ -325,7 +325,7 @@ def _add_toes(tree: SkeletonTree, roles: dict[str, Role], foot: str, toe: str, s
 
 
 def _first_of_digits(tree: SkeletonTree, name: str) -> Iterable[str]:
-    """The first bones of fingers at or below a child of the hand: palm bones are passed over."""
+    """First bones of fingers at or below a child of the hand, palm bones left out."""
     if read(name).part is Part.FINGER:
         return [name]
     return [each for child in tree.children[name] for each in _first_of_digits(tree, child)]

@@ -1,1 +1,1 @@
-"""The rig follows its targets while they move: keys and channels stay as they are."""
+"""Live preview: rigs follow their targets while these move; keys and channels do not change."""

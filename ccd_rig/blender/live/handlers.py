@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When live armatures are brought up to date, and when nothing of them may be there.
+"""Blender's handlers that update live previews, and remove them before saves, renders and copies.
 
-Blender evaluates what a handler has changed in a second pass without handlers, so an update calls no other.
-Only where what clamps show is the base of another solve, there is one more evaluation, see `catch_up`.
-References to objects do not outlive an undo: previews are kept by `session_uid`.
+Blender evaluates a handler's changes in a second pass without handlers, so an update causes no other.
+One more evaluation is needed only where a solve depends on another armature's clamps, see `catch_up`.
+References to objects do not survive undo: previews are kept by `session_uid`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeAlias
 
 import bpy
 from mathutils import Matrix
@@ -23,12 +23,12 @@ from .preview import Preview, bones_ahead, is_rebuilt, update
 _previews: dict[int, Preview] = {}  # by session_uid
 _switched_off_by_save: list[int] = []
 _late: dict[str, str] = {}  # for `catch_up`: name of a scene -> name of its view layer
-_looked_at: set[int] = set()  # `session_uid` of armature objects that were looked at while none was live
-_catching_up: list[bpy.types.Scene] = []  # one at most: that is evaluated by `catch_up`
+_seen: set[int] = set()  # `session_uid` of armature objects checked by `end_copies` while none was live
+_catching_up: list[bpy.types.Scene] = []  # the scene that `catch_up` evaluates, or empty
 
 
 def preview_of(armature_object: bpy.types.Object) -> Preview | None:
-    """What is known of an armature; None if it is not live."""
+    """Preview of an armature; None if it is not live."""
     return _previews.get(armature_object.session_uid) if armature_data.is_live(armature_object) else None
 
 
@@ -45,7 +45,7 @@ def switch(armature_object: bpy.types.Object, on: bool) -> None:
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    """Something was evaluated, or the frame has changed: show what follows from it."""
+    """Update the previews of a scene after an evaluation or frame change."""
     if is_isolated(scene) or clamps.is_suspended() or depsgraph.mode == "RENDER":
         return
     shown = list(_shown(scene, depsgraph))
@@ -54,23 +54,26 @@ def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
             _preview(armature_object).forget()
     before = [_preview(armature_object).set_up for armature_object in shown]
     changed = _follow_all(shown, depsgraph)
-    # The target of one may hang on another. A chain that has become shorter stood on clamps that are gone.
-    is_edited = any(_preview(each).set_up is not known for each, known in zip(shown, before, strict=True))
+    # A target may depend on another armature. A chain that became shorter was solved on clamps now removed.
+    is_edited = any(
+        _preview(armature_object).set_up is not set_up
+        for armature_object, set_up in zip(shown, before, strict=True)
+    )
     if changed and (is_edited or len(shown) > 1) and not _catching_up:
         _late[scene.name] = depsgraph.view_layer.name
         _soon(catch_up)
 
 
 def _soon(function: Callable[[], None]) -> None:
-    """Let a timer call a function. Without a window none runs, and one that is left crashes the exit."""
+    """Let a timer call a function. Without a window timers do not run, and a left one crashes the exit."""
     if not bpy.app.background and not bpy.app.timers.is_registered(function):
         bpy.app.timers.register(function, first_interval=0.0)
 
 
 def catch_up() -> None:
-    """A timer: bring armatures up to date that were solved where clamps have moved since.
+    """Update, by a timer, armatures whose solves used clamps that have moved since.
 
-    A handler cannot have the clamps evaluated that it has changed: Blender crashes.
+    A handler cannot evaluate clamps that it has changed: Blender crashes.
     """
     late = dict(_late)
     _late.clear()
@@ -82,22 +85,22 @@ def catch_up() -> None:
 
 
 def _catch_up(scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> None:
-    live = [thing for thing in _armatures(scene.objects) if armature_data.is_live(thing)]
+    live = [rig for rig in _armatures(scene.objects) if armature_data.is_live(rig)]
     _catching_up.append(scene)
     try:
-        for _ in live:  # each may wait for the one before
-            before = [_preview(armature_object).sample for armature_object in live]
-            for armature_object in live:
-                armature_object.update_tag()
+        for _ in live:  # a chain of followers has at most this length
+            before = [_preview(rig).sample for rig in live]
+            for rig in live:
+                rig.update_tag()
             layer.update()
-            if all(_preview(each).sample is known for each, known in zip(live, before, strict=True)):
+            if all(_preview(rig).sample is sample for rig, sample in zip(live, before, strict=True)):
                 break
     finally:
         _catching_up.pop()
 
 
 def _shown(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Iterator[bpy.types.Object]:
-    """The live armatures of a scene that can show a pose now."""
+    """Live armatures of a scene that can show a pose at present."""
     for armature_object in _armatures(scene.objects):
         uid = armature_object.session_uid
         if uid not in armature_data.switched_on:
@@ -116,75 +119,72 @@ def _preview(armature_object: bpy.types.Object) -> Preview:
 
 
 def _follow_all(armature_objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> bool:
-    """Bring previews up to date; whether clamps have changed.
+    """Update previews in the order in which armatures depend on each other; whether clamps have changed.
 
-    Those that others follow come first. Their bones are then taken for where their clamps will show them.
+    An armature that follows another uses its bones as the clamps will show them.
     """
     changed = False
-    looked_at = {each: _looked_at_by(each) for each in armature_objects}
+    targets: _Targets = {}
+    for armature_object in armature_objects:
+        rows = armature_object.ccd_rig.constraints
+        bones = {(row.target, row.target_bone) for row in rows}
+        bones |= {(row.pole_target, row.pole_bone) for row in rows}
+        targets[armature_object] = {(target, bone) for target, bone in bones if target is not None and bone}
     ahead: dict[tuple[bpy.types.Object, str], Matrix] = {}
-    for armature_object in _leaders_first(looked_at):
+    for armature_object in _leaders_first(targets):
         preview = _preview(armature_object)
         notes = preview.notes()
-        preview.partner = _partner(looked_at, armature_object)
+        leaders = _leaders_of(targets, armature_object)
+        partners = (
+            rig.name
+            for rig in targets
+            if rig != armature_object and rig in leaders and armature_object in _leaders_of(targets, rig)
+        )
+        preview.partner = next(partners, "")
         if update(armature_object, depsgraph, preview, ahead):
             changed = True
-            names = {bone for seen in looked_at.values() for thing, bone in seen if thing == armature_object}
+            names = {bone for bones in targets.values() for rig, bone in bones if rig == armature_object}
             ahead |= bones_ahead(armature_object, depsgraph, preview, names)
         if preview.notes() != notes:
             _redraw()
     return changed
 
 
-def _looked_at_by(armature_object: bpy.types.Object) -> set[tuple[bpy.types.Object, str]]:
-    """Bones that are targets or poles of an armature: each the object and its bone's name."""
-    rows = armature_object.ccd_rig.constraints
-    ends = [(row.target, row.target_bone) for row in rows] + [
-        (row.pole_target, row.pole_bone) for row in rows
-    ]
-    return {(thing, bone) for thing, bone in ends if thing is not None and bone}
+_Targets: TypeAlias = dict[bpy.types.Object, set[tuple[bpy.types.Object, str]]]
+"""{armature object: the bones that are its targets and poles, (armature object, bone)}"""
 
 
-def _partner(
-    looked_at: Mapping[bpy.types.Object, set[tuple[bpy.types.Object, str]]], armature_object: bpy.types.Object
-) -> str:
-    """Name of another armature object in a circle of those that look at one another; empty if in none."""
-    beyond = _beyond(looked_at, armature_object)
-    others = (each for each in looked_at if each != armature_object and each in beyond)
-    return next((each.name for each in others if armature_object in _beyond(looked_at, each)), "")
+def _leaders_of(targets: _Targets, armature_object: bpy.types.Object) -> set[bpy.types.Object]:
+    """Objects that an armature object follows, directly or through others."""
+    leaders, pending = set[bpy.types.Object](), [armature_object]
+    while pending:
+        for leader, _ in targets.get(pending.pop(), ()):
+            if leader not in leaders:
+                leaders.add(leader)
+                pending.append(leader)
+    return leaders
 
 
-def _beyond(
-    looked_at: Mapping[bpy.types.Object, set[tuple[bpy.types.Object, str]]], armature_object: bpy.types.Object
-) -> set[bpy.types.Object]:
-    """All that an armature object looks at, by way of others too."""
-    beyond, left = set[bpy.types.Object](), [armature_object]
-    while left:
-        for thing, _ in looked_at.get(left.pop(), ()):
-            if thing not in beyond:
-                beyond.add(thing)
-                left.append(thing)
-    return beyond
-
-
-def _leaders_first(
-    looked_at: Mapping[bpy.types.Object, set[tuple[bpy.types.Object, str]]],
-) -> Iterator[bpy.types.Object]:
-    """Armature objects, each after those that it looks at; in a circle as they come."""
-    left = list(looked_at)
-    while left:
-        free = (each for each in left if not any(o != each and o in left for o, _ in looked_at[each]))
-        armature_object = next(free, left[0])
-        left.remove(armature_object)
+def _leaders_first(targets: _Targets) -> Iterator[bpy.types.Object]:
+    """Armature objects after those that they follow; a cycle is broken at its first."""
+    pending = list(targets)
+    while pending:
+        free = (
+            rig
+            for rig in pending
+            if not any(leader != rig and leader in pending for leader, _ in targets[rig])
+        )
+        armature_object = next(free, pending[0])
+        pending.remove(armature_object)
         yield armature_object
 
 
 def _may_show(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None) -> bool:
-    """Whether an armature can show a pose now, and no render is under way that shows its keys."""
+    """Whether an armature can show a pose at present, and no render of its keys is running."""
     if depsgraph is None or armature_object.mode == "EDIT" or armature_object.data.pose_position == "REST":
         return False
     first = next(clamps.clamps_of(armature_object), None)
-    if first is None:  # new ones would get into the frames of a render
+    if first is None:  # new clamps would get into the frames of a render
         if bpy.app.is_job_running("RENDER"):
             return False
     elif first[1].mute:
@@ -194,7 +194,7 @@ def _may_show(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph 
 
 
 def _redraw() -> None:
-    """The panel says why nothing is shown."""
+    """Redraw the sidebar, whose panel shows the notes of previews."""
     for window in bpy.context.window_manager.windows:
         for area in window.screen.areas:
             if area.type == "VIEW_3D":
@@ -205,7 +205,7 @@ def _redraw() -> None:
 
 
 def _end(armature_object: bpy.types.Object) -> None:
-    """Take the preview off an armature, and switch it off."""
+    """Remove the preview of an armature, and switch Live off."""
     uid = armature_object.session_uid
     _previews.pop(uid, None)
     clamps.remove(armature_object)
@@ -216,113 +216,117 @@ def _end(armature_object: bpy.types.Object) -> None:
 def end_copies(
     scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, armatures: Sequence[bpy.types.Object]
 ) -> None:
-    """Copies of live armatures, and those that come from other files, are not live.
+    """Switch Live off for copies of live armatures, and for armatures from other files.
 
-    Blender writes single data-blocks without a word (`bpy.data.libraries.write`), clamps too. Of one that is
-    linked they are taken away in memory, each time that its library is read.
+    No handler is called when Blender writes single data-blocks (`bpy.data.libraries.write`), clamps included.
+    Clamps of linked armatures are removed in memory, whenever their library is read.
     """
     on = armature_data.switched_on
-    for thing in armatures:
-        uid = thing.session_uid
-        if uid in on or uid in _looked_at:
+    for rig in armatures:
+        uid = rig.session_uid
+        if uid in on or uid in _seen:
             continue
         if depsgraph.mode == "RENDER" or clamps.is_suspended() or is_isolated(scene):
             return
         if not on:
-            _looked_at.add(uid)
-        if (thing.is_property_set("ccd_rig") and thing.ccd_rig.live) or any(clamps.clamps_of(thing)):
-            _end(thing)
+            _seen.add(uid)
+        if (rig.is_property_set("ccd_rig") and rig.ccd_rig.live) or any(clamps.clamps_of(rig)):
+            _end(rig)
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def end_copies_of_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    """A frame change may be the first evaluation of what came from another file."""
+    """As `end_copies` at a frame change, which may be the first evaluation of data from another file."""
     if armatures := evaluations.armatures_in(depsgraph):
         end_copies(scene, depsgraph, armatures)
 
 
 def _armatures(objects: Any) -> Iterator[bpy.types.Object]:
-    return (thing for thing in objects if thing.type == "ARMATURE")
+    return (candidate for candidate in objects if candidate.type == "ARMATURE")
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def end_all(*_arguments: object) -> None:
-    """Another file was opened: nothing in it is live."""
+    """Switch Live off for all armatures of a file that was opened."""
     _previews.clear()
     _late.clear()
-    _looked_at.clear()
+    _seen.clear()
     armature_data.switched_on.clear()
-    _listen_no_more()
-    for thing in _armatures(bpy.data.objects):
-        _end(thing)
+    _stop_following()
+    for rig in _armatures(bpy.data.objects):
+        _end(rig)
 
 
 def end_left() -> None:
-    """A timer, once after the extension was enabled: undo may have brought back what was live before it was
-    disabled."""
-    for thing in _armatures(bpy.data.objects):
-        if thing.session_uid not in armature_data.switched_on:
-            _end(thing)
+    """Remove, by a timer after the extension was enabled, previews that undo has restored.
+
+    They are from before the extension was disabled.
+    """
+    for rig in _armatures(bpy.data.objects):
+        if rig.session_uid not in armature_data.switched_on:
+            _end(rig)
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def forget_all(*_arguments: object) -> None:
-    """Undo or redo has replaced the objects."""
-    _looked_at.clear()
+    """Make all previews anew after undo or redo, which replace the objects."""
+    _seen.clear()
     for preview in _previews.values():
         preview.forget()
-    for thing in _armatures(bpy.data.objects):
-        if armature_data.is_live(thing):
-            thing.update_tag()
+    for rig in _armatures(bpy.data.objects):
+        if armature_data.is_live(rig):
+            rig.update_tag()
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def before_save(*_arguments: object) -> None:
-    """Nothing of a preview gets into a file."""
-    editable = [thing for thing in _armatures(bpy.data.objects) if thing.is_editable]
-    _switched_off_by_save[:] = [thing.session_uid for thing in editable if armature_data.is_live(thing)]
-    for thing in editable:
-        _end(thing)
+    """Remove all previews before a file is saved."""
+    editable = [rig for rig in _armatures(bpy.data.objects) if rig.is_editable]
+    _switched_off_by_save[:] = [rig.session_uid for rig in editable if armature_data.is_live(rig)]
+    for rig in editable:
+        _end(rig)
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def after_save(*_arguments: object) -> None:
-    """What was live before the file was saved goes on."""
-    for thing in _armatures(bpy.data.objects):
-        if thing.session_uid in _switched_off_by_save:
-            thing.ccd_rig.live = True
+    """Switch Live on again for armatures that were live before the save."""
+    for rig in _armatures(bpy.data.objects):
+        if rig.session_uid in _switched_off_by_save:
+            rig.ccd_rig.live = True
     _switched_off_by_save.clear()
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def before_render(*_arguments: object) -> None:
-    """A render shows the keys. While clamps are muted nothing is solved."""
+    """Mute the clamps, so that the render shows the keys. Nothing is solved while they are muted."""
     clamps.mute_all(True)
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def after_render(*_arguments: object) -> None:
-    """The render has ended, or was cancelled."""
+    """Show the previews again after a render has ended or was cancelled."""
     clamps.mute_all(False)
     forget_all()
 
 
-def _listen() -> None:
-    """Listen to evaluations: an armature was switched on. That lasts until another file is opened, as undo
-    and redo may switch it on again."""
-    _looked_at.clear()
-    for listeners in _evaluations():
+def _start_following() -> None:
+    """Listen to evaluations from the first switch to Live until another file is opened.
+
+    Undo and redo may switch Live on again.
+    """
+    _seen.clear()
+    for listeners in _evaluation_handlers():
         if follow not in listeners:
             listeners.append(follow)
 
 
-def _listen_no_more() -> None:
-    for listeners in _evaluations():
+def _stop_following() -> None:
+    for listeners in _evaluation_handlers():
         if follow in listeners:
             listeners.remove(follow)
 
 
-def _evaluations() -> tuple[list[Any], list[Any]]:
+def _evaluation_handlers() -> tuple[list[Any], list[Any]]:
     return bpy.app.handlers.depsgraph_update_post, bpy.app.handlers.frame_change_post
 
 
@@ -343,26 +347,26 @@ def _listeners() -> Sequence[tuple[list[Any], Any]]:
 
 
 def register() -> None:
-    """Listen to what Blender does; to all evaluations only while an armature is live."""
+    """Register the handlers; those of all evaluations only while an armature is live."""
     evaluations.add(end_copies)
-    armature_data.begin.append(_listen)
+    armature_data.begin.append(_start_following)
     for listeners, listener in _listeners():
         listeners.append(listener)
     _soon(end_left)  # Blender hides the file while it enables an extension
 
 
 def unregister() -> None:
-    """Listen no more, and leave nothing behind."""
+    """Unregister the handlers, and remove all previews."""
     for listeners, listener in _listeners():
         listeners.remove(listener)
-    _listen_no_more()
-    armature_data.begin.remove(_listen)
+    _stop_following()
+    armature_data.begin.remove(_start_following)
     evaluations.remove(end_copies)
     for timer in (catch_up, end_left):
         if bpy.app.timers.is_registered(timer):
             bpy.app.timers.unregister(timer)
     armature_data.switched_on.clear()
-    # Blender hides the file while it enables an extension: one that fails then has made nothing live.
-    for thing in _armatures(getattr(bpy.data, "objects", ())):
-        if thing.is_editable:
-            _end(thing)
+    # Blender hides the file while it enables an extension: without objects nothing is live.
+    for rig in _armatures(getattr(bpy.data, "objects", ())):
+        if rig.is_editable:
+            _end(rig)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The live preview of one armature: what is known of it, what tells an edit, and one update.
+"""Live preview of an armature: its state, the detection of edits, and the update of the shown pose.
 
-Blender reports the armature after each update of its clamps, in the same way as after an edit of a property.
-Its reports alone so cannot tell one from the other. Properties that are keyed, or set by a script, are not
-reported at all. Reading the values costs a small part of checking a set-up.
+Blender reports an armature after an update of its clamps exactly as after an edit of a property. Properties
+that are keyed, or set by a script, are not reported at all. Edits are therefore detected by comparing values,
+which costs a small part of checking a set-up.
 
-Every update solves the frame from the pose in the channels, with the armature's own settings: as Solve and a
-bake of that frame do, while things move as at rest.
+Every update solves the frame from the pose in the channels, with the armature's settings, like Solve and a
+bake of that frame.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ POSE_BONES = {
     "lock_rotations_4d": 1,
     "lock_location": 3,
 }
-"""Properties of pose bones that a set-up depends on, with how many values each has."""
+"""{property of pose bones that a set-up depends on: number of its values}"""
 BONES = {
     "matrix_local": 16,
     "length": 1,
@@ -52,14 +52,14 @@ BONES = {
     "inherit_scale": 1,
     "use_local_location": 1,
 }
-"""The same of the armature's bones."""
+"""{property of the armature's bones that a set-up depends on: number of its values}"""
 
 Values = tuple[Any, ...]
 _Getter = Callable[[Any], Values]
 
 
 def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
-    """Values that change with every edit of a set-up that the user's scene does not report.
+    """Return values that change with every edit of a set-up.
 
     Args:
         armature_object: the original object.
@@ -69,7 +69,14 @@ def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
     bones = [pose_bones.get(name) for name in names]
     return (
         pose_bones.keys(),
-        [_row_values(row) for row in group.constraints],
+        [
+            (
+                _values(row),  # all but the influence, which samples have
+                _target_values(row.target, row.target_bone),
+                _target_values(row.pole_target, row.pole_bone),
+            )
+            for row in group.constraints
+        ],
         [None if bone is None else _values(bone.ccd_rig) for bone in bones],
         [(bone.ccd_rig.mass, len(bone.ccd_rig.coupled_offsets)) for bone in pose_bones],
         [foreach(pose_bones, name, width).tobytes() for name, width in POSE_BONES.items()],
@@ -82,31 +89,27 @@ def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
 
 
 def is_rebuilt(depsgraph: bpy.types.Depsgraph) -> bool:
-    """Whether a scene was edited, or what depends on what in it; a key that moves it is no edit.
+    """Whether a scene or its dependencies were edited; motion by a key is no edit.
 
-    Blender reports that when objects, constraints, drivers, actions or their first keys come or go.
+    Blender reports this when objects, constraints, drivers, actions or first keys are added or removed.
     """
     if not depsgraph.id_type_updated("SCENE"):
         return False
     return any(
-        isinstance(each.id, bpy.types.Scene) and not each.is_updated_shading for each in depsgraph.updates
+        isinstance(update.id, bpy.types.Scene) and not update.is_updated_shading
+        for update in depsgraph.updates
     )
 
 
-def _row_values(row: Any) -> Values:
-    """A constraint, but for its influence, which every sample has."""
-    return (_values(row), _end(row.target, row.target_bone), _end(row.pole_target, row.pole_bone))
-
-
-def _end(thing: bpy.types.Object | None, bone: str) -> tuple[int, str, bool] | None:
-    """A target or a pole, and whether it has the bone that is meant."""
-    if thing is None:
+def _target_values(target: bpy.types.Object | None, bone: str) -> tuple[int, str, bool] | None:
+    """Identity of a target or pole, and whether it has the bone."""
+    if target is None:
         return None
-    return thing.session_uid, thing.name_full, thing.pose is not None and bone in thing.pose.bones
+    return target.session_uid, target.name_full, target.pose is not None and bone in target.pose.bones
 
 
 def _library(poses: Any) -> Iterator[tuple[str, bytes]]:
-    """The name and the rotations of each pose."""
+    """Names and rotations of poses."""
     for pose in poses:
         rotations = np.empty(4 * len(pose.rotations), np.float32)
         pose.rotations.foreach_get("rotation", rotations)
@@ -114,7 +117,7 @@ def _library(poses: Any) -> Iterator[tuple[str, bytes]]:
 
 
 def _values(group: Any) -> Values:
-    """All values of a group of properties. A limit that is none has no others."""
+    """All values of a group of properties. Those of a limit of kind NONE have no effect."""
     if getattr(group, "kind", "") == "NONE":
         return ("NONE",)
     single, arrays, groups, lists = _getters(type(group))
@@ -122,7 +125,7 @@ def _values(group: Any) -> Values:
         single(group),
         *map(tuple, arrays(group)),
         *map(_values, groups(group)),
-        *([_values(each) for each in rows] for rows in lists(group)),
+        *([_values(row) for row in rows] for rows in lists(group)),
     )
 
 
@@ -133,33 +136,31 @@ def _getters(group: type) -> tuple[_Getter, _Getter, _Getter, _Getter]:
     names: dict[str, list[str]] = {"ARRAY": [], "POINTER": [], "COLLECTION": []}
     single: list[str] = []
     for name, sort in fields(group):
-        if name == "influence" or (sort == "POINTER" and not _is_group(properties[name])):
+        if name == "influence":
             continue
+        if sort == "POINTER":
+            base = properties[name].fixed_type.base
+            if base is None or base.identifier != "PropertyGroup":  # a data-block
+                continue
         names.get(sort, single).append(name)
     return _getter(single), _getter(names["ARRAY"]), _getter(names["POINTER"]), _getter(names["COLLECTION"])
 
 
-def _is_group(field: Any) -> bool:
-    """Whether a pointer leads to a group of properties, not to a data-block."""
-    base = field.fixed_type.base
-    return base is not None and base.identifier == "PropertyGroup"
-
-
 def _getter(names: list[str]) -> _Getter:
-    """A function that reads these attributes of a thing, as a tuple."""
+    """Make a function that reads these attributes as a tuple."""
     if len(names) > 1:
         return attrgetter(*names)
-    return lambda thing: tuple(getattr(thing, name) for name in names)
+    return lambda owner: tuple(getattr(owner, name) for name in names)
 
 
 class SetUp(NamedTuple):
-    """What an update is made with, until it changes.
+    """Checked set-up that updates use until it is edited.
 
     Attributes:
         ready: the constraints and their bones.
-        settings: how a frame is solved.
-        reader: reads the state of the armature.
-        state: see `edits.state_of`.
+        settings: of the solve of a frame.
+        reader: samples the armature and its targets.
+        state: see `state_of`.
     """
 
     ready: setup.Ready
@@ -169,32 +170,32 @@ class SetUp(NamedTuple):
 
     @classmethod
     def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
-        """Raises CCDRigError where the armature cannot be solved."""
+        """Check an armature; raises CCDRigError if it cannot be solved."""
         ready = result_of(setup.require(armature_object, scene))
         settings = single_frame.settings_of(armature_object, scene)
         reader = FrameReader.of(armature_object, ready.constraints, ready.layout, with_keyed=False)
         return cls(ready, settings, reader, state_of(armature_object, ready.layout.names))
 
     def is_current(self) -> bool:
-        """Whether nothing was edited since it was read."""
+        """Whether it was not edited since."""
         return self.state == state_of(self.reader.armature_object, self.ready.layout.names)
 
     def plants(self) -> bool:
-        """Whether bones are planted."""
+        """Whether it plants bones."""
         return any(constraint.kind is Kind.PLANT for constraint in self.ready.constraints)
 
 
 @dataclass
 class Preview:
-    """What is known of a live armature.
+    """State of a live armature.
 
     Attributes:
-        set_up: None until it is needed, after anything may have made it invalid, and where there is none.
-        sample: what is shown was solved for this; None: nothing is shown.
-        solved: what is shown; None where nothing is, or no constraint has influence.
-        shown: the clamps that have influence.
-        failure: why nothing is shown, in words; empty where something is.
-        partner: name of another live armature that it follows and that follows it; empty if there is none.
+        set_up: None until an update needs it, after `forget`, and while there are errors.
+        sample: input of the shown pose; None if none is shown.
+        solved: the shown pose; None if none is shown, or no constraint has influence.
+        shown: clamps with influence.
+        failure: message why no pose is shown; empty if one is shown.
+        partner: name of another live armature with which it is in a cycle of followers; empty if in none.
     """
 
     set_up: SetUp | None = None
@@ -205,18 +206,18 @@ class Preview:
     partner: str = ""
 
     def forget(self) -> None:
-        """Read everything anew at the next update."""
+        """Check the set-up and solve again at the next update."""
         self.set_up = self.sample = self.solved = None
 
     @property
     def missed(self) -> frozenset[int]:
-        """Places of the constraints that miss their goals in what is shown."""
+        """Indices of the constraints that miss their goals in the shown pose."""
         if self.sample is None or self.solved is None:
             return frozenset()
         return frozenset(self.sample.active) - self.solved.met
 
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about what is shown, a sentence each."""
+        """Messages to the user about the shown pose."""
         if self.failure:
             return (self.failure,)
         if self.partner:
@@ -231,15 +232,15 @@ class Preview:
 def bones_ahead(
     armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, preview: Preview, names: Iterable[str]
 ) -> dict[tuple[bpy.types.Object, str], Matrix]:
-    """World matrices of bones as the clamps show them from the next evaluation on.
+    """Return world matrices of bones as the clamps show them from the next evaluation on.
 
-    Constraints of the user's that act on top are not in them.
+    The user's constraints on these bones are not included.
 
     Args:
         armature_object: the original object.
-        depsgraph: what was evaluated before the clamps were changed.
-        preview: what is known of the armature.
-        names: of bones; those that no chain holds are left out.
+        depsgraph: evaluated before the clamps were changed.
+        preview: of the armature.
+        names: of bones; bones outside the chains are left out.
     """
     sample, solved = preview.sample, preview.solved
     wanted = set(names)
@@ -261,13 +262,13 @@ def update(
     preview: Preview,
     ahead: Ahead = NOTHING_AHEAD,
 ) -> bool:
-    """Bring the shown pose up to date.
+    """Update the shown pose and the state of its preview.
 
     Args:
         armature_object: the original object, in Pose Position and not in Edit Mode.
         depsgraph: evaluated, and of the user's scene.
-        preview: what is known of the armature; it is brought up to date too.
-        ahead: bones of others whose clamps have changed since.
+        preview: of the armature; changed.
+        ahead: bones of other armatures whose clamps have changed since the evaluation.
 
     Returns:
         Whether clamps have changed.
@@ -275,7 +276,7 @@ def update(
     try:
         try:
             return _update(armature_object, depsgraph, preview, ahead)
-        except ReferenceError:  # an object that we hold was deleted
+        except ReferenceError:  # an object of the set-up was deleted
             preview.forget()
             return _update(armature_object, depsgraph, preview, ahead)
     except CCDRigError as error:
@@ -292,26 +293,26 @@ def _update(
     if preview.set_up is None:
         preview.forget()
         preview.set_up = SetUp.of(armature_object, depsgraph.scene.original)
-        # A copy of a bone's constraints may have brought clamps elsewhere.
+        # The user may have copied a bone's constraints with the clamps among them.
         preview.shown = _places(armature_object)
     set_up = preview.set_up
-    _refuse_hidden(set_up, depsgraph)
+    _require_visible(set_up, depsgraph)
     samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
     sample = samples[0]
     if preview.sample is not None and _is_same(sample, preview.sample):
         return False
-    solved, wanted = None, dict[clamps.Place, clamps.Values]()
+    solved, values = None, dict[clamps.Place, clamps.Values]()
     if sample.active:
         solved = single_frame.solve_sample(armature_object, set_up.ready, samples, set_up.settings)
-        wanted = _clamps_of(sample, solved)
-    changed = clamps.show(armature_object, wanted, preview.shown)
-    preview.sample, preview.solved, preview.shown = sample, solved, wanted.keys()
+        values = _clamp_values(sample, solved)
+    changed = clamps.show(armature_object, values, preview.shown)
+    preview.sample, preview.solved, preview.shown = sample, solved, values.keys()
     preview.failure = ""
     return changed
 
 
-def _refuse_hidden(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
-    """Blender does not evaluate hidden objects, and evaluating them apart would be slow."""
+def _require_visible(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
+    """Raise RigError if a target is hidden: Blender does not evaluate hidden objects."""
     hidden = {thing for thing, _ in set_up.reader.hidden(depsgraph)}
     for source in set_up.reader.targets.sources if hidden else ():
         for thing, _ in objects_of([source]):
@@ -322,24 +323,24 @@ def _refuse_hidden(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
                 )
 
 
-def _clamps_of(sample: FrameSample, solved: SolvedFrame) -> dict[clamps.Place, clamps.Values]:
-    """What the clamps of a solved frame hold."""
-    names, single = sample.reading.bones, np.float32
-    wanted: dict[clamps.Place, clamps.Values] = {
+def _clamp_values(sample: FrameSample, solved: SolvedFrame) -> dict[clamps.Place, clamps.Values]:
+    """Values of the clamps that show a solved frame."""
+    names = sample.reading.bones
+    values: dict[clamps.Place, clamps.Values] = {
         (names[j], clamps.ROTATION): clamps.rotation_clamp(solved.pose.rotations[j]) for j in solved.rotated
     }
     for j, location in solved.located.items():
-        wanted[names[j], clamps.LOCATION] = tuple(single(location).tolist())
-    return wanted
+        values[names[j], clamps.LOCATION] = tuple(np.float32(location).tolist())
+    return values
 
 
 def _places(armature_object: bpy.types.Object) -> list[clamps.Place]:
-    """All clamps of an armature."""
-    return [(bone.name, clamps.kind_of(each)) for bone, each in clamps.clamps_of(armature_object)]
+    """Bones and kinds of all clamps of an armature."""
+    return [(bone.name, clamps.kind_of(clamp)) for bone, clamp in clamps.clamps_of(armature_object)]
 
 
 def _is_same(sample: FrameSample, other: FrameSample) -> bool:
-    """Whether two samples ask for the same pose. The motion before a bake may be another at another frame."""
+    """Whether two samples lead to the same pose. Stored curves of a bake depend on the frame number."""
     return (
         sample.frame == other.frame
         and (sample.reading is other.reading or sample.reading == other.reading)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A whole figure put under control in one step: constraints, targets, poles."""
+"""Set-up of a figure in one step: constraints, targets, poles, ranges of joints."""

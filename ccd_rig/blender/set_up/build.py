@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a figure's constraints with their targets and poles, and the ranges of its joints."""
+"""Make a figure's constraints with targets and poles, and the ranges of its joints."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ from .plan import Choices, Group, Made, PlannedRow, Ranges, planned_rows
 
 PRESETS = {Kind.HUMAN: "HUMAN", Kind.QUADRUPED: "QUADRUPED"}
 ASIDE = math.radians(30.0)
-"""Radians by which a hinge that is to copy a target's rotation gives way to the sides."""
+"""Radians of sideways swing that a hinge gets if its bone copies a target's rotation."""
 HINGES = (Part.LOWER_ARM, Part.SHIN, Part.FRONT_SHIN)
-"""Parts that begin at an elbow or a knee."""
+"""Parts whose first joint is an elbow or a knee."""
 FREE = "NONE"
-"""The kind of a limit that there is none."""
+"""Kind of a limit without effect."""
 
 
 def apply(
     armature_object: bpy.types.Object, figure: Figure, rows: Sequence[PlannedRow], ranges: Ranges
 ) -> list[str]:
-    """Give bones of the rows' chains ranges where they have none; what to know about it, in sentences.
+    """Give ranges to bones of the rows' chains without ranges, and return notes.
 
-    The ranges hold the pose that the figure stands in and the motion that plays on it.
+    The ranges contain the present pose and the playing motion.
     """
     notes = []
     if figure.kind in PRESETS:
@@ -88,7 +88,7 @@ def _apply(
 
 
 def _loose(limit: Limit | None) -> Limit | None:
-    """A hinge with room to the sides: a paw that turns as its target does cannot do so about one axis."""
+    """Loosen a hinge to the sides: a paw cannot copy a target's rotation about a single axis."""
     return loosened(limit, ASIDE) or limit if isinstance(limit, Hinge) else limit
 
 
@@ -102,9 +102,9 @@ def _chain(armature_object: bpy.types.Object, row: PlannedRow) -> list[str]:
 
 
 def follow(context: bpy.types.Context, armature_object: bpy.types.Object, made: Made) -> None:
-    """Key the targets of what was made along the motion that the figure has, if it has one.
+    """Key the targets of a set-up along the figure's motion, if it has one, and add a note.
 
-    What came of it stands among the notes then. Planted rows have no targets, and stay as they are.
+    Planted rows have no targets, and do not change.
     """
     rows = armature_object.ccd_rig.constraints
     names = [name for group in made.rows.values() for name in group if rows[name].target is not None]
@@ -120,7 +120,7 @@ def follow(context: bpy.types.Context, armature_object: bpy.types.Object, made: 
 
 
 def is_animated(armature_object: bpy.types.Object, names: Sequence[str]) -> bool:
-    """Whether the chains of constraints have keys in what plays."""
+    """Whether bones of the constraints' chains have keys in the playing animation."""
     rows = armature_object.ccd_rig.constraints
     chains = (constraint_list.chain(armature_object, rows[n].tip, rows[n].chain_length) for n in names)
     starts = tuple({bone.path_from_id() + "." for chain in chains for bone in chain})
@@ -129,18 +129,18 @@ def is_animated(armature_object: bpy.types.Object, names: Sequence[str]) -> bool
 
 
 def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names: Sequence[str]) -> int:
-    """Key the targets and poles of constraints where the motion has them, over the scene's range.
+    """Key targets and poles of constraints along the motion, over the scene's range.
 
     Args:
-        scene: where the figure plays.
+        scene: of the figure.
         armature_object: the figure.
         names: of constraints with targets.
 
     Returns:
-        At how many frames.
+        The number of keyed frames.
 
     Raises:
-        RigError: they cannot be keyed there. No key was set then.
+        RigError: they cannot be keyed; no key was set.
     """
     preview = scene.use_preview_range
     first = scene.frame_preview_start if preview else scene.frame_start
@@ -155,27 +155,26 @@ def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names
 
 
 BENT = math.sin(math.radians(2.0))
-"""Part of a limb's length by which its knee lies aside from which the bend says where the pole is."""
+"""Smallest offset of a knee, in the limb's length, that tells the pole's side."""
 STRAIGHT = 0.0025
-"""The same below which nothing tells a side: a bend of 0.6 degrees, see `solvers.problem_tables.STRAIGHT`."""
+"""Offset below which a limb is straight: a bend of 0.6 degrees, see `solvers.problem_tables.STRAIGHT`."""
 ONE_WAY = 0.6
-"""Part of the largest bend that all bends together must be, for a limb to have one side; legs of animals bend
-to both."""
+"""Smallest sum of bends, in the largest bend, of a limb with one side; legs of animals bend to both sides."""
 KNEES = (Part.FOOT, Part.TOE)
-"""Limbs that bend to the front, as a human's leg; others bend to the back, as an arm or a front leg."""
+"""Ends of limbs that bend to the front, as a human's leg; arms and front legs bend to the back."""
 DISTANCE = 0.75
-"""Part of the limb's length by which a pole stands away from the knee or elbow."""
+"""Distance of a pole from the knee or elbow, in the limb's length."""
 
 
 def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | None) -> Vector | None:
-    """World point for a pole; None for a limb that bends to both sides, or whose side nothing tells.
+    """Return the world position of a pole; None for a limb that bends to both sides, or has no known side.
 
-    The pole stands where `skeleton.bends.chain_bend` looks: on the side of the sum of all bends.
+    The pole is on the side of the sum of all bends, as in `skeleton.bends.chain_bend`.
 
     Args:
-        evaluated: the armature as it is posed.
+        evaluated: the posed armature.
         row: a constraint with a bend.
-        front: where the figure faces, world, for limbs that are straight.
+        front: direction that the figure faces, world space, for straight limbs.
     """
     line, asides = _bends(evaluated, row)
     if not asides:
@@ -194,7 +193,7 @@ def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | Non
 
 
 def needs_pole(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | None) -> bool:
-    """Whether a limb's pose does not tell to which side it bends, or tells the wrong one by a little."""
+    """Whether a limb is straight, or bends by little to the wrong side."""
     line, asides = _bends(evaluated, row)
     largest = max((each.length for each in asides), default=0.0)
     if largest < STRAIGHT * line.length:
@@ -206,12 +205,12 @@ def needs_pole(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | Non
 
 
 def _knee(row: PlannedRow, front: Vector) -> Vector:
-    """Where a limb's knee or elbow points, for a figure that faces a way."""
+    """Direction of a limb's knee or elbow, for the direction that the figure faces."""
     return front if row.role.part in KNEES else -front
 
 
 def _bends(evaluated: bpy.types.Object, row: PlannedRow) -> tuple[Vector, list[Vector]]:
-    """The line from a limb's root to its end, and how far each joint between lies beside it, world."""
+    """Return the line from a limb's root to its end and the inner joints' offsets from it, world space."""
     world, tip = evaluated.matrix_world, evaluated.pose.bones[row.tip]
     chain = [tip]
     while chain[-1].name != row.top:
@@ -226,7 +225,7 @@ def _bends(evaluated: bpy.types.Object, row: PlannedRow) -> tuple[Vector, list[V
 
 
 def front_of(figure: Figure, evaluated: bpy.types.Object) -> Vector | None:
-    """Where a figure faces, world; None where it has no pair of legs or arms."""
+    """Return the direction that a figure faces, world space; None without a pair of legs or arms."""
     bones, world = evaluated.pose.bones, evaluated.matrix_world.to_3x3()
     up = Vector((0.0, 0.0, 1.0))
     hips, head = figure.bones(Part.HIPS), figure.bones(Part.HEAD)
@@ -237,7 +236,7 @@ def front_of(figure: Figure, evaluated: bpy.types.Object) -> Vector | None:
         if all(pair):
             left, right = (bones[names[0]].head for names in pair)
             front: Any = (world @ (left - right)).cross(up)
-            if world.is_negative:  # mirrored, its left is on the other side
+            if world.is_negative:  # a mirrored figure's left is on the other side
                 front.negate()
             return front.normalized() if front.length > 1e-9 else None
     return None
@@ -247,7 +246,7 @@ PIECES = (Part.UPPER_ARM, Part.LOWER_ARM, Part.THIGH, Part.SHIN, Part.FRONT_THIG
 
 
 def is_turned(armature_object: bpy.types.Object, row: PlannedRow) -> bool:
-    """Whether constraints of the rig turn bones of a chain."""
+    """Whether constraints of Blender's act on bones of a chain."""
     for bone in constraint_list.chain(armature_object, row.tip):
         if any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone)):
             return True
@@ -257,7 +256,7 @@ def is_turned(armature_object: bpy.types.Object, row: PlannedRow) -> bool:
 
 
 def keyed_at_or_above(armature_object: bpy.types.Object, name: str) -> str:
-    """The bone, or the next one above it, that has keys in what plays; empty for none."""
+    """Nearest ancestor, or the bone itself, with keys in the playing animation; empty for none."""
     paths = _played_paths(armature_object)
     bone = armature_object.pose.bones[name]
     for each in (bone, *bone.parent_recursive):
@@ -268,7 +267,7 @@ def keyed_at_or_above(armature_object: bpy.types.Object, name: str) -> str:
 
 
 def stiffen(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[PlannedRow]) -> list[str]:
-    """Let pieces of one thigh, shin or arm that are in line at rest stay so: Stiffness 1; notes of it."""
+    """Lock pieces of one thigh, shin or arm that are in line at rest, by Stiffness 1, and return notes."""
     locked = []
     for row in rows:
         following: bpy.types.PoseBone | None = None
@@ -283,7 +282,7 @@ def stiffen(armature_object: bpy.types.Object, figure: Figure, rows: Sequence[Pl
 
 
 def _is_piece(figure: Figure, bone: bpy.types.PoseBone, following: bpy.types.PoseBone) -> bool:
-    """Whether a bone goes on in line from the one before it, which is the same part of a limb."""
+    """Whether a bone is in line with the bone before it, of the same part of a limb."""
     role = figure.roles.get(bone.name)
     if role is None or role.part not in PIECES or role.index == 0:
         return False
@@ -294,7 +293,7 @@ def _is_piece(figure: Figure, bone: bpy.types.PoseBone, following: bpy.types.Pos
 
 
 def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) -> list[str]:
-    """Set the limbs of a generated rig to FK, so that their FK controls move them; notes of it."""
+    """Switch the limbs of a generated rig to FK, and return notes."""
     switched, animated = [], []
     paths = _played_paths(armature_object) | _driven_paths(armature_object)
     for row in rows:
@@ -307,7 +306,7 @@ def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) 
         elif switch[rigify.IK_FK] < 1.0:
             switch[rigify.IK_FK] = 1.0
             switched.append(switch.name)
-            armature_object.update_tag()  # drivers do not see a custom property otherwise
+            armature_object.update_tag()  # drivers need it to see the custom property
     notes = [f"{rigify.IK_FK} set to FK on {named(switched)}"] if switched else []
     if animated:
         notes.append(f"{rigify.IK_FK} is animated on {named(animated)}: set it to 1 for the frames to bake")
@@ -315,35 +314,35 @@ def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) 
 
 
 def _played_paths(armature_object: bpy.types.Object) -> set[str]:
-    """Data paths that F-curves play on."""
+    """Data paths of the playing F-curves."""
     return {curve.data_path for _, curves in channels.played(armature_object) for curve in curves}
 
 
 def _driven_paths(armature_object: bpy.types.Object) -> set[str]:
-    """Data paths that have drivers."""
+    """Data paths of drivers."""
     animation = armature_object.animation_data
     return set() if animation is None else {driver.data_path for driver in animation.drivers}
 
 
 ROOM = 1.0
-"""Part of the figure's size by which a bone that carries it may be shifted by its target."""
+"""Range of the root bone's slide, in the figure's size."""
 
 
 def add_row(armature_object: bpy.types.Object, planned: PlannedRow, plants: bool) -> Any:
-    """A constraint that lacks its target."""
+    """Add a constraint without its target."""
     row = constraint_list.add(armature_object, planned.tip, planned.tip)
     chain = [each.name for each in constraint_list.chain(armature_object, planned.tip)]
     row.chain_length = chain.index(planned.top) + 1
     row.use_tail, row.use_position = planned.use_tail, planned.reaches
     if planned.copies_rotation:
         row.rotation = "ORIENTATION"
-    if planned.slides and not plants:  # planted feet shift the bone that they carry
+    if planned.slides and not plants:  # planted feet shift the root bone
         _let_slide(armature_object, planned.tip)
     return row
 
 
 def new_target(evaluated: bpy.types.Object, planned: PlannedRow, carrier: Target | int | None) -> NewTarget:
-    """A target at the bone of a constraint, turned as the bone is."""
+    """Describe a target at the bone of a constraint, with the bone's rotation."""
     bone = evaluated.pose.bones[planned.tip]
     axes: Any = (evaluated.matrix_world @ bone.matrix).to_3x3()
     return NewTarget(
@@ -351,14 +350,14 @@ def new_target(evaluated: bpy.types.Object, planned: PlannedRow, carrier: Target
         planned.tip,
         evaluated.matrix_world @ (bone.tail if planned.use_tail else bone.head),
         orthonormal(axes) if planned.copies_rotation else None,
-        "CUBE" if planned.copies_rotation else "SPHERE",  # a cube shows how it is turned
+        "CUBE" if planned.copies_rotation else "SPHERE",  # a cube shows its rotation
         planned.role.side,
         carrier=carrier,
     )
 
 
 def new_pole(planned: PlannedRow, place: Vector, carrier: Target | int | None) -> NewTarget:
-    """A pole of a constraint; at rest it stands beside the bone that begins at the knee or elbow."""
+    """Describe a pole; at rest it is beside the bone that begins at the knee or elbow."""
     side = planned.role.side
     return NewTarget(
         f"Pole {planned.tip}", planned.tip, place, None, "PLAIN_AXES", side, planned.bend, carrier
@@ -366,7 +365,7 @@ def new_pole(planned: PlannedRow, place: Vector, carrier: Target | int | None) -
 
 
 def _let_slide(armature_object: bpy.types.Object, name: str) -> None:
-    """Let a bone be shifted to all sides as far as the figure is large."""
+    """Let a bone slide along all axes, by `ROOM`."""
     bone = armature_object.pose.bones[name]
     points = [point for each in armature_object.data.bones for point in (each.head_local, each.tail_local)]
     spans = [max(point[k] for point in points) - min(point[k] for point in points) for k in range(3)]
@@ -388,11 +387,11 @@ ENDS = (
     *(Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE),
     *(Part.HAND, Part.HEAD, Part.WING, Part.TAIL, Part.LEG),
 )
-"""Parts below which bones are details."""
+"""Parts whose descendants are details."""
 
 
 def refusal(armature_object: bpy.types.Object, bones: Sequence[RestBone]) -> str:
-    """Why an armature is no figure, with what its bones were seen to be, and what to do."""
+    """Return the message why an armature is no figure, with the bones that were considered."""
     tree = SkeletonTree(bones)
     no_figure = f"'{armature_object.name}' is no figure that is known"
     split = halves(tree, AXES)
@@ -415,9 +414,9 @@ def refusal(armature_object: bpy.types.Object, bones: Sequence[RestBone]) -> str
 def unknown_bones(
     armature_object: bpy.types.Object, figure: Figure, planned: Sequence[PlannedRow]
 ) -> list[str]:
-    """What is missing of such a figure, and rows of bones that are no known part of it, in words."""
-    found = {row.group for row in planned}
-    missing = [group for group in WANTED.get(figure.kind, ()) if group not in found]
+    """Return notes of missing groups, and of rows of bones without a role."""
+    groups = {row.group for row in planned}
+    missing = [group for group in WANTED.get(figure.kind, ()) if group not in groups]
     notes = [f"Not recognised: {', '.join(missing)}"] if missing else []
     if figure.family != roles.RIGIFY:
         odd = [bone.name for bone in armature_object.data.bones if _begins_odd_row(bone, figure)]
@@ -426,7 +425,7 @@ def unknown_bones(
 
 
 def _begins_odd_row(bone: bpy.types.Bone, figure: Figure) -> bool:
-    """Whether a bone that deforms begins a row of bones, of which none has a role and none is a detail."""
+    """Whether a deforming bone begins a row of bones without roles, which are no details."""
     parent = bone.parent
     if not bone.use_deform or not bone.children or bone.name in figure.roles or parent is None:
         return False
@@ -437,20 +436,20 @@ def _begins_odd_row(bone: bpy.types.Bone, figure: Figure) -> bool:
 
 
 CARRIED = (Group.HEAD, Group.HANDS, Group.TAIL, Group.WINGS)
-"""Groups whose targets go along with the hips."""
+"""Groups whose targets follow the hips."""
 KNEE_GOES_WITH_FOOT = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
 
 
 def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choices: Choices) -> Made:
-    """Make the constraints that are chosen. Bones that have one already keep it.
+    """Make the chosen constraints. Bones with a constraint keep it.
 
     Args:
         context: its scene gets the targets.
-        armature_object: the figure, as it is posed now.
-        choices: what to make.
+        armature_object: the figure in its present pose.
+        choices: of the user.
 
     Raises:
-        RigError: no figure is recognised, or nothing is left to make. Nothing has changed then.
+        RigError: no figure is recognised, or no constraint is left to make; nothing was changed.
     """
     bones = roles.rest_bones(armature_object)
     recognised = roles.recognise(bones, rigify.is_generated(armature_object.data))
@@ -501,12 +500,12 @@ def _add_rows(
     choices: Choices,
     made: Made,
 ) -> None:
-    """Constraints with targets; poles of knees go along with the feet, all else with the hips.
+    """Add constraints with targets. Poles of knees follow the feet, other targets and poles the hips.
 
-    Targets of hands are turned as these are, whether or not hands turn with them.
+    Targets of hands have the hands' rotations, whether or not hands copy them.
 
-    Without a target for the hips all stays in the world where planted feet shift them: what hangs on a chain
-    cannot be its target.
+    If planted feet shift the hips, and these have no target, targets stay in the world: a descendant of a
+    chain cannot be its target.
     """
     evaluated = armature_object.evaluated_get(context.evaluated_depsgraph_get())
     front = front_of(figure, evaluated)
@@ -515,7 +514,7 @@ def _add_rows(
     if carrier is None and made.carrier and not made.is_planted:
         carrier = Target(armature_object, made.carrier)
     wanted: list[NewTarget] = []
-    users: list[tuple[str, str]] = []  # of each target: name of its constraint, and which of its fields it is
+    users: list[tuple[str, str]] = []  # of each target: name of its constraint, and "target" or "pole"
     for row in rows:
         added = add_row(armature_object, row, choices.plant)
         made.rows.setdefault(row.group, []).append(added.name)
@@ -548,7 +547,7 @@ def _role_words(figure: Figure, name: str) -> str:
 def _left(
     armature_object: bpy.types.Object, planned: Sequence[PlannedRow], choices: Choices, made: Made
 ) -> list[PlannedRow]:
-    """The chosen rows whose bones have no constraint yet and are not keyed as the figure's carrier."""
+    """Return the chosen rows whose bones have no constraint, and add notes about the others."""
     taken = {row.tip for row in armature_object.ccd_rig.constraints}
     rows = []
     for row in planned:

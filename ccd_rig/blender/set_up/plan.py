@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which constraints bring a figure under control, from the roles of its bones and what the user chooses."""
+"""Plan of a figure's constraints, from the roles of its bones and the user's choices."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..figures.structure import ANKLE
 
 SIDES = (Side.LEFT, Side.RIGHT)
 PAW = 0.1
-"""Part of the leg's height up to which a toe of an animal starts where it stands on the ground."""
+"""Largest height of an animal's toe that stands on the ground, in the leg's height."""
 
 
 class Group(enum.StrEnum):
-    """What of a figure is chosen together."""
+    """Part of a figure that the user chooses."""
 
     HANDS = "hands"
     FEET = "feet"
@@ -32,18 +32,18 @@ class Group(enum.StrEnum):
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """One constraint to make.
+    """Constraint to make.
 
     Attributes:
-        group: what it belongs to.
+        group: of the figure.
         role: of its bone.
-        tip: name of the bone.
-        top: name of the last bone of its chain.
-        use_tail: whether the bone's tail is brought to the target, or its head.
-        copies_rotation: whether the bone turns as its target does.
-        bend: bone that starts at the knee or elbow; empty where no pole says which way the chain bends.
-        reaches: whether the bone's end is brought to the target.
-        slides: whether the bone is also shifted, as one that carries the whole figure is.
+        tip: name of its bone.
+        top: name of the first bone of its chain.
+        use_tail: whether the tail of the bone reaches the target, or its head.
+        copies_rotation: whether the bone copies the target's rotation.
+        bend: bone that starts at the knee or elbow; empty for chains without a pole.
+        reaches: whether the end of the bone reaches the target.
+        slides: whether the bone also slides, as the root of a figure.
     """
 
     group: Group
@@ -58,7 +58,7 @@ class PlannedRow:
 
 
 def planned_rows(figure: Figure, bones: Sequence[RestBone]) -> list[PlannedRow]:
-    """The constraints for a figure; none where nothing of it is known.
+    """Plan the constraints of a figure; none without known roles.
 
     Args:
         figure: the roles of its bones.
@@ -72,7 +72,7 @@ def planned_rows(figure: Figure, bones: Sequence[RestBone]) -> list[PlannedRow]:
 
 
 def _hips(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
-    """A row for the bone that carries legs and head, and may be shifted."""
+    """Plan a constraint for the bone above legs and head, which slides."""
     hips = figure.bones(Part.HIPS)[:1]
     if figure.kind is Kind.CHAIN or not hips:
         return
@@ -89,7 +89,7 @@ def _head(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
     for name in figure.bones(Part.HEAD)[:1]:
         neck = [*figure.bones(Part.SPINE), *figure.bones(Part.NECK), name]
         above = [bone for bone in neck if tree.is_below(name, bone)]
-        # Controls of a generated neck and head turn each for itself: none carries the next one.
+        # Controls of a generated neck and head are no parents of each other.
         reaches = figure.family != RIGIFY and above[0] != name
         top = above[0] if reaches else name
         yield PlannedRow(Group.HEAD, figure.roles[name], name, top, reaches=reaches)
@@ -131,14 +131,14 @@ def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
 
 
 def _paw(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> str:
-    """The bone of an animal's foot that stands on the ground: a foot's own heel is up in the air."""
+    """Bone of an animal's foot that stands on the ground: the foot bone's heel is above it."""
     low = [toe for toe in toes if _height(tree, toe) <= PAW * _height(tree, thigh)]
     hanging = [toe for toe in (*low[:1], *reversed(toes)) if tree.path(foot, toe)]
     return hanging[0] if hanging else foot
 
 
 def _is_flat(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> bool:
-    """Whether a foot hardly makes its leg longer, however the figure lies: else its heel is up in the air."""
+    """Whether a foot extends its leg by little, in any orientation: else its heel is above the ground."""
     leg, whole = (
         Vector(tree.bones[end].head) - Vector(tree.bones[thigh].head) for end in (foot, (foot, *toes)[-1])
     )
@@ -147,7 +147,7 @@ def _is_flat(tree: SkeletonTree, thigh: str, foot: str, toes: Sequence[str]) -> 
 
 
 def _height(tree: SkeletonTree, name: str) -> float:
-    """Height of a bone's start above the lowest one."""
+    """Height of a bone's head above the lowest head."""
     return tree.bones[name].head[2] - min(bone.head[2] for bone in tree.bones.values())
 
 
@@ -167,7 +167,7 @@ def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Ite
     keys = sorted({(role.number, role.side) for role in figure.roles.values() if role.part is part})
     for number, side in keys:
         whole = figure.bones(part, side, number)
-        # Controls of a generated rig may hang on bones that are none, and so end a row early.
+        # Parents of a generated rig's controls may be no controls, which ends a row early.
         rows = [[name for name in whole[: k + 1] if tree.is_below(whole[k], name)] for k in range(len(whole))]
         row = max(reversed(rows), key=len)
         if len(row) > 1:
@@ -176,15 +176,15 @@ def _chains(figure: Figure, tree: SkeletonTree, part: Part, group: Group) -> Ite
 
 
 class Ranges(enum.StrEnum):
-    """What joints get of the preset for such a figure."""
+    """Use of the preset's ranges for joints."""
 
     NONE = "NONE"
     COMFORT = "COMFORT"
-    """Comfort regions: joints stay inside as long as their targets allow it."""
+    """Comfort regions, which joints leave only for their targets."""
     HINGES = "HINGES"
     """Limits of knees and elbows alone."""
     LIMITS = "LIMITS"
-    """Limits, which are never left."""
+    """Limits."""
 
 
 RANGES = (
@@ -197,24 +197,24 @@ RANGES = (
     ),
     (Ranges.LIMITS, "Limits", "Limits: joints never go further, though a target be missed"),
 )
-"""Their labels and tooltips."""
+"""Labels and tooltips of `Ranges`."""
 
 ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What to make.
+    """Choices of the user.
 
     Attributes:
-        groups: of constraints.
-        poles: whether all knees and elbows get poles; else those of straight limbs, which have no side.
-        turn_hands: whether hands turn as their targets do; else they stay as they are on their forearms.
-        ranges: whether joints get the preset for such a figure, and as what.
-        plant: whether feet are planted where they are, rather than having targets.
-        follow_motion: whether targets are keyed along the motion that the figure has.
-        roles: by bone, the words of a role that it has instead of the recognised one; empty for none.
-        control_bones: whether targets and poles are bones of the armature itself, or empties.
+        groups: that get constraints.
+        poles: whether all knees and elbows get poles, or straight limbs alone, which have no side.
+        turn_hands: whether hands copy their targets' rotations, or keep their own on the forearms.
+        ranges: use of the preset's ranges for joints.
+        plant: whether feet are planted instead of having targets.
+        follow_motion: whether targets are keyed along the figure's motion.
+        roles: {bone: words of a role that replaces the recognised one}; empty words for none.
+        control_bones: whether targets and poles are bones of the armature, or empties.
     """
 
     groups: Collection[Group]
@@ -229,19 +229,19 @@ class Choices:
 
 @dataclass
 class Made:
-    """What was made, and what was not.
+    """Result of a set-up.
 
     Attributes:
         kind: of the figure.
-        family: whose names its bones have; empty where its structure told.
-        available: groups that the figure has.
-        carrier: name of the bone that carries the whole figure; empty where there is none.
-        rows: names of the new constraints by group.
-        poles: how many.
+        family: of its bones' names; empty if it was recognised by structure.
+        available: groups of the figure.
+        carrier: name of the figure's root bone; empty if there is none.
+        rows: {group: names of its new constraints}.
+        poles: number of new poles.
         is_planted: whether planted feet shift the hips.
-        notes: what the user should know, in sentences without a full stop.
-        roles: by bone, the words of the role that it has and of the recognised one; empty for none. Of a
-            generated rig only controls that have one.
+        notes: messages to the user, without a full stop.
+        roles: {bone: (words of its role, words of the recognised role)}; empty words for none. Of generated
+            rigs controls with a role alone.
     """
 
     kind: Kind
@@ -255,7 +255,7 @@ class Made:
     roles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def words(self) -> str:
-        """Such as "Mixamo human: 2 hands, 2 feet, head, hips, 4 poles"."""
+        """Summary, such as "Mixamo human: 2 hands, 2 feet, head, hips, 4 poles"."""
         counts = [_counted(group, len(names)) for group, names in self.rows.items()]
         if self.poles:
             counts.append(f"{self.poles} pole{'' if self.poles == 1 else 's'}")

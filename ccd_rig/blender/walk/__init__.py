@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cycle of an armature along a curve, over ground that is a height or meshes."""
+"""Walk of an armature's cycle along a curve, over ground that is a height or meshes."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an armature stores of its ground and of Walk Along, as values."""
+"""Stored settings of ground and Walk Along, as values."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SETTINGS = (
 
 
 def choice_of(rig: bpy.types.Object) -> WalkChoice:
-    """What is chosen on an armature.
+    """Read the choices of an armature.
 
     Raises:
-        RigError: numbers that make no sense, or a ground that is not chosen.
+        RigError: a number is out of range, or no ground is chosen.
     """
     group: Any = rig.ccd_rig.walk
     try:

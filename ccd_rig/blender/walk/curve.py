@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The curve along which a figure walks, as points of the world."""
+"""Curve of a walk, as points in world space."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ..scene.isolation import set_frame, shared_scene
 
 
 def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) -> tuple[Array, bool]:
-    """(P, 3) world points of a curve object as it is at a frame, without its bevel, and whether it closes.
+    """Return (P, 3) world points of a curve object at a frame, without its bevel, and whether it is cyclic.
 
     Raises:
-        RigError: it is no curve, or has no spline or several.
+        RigError: the object is no curve, or has no spline or several.
     """
     if thing.type != "CURVE":
         raise RigError(f"'{thing.name}' is no curve: choose a curve to walk along")
@@ -54,8 +54,7 @@ def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) 
 
 
 def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, Array]:
-    """The first frame at which a curve's Evaluation Time is keyed, and (F,) parts of the curve from there to
-    its last keyed frame.
+    """Return the first keyed frame of a curve's Evaluation Time, and (F,) parts of the curve up to the last.
 
     Raises:
         RigError: it has fewer than two keys.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An armature as a figure that walks: all of its bones follow themselves, on legs of any number."""
+"""Figure map of an armature on itself, with any number of legs."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..retarget.bone_map import bone_map, figure_map
 
 
 def walking_map(rig: bpy.types.Object) -> FigureMap:
-    """The map of an armature on itself, with its legs.
+    """Map an armature on itself, with its legs.
 
-    Bones below the hips follow themselves, whatever they are; of rigs of controls those that have a role.
+    All descendants of the hips are mapped; of control rigs those with a role alone.
 
     Raises:
         RigError: no leg is recognised.
@@ -39,7 +39,7 @@ def walking_map(rig: bpy.types.Object) -> FigureMap:
 
 
 def many_legs(figure: Figure) -> tuple[Limb, ...]:
-    """Legs of a figure that has more than four of them."""
+    """Return the legs of a figure with more than four legs."""
     groups = sorted(
         {(role.side, role.number) for role in figure.roles.values() if role.part is Part.LEG},
         key=lambda each: (each[1], each[0]),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a walk came to, in words and as values."""
+"""Report of a walk, as messages and as values."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from .walk import Walked
 
 SLIDES, SINKS = 5e-4, 2e-3
-"""Metres from which a slide, and a sole in or above the ground, is warned of."""
+"""Metres of a slide, and of a sole in or above the ground, that cause a warning."""
 
 
 def lines(done: Walked) -> tuple[str, ...]:
-    """A sentence each, the most important first."""
+    """Return the sentences of the report, the most important first."""
     measures, cycle = done.measures, done.cycle
     first, last = done.frames[0], done.frames[-1]
     start, end = done.cycle_frames
@@ -33,7 +33,7 @@ def lines(done: Walked) -> tuple[str, ...]:
 
 
 def warnings(done: Walked) -> tuple[str, ...]:
-    """What a user should look at."""
+    """Return warnings to the user."""
     measures, told = done.measures, []
     if measures.stretched:
         told.append(
@@ -54,7 +54,7 @@ def warnings(done: Walked) -> tuple[str, ...]:
 
 
 def as_values(done: Walked) -> Mapping[str, Any]:
-    """The same for a JSON file: metres, degrees, seconds."""
+    """Return the report for a JSON file: metres, degrees, seconds."""
     measures = done.measures
     return {
         "frames": [float(done.frames[0]), float(done.frames[-1])],

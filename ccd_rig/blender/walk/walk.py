@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cycle of an armature, along a curve and over the ground, as keys.
+"""Walk of an armature's cycle along a curve and over the ground, as keys.
 
 action -> SourceMotion -> Cycle    curve -> Way    height or meshes -> Ground
 -> solvers.walk -> channels of bones -> keys.writer -> what plays -> measures
@@ -44,29 +44,29 @@ from .curve import curve_points, keyed_places
 from .figure import walking_map
 
 LAST_FRAME = 1_048_574
-"""The last frame that Blender has, and the first with a minus before."""
+"""Last frame in Blender; the first has the opposite sign."""
 LYING = 0.25
-"""Part of the way from the hips to the farthest foot that feet are below the hips at least."""
+"""Smallest height of hips above feet, in the distance from hips to the farthest foot."""
 ROUNDING = 0.5
-"""Leg lengths over which corners of a curve are rounded."""
+"""Radius of rounded corners of a curve, in leg lengths."""
 BESIDE = 1.0
-"""Leg lengths beside feet in which ground can count."""
+"""Distance around feet for which ground is read, in leg lengths."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class WalkChoice:
-    """What a user chose.
+    """Choices of the user.
 
     Attributes:
-        cycle: the action with the cycle; None for the one that plays.
-        cycle_frames: its first and last frame; None for all.
-        height: of the ground, world metres; None for where the armature stands at rest. Without meshes.
-        meshes: objects that are the ground.
+        cycle: action with the cycle; None for the playing one.
+        cycle_frames: first and last frame of the cycle; None to search for a period in all frames.
+        height: of the ground without meshes, world metres; None: where the armature stands at rest.
+        meshes: objects of the ground.
         start: scene frame of the first key.
-        end: scene frame of the last key at most; None for as many as the way takes.
-        keyed: whether the curve's Evaluation Time says where the figure is, at its keyed frames; `start`,
-            `end` and `settings.cycles` do not count then.
-        settings: how the figure walks.
+        end: scene frame after which there are no keys; None for no such frame.
+        keyed: whether the keyed Evaluation Time of the curve tells the figure's place; `start`, `end` and
+            `settings.cycles` have no effect then.
+        settings: of the walk.
     """
 
     cycle: bpy.types.Action | None = None
@@ -81,16 +81,16 @@ class WalkChoice:
 
 @dataclass(frozen=True, eq=False)
 class Walked:
-    """What a walk came to.
+    """Result of a walk.
 
     Attributes:
-        action: that holds the keys.
+        action: with the keys.
         frames: (F,) scene frames of the keys.
-        cycle: what is walked.
-        cycle_frames: first and last frame of the period that was taken.
-        length: metres that the figure walks.
-        plan: what feet and hips were to do.
-        measures: how good what plays is.
+        cycle: the cycle.
+        cycle_frames: first and last frame of its period.
+        length: of the walk, metres.
+        plan: footfalls and motion of the hips.
+        measures: of the playing result.
     """
 
     action: bpy.types.Action
@@ -105,11 +105,10 @@ class Walked:
 def walk_along(
     scene: bpy.types.Scene, rig: bpy.types.Object, curve: bpy.types.Object, choice: WalkChoice
 ) -> Walked:
-    """Write the cycle along the curve as a new action of the armature; all of it, or nothing if anything is
-    wrong.
+    """Write the cycle along the curve as a new action of the armature.
 
     Raises:
-        RigError: names the armature, bone, curve, ground or field and what to do.
+        RigError: names the armature, bone, curve, ground or field and what to do; nothing was changed.
     """
     if rig is None or rig.type != "ARMATURE":
         raise RigError("Walk Along needs an armature: select one")
@@ -129,7 +128,7 @@ def walk_along(
         if last - first >= MOST_FRAMES:
             raise RigError(f"frames {first:g} to {last:g} of the cycle: at most {MOST_FRAMES}")
         seconds = scene.render.fps_base / scene.render.fps
-        # Keys of imported clips lie between frames: steps as long as come nearest to frames, from the first.
+        # Keys of imported clips are between frames: equal steps from the first key, nearly of a frame.
         sampled = np.linspace(first, last, max(1, round(last - first)) + 1)
         step = float(sampled[1] - sampled[0])
         chosen = SourceChoice(sampled.tolist(), step * seconds, stays=True)
@@ -199,7 +198,7 @@ def _height(point: Vector) -> float:
 
 
 def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:
-    """Metres that fit into the frames."""
+    """Length of the walk up to the end frame, metres."""
     settings = choice.settings
     eased = 0.5 * settings.ease * (settings.start + settings.stop)
     assert choice.end is not None
@@ -213,7 +212,7 @@ def _shorter(cycle: Cycle, choice: WalkChoice, seconds: float) -> float:
 
 @contextmanager
 def _playing(rig: bpy.types.Object, action: bpy.types.Action | None) -> Iterator[None]:
-    """The armature plays an action within the block."""
+    """Let the armature play an action within the block."""
     animation = rig.animation_data or rig.animation_data_create()
     before, slot = animation.action, channels.slot_of(animation)
     if action is None or before == action:
@@ -244,7 +243,7 @@ def _ground(
 def _measured(
     scene: bpy.types.Scene, rig: bpy.types.Object, done: Walk, ground: Ground, frames: Array
 ) -> WalkMeasures:
-    """Of what plays now."""
+    """Measure the playing result."""
     target, names = done.cycle.target, joints_seen(done.cycle.figure_map)
     seen = replace(done.cycle.figure_map, sources={name: name for name in names})
     seconds = scene.render.fps_base / scene.render.fps

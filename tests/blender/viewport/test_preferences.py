@@ -65,7 +65,7 @@ class Asked:
 
 def test_set_up_figure_starts_from_what_was_chosen_unless_asked(ext, chosen):
     """Its `invoke`, which a Blender without a window never runs, does this."""
-    copy = ext.module("operators.new_rigs").copy
+    copy = ext.module("operators.constraints").copy_changed
     nothing, poles = Asked(), Asked()
     copy(chosen.figure, nothing)
     assert vars(nothing) == {}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Motion of another armature: the map of bones, the reference pose, one frame, all frames."""
+"""Motion for the active figure: retargeted from another armature, or a walk cycle along a curve."""
 
 from pathlib import Path
 
@@ -10,13 +10,16 @@ from ..ccd_rig.blender import whole_files
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.retarget import bone_map, chosen, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
+from ..ccd_rig.blender.walk import chosen as walk_chosen
+from ..ccd_rig.blender.walk import report as walk_report
+from ..ccd_rig.blender.walk.walk import walk_along
 from ..ccd_rig.errors import CCDRigError
 from . import command
 from .command import Command, JsonFile
 
 
 def no_source(context: bpy.types.Context) -> str:
-    """There is no armature, or no other one whose motion it could get."""
+    """Reason if no armature is active, or it has no source of motion."""
     if reason := command.no_armature(context):
         return reason
     source = active_rig(context).ccd_rig.retarget.source
@@ -24,7 +27,7 @@ def no_source(context: bpy.types.Context) -> str:
 
 
 def no_pairs(context: bpy.types.Context) -> str:
-    """There is no armature, or its map is empty."""
+    """Reason if no armature is active, or its bone map is empty."""
     if reason := command.no_armature(context):
         return reason
     return "" if active_rig(context).ccd_rig.retarget.pairs else "The map is empty: find bones first"
@@ -51,13 +54,13 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
         rig, path = active_rig(context), Path(bpy.path.abspath(self.filepath))
         active, selected = context.view_layer.objects.active, list(context.selected_objects)
         mode = active.mode
-        # Importers work in Object Mode, and select what they have made.
+        # Importers work in Object Mode, and select the imported objects.
         bpy.ops.object.mode_set(mode="OBJECT")
         try:
             source, rate = clips.read_source(path)
         finally:
-            for thing in context.view_layer.objects:
-                thing.select_set(thing in selected)
+            for candidate in context.view_layer.objects:
+                candidate.select_set(candidate in selected)
             context.view_layer.objects.active = active
             bpy.ops.object.mode_set(mode=mode)
         group = rig.ccd_rig.retarget
@@ -76,10 +79,10 @@ class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):
     why_grey = staticmethod(no_source)
 
     def run(self, context: bpy.types.Context) -> None:
-        found = chosen.fill_map(active_rig(context))
-        if found.missing:
-            self.tell("WARNING", f"Nothing to follow for: {', '.join(found.missing[:6])}")
-        self.tell("INFO", f"{len(found.bones)} bones follow one of the source")
+        bone_pairs = chosen.fill_map(active_rig(context))
+        if bone_pairs.missing:
+            self.tell("WARNING", f"Nothing to follow for: {', '.join(bone_pairs.missing[:6])}")
+        self.tell("INFO", f"{len(bone_pairs.bones)} bones follow one of the source")
 
 
 class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
@@ -167,13 +170,44 @@ class CCD_RIG_OT_retarget(Command, bpy.types.Operator):
         rig = active_rig(context)
         group = rig.ccd_rig.retarget
         try:
-            done = retarget_motion(context.scene, group.source, rig, chosen.choice_of(rig))
+            result = retarget_motion(context.scene, group.source, rig, chosen.choice_of(rig))
         except CCDRigError as error:
             chosen.note_refusal(rig, error)
             raise
         chosen.note_refusal(rig, None)
-        told = retarget.lines(done)
-        group.report = "\n".join(told)
-        self.tell("INFO", told[0])
-        for warning in retarget.warnings(done):
+        lines = retarget.lines(result)
+        group.report = "\n".join(lines)
+        self.tell("INFO", lines[0])
+        for warning in retarget.warnings(result):
+            self.tell("WARNING", warning)
+
+
+def no_curve(context: bpy.types.Context) -> str:
+    """Reason if no armature is active, or it has no curve to walk along."""
+    if reason := command.no_armature(context):
+        return reason
+    return "" if active_rig(context).ccd_rig.walk.curve is not None else "Choose the curve to walk along"
+
+
+class CCD_RIG_OT_walk_along(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.walk_along"
+    bl_label = "Walk Along"
+    bl_description = (
+        "Bake the cycle along the curve to a new action: steps planted on the ground by arc length, legs "
+        "solved, from standing to standing. The action with the cycle stays in the file"
+    )
+
+    why_grey = staticmethod(no_curve)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        group = rig.ccd_rig.walk
+        playing = rig.animation_data.action if rig.animation_data is not None else None
+        result = walk_along(context.scene, rig, group.curve, walk_chosen.choice_of(rig))
+        if group.cycle is None:
+            group.cycle = playing  # a second run walks the cycle, not the walk
+        lines = walk_report.lines(result)
+        group.report = "\n".join(lines)
+        self.tell("INFO", lines[0])
+        for warning in walk_report.warnings(result):
             self.tell("WARNING", warning)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Motion of another armature on this one."""
+"""Motion for the active figure: retargeted from another armature, or a walk cycle along a curve."""
 
 from typing import Any
 
@@ -26,12 +26,12 @@ class CCD_RIG_UL_bone_pairs(bpy.types.UIList):
     ) -> None:
         row = layout.row(align=True)
         row.label(text=item.name, translate=False)
-        found = row.row(align=True)
+        source = row.row(align=True)
         if data.source is None:
-            found.label(text=item.source, translate=False)
+            source.label(text=item.source, translate=False)
             return
-        found.alert = bool(item.source) and item.source not in data.source.data.bones
-        found.prop_search(item, "source", data.source.data, "bones", text="")
+        source.alert = bool(item.source) and item.source not in data.source.data.bones
+        source.prop_search(item, "source", data.source.data, "bones", text="")
 
 
 class CCD_RIG_PT_retarget(Sidebar, bpy.types.Panel):
@@ -100,7 +100,7 @@ class CCD_RIG_PT_retarget_options(Sidebar, bpy.types.Panel):
 
 
 LEFT = {"feet": "Feet Left", "hands": "Hands Left", "knees": "Knees Left", "elbows": "Elbows Left"}
-"""What weights of both sides are called where they are those of the left."""
+"""Labels of weights that are of the left side alone."""
 
 
 class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
@@ -120,3 +120,52 @@ class CCD_RIG_PT_retarget_effectors(Sidebar, bpy.types.Panel):
             where.active = getattr(group, weight) > 0.0 or (apart and getattr(group, f"{weight}_right") > 0.0)
             where.prop(group, space, text="")
         layout.prop(group, "sides_apart")
+
+
+class CCD_RIG_PT_walk(Sidebar, bpy.types.Panel):
+    bl_label = "Walk Along"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    @classmethod
+    def poll(cls, context: bpy.types.Context) -> bool:
+        return active_rig(context) is not None
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout, rig = self.fields(), active_rig(context)
+        group, ground = rig.ccd_rig.walk, rig.ccd_rig.ground
+        layout.prop(group, "cycle")
+        layout.prop(group, "curve")
+        layout.prop(ground, "kind")
+        if ground.kind != "REST":
+            layout.prop(ground, ground.kind.lower())
+        layout.prop(group, "speed")
+        layout.prop(group, "stride")
+        layout.operator("ccd_rig.walk_along", icon="CURVE_PATH")
+        for i, line in enumerate(group.report.split("\n") if group.report else ()):
+            draw_words(layout, context, line, "INFO" if i == 0 else "DOT")
+
+
+class CCD_RIG_PT_walk_options(Sidebar, bpy.types.Panel):
+    bl_label = "Options"
+    bl_parent_id = "CCD_RIG_PT_walk"
+    bl_options = {"DEFAULT_CLOSED"}
+
+    def draw(self, context: bpy.types.Context) -> None:
+        layout, group = self.fields(), active_rig(context).ccd_rig.walk
+        layout.prop(group, "use_range")
+        frames = layout.column(align=True)
+        frames.active = group.use_range
+        frames.prop(group, "cycle_start")
+        frames.prop(group, "cycle_end")
+        keys = layout.column(align=True)
+        keys.active = group.speed == "CYCLE"
+        keys.prop(group, "frame_start")
+        last = keys.row(heading="Last Key", align=True)
+        last.prop(group, "use_end", text="")
+        end = last.row()
+        end.active = group.use_end
+        end.prop(group, "frame_end", text="")
+        for name in ("cycles", "offset"):
+            keys.prop(group, name)
+        for name in ("start", "stop", "ease", "steepest", "clearance", "extension"):
+            layout.prop(group, name)

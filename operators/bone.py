@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits of bones: from poses, presets, actions, Blender's own limits, and from other bones."""
+"""Joints of bones: limits from poses, presets, actions, Blender's limits and other bones; coupled offsets."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import bpy
 from bl_operators.presets import AddPresetBase
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, StringProperty
+from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.limit_sources import blender_limits, bones, motion, presets
 from ..ccd_rig.blender.limit_sources.bones import Outcome, chosen
+from ..ccd_rig.blender.properties import coupled_offsets
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
@@ -26,16 +27,16 @@ SCOPES = (
 
 
 def sentence(words: str) -> str:
-    """Words that begin with none of the user's names, with a capital letter."""
+    """Capitalise the first letter of a message that does not begin with a user's name."""
     return words[:1].upper() + words[1:]
 
 
 class LimitCommand(Command):
-    """A command that gives bones limits by its function `give`, in one step of undo.
+    """A command that gives limits to bones by its function `give`, in one step of undo.
 
     Attributes:
-        fields: names of the properties that the redo panel shows.
-        told: what there is to know about the limits, a line each.
+        fields: names of the properties in the redo panel.
+        told: messages about the limits, a line each.
     """
 
     fields: tuple[str, ...] = ("bones",)
@@ -52,7 +53,7 @@ class LimitCommand(Command):
     why_grey = staticmethod(command.no_pose_bone)
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        """Give limits to bones, or take them over from these bones; raises CCDRigError."""
+        """Give limits to bones, or take limits from these bones; raises CCDRigError."""
         raise NotImplementedError
 
     def run(self, context: bpy.types.Context) -> None:
@@ -61,12 +62,12 @@ class LimitCommand(Command):
         except CCDRigError as error:
             raise RigError(sentence(str(error))) from error
         for area in context.screen.areas if context.screen is not None else ():
-            area.tag_redraw()  # handles and rims of limits stand in other areas than the panel
+            area.tag_redraw()  # limits are drawn in other areas than the panel's too
         notes = [sentence(note) for note in outcome.notes]
         self.told = "\n".join([outcome.source, *notes] if outcome.source else notes)
         words = f"Limits of {named(outcome.done)} set"
         self.tell("INFO", f"{words}. {outcome.source}" if outcome.source else words)
-        for note in notes:  # last: the status bar shows the last message alone
+        for note in notes:
             self.tell("WARNING", note)
 
     def draw(self: Any, _context: bpy.types.Context) -> None:
@@ -99,7 +100,7 @@ class CCD_RIG_OT_limit_from_pose(LimitCommand, bpy.types.Operator):
     )
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
-        context.view_layer.update()  # a script may have posed the bones just now
+        context.view_layer.update()  # a script may have posed the bones without an evaluation
         return bones.set_bounds(pose_bones, self.bound)
 
 
@@ -158,11 +159,11 @@ class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
                 raise RigError("The preset needs a name: type one")
             if bone.ccd_rig.limit.kind == "NONE":
                 raise RigError(f"Bone '{bone.name}' has no limit to keep: choose one first")
-        done: Any = AddPresetBase.execute(self, context)  # a set, of which the stubs do not know
-        if "FINISHED" in done:
+        result: Any = AddPresetBase.execute(self, context)  # a set; the stubs have no type
+        if "FINISHED" in result:
             words = "The preset is removed" if removes else f"Limit of '{bone.name}' kept as '{name}'"
             self.tell("INFO", words)
-        return done
+        return result
 
 
 class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
@@ -311,3 +312,67 @@ class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
         return bones.mirror(pose_bones, context.active_pose_bone)
+
+
+def no_coupled_offset(context: bpy.types.Context) -> str:
+    """Reason if there is no active bone, or it has no coupled offset."""
+    if reason := command.no_pose_bone(context):
+        return reason
+    if not context.active_pose_bone.ccd_rig.coupled_offsets:
+        return f"Bone '{context.active_pose_bone.name}' has no coupled offset: add one"
+    return ""
+
+
+class CCD_RIG_OT_coupled_offset_add(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.coupled_offset_add"
+    bl_label = "Add Coupled Offset"
+    bl_description = "Let the active bone shift as a hinge turns: its own, or that of a parent"
+
+    why_grey = staticmethod(command.no_pose_bone)
+
+    def run(self, context: bpy.types.Context) -> None:
+        coupled_offsets.add(context.active_pose_bone)
+
+
+class CCD_RIG_OT_coupled_offset_remove(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.coupled_offset_remove"
+    bl_label = "Remove Coupled Offset"
+    bl_description = "Remove this coupled offset; the bone stays where it is"
+
+    offset: IntProperty(name="Offset", description="Which one, counted from 0", min=0, options={"SKIP_SAVE"})
+
+    why_grey = staticmethod(no_coupled_offset)
+
+    def run(self, context: bpy.types.Context) -> None:
+        coupled_offsets.remove(context.active_pose_bone, self.offset)
+
+
+class CCD_RIG_OT_offset_point_add(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.offset_point_add"
+    bl_label = "Add Point"
+    bl_description = "Add a point to the curve of this coupled offset, beyond its last one"
+
+    offset: IntProperty(
+        name="Offset", description="Of which coupled offset, counted from 0", min=0, options={"SKIP_SAVE"}
+    )
+
+    why_grey = staticmethod(no_coupled_offset)
+
+    def run(self, context: bpy.types.Context) -> None:
+        coupled_offsets.add_point(context.active_pose_bone, self.offset)
+
+
+class CCD_RIG_OT_offset_point_remove(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.offset_point_remove"
+    bl_label = "Remove Point"
+    bl_description = "Remove this point from the curve of the coupled offset, which needs two at least"
+
+    offset: IntProperty(
+        name="Offset", description="Of which coupled offset, counted from 0", min=0, options={"SKIP_SAVE"}
+    )
+    point: IntProperty(name="Point", description="Which point, counted from 0", min=0, options={"SKIP_SAVE"})
+
+    why_grey = staticmethod(no_coupled_offset)
+
+    def run(self, context: bpy.types.Context) -> None:
+        coupled_offsets.remove_point(context.active_pose_bone, self.offset, self.point)
