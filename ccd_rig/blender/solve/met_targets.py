@@ -41,8 +41,9 @@ def _met(
     constraint = present.settings_of(constraint)
     if constraint.kind is Kind.BALANCE:
         centre, axes = centre_of_mass(skeleton, transforms), constraint.balance_axes
-        point = [new if counts else old for new, old, counts in zip(centre, present.point, axes, strict=True)]
-        return present._replace(point=Vector(point))
+        components = zip(centre, present.point, axes, strict=True)
+        balanced = Vector([new if counts else old for new, old, counts in components])
+        return present._replace(point=balanced)
     point = present.point
     if constraint.use_position:
         point = transforms[skeleton.index(constraint.tip)].point(effector(skeleton, constraint))
