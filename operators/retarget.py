@@ -54,15 +54,18 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
         # Importers work in Object Mode, and select what they have made.
         bpy.ops.object.mode_set(mode="OBJECT")
         try:
-            source, rate = clips.read_source(path)
+            read = clips.read_source(path)
         finally:
             for thing in context.view_layer.objects:
                 thing.select_set(thing in selected)
             context.view_layer.objects.active = active
             bpy.ops.object.mode_set(mode=mode)
         group = rig.ccd_rig.retarget
+        source, rate = read.armature, read.fps
         group.source, group.source_fps = source, rate
         self.tell("INFO", f"Source: {source.name}{f', {rate:g} frames a second' if rate else ''}")
+        for doubt in read.doubts:
+            self.tell("WARNING", doubt)
 
 
 class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):

@@ -183,13 +183,13 @@ def carry_over(options: argparse.Namespace, check: Callable[[], None]) -> Exit:
     scene = open_for(name, folder, options.target, (clip,))
     target = clips.armature(list(scene.objects), job.armature, str(options.target))
     try:
-        with clips.imported(clip) as objects:
+        with clips.imported(clip) as read:
             check()
-            read = (clip, options.target, *clips.parts(clip), *records.linked_files())
-            inputs = records.inputs(read)
+            files_read = (clip, options.target, *clips.parts(clip), *records.linked_files())
+            inputs = records.inputs(files_read)
             bundle.progress(10.0)
             bundle.status(f"{name}: carrying over")
-            done = clips.carry_over(clip, objects, job.source_armature, target, job.choice)
+            done = clips.carry_over(clip, read, job.source_armature, target, job.choice)
     except CCDRigError as error:
         raise RigError(f"{clip.name}: {error}") from error
     check()

@@ -150,8 +150,8 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     failed = False
     for clip in sources:
         try:
-            with clips.imported(clip) as objects:
-                done = clips.carry_over(clip, objects, options.source_armature, target, choice)
+            with clips.imported(clip) as imported:
+                done = clips.carry_over(clip, imported, options.source_armature, target, choice)
         except CCDRigError as error:
             told = _in_options(error)
             warn(f"{clip.name}: {told}")
@@ -172,6 +172,8 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
 
 def _in_options(error: CCDRigError) -> str:
     """What is wrong with a clip, in the words of the command."""
+    if isinstance(error, clips.NoTimeOfAFrame):
+        return f"Frame Time {error.text} is not the time of a frame; give --source-fps"
     if isinstance(error, RestIsNoPose):
         return (
             f"the rest pose of '{error.source}' is no pose of a body: '{error.foot}' is above the hips; give "
