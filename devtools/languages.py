@@ -64,7 +64,6 @@ ENGLISH = (
     "ccd_rig/blender/figures/families.py",
     "ccd_rig/blender/languages/",
     "ccd_rig/blender/limit_sources/joint_ranges.py",
-    "ccd_rig/blender/retarget/clips.py",
 )
 """The command line and farms speak English; names of bones and keys of tables are no texts."""
 MORE = (

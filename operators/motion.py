@@ -57,15 +57,18 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
         # Importers work in Object Mode, and select the imported objects.
         bpy.ops.object.mode_set(mode="OBJECT")
         try:
-            source, rate = clips.read_source(path)
+            read = clips.read_source(path)
         finally:
             for candidate in context.view_layer.objects:
                 candidate.select_set(candidate in selected)
             context.view_layer.objects.active = active
             bpy.ops.object.mode_set(mode=mode)
         group = rig.ccd_rig.retarget
+        source, rate = read.armature, read.fps
         group.source, group.source_fps = source, rate
         self.tell("INFO", f"Source: {source.name}{f', {rate:g} frames a second' if rate else ''}")
+        for doubt in read.doubts:
+            self.tell("WARNING", doubt)
 
 
 class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):

@@ -397,13 +397,13 @@ def _retarget(options: argparse.Namespace, check: Check) -> Exit:
     scene = _open_for(name, folder, options.target, (clip,))
     target = clips.armature(list(scene.objects), settings.armature, str(options.target))
     try:
-        with clips.imported(clip) as objects:
+        with clips.imported(clip) as imported:
             check()
             read = (clip, options.target, *clips.parts(clip), *records.linked_files())
             inputs = records.inputs(read)
             bundle.progress(10.0)
             bundle.status(f"{name}: carrying over")
-            result = clips.carry_over(clip, objects, settings.source_armature, target, settings.choice)
+            result = clips.carry_over(clip, imported, settings.source_armature, target, settings.choice)
     except CCDRigError as error:
         raise RigError(f"{clip.name}: {error}") from error
     check()

@@ -146,8 +146,8 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     failed = False
     for clip in sources:
         try:
-            with clips.imported(clip) as objects:
-                result = clips.carry_over(clip, objects, options.source_armature, target, choice)
+            with clips.imported(clip) as imported:
+                result = clips.carry_over(clip, imported, options.source_armature, target, choice)
         except CCDRigError as error:
             words = _in_options(error)
             warn(f"{clip.name}: {words}")
@@ -167,6 +167,8 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
 
 def _in_options(error: CCDRigError) -> str:
     """Return a clip's error, with the command's options in place of the interface's fields."""
+    if isinstance(error, clips.NoTimeOfAFrame):
+        return f"Frame Time {error.text} is not the time of a frame; give --source-fps"
     if isinstance(error, RestIsNoPose):
         return (
             f"the rest pose of '{error.source}' is no pose of a body: '{error.foot}' is above the hips; give "

@@ -58,6 +58,13 @@ def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
     return flat[::2].copy()
 
 
+def values(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
+    """Values (K,) of the keys of an F-curve, in order."""
+    flat = np.zeros(len(fcurve.keyframe_points) * 2, np.float32)
+    fcurve.keyframe_points.foreach_get("co", flat)
+    return flat[1::2].copy()
+
+
 def content(fcurve: bpy.types.FCurve) -> bytes:
     """Frames, values, handles and interpolation of the keys of an F-curve, to be compared."""
     points = fcurve.keyframe_points

@@ -8,16 +8,19 @@ import io
 import re
 import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import addon_utils
 import bpy
+import numpy as np
 
 from ... import json_text
 from ...errors import RigError
 from ...json_text import shown
+from ..keys import keyframes
+from ..keys.channels import played, plays
 from ..whole_files import read_text
 from .retarget import RetargetChoice, Retargeted, retarget_motion
 
@@ -31,6 +34,50 @@ IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {
 LONGEST = 200
 """Letters of an importer's reason that a message shows."""
 CLIPS = (".blend", *IMPORTERS)
+MOST_FPS: float = bpy.types.RenderSettings.bl_rna.properties["fps"].hard_max
+"""Frames per second at most, as of a scene."""
+BVH_MOTION = re.compile(r"^\s*motion\s*$.*?^\s*frame\s+time:\s*(\S+)\s*(\S?)", re.I | re.M | re.S)
+"""Of a BVH file, what it says that a frame takes, and what its first frame begins with, if it has one."""
+
+
+class NoTimeOfAFrame(RigError):
+    """A BVH file does not tell how fast its motion is.
+
+    Attributes:
+        text: that it has for the time of a frame.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(f"Frame Time {text} is not the time of a frame: set Source Rate")
+        self.text = text
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What was read of a clip into the open file.
+
+    Attributes:
+        objects: of the clip.
+        fps: frames per second of its keys, as its importer tells; 0 for those of the scene.
+    """
+
+    objects: Sequence[bpy.types.Object]
+    fps: float
+
+
+@dataclass(frozen=True)
+class ReadSource:
+    """An armature that was read from a clip into the open file for good.
+
+    Attributes:
+        armature: the object.
+        fps: frames per second of its keys; 0 for those of the scene.
+        doubts: what to look at, in words.
+    """
+
+    armature: bpy.types.Object
+    fps: float
+    doubts: tuple[str, ...]
 
 
 def clips(source: Path) -> list[Path]:
@@ -66,17 +113,13 @@ def parts(clip: Path) -> list[Path]:
 
 
 def carry_over(
-    clip: Path,
-    objects: Sequence[bpy.types.Object],
-    name: str | None,
-    target: bpy.types.Object,
-    choice: RetargetChoice,
+    clip: Path, read: Imported, name: str | None, target: bpy.types.Object, choice: RetargetChoice
 ) -> Retargeted:
     """The motion of a clip as an action of an armature, named as the file.
 
     Args:
         clip: the file.
-        objects: what was read of it, see `imported`.
+        read: what was read of it, see `imported`.
         name: of its armature object; None for the only one.
         target: gets the motion.
         choice: a rate of 0 stands for the file's own.
@@ -84,8 +127,8 @@ def carry_over(
     Raises:
         RigError: names the armature, bone or field and what to do.
     """
-    source = armature(objects, name, str(clip))
-    choice = replace(choice, source_fps=choice.source_fps or _rate(clip))
+    source = armature(read.objects, name, str(clip))
+    choice = replace(choice, source_fps=choice.source_fps or read.fps or _rate(clip))
     done = retarget_motion(bpy.context.scene, source, target, choice)
     assert done.action is not None
     done.action.name, done.action.use_fake_user = clip.stem, True
@@ -93,28 +136,21 @@ def carry_over(
 
 
 @contextlib.contextmanager
-def imported(clip: Path) -> Iterator[list[bpy.types.Object]]:
-    """The objects of a clip, in the open file until the block ends.
+def imported(clip: Path) -> Iterator[Imported]:
+    """A clip, in the open file until the block ends.
 
     Raises:
         RigError: it cannot be read.
     """
-    before = set(_data())
-    rate = bpy.context.scene.render.fps, bpy.context.scene.render.fps_base
-    made: set[Any] = set()
+    made, fps = _load(clip)
     try:
-        try:
-            _read(clip)
-        finally:
-            made = set(_data()) - before
-        yield [thing for thing in made if isinstance(thing, bpy.types.Object)]
+        yield Imported(_objects(made), fps)
     finally:
-        bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = rate
-        bpy.data.batch_remove(made)
+        _remove(made)
 
 
-def read_source(clip: Path) -> tuple[bpy.types.Object, float]:
-    """The armature of a clip, in the open file for good, and its frames per second; 0 for the scene's.
+def read_source(clip: Path) -> ReadSource:
+    """The armature of a clip, in the open file for good.
 
     Raises:
         RigError: it is no clip, cannot be read, or has not one armature. Nothing of it stays then.
@@ -122,21 +158,36 @@ def read_source(clip: Path) -> tuple[bpy.types.Object, float]:
     if clip.is_dir():
         raise RigError(f"{clip} is a folder: choose a file in it")
     clips(clip)
-    render = bpy.context.scene.render
-    before, rate = set(_data()), (render.fps, render.fps_base)
     try:
-        try:
-            _read(clip)
-        except RigError as error:
-            raise RigError(f"{clip.name} {error}") from error
-        of_file = 0.0 if (render.fps, render.fps_base) == rate else render.fps / render.fps_base
-        objects = [thing for thing in set(_data()) - before if isinstance(thing, bpy.types.Object)]
-        return armature(objects, None, str(clip)), _rate(clip) or of_file
-    except BaseException:
-        bpy.data.batch_remove(set(_data()) - before)
+        made, fps = _load(clip)
+    except RigError as error:
+        raise RigError(f"{clip.name}: {error}") from error
+    try:
+        source = armature(_objects(made), None, str(clip))
+    except RigError:
+        _remove(made)
         raise
-    finally:
-        render.fps, render.fps_base = rate
+    doubts = []
+    if not _moves(source):
+        doubts.append(
+            f"{clip.name} has no motion: '{source.name}' stands still. Choose another file or action"
+        )
+    try:
+        fps = fps or _rate(clip)
+    except NoTimeOfAFrame as error:
+        doubts.append(f"{clip.name}: {error}")
+    return ReadSource(source, fps, tuple(doubts))
+
+
+def _moves(source: bpy.types.Object) -> bool:
+    """Whether anything lets an armature that was read be another at another time."""
+    if any(len(bone.constraints) for bone in source.pose.bones) or len(source.constraints):
+        return True
+    animation = source.animation_data
+    if animation is not None and len(animation.drivers):
+        return True
+    curves = (curve for _, curves in played(source) for curve in curves if plays(curve))
+    return any(len(curve.modifiers) or np.ptp(keyframes.values(curve)) > 0.0 for curve in curves)
 
 
 def armature(objects: Sequence[bpy.types.Object], name: str | None, where: str) -> bpy.types.Object:
@@ -156,11 +207,40 @@ def armature(objects: Sequence[bpy.types.Object], name: str | None, where: str) 
     return next(iter(armatures.values()))
 
 
-def _data() -> Iterator[Any]:
-    """All that an importer may make."""
-    data = bpy.data
-    yield from (*data.objects, *data.armatures, *data.actions, *data.meshes)
-    yield from (*data.materials, *data.images, *data.collections)
+def _load(clip: Path) -> tuple[set[Any], float]:
+    """All that a clip brings into the open file, and its frames per second where its importer sets those of
+    the scene, else 0; the scene keeps its own.
+
+    Raises:
+        RigError: it cannot be read. Nothing of it stays.
+    """
+    render = bpy.context.scene.render
+    before, rate = _everything(), (render.fps, render.fps_base)
+    try:
+        _read(clip)
+        fps = 0.0 if (render.fps, render.fps_base) == rate else render.fps / render.fps_base
+    except BaseException:
+        _remove(_everything() - before)
+        raise
+    finally:
+        render.fps, render.fps_base = rate
+    return _everything() - before, fps
+
+
+def _everything() -> set[Any]:
+    data: Any = bpy.data
+    return set(data.user_map())
+
+
+def _objects(things: set[Any]) -> list[bpy.types.Object]:
+    return [thing for thing in things if isinstance(thing, bpy.types.Object)]
+
+
+def _remove(things: set[Any]) -> None:
+    """Take what a clip brought out of the file again."""
+    bpy.data.batch_remove(things)
+    # Else the view layer may go on to show objects that are gone, and Blender crashes at the next look.
+    bpy.context.view_layer.update()
 
 
 def _read(clip: Path) -> None:
@@ -173,20 +253,37 @@ def _read(clip: Path) -> None:
                 for thing in here.objects:
                     bpy.context.scene.collection.objects.link(thing)
                 return
+            if ending == ".bvh" and (head := _bvh_motion(clip)) is not None and not head[2]:
+                raise RigError("cannot be read: it has no frames")
             addon, read = IMPORTERS[ending]
             addon_utils.enable(addon)
             read(str(clip.resolve()))
         except (RuntimeError, OSError, AttributeError) as error:
             said = [line for line in str(error).strip().splitlines() if line and "Location:" not in line]
-            raise RigError(
-                f"cannot be read: {shown(said[-1], LONGEST) if said else 'unknown reason'}"
-            ) from error
+            reason = shown(said[-1], LONGEST) if said else "unknown reason"
+            if "Traceback" in str(error):  # the importer has met what it does not expect
+                reason = f"it is damaged, or no {ending} file ({reason})"
+            raise RigError(f"cannot be read: {reason}") from error
+
+
+def _bvh_motion(clip: Path) -> re.Match[str] | None:
+    return BVH_MOTION.search(clip.read_text(encoding="utf-8", errors="replace"))
 
 
 def _rate(clip: Path) -> float:
-    """Frames per second of a BVH file; 0 for others, which Blender brings to the scene's rate."""
+    """Frames per second of a BVH file; 0 for others, which Blender brings to the scene's rate.
+
+    Raises:
+        NoTimeOfAFrame: it does not tell them.
+    """
     if clip.suffix.lower() != ".bvh":
         return 0.0
-    found = re.search(r"Frame Time:\s*([0-9.eE+-]+)", clip.read_text(encoding="utf-8", errors="replace"))
-    seconds = float(found[1]) if found else 0.0
-    return round(1.0 / seconds, 3) if seconds > 0.0 else 0.0
+    found = _bvh_motion(clip)
+    text = found[1] if found else ""
+    try:
+        rate = round(1.0 / float(text), 3)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        rate = 0.0
+    if not 0.0 < rate <= MOST_FPS:
+        raise NoTimeOfAFrame(shown(text, LONGEST))
+    return rate

@@ -88,5 +88,44 @@ def test_what_an_importer_raises_is_told_in_one_line(ext, tmp_path, capfd):
     said = capfd.readouterr()
     assert "Traceback" not in said.out + said.err
     (line,) = said.err.strip().splitlines()
-    assert line.startswith("ccd_rig: warning: clip.bvh: cannot be read: ValueError")
+    assert line.startswith("ccd_rig: warning: clip.bvh: cannot be read: it is damaged, or no .bvh file (Val")
     assert len(line) < 300
+
+
+def test_a_clip_keeps_its_own_speed_in_a_scene_of_another_rate(ext, source, tmp_path):
+    """Two seconds of an FBX file of 24 frames a second are two in a scene of 30."""
+    clip, hero, out = tmp_path / "walk.fbx", tmp_path / "hero.blend", tmp_path / "out.blend"
+    table = tmp_path / "table.json"
+    bpy.context.scene.render.fps = 24
+    bpy.ops.preferences.addon_enable(module="io_scene_fbx")
+    bpy.ops.export_scene.fbx(filepath=str(clip), object_types={"ARMATURE"}, add_leaf_bones=False)
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.metarig("basic_human")
+    bpy.context.scene.render.fps = 30
+    bpy.ops.wm.save_as_mainfile(filepath=str(hero))
+    main = ext.module("ccd_rig.blender.cli.command_line").main
+    assert main(["retarget", str(clip), str(hero), "--output", str(out), "--report", str(table)]) == 0
+    assert json.loads(table.read_text())["walk.fbx"]["frames"] == 61
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    assert bpy.context.scene.render.fps == 30
+    start, end = bpy.data.actions["walk"].frame_range
+    assert end - start == 60.0
+
+
+def test_a_bvh_file_that_does_not_tell_its_rate_is_asked_about(ext, source, tmp_path, capsys):
+    clip, hero, table = tmp_path / "walk.bvh", tmp_path / "hero.blend", tmp_path / "table.json"
+    bpy.context.scene.frame_end = 12
+    addon_utils.enable("io_anim_bvh")
+    rigs.activate(source)
+    bpy.ops.export_anim.bvh(filepath=str(clip), frame_start=1, frame_end=12, global_scale=100.0)
+    head, _, motion = clip.read_text().partition("Frame Time:")
+    clip.write_text(f"{head}Frame Time: 0\n{motion.partition(chr(10))[2]}")
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.metarig("basic_human")
+    bpy.ops.wm.save_as_mainfile(filepath=str(hero))
+    main = ext.module("ccd_rig.blender.cli.command_line").main
+    words = ["retarget", str(clip), str(hero), "--report", str(table), "--reference", "frame"]
+    assert main(words) == 1
+    assert "walk.bvh: Frame Time 0 is not the time of a frame; give --source-fps" in capsys.readouterr().err
+    assert main([*words, "--source-fps", "24"]) == 0
+    assert json.loads(table.read_text())["walk.bvh"]["frames"] == 12
