@@ -191,7 +191,7 @@ def stairs(case: Case) -> tuple[bpy.types.Object, bpy.types.Object | None, float
             corners += [(x, -edges[k], rise * (k - 1)) for x in (-wide, wide)]
             faces += [(at, at + 1, at + 5, at + 4)]
     end = -(start + tread * STAIRS + 2.5 * case.leg)
-    return curve([(0.0, 0.0), (0.0, end)]), mesh(corners, faces), 2.0 * tread / case.stride
+    return curve([(0.0, 0.0), (0.0, end)]), mesh(corners, faces), 1.0
 
 
 def curve(points: list[tuple[float, float]], closed: bool = False) -> bpy.types.Object:

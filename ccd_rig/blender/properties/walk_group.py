@@ -18,6 +18,8 @@ from ..languages.translation import CONTEXT
 from .solver_settings import OVERRIDE
 
 DEFAULTS = WalkSettings()
+SURFACES = ("MESH", "CURVE", "SURFACE", "META", "FONT")
+"""Types of objects whose evaluation has faces."""
 # Files store the number: it stays with its item for good.
 GROUNDS = (
     ("REST", "At Rest", "Level, at the height on which this armature stands at rest", 0),
@@ -25,10 +27,23 @@ GROUNDS = (
     ("OBJECT", "Object", "The faces of an object, with its modifiers; it may move", 2),
     ("COLLECTION", "Collection", "The faces of all objects of a collection; they may move", 3),
 )
+STANDS = (
+    ("CYCLE", "Cycle", "As it is in the cycle on average, upright", 0),
+    ("REST", "Rest Pose", "As at rest", 1),
+    ("ACTION", "Action", "As in the first frame of an action, such as a pose of the library", 2),
+)
 SPEEDS = (
     ("CYCLE", "Cycle", "As fast as the cycle goes over its ground", 0),
     ("CURVE", "Evaluation Time", "As the curve's Evaluation Time is keyed: the cycle goes as fast", 1),
 )
+
+
+def _is_curve(_group: object, thing: bpy.types.Object) -> bool:
+    return bool(thing.type == "CURVE")
+
+
+def _has_faces(_group: object, thing: bpy.types.Object) -> bool:
+    return thing.type in SURFACES
 
 
 class CCD_RIG_PG_ground(bpy.types.PropertyGroup):
@@ -53,6 +68,7 @@ class CCD_RIG_PG_ground(bpy.types.PropertyGroup):
         name="Object",
         description="The object whose faces are the ground",
         type=bpy.types.Object,
+        poll=_has_faces,
         override=OVERRIDE,
     )
     collection: PointerProperty(
@@ -76,6 +92,7 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
         name="Curve",
         description="The curve to walk along, from its start on",
         type=bpy.types.Object,
+        poll=_is_curve,
         override=OVERRIDE,
     )
     use_range: BoolProperty(
@@ -117,10 +134,28 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
     )
     stride: FloatProperty(
         name="Stride",
-        description="Length of steps, in those of the cycle: shorter ones for stairs and narrow bends",
+        description="Length of steps, in those of the cycle: shorter ones for narrow bends",
         default=DEFAULTS.stride,
         min=0.1,
         max=3.0,
+        override=OVERRIDE,
+    )
+    fit_stairs: BoolProperty(
+        name="Fit Stairs",
+        description="Steps on stairs are as long as treads, or as several that are low",
+        default=DEFAULTS.fit_stairs,
+        override=OVERRIDE,
+    )
+    stands: EnumProperty(
+        name="Stand",
+        description="How the figure stands before and after the walk",
+        items=STANDS,
+        override=OVERRIDE,
+    )
+    stand_action: PointerProperty(
+        name="Pose",
+        description="The action whose first frame is how the figure stands",
+        type=bpy.types.Action,
         override=OVERRIDE,
     )
     offset: FloatProperty(

@@ -12,10 +12,9 @@ import numpy as np
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array, Indices
 from ...motion.ground import Ground, LevelGround, TriangleGround
+from ..properties.walk_group import SURFACES
 from .isolation import set_frame, shared_scene
 
-SURFACES = ("MESH", "CURVE", "SURFACE", "META", "FONT")
-"""Types of objects whose evaluation has faces."""
 STILL = 1e-6
 """Metres up to which vertices stay where they are."""
 MOST_CORNERS = 100_000_000

@@ -18,10 +18,18 @@ def lines(done: Walked) -> tuple[str, ...]:
     measures, cycle = done.measures, done.cycle
     first, last = done.frames[0], done.frames[-1]
     start, end = done.cycle_frames
-    return (
+    walked = (
         f"{len(done.frames)} frames, {first:g} to {last:g}: {done.length:.2f} m in "
-        f"{measures.footfalls} footfalls",
+        f"{measures.footfalls} footfalls"
+    )
+    return (
+        f"{walked}, instead of the walk made before" if done.replaced else walked,
         f"Cycle of frames {start:g} to {end:g}: {cycle.speed:.2f} m/s, {len(cycle.legs)} legs",
+        *(
+            (f"On stairs steps are {100.0 * done.shortest:.0f} % as long, at least",)
+            if done.shortest < 1.0
+            else ()
+        ),
         f"Planted balls slide {1000.0 * measures.slide:.2f} mm at most",
         f"Soles get {1000.0 * measures.penetration:.1f} mm into the ground at most, planted ones stay "
         f"{1000.0 * measures.floating:.1f} mm above it",
@@ -59,6 +67,7 @@ def as_values(done: Walked) -> Mapping[str, Any]:
     return {
         "frames": [float(done.frames[0]), float(done.frames[-1])],
         "length": done.length,
+        "shortest": done.shortest,
         "cycle": list(done.cycle_frames),
         "speed": done.cycle.speed,
         "legs": [leg.limb.name for leg in done.cycle.legs],
