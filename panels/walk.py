@@ -60,5 +60,5 @@ class CCD_RIG_PT_walk_options(Sidebar, bpy.types.Panel):
         if group.stands == "ACTION":
             stand.prop(group, "stand_action")
         stand.prop(group, "ease")
-        for name in ("fit_stairs", "steepest", "clearance", "extension"):
+        for name in ("fit_steps", "steepest", "clearance", "extension"):
             layout.prop(group, name)

@@ -52,7 +52,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--start", type=int, default=1, metavar="FRAME", help="of the first key (default: %(default)s)")
     add("--end", type=int, metavar="FRAME", help="of the last key at most (default: where the curve ends)")
     add("--keyed", action="store_true", help="go as the curve's Evaluation Time is keyed")
-    add("--no-fit-stairs", action="store_true", help="leave steps on stairs as long as others")
+    add("--no-fit-steps", action="store_true", help="leave steps on stairs and in bends as long as others")
     add(
         "--stand",
         metavar="ACTION",
@@ -129,7 +129,7 @@ def _settings(options: argparse.Namespace) -> WalkSettings:
         settings = WalkSettings(
             cycles=options.cycles,
             stride=options.stride,
-            fit_stairs=not options.no_fit_stairs,
+            fit_steps=not options.no_fit_steps,
             offset=options.offset,
             ease=options.ease,
             steepest=math.radians(options.steepest),

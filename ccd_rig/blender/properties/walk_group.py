@@ -134,16 +134,17 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
     )
     stride: FloatProperty(
         name="Stride",
-        description="Length of steps, in those of the cycle: shorter ones for narrow bends",
+        description="Length of steps, in those of the cycle",
         default=DEFAULTS.stride,
         min=0.1,
         max=3.0,
         override=OVERRIDE,
     )
-    fit_stairs: BoolProperty(
-        name="Fit Stairs",
-        description="Steps on stairs are as long as treads, or as several that are low",
-        default=DEFAULTS.fit_stairs,
+    fit_steps: BoolProperty(
+        name="Fit Steps",
+        description="Steps on stairs are as long as treads, or as several that are low; in bends the outer "
+        "feet step no farther than in the cycle, and the body goes slower",
+        default=DEFAULTS.fit_steps,
         override=OVERRIDE,
     )
     stands: EnumProperty(

@@ -13,7 +13,7 @@ from ..scene.ground import ground_of_rig
 from .walk import Stands, WalkChoice
 
 SETTINGS = (
-    *("start", "stop", "ease", "cycles", "stride", "fit_stairs", "offset"),
+    *("start", "stop", "ease", "cycles", "stride", "fit_steps", "offset"),
     *("steepest", "clearance", "extension"),
 )
 """Fields of `WalkSettings` that an armature stores."""

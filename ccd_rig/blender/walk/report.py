@@ -26,7 +26,7 @@ def lines(done: Walked) -> tuple[str, ...]:
         f"{walked}, instead of the walk made before" if done.replaced else walked,
         f"Cycle of frames {start:g} to {end:g}: {cycle.speed:.2f} m/s, {len(cycle.legs)} legs",
         *(
-            (f"On stairs steps are {100.0 * done.shortest:.0f} % as long, at least",)
+            (f"On stairs and in bends steps are {100.0 * done.shortest:.0f} % as long, at least",)
             if done.shortest < 1.0
             else ()
         ),
@@ -35,8 +35,9 @@ def lines(done: Walked) -> tuple[str, ...]:
         f"{1000.0 * measures.floating:.1f} mm above it",
         _reach(done),
         f"Knees bend to the other side in {measures.flipped} frames",
-        f"Largest turn {_ratio(measures.turn, measures.cycle_turn)} the cycle's, jerk of feet "
-        f"{_ratio(measures.jerk, measures.cycle_jerk)} the cycle's",
+        f"Largest turn {_ratio(measures.turn, measures.cycle_turn)} the cycle's, of joints "
+        f"{_ratio(measures.bend, measures.cycle_bend)}, jerk of feet "
+        f"{_ratio(measures.jerk, measures.cycle_jerk)}",
     )
 
 
@@ -55,6 +56,11 @@ def warnings(done: Walked) -> tuple[str, ...]:
             f"Soles get {1000.0 * measures.penetration:.0f} mm into the ground, planted ones stay "
             f"{1000.0 * measures.floating:.0f} mm above it: lower Stride, or lead the curve over evener "
             "ground"
+        )
+    if measures.airborne > measures.cycle_airborne:
+        told.append(
+            f"{measures.airborne} feet are in the air at once, in the cycle {measures.cycle_airborne}: "
+            "lower Stride or Ease"
         )
     if measures.flipped:
         told.append(f"Knees bend to the other side in {measures.flipped} frames")
@@ -80,6 +86,10 @@ def as_values(done: Walked) -> Mapping[str, Any]:
         "flipped": measures.flipped,
         "turn": math.degrees(measures.turn),
         "cycle_turn": math.degrees(measures.cycle_turn),
+        "bend": math.degrees(measures.bend),
+        "cycle_bend": math.degrees(measures.cycle_bend),
+        "airborne": measures.airborne,
+        "cycle_airborne": measures.cycle_airborne,
         "jerk": measures.jerk,
         "cycle_jerk": measures.cycle_jerk,
         "moved": measures.moved,
@@ -96,4 +106,4 @@ def _reach(done: Walked) -> str:
 
 
 def _ratio(value: float, of_cycle: float) -> str:
-    return f"{value / of_cycle:.2f} of" if of_cycle > 0.0 else "is as"
+    return f"{value / of_cycle:.2f}" if of_cycle > 0.0 else "as"

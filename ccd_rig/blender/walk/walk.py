@@ -176,7 +176,7 @@ def walk_along(
         frames, time = _frames(cycle, choice, start, seconds, (length, ways), settings)
         ground, height = _ground(scene, choice, frames, way, cycle, figure), float(points[0, 2])
         strides = Strides.even(settings.offset)
-        if settings.fit_stairs:
+        if settings.fit_steps:
             strides = fitted_strides(cycle, way, height, ground, settings.offset, settings.offset + length)
         if strides.shortest < 1.0:
             length = float(strides.line_at(np.array(settings.offset + length)))

@@ -166,6 +166,17 @@ class Cycle:
         return self.step * len(self.hips)
 
     @property
+    def stride_time(self) -> float:
+        """Seconds from a step of a foot to its next: a clip may have several in its period."""
+        counts = [len(foot.stances) for foot in self.feet.values() if foot.stances]
+        return self.period / min(counts, default=1)
+
+    @property
+    def stride(self) -> float:
+        """Metres in that time."""
+        return self.speed * self.stride_time
+
+    @property
     def leg(self) -> float:
         """Metres of the shortest leg."""
         return min(leg.length for leg in self.legs)

@@ -53,7 +53,7 @@ def profile_along(
     Raises:
         InvalidInput: there is none at the start, a hole that is too wide, a wall or a cliff.
     """
-    leg, stride = cycle.leg, cycle.speed * cycle.period
+    leg, stride = cycle.leg, cycle.stride
     far = max(abs(foot.before) for foot in cycle.feet.values())
     ends = along[0] - stride - far, along[-1] + stride + far
     count = int(np.ceil((ends[1] - ends[0]) / (GRAIN * leg))) + 1

@@ -191,11 +191,11 @@ def plan_walk(
     Raises:
         InvalidInput: there is no ground, a hole or a wall in the way, or a bend that is too narrow.
     """
-    turn = way.largest_turn(cycle.speed * cycle.period)
+    turn = way.largest_turn(cycle.stride)
     if turn > SHARPEST:
         raise InvalidInput(
             f"the curve turns by {np.degrees(turn):.0f} degrees within a stride of "
-            f"{cycle.speed * cycle.period:.2g} m: make the bend wider, or the stride shorter"
+            f"{cycle.stride:.2g} m: make the bend wider, or the stride shorter"
         )
     strides = Strides.even(settings.offset) if strides is None else strides
     line = cycle.speed * (time.phases - time.phases[0])
@@ -641,7 +641,7 @@ def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> Foo
 def _moved(course: _Course, heads: Array, feet: Mapping[str, FootPlan]) -> Array:
     """(F, 3) how far the hips move for legs that are too short for their feet, in the air too: one that was
     let go of there would jump."""
-    times, window, whole = course.time.times, 0.5 * course.cycle.period, np.ones(len(heads))
+    times, window, whole = course.time.times, 0.5 * course.cycle.stride_time, np.ones(len(heads))
     legs = []
     for leg in course.cycle.legs:
         hips = heads[:, course.cycle.target.index(leg.limb.upper)]

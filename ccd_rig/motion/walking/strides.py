@@ -1,7 +1,8 @@
-"""How long steps are on stairs.
+"""How long steps are where.
 
 A step keeps its time. On stairs it is as long as a tread, or as several of them, so that feet come down on
-treads and not on their edges; elsewhere as in the cycle. It changes smoothly within a step before and after.
+treads and not on their edges. In a bend the foot that has the longest way steps as far as in the cycle, and
+the body goes slower. Elsewhere steps are the cycle's. Their length changes smoothly within a step.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...maths.batch import Array
 from ..ground import Ground
 from .cycle import Cycle
 from .path import Strides, Way
@@ -28,7 +30,7 @@ FINE = 0.01
 def fitted_strides(
     cycle: Cycle, way: Way, height: float, ground: Ground, offset: float, end: float
 ) -> Strides:
-    """Steps that fit the stairs of a way.
+    """Steps that fit the stairs and bends of a way.
 
     Args:
         cycle: whose leg and step count.
@@ -40,7 +42,7 @@ def fitted_strides(
     Raises:
         InvalidInput: there is no ground at the start.
     """
-    step = 0.5 * cycle.speed * cycle.period
+    step = 0.5 * cycle.stride
     edges = _edges(cycle, way, height, ground, offset, end + 2.0 * step)
     treads = [
         (near, far, length)
@@ -48,10 +50,10 @@ def fitted_strides(
         if rise * next_rise > 0.0
         and (length := _fitting(far - near, max(abs(rise), abs(next_rise)) / cycle.leg, step)) < step
     ]
-    if not treads:
-        return Strides.even(offset)
     grid = np.arange(offset - 2.0 * step, end + 2.0 * step, FINE * step)
-    lengths = np.full(len(grid), step)
+    lengths = step / _longest(cycle, way, grid)
+    if not treads and (lengths == step).all():
+        return Strides.even(offset)
     for near, far, length in treads:
         rows = (grid >= near - 0.5 * step) & (grid <= far + 0.5 * step)
         lengths[rows] = np.minimum(lengths[rows], length)
@@ -62,6 +64,21 @@ def fitted_strides(
     rates = step / lengths
     line = np.concatenate(([0.0], np.cumsum(0.5 * (rates[1:] + rates[:-1]) * np.diff(grid))))
     return Strides(line - np.interp(offset, grid, line), grid)
+
+
+def _longest(cycle: Cycle, way: Way, grid: Array) -> Array:
+    """(P,) how much farther than the body the foot with the longest way steps, at metres (P,); at least 1.
+
+    A foot is at C + before T + aside N, see `path`. So it goes (1 - aside k) T + before k N for each metre of
+    the body, k the curvature: here the turn within a stride.
+    """
+    (_, after), (_, earlier) = (way.at(grid + half) for half in (0.5 * cycle.stride, -0.5 * cycle.stride))
+    curvature = (after - earlier) / cycle.stride
+    longest = np.ones(len(grid))
+    for foot in cycle.feet.values():
+        aside = float(np.mean([each.aside for each in foot.stances] or [foot.balls[:, 1].mean()]))
+        longest = np.maximum(longest, np.hypot(1.0 - aside * curvature, foot.before * curvature))
+    return longest
 
 
 def _fitting(tread: float, rise: float, step: float) -> float:

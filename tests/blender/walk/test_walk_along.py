@@ -135,13 +135,13 @@ def test_it_stands_as_in_the_first_frame_of_an_action(ext, channels):
     refused("none is chosen", rig, path, stands="ACTION", stand_action=None)
 
 
-def test_steps_fit_stairs_unless_that_is_off(ext):
+def test_steps_fit_steps_unless_that_is_off(ext):
     rig = walks.walk(ext)
     ground = stairs(0.15, 0.25, 6, -0.9)
     walk_along(rig, curve(*LINE), ground=ground)
-    assert "On stairs steps are" in rig.ccd_rig.walk.report
+    assert "On stairs and in bends steps are" in rig.ccd_rig.walk.report
     fitted = len(frames_of(rig))
-    walk_along(rig, curve(*LINE), ground=ground, fit_stairs=False)
+    walk_along(rig, curve(*LINE), ground=ground, fit_steps=False)
     assert "On stairs" not in rig.ccd_rig.walk.report
     assert len(frames_of(rig)) < fitted
 
@@ -335,7 +335,7 @@ def test_contacts_on_hills_and_stairs_are_found_above_the_ground(ext, channels, 
     heights = {"hills": lambda y: 0.3 * math.sin(1.5 * y), "stairs": lambda y: 0.15 * math.floor(-y / 0.35)}
     rig = walks.walk(ext)
     ground = terrain(lambda x, y: heights[name](y), low=-7.0, high=3.0, count=401)
-    walk_along(rig, curve(*LINE), ground=ground)
+    walk_along(rig, curve(*LINE), ground=ground, fit_steps=False)
     last = frames_of(rig)[-1]
     still = np.linalg.norm(np.gradient(balls(rig), 1.0 / FPS, axis=0), axis=2) < 0.1
     walks.select(ext, rig, *BALLS)
