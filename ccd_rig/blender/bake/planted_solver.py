@@ -17,6 +17,7 @@ import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import bpy
 import numpy as np
 from mathutils import Quaternion
 
@@ -24,6 +25,7 @@ from ...limits.shapes import Limit, Slide
 from ...maths.batch import Array, conjugate, matrices, rotate, unit
 from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
+from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
@@ -31,6 +33,7 @@ from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
 from ..solve.frame_settings import FrameSolveSettings
 from ..solve.grouping import groups
+from ..solve.plant_ground import PlantGround, plant_ground
 from ..solve.planting import (
     SHARPER,
     ContactState,
@@ -279,13 +282,29 @@ class PlantedFrames:
         self.anchors[row][c] = own
 
     def hold_parts(self, rows: Rows, c: int, poses: JointPoses) -> None:
-        """Note for planted bones of which only parts are held where the others have them.
+        """Note where planted bones lie on the ground, and where others have the parts that are not held.
 
         Args:
             rows: (R,)
             c: the constraint, noted as held at these rows.
             poses: of the rows, with nothing planted but the body moved, which those parts do not follow.
         """
+        constraint, tracks = self.constraints[c], self.bake_frames.tracks
+        ground = None if tracks is None or constraint.target else tracks.ground
+        if ground is None or not constraint.on_ground:
+            self._hold_animated(rows, c, poses)
+            return
+        if constraint.holds.ground:
+            places = self.rows[rows]
+            along = ground.carried(self.anchors[rows[0]][c], max(int(places[0]) - 1, 0), places)
+            for row, anchor in zip(rows.tolist(), along, strict=True):
+                self.anchors[row][c] = anchor
+        self._hold_animated(rows, c, poses)
+        for row in rows.tolist():
+            lying = ground.lying(self.anchors[row][c], int(self.rows[row]), c, constraint.holds.rotation)
+            self.anchors[row][c] = lying
+
+    def _hold_animated(self, rows: Rows, c: int, poses: JointPoses) -> None:
         constraint = self.constraints[c]
         if all(constraint.holds):
             return
@@ -333,6 +352,41 @@ class PlantedFrames:
                     self.moved[row],
                 )
             )
+
+
+def ground_below(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, bake_frames: BakeFrames, frames: Array
+) -> PlantGround | None:
+    """The ground below the planted bones of all frames, which are evaluated; None where none is on it.
+
+    Args:
+        scene: in which it is.
+        armature_object: whose Ground it is.
+        bake_frames: of the scene's frames (F,) `frames`.
+        frames: (F,)
+
+    Raises:
+        RigError: no ground is chosen, or it is none.
+    """
+    tracks = bake_frames.tracks
+    if tracks is None or not any(each.on_ground for each in bake_frames.constraints):
+        return None
+    worlds, root_bone = np.array(tracks.worlds), tracks.support_chains.root_bone
+    heads, _ = forward_kinematics_of_frames(
+        bake_frames.skeleton,
+        bake_frames.offsets,
+        unit(bake_frames.rests, axis=-1),
+        bake_frames.base,
+        bake_frames.translations,
+    )
+    names = [joint.name for joint in bake_frames.skeleton.joints]
+    tips = {names.index(bake_frames.constraints[c].tip) for c in tracks.support_chains.constraints}
+    seen = {
+        names[j]: np.einsum("fij,fj->fi", worlds[:, :3, :3], heads[:, j]) + worlds[:, :3, 3]
+        for j in (*tips, root_bone)
+    }
+    root = names[root_bone]
+    return plant_ground(scene, armature_object, bake_frames.constraints, frames, seen, root)
 
 
 AROUND = 2.0

@@ -18,6 +18,7 @@ from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import Constraint
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows, TargetSample
+from ..solve.plant_ground import PlantGround
 from ..solve.planting import ContactState, FigureBones, JointPoses, SupportChains, placed, targets_of
 
 
@@ -32,6 +33,7 @@ class Tracks:
     shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) the root bone's locations to translations
     contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # rows at which a leg is too short and nothing helps
+    ground: PlantGround | None = None  # its rows are those of the frames
     travel: float = 0.0  # world metres along the ground by which a body walks on
 
     def store(self, samples: Samples) -> None:

@@ -69,6 +69,7 @@ class Constraint:
             bone's axes, in armature units.
         rotation_bone: name of the chain's bone that `rotation` is about, empty for the tip.
         holds: for PLANT, which parts of the bone are held.
+        on_ground: for PLANT, whether its sole is put on the armature's Ground and turned to its slope.
         offset_space: of `offset`, "TARGET" (its own axes and unit), "ARMATURE" or "WORLD".
         keeps_body: for PLANT, whether the bone that carries the figure keeps its animation; else it follows
             planted bones. Set by `body.settled`.
@@ -106,6 +107,7 @@ class Constraint:
     effector_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rotation_bone: str = ""
     holds: Holds = WHOLE
+    on_ground: bool = False
     offset_space: str = "TARGET"
     keeps_body: bool = False
     body_length: int = 0
@@ -148,6 +150,7 @@ def value_of(stored: Any) -> Constraint:
         effector_offset=tuple(stored.effector_offset),
         rotation_bone=stored.rotation_bone,
         holds=Holds(stored.plant_ground, stored.plant_height, stored.plant_rotation),
+        on_ground=stored.plant_on_ground,
         offset_space=stored.offset_space,
     )
     return replace(constraint, **ASKED[constraint.kind])
@@ -155,7 +158,7 @@ def value_of(stored: Any) -> Constraint:
 
 ASKED: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
     {
-        Kind.REACH: {"holds": WHOLE},
+        Kind.REACH: {"holds": WHOLE, "on_ground": False},
         Kind.BALANCE: {
             "use_position": True,
             "rotation": "NONE",
@@ -165,6 +168,7 @@ ASKED: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
             "extension_joints": 0,
             "method": "CCD",
             "holds": WHOLE,
+            "on_ground": False,
         },
         Kind.PLANT: {
             "use_tail": False,

@@ -101,7 +101,8 @@ class Planted(NamedTuple):
 def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) -> Planted:
     """Let each bone have a constraint that plants it, all of them with the same root bone.
 
-    A bone's own constraint of another kind is switched, the first of several; else one is added.
+    A bone's own constraint of another kind is switched, the first of several; else one is added. New ones are
+    on the armature's Ground, if one is chosen.
 
     Args:
         armature_object: carries the constraints.
@@ -125,6 +126,7 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
                 switched.append(row.name)
             constraint_list.set_kind(row, Kind.PLANT)
             row.plant_ground, row.plant_height, row.plant_rotation = holds
+            row.plant_on_ground = armature_object.ccd_rig.ground.kind != "REST"
             fresh.append(row.name)
         row.enabled = True
         _end_at(armature_object, row, root_bone)

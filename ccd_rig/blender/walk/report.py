@@ -35,7 +35,7 @@ def lines(done: Walked) -> tuple[str, ...]:
         f"{1000.0 * measures.floating:.1f} mm above it",
         _reach(done),
         f"Knees bend to the other side in {measures.flipped} frames",
-        f"Largest turn {_ratio(measures.turn, measures.cycle_turn)} the cycle's, of joints "
+        f"Beside the cycle: largest turn {_ratio(measures.turn, measures.cycle_turn)}, of a joint "
         f"{_ratio(measures.bend, measures.cycle_bend)}, jerk of feet "
         f"{_ratio(measures.jerk, measures.cycle_jerk)}",
     )
@@ -106,4 +106,4 @@ def _reach(done: Walked) -> str:
 
 
 def _ratio(value: float, of_cycle: float) -> str:
-    return f"{value / of_cycle:.2f}" if of_cycle > 0.0 else "as"
+    return f"{value / of_cycle:.2f}" if of_cycle > 0.0 else "-"

@@ -23,7 +23,7 @@ from ...errors import InvalidInput
 from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array, Indices
-from ..ground import Ground
+from ..ground import Ground, grade_of, plane_of
 from ..retargeting.alignment import UP, shortest
 from ..retargeting.feet import FootPath, missing_turn, raised_ahead, rolled
 from ..retargeting.motions import inverse, product, turned
@@ -193,9 +193,10 @@ def plan_walk(
     """
     turn = way.largest_turn(cycle.stride)
     if turn > SHARPEST:
+        value = cycle.stride
         raise InvalidInput(
             f"the curve turns by {np.degrees(turn):.0f} degrees within a stride of "
-            f"{cycle.stride:.2g} m: make the bend wider, or the stride shorter"
+            f"{value:.2g} m: make the bend wider, or the stride shorter"
         )
     strides = Strides.even(settings.offset) if strides is None else strides
     line = cycle.speed * (time.phases - time.phases[0])
@@ -432,7 +433,6 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     toe = 0.0 if sole.toe is None else max(float(sole.toe @ sole.toe) - sole.height**2, 0.0) ** 0.5
     half, room = 0.04 * leg.length, toe + ROOM * size
     offsets = np.stack((0.0 * front, -heel * front, toe * front, room * front, half * left, -half * left))
-    steepest = float(np.tan(settings.steepest))
     tries = np.linspace(-settings.adjust * size, settings.adjust * size, TRIES)
     best: tuple[float, Footfall] | None = None
     for shift in tries[np.argsort(np.abs(tries), kind="stable")].tolist():
@@ -447,25 +447,21 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
         if not np.isfinite(ball):
             continue
         ahead, across = (turned(about[:1], each[None])[0] for each in (front, left))
-        up = max(float(normals[0, 2]), 1e-6)
-        rise, roll = -float(normals[0] @ ahead) / up, -float(normals[0] @ across) / up
+        rise = -float(normals[0] @ ahead) / max(float(normals[0, 2]), 1e-6)
         cost = (shift / max(settings.adjust * size, 1e-12)) ** 2
+        lean = float(ball - behind) / heel if heel > 0.0 else np.nan
         if heel > 0.0:
-            lean = float(ball - behind) / heel
             off = abs(lean - rise) * heel if np.isfinite(lean) else 2.0 * UNEVEN * size
             cost += (off / (UNEVEN * size)) ** 2
-            rise = lean if abs(lean) <= steepest else rise
-        if np.isfinite(one - other) and abs(one - other) <= 2.0 * half * steepest:
-            roll = float(one - other) / (2.0 * half)
+            rise = lean if abs(lean) <= np.tan(settings.steepest) else rise
         for height, distance in ((tip, toe), (far, room)):
             caught = float(height - ball) - rise * distance
             cost += (max(0.0, caught if np.isfinite(caught) else 0.0) / (CAUGHT * size)) ** 2
         slope = NONE
         if leg.flat:
-            grade = np.array((rise, roll))
-            grade *= min(1.0, steepest / max(float(np.hypot(*grade)), 1e-12))
-            plane = np.array(UP) - grade[0] * ahead - grade[1] * across
-            slope = shortest(np.array(UP)[None], plane[None])[0]
+            slopes = lean, float(one - other) / (2.0 * half)
+            grade = grade_of(normals[0], ahead, across, slopes, settings.steepest)
+            slope = shortest(np.array(UP)[None], plane_of(grade, ahead, across)[None])[0]
         fall = Footfall(stance, shift, np.array((*xy[0], ball)), slope, row)
         if shift == 0.0 and cost < GOOD:
             return fall
