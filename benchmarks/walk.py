@@ -18,15 +18,15 @@ Ways:
     circle   a closed circle with a radius of two body heights: once round
     hills    an S of six strides over waves with slopes to 25 degrees, 2.8 strides or legs long, what is more
     stairs   up six stairs of 18 cm, 30 cm deep for a human with legs of 0.9 m, others in proportion to their
-             legs; steps are as long as a stair is deep
+             legs
 
 Measured on what Blender plays, by the product's own measures (`motion/walking/measures`), lengths in mm: how
 far a planted ball gets from where it came down, how deep soles get into the ground in any frame, how far a
 planted sole stays above it, frames in which a planted foot is out of reach and in which a knee bends to the
-other side, the largest turn of a bone and the 99th percentile of the third differences of feet, over the
-cycle's. Processor time of all threads: ms for each frame, reading the cycle and writing keys included; beside
-it for each frame the check, which lets Blender play all of them; and seconds for the ground, which is read
-once: 57,600 quads for hills.
+other side, the largest turn of a bone in the world and of a joint against the one above it, and the 99th
+percentile of the third differences of feet, over the cycle's. Processor time of all threads: ms for each
+frame, reading the cycle and writing keys included; beside it for each frame the check, which lets Blender
+play all of them; and seconds for the ground, which is read once: 57,600 quads for hills.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ HEADS = (
     "reach",
     "knees",
     "turn",
+    "joint",
     "jerk",
     "ms",
     "check, ms",
@@ -191,7 +192,7 @@ def stairs(case: Case) -> tuple[bpy.types.Object, bpy.types.Object | None, float
             corners += [(x, -edges[k], rise * (k - 1)) for x in (-wide, wide)]
             faces += [(at, at + 1, at + 5, at + 4)]
     end = -(start + tread * STAIRS + 2.5 * case.leg)
-    return curve([(0.0, 0.0), (0.0, end)]), mesh(corners, faces), 2.0 * tread / case.stride
+    return curve([(0.0, 0.0), (0.0, end)]), mesh(corners, faces), 1.0
 
 
 def curve(points: list[tuple[float, float]], closed: bool = False) -> bpy.types.Object:
@@ -264,7 +265,8 @@ def row(figure: str, way: str, case: Case) -> tuple[list[str], walk.Walked, bpy.
     cells = [figure, way, str(frames)]
     cells += [f"{1000.0 * each:.2f}" for each in (found.slide, found.penetration, found.floating)]
     cells += [str(found.stretched), str(found.flipped)]
-    cells += [f"{found.turn / found.cycle_turn:.2f}", f"{found.jerk / found.cycle_jerk:.2f}"]
+    pairs = (found.turn, found.cycle_turn), (found.bend, found.cycle_bend), (found.jerk, found.cycle_jerk)
+    cells += [f"{walked / cycled:.2f}" for walked, cycled in pairs]
     cells += [f"{1000.0 * each / frames:.2f}" for each in (whole, spent["_measured"])]
     cells.append(f"{spent['_ground']:.2f}")
     return cells, done, ground

@@ -394,6 +394,12 @@ def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constrain
     ):
         holds.prop(constraint, field, text=words, toggle=True)
     armature_object = constraint.id_data
+    lines.prop(constraint, "plant_on_ground")
+    if constraint.plant_on_ground:
+        ground = armature_object.ccd_rig.ground
+        lines.prop(ground, "kind")
+        if ground.kind != "REST":
+            lines.prop(ground, ground.kind.lower())
     lines.prop(armature_object.ccd_rig, "body")
     figure = body.body_of(armature_object)
     if figure is None:

@@ -167,5 +167,13 @@ class CCD_RIG_PT_walk_options(Sidebar, bpy.types.Panel):
         end.prop(group, "frame_end", text="")
         for name in ("cycles", "offset"):
             keys.prop(group, name)
-        for name in ("start", "stop", "ease", "steepest", "clearance", "extension"):
+        for name in ("start", "stop"):
+            layout.prop(group, name)
+        stand = layout.column()
+        stand.active = group.start or group.stop
+        stand.prop(group, "stands")
+        if group.stands == "ACTION":
+            stand.prop(group, "stand_action")
+        stand.prop(group, "ease")
+        for name in ("fit_steps", "steepest", "clearance", "extension"):
             layout.prop(group, name)

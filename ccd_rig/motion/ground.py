@@ -60,6 +60,31 @@ def seen_below(ground: Ground, points: Array, tops: Array) -> Array:
     return heights.reshape(points.shape[:-1])
 
 
+def grade_of(normal: Array, ahead: Array, left: Array, slopes: tuple[float, float], steepest: float) -> Array:
+    """(2,) how much the ground below a foot rises ahead and to its left, for a metre.
+
+    Heel and ball lie on it, else the foot has the slope of the face below its ball.
+
+    Args:
+        normal: (3,) of that face.
+        ahead, left: (3,) unit directions along the ground.
+        slopes: from heel to ball and from its right to its left; steeper ones, and no numbers, do not count.
+        steepest: radians up to which it turns.
+    """
+    most = float(np.tan(steepest))
+    up = max(float(normal[2]), 1e-6)
+    grade = np.array((-float(normal @ ahead) / up, -float(normal @ left) / up))
+    for k, slope in enumerate(slopes):
+        if abs(slope) <= most:  # never of what is no number
+            grade[k] = slope
+    return grade * min(1.0, most / max(float(np.hypot(*grade)), 1e-12))
+
+
+def plane_of(grade: Array, ahead: Array, left: Array) -> Array:
+    """(3,) normal of a plane that rises so; its Z is 1."""
+    return np.asarray(np.array((0.0, 0.0, 1.0)) - grade[0] * ahead - grade[1] * left)
+
+
 class LevelGround:
     """A level at one height, metres."""
 

@@ -12,8 +12,8 @@ from ..maths import batch
 from ..maths.batch import Array
 from ..motion.ground import Ground
 from ..motion.interpolation import same_side
-from ..motion.walking.cycle import Cycle
-from ..motion.walking.path import Way
+from ..motion.walking.cycle import Cycle, Standing
+from ..motion.walking.path import Strides, Way
 from ..motion.walking.settings import WalkSettings
 from ..motion.walking.steps import WalkPlan, plan_walk
 from ..motion.walking.timeline import Timeline
@@ -38,10 +38,17 @@ class Walk:
 
 
 def walk(
-    cycle: Cycle, way: Way, height: float, ground: Ground, time: Timeline, settings: WalkSettings
+    cycle: Cycle,
+    way: Way,
+    height: float,
+    ground: Ground,
+    time: Timeline,
+    settings: WalkSettings,
+    strides: Strides | None = None,
+    standing: Standing | None = None,
 ) -> Walk:
     """The walk of a cycle along a way; arguments and errors are those of `plan_walk`."""
-    plan = plan_walk(cycle, way, height, ground, time, settings)
+    plan = plan_walk(cycle, way, height, ground, time, settings, strides, standing)
     target, figure_map = cycle.target, cycle.figure_map
     pose = plan.rotations, plan.translations
     goals: list[Goal] = []

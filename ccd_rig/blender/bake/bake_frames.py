@@ -28,6 +28,7 @@ from ..rig.locations import location_offset, location_slide, locations_of
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows, TargetSample
 from ..solve.constraint_goals import chain_joints, whole_chain
+from ..solve.plant_ground import PlantGround
 from ..solve.planting import (
     ContactState,
     FigureBones,
@@ -308,6 +309,7 @@ class Tracks:
     shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) of the root bone: locations to translations
     contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # where legs are too short for a fixed body
+    ground: PlantGround | None = None  # with a row for each frame
     travel: float = 0.0  # world metres along the ground by which a body walks on
 
     def store(self, samples: Samples) -> None:

@@ -20,6 +20,7 @@ import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import bpy
 import numpy as np
 from mathutils import Quaternion
 
@@ -27,12 +28,14 @@ from ...limits.shapes import Limit, Slide
 from ...maths.batch import Array, conjugate, matrices, rotate, unit
 from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
+from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import FrameSolveSettings, groups
+from ..solve.plant_ground import PlantGround, plant_ground
 from ..solve.planting import (
     SHARPER,
     ContactState,
@@ -282,13 +285,29 @@ class PlantedFrames:
         self.anchors[row][c] = place
 
     def hold_components(self, rows: Rows, c: int, poses: JointPoses) -> None:
-        """Let components that a constraint does not hold follow the animation.
+        """Lay planted bones on the ground, and let components that are not held follow the animation.
 
         Args:
             rows: (R,) at which the constraint is planted.
             c: the constraint.
             poses: of the rows, without planted bones, with the body shifted; the shift is taken out.
         """
+        constraint, tracks = self.constraints[c], self.bake_frames.tracks
+        ground = None if tracks is None or constraint.target else tracks.ground
+        if ground is None or not constraint.on_ground:
+            self._hold_animated(rows, c, poses)
+            return
+        if constraint.holds.ground:
+            places = self.rows[rows]
+            along = ground.carried(self.anchors[rows[0]][c], max(int(places[0]) - 1, 0), places)
+            for row, anchor in zip(rows.tolist(), along, strict=True):
+                self.anchors[row][c] = anchor
+        self._hold_animated(rows, c, poses)
+        for row in rows.tolist():
+            lying = ground.lying(self.anchors[row][c], int(self.rows[row]), c, constraint.holds.rotation)
+            self.anchors[row][c] = lying
+
+    def _hold_animated(self, rows: Rows, c: int, poses: JointPoses) -> None:
         constraint = self.constraints[c]
         if all(constraint.holds):
             return
@@ -336,6 +355,41 @@ class PlantedFrames:
                     self.moved[row],
                 )
             )
+
+
+def ground_below(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, bake_frames: BakeFrames, frames: Array
+) -> PlantGround | None:
+    """The ground below planted bones at all frames; None if no constraint lies on it.
+
+    Args:
+        scene: with the ground.
+        armature_object: with the setting Ground.
+        bake_frames: evaluated at the scene's frames.
+        frames: (F,) of the scene.
+
+    Raises:
+        RigError: no ground is chosen, or it has no faces.
+    """
+    tracks = bake_frames.tracks
+    if tracks is None or not any(each.on_ground for each in bake_frames.constraints):
+        return None
+    worlds, root_bone = np.array(tracks.worlds), tracks.support_chains.root_bone
+    heads, _ = forward_kinematics_of_frames(
+        bake_frames.skeleton,
+        bake_frames.offsets,
+        unit(bake_frames.rests, axis=-1),
+        bake_frames.base,
+        bake_frames.translations,
+    )
+    names = [joint.name for joint in bake_frames.skeleton.joints]
+    tips = {names.index(bake_frames.constraints[c].tip) for c in tracks.support_chains.constraints}
+    seen = {
+        names[j]: np.einsum("fij,fj->fi", worlds[:, :3, :3], heads[:, j]) + worlds[:, :3, 3]
+        for j in (*tips, root_bone)
+    }
+    root = names[root_bone]
+    return plant_ground(scene, armature_object, bake_frames.constraints, frames, seen, root)
 
 
 AROUND = 2.0

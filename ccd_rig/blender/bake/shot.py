@@ -33,7 +33,7 @@ from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, Motion, Solutions
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
-from .planted_solver import WAITING_AT_MOST, PlantedSolver
+from .planted_solver import WAITING_AT_MOST, PlantedSolver, ground_below
 from .progress import Progress, Steps, shown
 from .settings import BakeSettings, Start
 from .start import StartPoses
@@ -178,8 +178,9 @@ class _Shot:
         settings = task.settings
         before: list[float] = [*settings.preroll_frames()]
         solved, keyed = frame_selection.frames(scene, armature_object, task.constraints, settings)
-        # A moving body, or components that are not held, would let feet slip between solved frames.
-        if task.keeps_body or not all(all(constraint.holds) for constraint in task.constraints):
+        # A moving body, ground, or components that are not held would let feet slip between solved frames.
+        moves = any(each.on_ground or not all(each.holds) for each in task.constraints)
+        if task.keeps_body or moves:
             solved = keyed
         reference: Reference = base_rotations
         if settings.start in (Start.ACTION, Start.ORIGINAL):
@@ -207,6 +208,8 @@ def _evaluate(
         ends = yield from _sample(armature_object, shot, frames, check)
         solver = shot.solver
         bake_frames = solver.bake_frames
+        if bake_frames.tracks is not None:
+            bake_frames.tracks.ground = ground_below(scene, armature_object, bake_frames, bake_frames.frames)
         planted: Iterable[tuple[int, FrameSample]] = shot.planted_frames()
         if task.keeps_body:
             planted = shot.samples = list(planted)

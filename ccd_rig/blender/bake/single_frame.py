@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import bpy
+import numpy as np
 from mathutils import Matrix
 
 from ...errors import RigError
@@ -27,6 +28,7 @@ from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
+from .planted_solver import ground_below
 from .report import GAVE_WAY
 from .settings import BakeSettings
 from .shot import FrameSolver
@@ -71,7 +73,11 @@ def settings_of(
 
 
 def solve_sample(
-    armature_object: Any, ready: Ready, samples: Samples, settings: FrameSolveSettings
+    armature_object: Any,
+    ready: Ready,
+    samples: Samples,
+    settings: FrameSolveSettings,
+    scene: bpy.types.Scene | None = None,
 ) -> SolvedFrame:
     """Solve an evaluated frame; nothing is written.
 
@@ -80,12 +86,16 @@ def solve_sample(
         ready: the checked constraints.
         samples: of one frame, in which a constraint has an influence above 0.
         settings: of the solve.
+        scene: with the ground of planted bones; None leaves them in place.
 
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
     bake_frames = BakeFrames.empty(samples, ready.constraints, [0], [0])
     bake_frames.store(0, samples, settings.reference(samples))
+    if scene is not None and bake_frames.tracks is not None:
+        frames = np.array([scene.frame_current_final])
+        bake_frames.tracks.ground = ground_below(scene, armature_object, bake_frames, frames)
     frame_solver = FrameSolver(bake_frames, settings)
     if bake_frames.tracks is None:
         frame_solver.add(0, samples, 0)
@@ -172,7 +182,7 @@ def solve_current(
     sample = samples[0]
     if not sample.active:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
-    solved = solve_sample(armature_object, ready, samples, frame_settings)
+    solved = solve_sample(armature_object, ready, samples, frame_settings, depsgraph.scene)
     armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]

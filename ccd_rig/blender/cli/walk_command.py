@@ -17,17 +17,18 @@ from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...motion.walking.settings import WalkSettings
 from ..bake.report import write
+from ..properties.armature_data import SURFACES
 from ..retarget import clips
-from ..scene.ground import SURFACES, ground_of_rig, surfaces
+from ..scene.ground import ground_of_rig, surfaces
 from ..walk import report
-from ..walk.walk import WalkChoice, walk_along
+from ..walk.walk import Stands, WalkChoice, walk_along
 from . import files
 from .files import Exit, UsageError, say
 
 EXAMPLES = """\
 examples:
   python -m ccd_rig walk shot.blend --cycle Walk --along Path --ground Terrain --output walked.blend
-  python -m ccd_rig walk shot.blend --along Stairs --ground House --stride 0.55 --output walked.blend
+  python -m ccd_rig walk shot.blend --along Stairs --ground House --stand Idle --output walked.blend
 
 The walk becomes a new action of the armature; that with the cycle stays.
 
@@ -51,6 +52,13 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--start", type=int, default=1, metavar="FRAME", help="of the first key (default: %(default)s)")
     add("--end", type=int, metavar="FRAME", help="of the last key at most (default: where the curve ends)")
     add("--keyed", action="store_true", help="go as the curve's Evaluation Time is keyed")
+    add("--no-fit-steps", action="store_true", help="leave steps on stairs and in bends as long as others")
+    add(
+        "--stand",
+        metavar="ACTION",
+        help="the action whose first frame is how it stands before and after; 'rest' for the rest pose "
+        "(default: as in the cycle on average)",
+    )
     add("--no-stand", choices=("start", "end", "both"), help="begin, or end, at full speed")
     for name, value, text in (
         ("--cycles", defaults.cycles, "periods to walk; 0 for as many as the curve has room for"),
@@ -82,12 +90,11 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
     scene = bpy.context.scene
     rig = clips.armature(list(scene.objects), options.armature, str(options.file))
     curve = _named(scene.objects, options.along, "curve object", ("CURVE",))
-    cycle = None
-    if options.cycle is not None:
-        cycle = bpy.data.actions.get(options.cycle)
-        if cycle is None:
-            names = ", ".join(sorted(action.name for action in bpy.data.actions)) or "none"
-            raise RigError(f"there is no action '{shown(options.cycle)}'; there are: {names}")
+    cycle = None if options.cycle is None else _action(options.cycle)
+    stands, stand_action = Stands.CYCLE, None
+    if options.stand is not None:
+        stand_action = None if options.stand == "rest" else _action(options.stand)
+        stands = Stands.REST if stand_action is None else Stands.ACTION
     height, meshes = _ground(scene, rig, options.ground)
     choice = WalkChoice(
         cycle=cycle,
@@ -96,6 +103,8 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
         meshes=meshes,
         start=options.start,
         end=options.end,
+        stands=stands,
+        stand_action=stand_action,
         keyed=options.keyed,
         settings=settings,
     )
@@ -116,6 +125,7 @@ def _settings(options: argparse.Namespace) -> WalkSettings:
         settings = WalkSettings(
             cycles=options.cycles,
             stride=options.stride,
+            fit_steps=not options.no_fit_steps,
             offset=options.offset,
             ease=options.ease,
             steepest=math.radians(options.steepest),
@@ -129,6 +139,14 @@ def _settings(options: argparse.Namespace) -> WalkSettings:
         start=options.no_stand not in ("start", "both"),
         stop=options.no_stand not in ("end", "both"),
     )
+
+
+def _action(name: str) -> bpy.types.Action:
+    action = bpy.data.actions.get(name)
+    if action is None:
+        names = ", ".join(sorted(each.name for each in bpy.data.actions)) or "none"
+        raise RigError(f"there is no action '{shown(name)}'; there are: {names}")
+    return action
 
 
 def _named(

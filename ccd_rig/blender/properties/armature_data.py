@@ -42,6 +42,13 @@ GROUNDS = (
     ("OBJECT", "Object", "The faces of an object, with its modifiers; it may move", 2),
     ("COLLECTION", "Collection", "The faces of all objects of a collection; they may move", 3),
 )
+SURFACES = ("MESH", "CURVE", "SURFACE", "META", "FONT")
+"""Types of objects whose evaluation has faces."""
+STANDS = (
+    ("CYCLE", "Cycle", "As it is in the cycle on average, upright", 0),
+    ("REST", "Rest Pose", "As at rest", 1),
+    ("ACTION", "Action", "As in the first frame of an action, such as a pose of the library", 2),
+)
 SPEEDS = (
     ("CYCLE", "Cycle", "As fast as the cycle goes over its ground", 0),
     ("CURVE", "Evaluation Time", "As the curve's Evaluation Time is keyed: the cycle goes as fast", 1),
@@ -211,10 +218,29 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
     )
     stride: FloatProperty(
         name="Stride",
-        description="Length of steps, in those of the cycle: shorter ones for stairs and narrow bends",
+        description="Length of steps, in those of the cycle",
         default=WALK.stride,
         min=0.1,
         max=3.0,
+        override=OVERRIDE,
+    )
+    fit_steps: BoolProperty(
+        name="Fit Steps",
+        description="Steps on stairs are as long as treads, or as several that are low; in bends the outer "
+        "feet step no farther than in the cycle, and the body goes slower",
+        default=WALK.fit_steps,
+        override=OVERRIDE,
+    )
+    stands: EnumProperty(
+        name="Stand",
+        description="How the figure stands before and after the walk",
+        items=STANDS,
+        override=OVERRIDE,
+    )
+    stand_action: PointerProperty(
+        name="Pose",
+        description="The action whose first frame is how the figure stands",
+        type=bpy.types.Action,
         override=OVERRIDE,
     )
     offset: FloatProperty(

@@ -317,6 +317,13 @@ class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.Proper
         default=True,
         override=OVERRIDE,
     )
+    plant_on_ground: BoolProperty(
+        name="On Ground",
+        description="The planted bone lies on the armature's Ground: its sole on the surface, turned to the "
+        "slope up to Steepest of Walk Along. On ground that moves it goes along",
+        default=False,
+        override=OVERRIDE,
+    )
     balance_axes: BoolVectorProperty(
         **from_core(
             BalanceGoal,

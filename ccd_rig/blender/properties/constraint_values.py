@@ -69,6 +69,7 @@ class Constraint:
             armature units.
         rotation_bone: name of the bone of the chain that `rotation` applies to, empty for the tip.
         holds: for PLANT, components of the bone that stay fixed.
+        on_ground: for PLANT, whether the sole lies on the armature's Ground, turned to its slope.
         offset_space: of `offset`, "TARGET" (axes and unit of the target), "ARMATURE" or "WORLD".
         keeps_body: for PLANT, whether the bone that carries the figure keeps its animation; else it follows
             planted bones. Set by `body.settled`.
@@ -107,6 +108,7 @@ class Constraint:
     effector_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
     rotation_bone: str = ""
     holds: Holds = WHOLE
+    on_ground: bool = False
     offset_space: str = "TARGET"
     keeps_body: bool = False
     body_length: int = 0
@@ -149,6 +151,7 @@ def value_of(stored: Any) -> Constraint:
         effector_offset=tuple(stored.effector_offset),
         rotation_bone=stored.rotation_bone,
         holds=Holds(stored.plant_ground, stored.plant_height, stored.plant_rotation),
+        on_ground=stored.plant_on_ground,
         offset_space=stored.offset_space,
     )
     return replace(constraint, **FIXED_FIELDS[constraint.kind])
@@ -156,7 +159,7 @@ def value_of(stored: Any) -> Constraint:
 
 FIXED_FIELDS: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
     {
-        Kind.REACH: {"holds": WHOLE},
+        Kind.REACH: {"holds": WHOLE, "on_ground": False},
         Kind.BALANCE: {
             "use_position": True,
             "rotation": "NONE",
@@ -166,6 +169,7 @@ FIXED_FIELDS: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
             "extension_joints": 0,
             "method": "CCD",
             "holds": WHOLE,
+            "on_ground": False,
         },
         Kind.PLANT: {
             "use_tail": False,

@@ -103,7 +103,8 @@ class Planted(NamedTuple):
 def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) -> Planted:
     """Plant bones by a constraint each, with one root bone for all.
 
-    The first constraint of a bone changes its kind; a bone without one gets a new constraint.
+    The first constraint of a bone changes its kind; a bone without one gets a new constraint. They lie on the
+    armature's Ground, if one is chosen.
 
     Args:
         armature_object: carries the constraints.
@@ -127,6 +128,7 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
                 switched.append(row.name)
             constraint_list.set_kind(row, Kind.PLANT)
             row.plant_ground, row.plant_height, row.plant_rotation = holds
+            row.plant_on_ground = armature_object.ccd_rig.ground.kind != "REST"
             fresh.append(row.name)
         row.enabled = True
         _end_chain_at(armature_object, row, root_bone)

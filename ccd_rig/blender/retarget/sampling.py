@@ -30,11 +30,8 @@ from ..checks.setup import uneven_scale
 from ..properties.joints import joint_settings
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
-from ..scene.ground import rig_ground
+from ..scene.ground import extent, ground_of, rig_ground
 from ..scene.isolation import isolated_scene, set_frame
-
-NEAR_GROUND = 0.1
-"""Part of a figure's height up to which its lowest bone may be off its origin for that to be its ground."""
 
 
 class Reference(enum.Enum):
@@ -260,27 +257,13 @@ def _axis_along(way: Array) -> Vector:
     return axis
 
 
-def ground_of(target: bpy.types.Object) -> float:
-    """World height of the ground on which an armature stands at rest: its origin, or its lowest bone."""
-    low, high = _extent(target)
-    origin = target.matrix_world.translation.z
-    return float(origin if abs(low - origin) <= NEAR_GROUND * (high - low) else low)
-
-
-def _extent(target: bpy.types.Object) -> tuple[float, float]:
-    """World heights of the lowest and the highest bone's end at rest."""
-    world = target.matrix_world
-    points = [(world @ point).z for bone in target.data.bones for point in (bone.head_local, bone.tail_local)]
-    return min(points), max(points)
-
-
 def chosen_ground(scene: bpy.types.Scene, target: bpy.types.Object) -> float | None:
     """World height of an armature's Ground below its origin, at the present frame; None at rest.
 
     Raises:
         RigError: none is chosen or there, or it has no faces.
     """
-    low, high = _extent(target)
+    low, high = extent(target)
     origin = np.array([[target.matrix_world.translation[:]]])
     ground = rig_ground(scene, target, [scene.frame_current_final], origin[0], max(high - low, 1e-3))
     if ground is None and target.ccd_rig.ground.kind == "REST":

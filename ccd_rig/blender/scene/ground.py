@@ -12,14 +12,15 @@ import numpy as np
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array, Indices
 from ...motion.ground import Ground, LevelGround, TriangleGround
+from ..properties.armature_data import SURFACES
 from .isolation import set_frame, shared_scene
 
-SURFACES = ("MESH", "CURVE", "SURFACE", "META", "FONT")
-"""Types of objects whose evaluation has faces."""
 STILL = 1e-6
 """Metres up to which vertices stay where they are."""
 MOST_CORNERS = 100_000_000
 """Vertices of all frames that are kept at most."""
+NEAR_GROUND = 0.1
+"""Part of its height by which an armature's lowest bone may be off its origin for that to be the ground."""
 FINEST = 1e-3
 """Part of the width of all places that the room beside them has at least."""
 
@@ -65,8 +66,9 @@ def rig_ground(
     frames: Sequence[float],
     points: Array,
     room: float,
+    at_rest: bool = False,
 ) -> Ground | None:
-    """The ground that is chosen on an armature; None at rest, and where nothing of it is near points.
+    """The ground that is chosen on an armature; None where nothing of it is near points.
 
     Args:
         scene: in which it is.
@@ -74,6 +76,7 @@ def rig_ground(
         frames: of the scene; the ground's rows are these.
         points: (P, 3) of the world, metres, beside which it counts.
         room: metres from them.
+        at_rest: whether that at rest is level ground, at the height on which it stands; else it is None.
 
     Raises:
         RigError: as `ground_of_rig` and `mesh_ground`.
@@ -83,7 +86,23 @@ def rig_ground(
         # Cells of the search are as wide as the room.
         room = max(room, FINEST * float(np.ptp(points[:, :2], axis=0).max()))
         return mesh_ground(scene, meshes, frames, points[:, :2], room)
+    if height is None and at_rest:
+        height = ground_of(rig)
     return None if height is None else LevelGround(height)
+
+
+def ground_of(target: bpy.types.Object) -> float:
+    """World height of the ground on which an armature stands at rest: its origin, or its lowest bone."""
+    low, high = extent(target)
+    origin = target.matrix_world.translation.z
+    return float(origin if abs(low - origin) <= NEAR_GROUND * (high - low) else low)
+
+
+def extent(target: bpy.types.Object) -> tuple[float, float]:
+    """World heights of the lowest and the highest bone's end at rest."""
+    world = target.matrix_world
+    points = [(world @ point).z for bone in target.data.bones for point in (bone.head_local, bone.tail_local)]
+    return min(points), max(points)
 
 
 def mesh_ground(

@@ -10,10 +10,10 @@ import bpy
 from ...errors import InvalidInput, RigError
 from ...motion.walking.settings import WalkSettings
 from ..scene.ground import ground_of_rig
-from .walk import WalkChoice
+from .walk import Stands, WalkChoice
 
 SETTINGS = (
-    *("start", "stop", "ease", "cycles", "stride", "offset"),
+    *("start", "stop", "ease", "cycles", "stride", "fit_steps", "offset"),
     *("steepest", "clearance", "extension"),
 )
 """Fields of `WalkSettings` that an armature stores."""
@@ -38,6 +38,8 @@ def choice_of(rig: bpy.types.Object) -> WalkChoice:
         meshes=meshes,
         start=group.frame_start,
         end=group.frame_end if group.use_end else None,
+        stands=Stands(group.stands),
+        stand_action=group.stand_action,
         keyed=group.speed == "CURVE",
         settings=settings,
     )

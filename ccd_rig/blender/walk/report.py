@@ -18,17 +18,26 @@ def lines(done: Walked) -> tuple[str, ...]:
     measures, cycle = done.measures, done.cycle
     first, last = done.frames[0], done.frames[-1]
     start, end = done.cycle_frames
-    return (
+    walked = (
         f"{len(done.frames)} frames, {first:g} to {last:g}: {done.length:.2f} m in "
-        f"{measures.footfalls} footfalls",
+        f"{measures.footfalls} footfalls"
+    )
+    return (
+        f"{walked}, instead of the walk made before" if done.replaced else walked,
         f"Cycle of frames {start:g} to {end:g}: {cycle.speed:.2f} m/s, {len(cycle.legs)} legs",
+        *(
+            (f"On stairs and in bends steps are {100.0 * done.shortest:.0f} % as long, at least",)
+            if done.shortest < 1.0
+            else ()
+        ),
         f"Planted balls slide {1000.0 * measures.slide:.2f} mm at most",
         f"Soles get {1000.0 * measures.penetration:.1f} mm into the ground at most, planted ones stay "
         f"{1000.0 * measures.floating:.1f} mm above it",
         _reach(done),
         f"Knees bend to the other side in {measures.flipped} frames",
-        f"Largest turn {_ratio(measures.turn, measures.cycle_turn)} the cycle's, jerk of feet "
-        f"{_ratio(measures.jerk, measures.cycle_jerk)} the cycle's",
+        f"Beside the cycle: largest turn {_ratio(measures.turn, measures.cycle_turn)}, of a joint "
+        f"{_ratio(measures.bend, measures.cycle_bend)}, jerk of feet "
+        f"{_ratio(measures.jerk, measures.cycle_jerk)}",
     )
 
 
@@ -48,6 +57,11 @@ def warnings(done: Walked) -> tuple[str, ...]:
             f"{1000.0 * measures.floating:.0f} mm above it: lower Stride, or lead the curve over evener "
             "ground"
         )
+    if measures.airborne > measures.cycle_airborne:
+        told.append(
+            f"{measures.airborne} feet are in the air at once, in the cycle {measures.cycle_airborne}: "
+            "lower Stride or Ease"
+        )
     if measures.flipped:
         told.append(f"Knees bend to the other side in {measures.flipped} frames")
     return tuple(told)
@@ -59,6 +73,7 @@ def as_values(done: Walked) -> Mapping[str, Any]:
     return {
         "frames": [float(done.frames[0]), float(done.frames[-1])],
         "length": done.length,
+        "shortest": done.shortest,
         "cycle": list(done.cycle_frames),
         "speed": done.cycle.speed,
         "legs": [leg.limb.name for leg in done.cycle.legs],
@@ -71,6 +86,10 @@ def as_values(done: Walked) -> Mapping[str, Any]:
         "flipped": measures.flipped,
         "turn": math.degrees(measures.turn),
         "cycle_turn": math.degrees(measures.cycle_turn),
+        "bend": math.degrees(measures.bend),
+        "cycle_bend": math.degrees(measures.cycle_bend),
+        "airborne": measures.airborne,
+        "cycle_airborne": measures.cycle_airborne,
         "jerk": measures.jerk,
         "cycle_jerk": measures.cycle_jerk,
         "moved": measures.moved,
@@ -87,4 +106,4 @@ def _reach(done: Walked) -> str:
 
 
 def _ratio(value: float, of_cycle: float) -> str:
-    return f"{value / of_cycle:.2f} of" if of_cycle > 0.0 else "is as"
+    return f"{value / of_cycle:.2f}" if of_cycle > 0.0 else "-"

@@ -7,6 +7,7 @@ action -> SourceMotion -> Cycle    curve -> Way    height or meshes -> Ground
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -19,13 +20,14 @@ from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
 from ...motion.ground import Ground, LevelGround
 from ...motion.retargeting.figure_map import FigureMap
-from ...motion.retargeting.motions import TargetFigure
-from ...motion.walking.cycle import Cycle, cycle_of, with_stride
+from ...motion.retargeting.motions import SourceMotion, TargetFigure
+from ...motion.walking.cycle import Cycle, Standing, cycle_of, standing_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
-from ...motion.walking.path import Way, way_along
+from ...motion.walking.path import Strides, Way, way_along
 from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
-from ...motion.walking.timeline import timeline
+from ...motion.walking.strides import fitted_strides
+from ...motion.walking.timeline import Timeline, timeline
 from ...solvers.walk import Walk, walk
 from ..checks.setup import ik_problems
 from ..keys import channels
@@ -49,8 +51,18 @@ LYING = 0.25
 """Smallest height of hips above feet, in the distance from hips to the farthest foot."""
 ROUNDING = 0.5
 """Radius of rounded corners of a curve, in leg lengths."""
+MADE_OF = "ccd_rig_walk"
+"""Custom property of a walk's action: names of its armature, cycle and curve."""
 BESIDE = 1.0
 """Distance around feet for which ground is read, in leg lengths."""
+
+
+class Stands(enum.Enum):
+    """Pose of a figure before and after a walk."""
+
+    CYCLE = "CYCLE"
+    REST = "REST"
+    ACTION = "ACTION"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +75,9 @@ class WalkChoice:
         height: of the ground without meshes, world metres; None: where the armature stands at rest.
         meshes: objects of the ground.
         start: scene frame of the first key.
-        end: scene frame after which there are no keys; None for no such frame.
+        end: scene frame of the last key at most; None for as many as the path takes.
+        stands: pose before and after the walk.
+        stand_action: action with that pose in its first frame, for `Stands.ACTION`.
         keyed: whether the keyed Evaluation Time of the curve tells the figure's place; `start`, `end` and
             `settings.cycles` have no effect then.
         settings: of the walk.
@@ -75,6 +89,8 @@ class WalkChoice:
     meshes: Sequence[bpy.types.Object] = ()
     start: int = 1
     end: int | None = None
+    stands: Stands = Stands.CYCLE
+    stand_action: bpy.types.Action | None = None
     keyed: bool = False
     settings: WalkSettings = field(default_factory=WalkSettings)
 
@@ -89,6 +105,8 @@ class Walked:
         cycle: the cycle.
         cycle_frames: first and last frame of its period.
         length: of the walk, metres.
+        shortest: shortest step, in steps of the cycle.
+        replaced: whether the action replaces the one of an earlier walk.
         plan: footfalls and motion of the hips.
         measures: of the playing result.
     """
@@ -98,6 +116,8 @@ class Walked:
     cycle: Cycle
     cycle_frames: tuple[float, float]
     length: float
+    shortest: float
+    replaced: bool
     plan: WalkPlan
     measures: WalkMeasures
 
@@ -105,7 +125,10 @@ class Walked:
 def walk_along(
     scene: bpy.types.Scene, rig: bpy.types.Object, curve: bpy.types.Object, choice: WalkChoice
 ) -> Walked:
-    """Write the cycle along the curve as a new action of the armature.
+    """Write the cycle along the curve as a new action of the armature; all of it, or nothing after an error.
+
+    It replaces the action of an earlier walk of the same cycle and curve, unless that has other users or a
+    fake user.
 
     Raises:
         RigError: names the armature, bone, curve, ground or field and what to do; nothing was changed.
@@ -151,30 +174,102 @@ def walk_along(
         length = way.length - (0.0 if closed else settings.offset)
         if closed and settings.cycles > 0.0:
             length = max(length, 1.001 * settings.cycles * cycle.speed * cycle.period)
-        time = timeline(cycle, length, seconds, settings, ways)
-        frames = start + np.arange(len(time.times), dtype=np.float64)
-        if choice.end is not None and ways is None and frames[-1] > choice.end:
-            time = timeline(cycle, _shorter(cycle, choice, seconds), seconds, settings, ways)
-            frames = start + np.arange(len(time.times), dtype=np.float64)
-        if len(frames) > MOST_FRAMES:
-            raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
-        if frames[-1] > LAST_FRAME:
-            raise InvalidInput(
-                f"the walk ends at frame {frames[-1]:g}: Blender has frames up to {LAST_FRAME}"
-            )
-        ground = _ground(scene, choice, frames, way, cycle, figure)
-        done = walk(cycle, way, float(points[0, 2]), ground, time, settings)
+        frames, time = _frames(cycle, choice, start, seconds, (length, ways), settings)
+        ground, height = _ground(scene, choice, frames, way, cycle, figure), float(points[0, 2])
+        strides = Strides.even(settings.offset)
+        if settings.fit_steps:
+            strides = fitted_strides(cycle, way, height, ground, settings.offset, settings.offset + length)
+        if strides.shortest < 1.0:
+            length = float(strides.line_at(np.array(settings.offset + length)))
+            ways = None if ways is None else strides.line_at(ways)
+            frames, time = _frames(cycle, choice, start, seconds, (length, ways), settings)
+            if ground.moves:
+                ground = _ground(scene, choice, frames, way, cycle, figure)
+        standing = _standing(scene, rig, (joints, figure, cycle), choice)
+        done = walk(cycle, way, height, ground, time, settings, strides, standing)
     except InvalidInput as error:
         raise RigError(str(error)) from error
     pose = done.rotations, done.translations
+    earlier = _earlier(rig, clip, curve)
     keys = channels_of_motion(scene, rig, joints, figure, reading, frames, pose)
     with ExitStack() as undo:
         made = write_motion(scene, rig, keys, frames, f"{clip} along {curve.name}", undo)
         measures = _measured(scene, rig, done, ground, frames)
         undo.pop_all()
+    made[MADE_OF] = [rig.name, clip, curve.name]
+    if earlier is not None:
+        name = earlier.name
+        bpy.data.actions.remove(earlier)
+        made.name = name
+    replaced = earlier is not None
     period = round(first + step * cycle.frames[0], 3), round(first + step * cycle.frames[1], 3)
     gone = float(done.plan.along[-1] - done.plan.along[0])
-    return Walked(made, frames, cycle, period, gone, done.plan, measures)
+    return Walked(made, frames, cycle, period, gone, strides.shortest, replaced, done.plan, measures)
+
+
+def _frames(
+    cycle: Cycle,
+    choice: WalkChoice,
+    start: int,
+    seconds: float,
+    way: tuple[float, Array | None],
+    settings: WalkSettings,
+) -> tuple[Array, Timeline]:
+    """(F,) scene frames and what is shown in them.
+
+    Args:
+        cycle: what is walked.
+        choice: its end counts.
+        start: first frame.
+        seconds: from one frame to the next.
+        way: metres of the cycle's straight line that there are, and (F,) those gone at each frame or None.
+        settings: how.
+    """
+    length, ways = way
+    time = timeline(cycle, length, seconds, settings, ways)
+    if choice.end is not None and ways is None and start + len(time.times) - 1 > choice.end:
+        time = timeline(cycle, _shorter(cycle, choice, seconds), seconds, settings)
+    frames = start + np.arange(len(time.times), dtype=np.float64)
+    if len(frames) > MOST_FRAMES:
+        raise InvalidInput(f"the way takes {len(frames)} frames: at most {MOST_FRAMES}")
+    if frames[-1] > LAST_FRAME:
+        raise InvalidInput(f"the walk ends at frame {frames[-1]:g}: Blender has frames up to {LAST_FRAME}")
+    return frames, time
+
+
+def _standing(
+    scene: bpy.types.Scene,
+    rig: bpy.types.Object,
+    figure: tuple[FigureMap, TargetFigure, Cycle],
+    choice: WalkChoice,
+) -> Standing | None:
+    """How the figure stands before and after; None for as in the cycle on average."""
+    joints, target, cycle = figure
+    if choice.stands is Stands.CYCLE:
+        return None
+    if choice.stands is Stands.REST:
+        names = tuple(joint.name for joint in target.skeleton.joints)
+        heads, rotations = (each[None] for each in target.reference)
+        themselves = replace(cycle.figure_map, sources={name: name for name in names})
+        rest = SourceMotion(names, np.zeros(1), heads, rotations, *target.reference)
+        return standing_of(replace(cycle, figure_map=themselves), rest)
+    action = choice.stand_action
+    if action is None:
+        raise RigError("Stand is Action, and none is chosen: choose an action whose first frame is the pose")
+    with _playing(rig, action):
+        first, _ = keyed_range(scene, rig)
+        pose = source_motion(scene, rig, joints, SourceChoice([first], 1.0, stays=True))
+    return standing_of(cycle, pose)
+
+
+def _earlier(rig: bpy.types.Object, cycle: str, curve: bpy.types.Object) -> bpy.types.Action | None:
+    """The action that an earlier walk made of the same, if nothing but its armature needs it."""
+    plays = rig.animation_data.action if rig.animation_data is not None else None
+    for action in bpy.data.actions:
+        is_alike = action.get(MADE_OF) == [rig.name, cycle, curve.name]
+        if is_alike and not action.use_fake_user and action.users <= int(action == plays):
+            return action
+    return None
 
 
 def _require_upright(rig: bpy.types.Object, joints: FigureMap) -> None:

@@ -102,12 +102,14 @@ class Stance:
     Attributes:
         first, last: seconds of the cycle; the first lies in its period, the last may lie beyond.
         along, aside: metres of the straight line on which the ball rests.
+        turn: radians about the vertical by which the foot is turned from its stances of the cycle.
     """
 
     first: float
     last: float
     along: float
     aside: float
+    turn: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,9 +166,54 @@ class Cycle:
         return self.step * len(self.hips)
 
     @property
+    def stride_time(self) -> float:
+        """Seconds from a step of a foot to its next: a clip may have several in its period."""
+        counts = [len(foot.stances) for foot in self.feet.values() if foot.stances]
+        return self.period / min(counts, default=1)
+
+    @property
+    def stride(self) -> float:
+        """Metres in that time."""
+        return self.speed * self.stride_time
+
+    @property
     def leg(self) -> float:
         """Metres of the shortest leg."""
         return min(leg.length for leg in self.legs)
+
+
+@dataclass(frozen=True, eq=False)
+class StandingFoot:
+    """A foot that stands, in the cycle's frame.
+
+    Attributes:
+        place: (2,) of the ball.
+        foot: (4,) rotation.
+        toe: (4,), or None.
+    """
+
+    place: Array
+    foot: Array
+    toe: Array | None
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How a figure stands before and after its walk, in the cycle's frame.
+
+    Attributes:
+        rotations: (n, 4) relative to rest; that of the hips is without meaning.
+        hips: (3,) of the joint.
+        hip_turn: (4,) its rotation.
+        heads: (n, 3) of all joints.
+        feet: by leg.
+    """
+
+    rotations: Array
+    hips: Array
+    hip_turn: Array
+    heads: Array
+    feet: Mapping[str, StandingFoot]
 
 
 def cycle_of(
@@ -287,6 +334,44 @@ def _walked(
         before = float(np.mean(middles)) if middles else float(locked[:, 0].mean())
         feet[name] = FootCycle(stances, before, locked, world[:, target.index(limb.end)], toes)
     return Cycle(figure_map, target, legs, step, speed, same_side(rotations), hips - up, turns, feet, frames)
+
+
+def standing_of(cycle: Cycle, source: SourceMotion) -> Standing:
+    """How a figure stands in the one frame of a motion: it faces as in the cycle, and its feet are on average
+    where they come down."""
+    figure_map, target = cycle.figure_map, cycle.target
+    still = {name: np.array((1.0, 0.0, 0.0, 0.0)) for name in figure_map.sources}
+    rotations = carried_over(figure_map, target, source, still)
+    at = source.index(figure_map.sources[figure_map.hips])
+    turn, hips = source.rotations[:1, at], source.heads[:1, at]
+    half = 0.5 * yaw_of(product(mean_rotation(cycle.hip_turns), inverse(turn[0])))
+    about = np.array((np.cos(half), 0.0, 0.0, np.sin(half)))
+    turn, hips = product(about, turn), turned(about, hips)
+    heads, world = posed(figure_map, target, rotations, hips, turn)
+    balls = {leg.limb.name: _ball(target, leg, heads, world)[0] for leg in cycle.legs}
+    over = [balls[leg.limb.name] - np.array((0.0, 0.0, leg.sole.height)) for leg in cycle.legs]
+    beside = [np.mean([each.aside for each in foot.stances] or [0.0]) for foot in cycle.feet.values()]
+    middle = np.array((np.mean([foot.before for foot in cycle.feet.values()]), np.mean(beside), 0.0))
+    shift = middle - np.mean(over, axis=0)
+    feet = {}
+    for leg in cycle.legs:
+        toe = world[0, target.index(leg.limb.tip)] if leg.limb.tip else None
+        place = (balls[leg.limb.name] + shift)[:2]
+        feet[leg.limb.name] = StandingFoot(place, world[0, target.index(leg.limb.end)], toe)
+    return Standing(rotations[0], hips[0] + shift, turn[0], heads[0] + shift, feet)
+
+
+def mean_rotation(rotations: Array) -> Array:
+    """(4,) of (K, 4) near each other."""
+    total = same_side(rotations[:, None])[:, 0].sum(axis=0)
+    size = float(np.linalg.norm(total))
+    return np.asarray(total / size) if size > 1e-9 else rotations[0]
+
+
+def yaw_of(rotation: Array) -> float:
+    """Radians between -pi and pi by which a rotation (4,) turns about the vertical; 0 where it turns over."""
+    w, _, _, z = rotation if rotation[0] >= 0.0 else -rotation
+    return float(2.0 * np.arctan2(z, w)) if w or z else 0.0
 
 
 def with_stride(cycle: Cycle, factor: float) -> Cycle:

@@ -5,6 +5,7 @@ Lengths are in metres, angles in radians. Turns and jerk are told beside those o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ..ground import Ground
 from ..retargeting.figure_map import FigureMap
-from ..retargeting.motions import inverse, turned
+from ..retargeting.motions import inverse, product, turned
 from .cycle import Cycle, WalkLeg, posed
 from .profile import STEP_UP
 from .steps import WalkPlan
@@ -40,6 +41,8 @@ class WalkMeasures:
         missed: by how much at most.
         flipped: frames in which a knee bends to another side than in the cycle on average.
         turn, cycle_turn: largest turn of a joint, world, per second.
+        bend, cycle_bend: the same against the joint above it: what a slope or the body's turn hides.
+        airborne, cycle_airborne: most feet in the air at once.
         jerk, cycle_jerk: 99th percentile of third differences of feet per second cubed, in leg lengths.
         moved: how far the hips are moved for legs to reach, at most.
     """
@@ -53,6 +56,10 @@ class WalkMeasures:
     flipped: int
     turn: float
     cycle_turn: float
+    bend: float
+    cycle_bend: float
+    airborne: int
+    cycle_airborne: int
     jerk: float
     cycle_jerk: float
     moved: float
@@ -93,6 +100,7 @@ def walk_measures(
     own_times = np.arange(len(own), dtype=np.float64) * cycle.step
     own_jerks = [_jerk(own[:, target.index(leg.limb.end)], own_times, leg.length) for leg in cycle.legs]
     seen = [target.index(name) for name in joints_seen(cycle.figure_map)]
+    airborne = np.sum([foot.down < 0 for foot in plan.feet.values()], axis=0)
     return WalkMeasures(
         sum(int(i in foot.down) for foot in plan.feet.values() for i in range(len(foot.footfalls))),
         max(slides),
@@ -103,6 +111,10 @@ def walk_measures(
         flipped,
         _turn(rotations[:, seen], plan.times),
         _turn(own_turns[:, seen], own_times),
+        _turn(_bends(cycle, seen, rotations), plan.times),
+        _turn(_bends(cycle, seen, own_turns), own_times),
+        int(airborne.max(initial=0)),
+        _cycle_airborne(cycle),
         _percentile(jerks),
         _percentile(own_jerks),
         float(batch.length(plan.moved, -1).max(initial=0.0)),
@@ -150,6 +162,37 @@ def _flips(cycle: Cycle, leg: WalkLeg, own: tuple[Array, Array], played: tuple[A
         return 0
     clear = batch.length(bends[1], -1) > STRAIGHT
     return int((clear & (batch.dot(bends[1], np.broadcast_to(usual, bends[1].shape), -1) < 0.0)).sum())
+
+
+def _bends(cycle: Cycle, seen: Sequence[int], rotations: Array) -> Array:
+    """(F, J, 4) rotations, of (F, n, 4), of joints against the nearest of them above, where there is one."""
+    joints, pairs = cycle.target.skeleton.joints, []
+    for i in seen:
+        above = joints[i].parent
+        while above >= 0 and above not in seen:
+            above = joints[above].parent
+        if above >= 0:
+            pairs.append((above, i))
+    above_all, below = ([pair[k] for pair in pairs] for k in (0, 1))
+    return product(inverse(rotations[:, above_all]), rotations[:, below])
+
+
+def _cycle_airborne(cycle: Cycle) -> int:
+    """Most feet of the cycle in the air at once."""
+    times = np.arange(len(cycle.hips)) * cycle.step
+    down = [
+        np.any(
+            [
+                (times + k >= each.first - 1e-9) & (times + k <= each.last + 1e-9)
+                for each in foot.stances
+                for k in (0.0, cycle.period)
+            ]
+            or [np.zeros(len(times), np.bool_)],
+            axis=0,
+        )
+        for foot in cycle.feet.values()
+    ]
+    return int((len(down) - np.sum(down, axis=0)).max())
 
 
 def _turn(rotations: Array, times: Array) -> float:

@@ -68,6 +68,35 @@ class Way:
         return float(np.abs(self.headings[count:] - self.headings[:-count]).max(initial=0.0))
 
 
+@dataclass(frozen=True, eq=False)
+class Strides:
+    """Places (P,) of the way for places (P,) of the cycle's straight line, metres, both increasing.
+
+    The body is at 0 of the line as the walk begins. Beyond both ends steps stay as long as there.
+    """
+
+    line: Array
+    along: Array
+
+    @classmethod
+    def even(cls, offset: float) -> Strides:
+        """Steps as in the cycle, from metres along the way on."""
+        return cls(np.array((0.0, 1.0)), np.array((offset, offset + 1.0)))
+
+    @property
+    def shortest(self) -> float:
+        """Length of the shortest step, in those of the cycle."""
+        return float((np.diff(self.along) / np.diff(self.line)).min())
+
+    def along_at(self, line: Array) -> Array:
+        """(...,) metres of the way at metres of the line."""
+        return _straight_on(line, self.line, self.along)
+
+    def line_at(self, along: Array) -> Array:
+        """(...,) metres of the line at metres of the way."""
+        return _straight_on(along, self.along, self.line)
+
+
 def way_along(points: Array, closed: bool, rounding: float) -> Way:
     """The way through points (P, 2 or 3), seen from above.
 
@@ -122,3 +151,12 @@ def _resampled(points: Array, count: int) -> Array:
     lengths = np.concatenate(([0.0], np.cumsum(batch.length(np.diff(points, axis=0), -1))))
     wanted = np.linspace(0.0, lengths[-1], count + 1)
     return np.stack([np.interp(wanted, lengths, axis) for axis in points.T], axis=1)
+
+
+def _straight_on(at: Array, places: Array, values: Array) -> Array:
+    found = np.interp(at, places, values)
+    for k, beyond in ((0, np.minimum(at - places[0], 0.0)), (-1, np.maximum(at - places[-1], 0.0))):
+        pair = slice(0, 2) if k == 0 else slice(-2, None)
+        rate = float(np.diff(values[pair])[0] / np.diff(places[pair])[0])
+        found = found + rate * beyond
+    return np.asarray(found)

@@ -10,7 +10,7 @@ from ...errors import InvalidInput
 from ...maths.batch import Array, Indices, Mask
 from ..ground import Ground
 from .cycle import Cycle
-from .path import Way
+from .path import Strides, Way
 
 HIGH = 1e5
 """Metres above a curve from which ground is looked for that is not below it."""
@@ -37,7 +37,9 @@ class Profile:
         return np.asarray(np.interp(along, self.along, self.heights))
 
 
-def profile_along(cycle: Cycle, way: Way, height: float, ground: Ground, along: Array) -> Profile:
+def profile_along(
+    cycle: Cycle, way: Way, height: float, ground: Ground, along: Array, strides: Strides
+) -> Profile:
     """The ground along a way, from a stride before its first place to a stride beyond its last.
 
     Args:
@@ -46,21 +48,57 @@ def profile_along(cycle: Cycle, way: Way, height: float, ground: Ground, along: 
         height: of its start, metres.
         ground: looked for below that, else above, then near the height so far.
         along: (F,) metres at which the figure is in each row.
+        strides: how long steps are; the mean is over one of these.
 
     Raises:
         InvalidInput: there is none at the start, a hole that is too wide, a wall or a cliff.
     """
-    leg, stride = cycle.leg, cycle.speed * cycle.period
+    leg, stride = cycle.leg, cycle.stride
     far = max(abs(foot.before) for foot in cycle.feet.values())
     ends = along[0] - stride - far, along[-1] + stride + far
     count = int(np.ceil((ends[1] - ends[0]) / (GRAIN * leg))) + 1
     grid = np.linspace(*ends, count)
     places, _ = way.at(grid)
     rows = np.searchsorted(along, grid).clip(0, len(along) - 1)
-    heights = np.full(count, np.nan)
-    start = int(np.searchsorted(grid, along[0]))
+    heights = heights_along(way, height, ground, grid, rows, int(np.searchsorted(grid, along[0])), leg)
+    inside = (grid >= along[0] - 1e-9) & (grid <= along[-1] + 1e-9)
+    _require_ground(heights, grid, inside, leg)
+    _require_no_wall(ground, places, heights, grid, rows, inside, leg)
+    known = np.isfinite(heights)
+    heights = np.interp(grid, grid[known], heights[known])
+    edges = strides.line_at(grid[[0, -1]])
+    line = np.linspace(*edges, max(count, int(np.ceil((edges[1] - edges[0]) / (GRAIN * leg))) + 1))
+    over = np.interp(strides.along_at(line), grid, heights)
+    half = max(1, round(0.5 * stride / (line[1] - line[0])))
+    bell = np.hanning(2 * half + 3)[1:-1]
+    # Straight on beyond the ends, so that a slope stays one.
+    before = 2.0 * over[0] - over[half:0:-1]
+    after = 2.0 * over[-1] - over[-2 : -half - 2 : -1]
+    means = np.convolve(np.concatenate((before, over, after)), bell / bell.sum(), mode="valid")
+    return Profile(grid, heights, np.interp(strides.line_at(grid), line, means))
+
+
+def heights_along(
+    way: Way, height: float, ground: Ground, grid: Array, rows: Indices, start: int, leg: float
+) -> Array:
+    """(P,) heights of the ground at metres (P,) of a way, not a number where there is none near.
+
+    Args:
+        way: looked at.
+        height: of the way at the place `start` of the grid; the ground is looked for below that, else above.
+        ground: its rows (P,) are `rows`.
+        grid: (P,) metres, increasing.
+        rows: (P,)
+        start: place from which the ground is followed both ways.
+        leg: metres; the ground is followed over steps of a part of that.
+
+    Raises:
+        InvalidInput: there is none at the start.
+    """
+    places, _ = way.at(grid)
+    heights = np.full(len(grid), np.nan)
     heights[start] = _first_height(ground, places[start], height, leg, int(rows[start]))
-    for order in (range(start + 1, count), range(start - 1, -1, -1)):
+    for order in (range(start + 1, len(grid)), range(start - 1, -1, -1)):
         known = float(heights[start])
         for k in order:
             top = np.array([[*places[k], known + STEP_UP * leg]])
@@ -70,18 +108,7 @@ def profile_along(cycle: Cycle, way: Way, height: float, ground: Ground, along: 
                 heights[k] = float(ground.below(top, rows[k : k + 1])[0][0])
                 continue
             known = heights[k] = found
-    inside = (grid >= along[0] - 1e-9) & (grid <= along[-1] + 1e-9)
-    _require_ground(heights, grid, inside, leg)
-    _require_no_wall(ground, places, heights, grid, rows, inside, leg)
-    known = np.isfinite(heights)
-    heights = np.interp(grid, grid[known], heights[known])
-    half = max(1, round(0.5 * stride / (grid[1] - grid[0])))
-    bell = np.hanning(2 * half + 3)[1:-1]
-    # Straight on beyond the ends, so that a slope stays one.
-    before = 2.0 * heights[0] - heights[half:0:-1]
-    after = 2.0 * heights[-1] - heights[-2 : -half - 2 : -1]
-    means = np.convolve(np.concatenate((before, heights, after)), bell / bell.sum(), mode="valid")
-    return Profile(grid, heights, means)
+    return heights
 
 
 def _first_height(ground: Ground, place: Array, height: float, leg: float, row: int) -> float:

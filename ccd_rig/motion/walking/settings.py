@@ -19,7 +19,9 @@ class WalkSettings:
         start, stop: whether it begins, and ends, standing.
         ease: seconds in which it comes to its speed, and to rest.
         cycles: periods that it walks; 0 walks to the end of the curve.
-        stride: factor on the length of steps, whose time stays: below 1 for stairs and narrow bends.
+        stride: factor on the length of steps, whose time stays.
+        fit_steps: whether steps on stairs are as long as treads, and in bends no foot steps farther than in
+            the cycle.
         offset: metres along the curve where it begins.
         steepest: radians up to which a foot is turned to a slope.
         clearance: leg lengths by which a foot in the air stays above what lies between two footfalls.
@@ -36,6 +38,7 @@ class WalkSettings:
     ease: float = 0.6
     cycles: float = 0.0
     stride: float = 1.0
+    fit_steps: bool = True
     offset: float = 0.0
     steepest: float = math.radians(35.0)
     clearance: float = 0.03

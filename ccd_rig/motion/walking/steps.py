@@ -23,14 +23,25 @@ from ...errors import InvalidInput
 from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array, Indices
-from ..ground import Ground
-from ..interpolation import same_side
+from ..ground import Ground, grade_of, plane_of
 from ..retargeting.alignment import UP, shortest
 from ..retargeting.feet import FootPath, missing_turn, raised_ahead, rolled
-from ..retargeting.motions import product, turned
+from ..retargeting.motions import inverse, product, turned
 from ..retargeting.root import drops, smooth_envelope, smooth_shifts, ways_aside
-from .cycle import BLEND, Cycle, FootCycle, Stance, WalkLeg, placed, posed, sampled
-from .path import Way
+from .cycle import (
+    BLEND,
+    Cycle,
+    FootCycle,
+    Stance,
+    Standing,
+    WalkLeg,
+    mean_rotation,
+    placed,
+    posed,
+    sampled,
+    yaw_of,
+)
+from .path import Strides, Way
 from .profile import STEP_UP, Profile, profile_along
 from .settings import WalkSettings
 from .timeline import Timeline, smooth
@@ -116,7 +127,7 @@ class WalkPlan:
         moved: (F, 3) metres by which the hips are moved for legs to reach, world.
         times: (F,) seconds.
         along: (F,) metres of the way.
-        reach: by leg, metres that it may be long from its hip to its ankle.
+        reach: by leg, (F,) metres that it may be long from its hip to its ankle.
     """
 
     rotations: Array
@@ -125,21 +136,25 @@ class WalkPlan:
     moved: Array
     times: Array
     along: Array
-    reach: Mapping[str, float]
+    reach: Mapping[str, Array]
 
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """What a walk is made of; `along` and `profile` as in `WalkPlan` and `profile_along`, `reach` by leg."""
+    """What a walk is made of; `along` and `profile` as in `WalkPlan` and `profile_along`, `reach` by leg,
+    `line` (F,) metres of the cycle's straight line at which the body is."""
 
     cycle: Cycle
     way: Way
     ground: Ground
     time: Timeline
     settings: WalkSettings
+    strides: Strides
+    line: Array
     along: Array
     profile: Profile
-    reach: Mapping[str, float]
+    reach: Mapping[str, Array]
+    standing: Standing | None
 
     @property
     def rows(self) -> Indices:
@@ -152,7 +167,14 @@ class _Course:
 
 
 def plan_walk(
-    cycle: Cycle, way: Way, height: float, ground: Ground, time: Timeline, settings: WalkSettings
+    cycle: Cycle,
+    way: Way,
+    height: float,
+    ground: Ground,
+    time: Timeline,
+    settings: WalkSettings,
+    strides: Strides | None = None,
+    standing: Standing | None = None,
 ) -> WalkPlan:
     """The walk along a way.
 
@@ -163,19 +185,25 @@ def plan_walk(
         ground: what feet stand on; its rows are frames.
         time: frames.
         settings: how.
+        strides: how long steps are; None: as in the cycle, from `settings.offset` on.
+        standing: how the figure stands where it does; None: as in the cycle on average.
 
     Raises:
         InvalidInput: there is no ground, a hole or a wall in the way, or a bend that is too narrow.
     """
-    turn = way.largest_turn(cycle.speed * cycle.period)
+    turn = way.largest_turn(cycle.stride)
     if turn > SHARPEST:
+        value = cycle.stride
         raise InvalidInput(
             f"the curve turns by {np.degrees(turn):.0f} degrees within a stride of "
-            f"{cycle.speed * cycle.period:.2g} m: make the bend wider, or the stride shorter"
+            f"{value:.2g} m: make the bend wider, or the stride shorter"
         )
-    along = settings.offset + cycle.speed * (time.phases - time.phases[0])
-    profile = profile_along(cycle, way, height, ground, along)
-    course = _Course(cycle, way, ground, time, settings, along, profile, _reaches(cycle, settings))
+    strides = Strides.even(settings.offset) if strides is None else strides
+    line = cycle.speed * (time.phases - time.phases[0])
+    along = strides.along_at(line)
+    profile = profile_along(cycle, way, height, ground, along, strides)
+    reach = _reaches(cycle, settings, standing, time.shares)
+    course = _Course(cycle, way, ground, time, settings, strides, line, along, profile, reach, standing)
     body = _body(course)
     heads, _ = posed(cycle.figure_map, cycle.target, *body)
     feet = {leg.limb.name: _rolled(course, leg, _foot(course, leg), heads) for leg in cycle.legs}
@@ -194,13 +222,18 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     cycle, share = course.cycle, course.time.shares
     at = course.time.phases / cycle.step
     rotations, hips, turns = (sampled(each, at) for each in (cycle.rotations, cycle.hips, cycle.hip_turns))
-    if (share < 1.0).any():  # the figure stands as it is in the cycle on average, as high as it gets there
-        standing = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
-        hips = standing + share[:, None] * (hips - standing)
-        turns = _from(_mean_rotation(cycle.hip_turns), turns, share)
-        for i in range(rotations.shape[1]):
-            mean = _mean_rotation(cycle.rotations[:, i])
-            rotations[:, i] = _from(mean, np.ascontiguousarray(rotations[:, i]), share)
+    if (share < 1.0).any():
+        standing = course.standing
+        if standing is None:  # as in the cycle on average, as high as it gets there
+            place = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
+            turn = mean_rotation(cycle.hip_turns)
+            joints = [mean_rotation(each) for each in cycle.rotations.transpose(1, 0, 2)]
+        else:
+            place, turn, joints = standing.hips, standing.hip_turn, list(standing.rotations)
+        hips = place + share[:, None] * (hips - place)
+        turns = _from(turn, turns, share)
+        for i, joint in enumerate(joints):
+            rotations[:, i] = _from(joint, np.ascontiguousarray(rotations[:, i]), share)
     limits = BatchLimits([joint.limit for joint in cycle.target.skeleton.joints])
     rotations = limits.project(np.ascontiguousarray(rotations.transpose(2, 1, 0)))[0].transpose(2, 1, 0)
     middle, headings = course.way.at(course.along)
@@ -235,13 +268,6 @@ def _from(start: Array, rotations: Array, share: Array) -> Array:
     return batch.slerp(np.broadcast_to(start, rotations.shape), rotations, share, -1)
 
 
-def _mean_rotation(rotations: Array) -> Array:
-    """(4,) of (K, 4) near each other."""
-    total = same_side(rotations[:, None])[:, 0].sum(axis=0)
-    size = float(np.linalg.norm(total))
-    return np.asarray(total / size) if size > 1e-9 else rotations[0]
-
-
 def _about_up(angles: Array) -> Array:
     zeros = np.zeros_like(angles)
     return np.stack((np.cos(0.5 * angles), zeros, zeros, np.sin(0.5 * angles)), axis=-1)
@@ -257,18 +283,31 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     at = phases / cycle.step
     balls, feet = sampled(foot.balls, at), sampled(foot.feet, at)
     toes = sampled(foot.toes, at) if foot.toes is not None else None
-    start = course.settings.offset - cycle.speed * phases[0]  # of the straight line at phase 0
-    ahead, aside, rises = start + cycle.speed * phases + balls[:, 0], balls[:, 1], balls[:, 2].copy()
-    stances = _with_stands(_stances(cycle, foot, time, start), time, ahead, aside)
+    ahead = course.strides.along_at(course.line + balls[:, 0] - foot.before) + foot.before
+    aside, rises = balls[:, 1], balls[:, 2].copy()
+    stances = _stances(course, foot)
     if (time.start or time.stop) and foot.stances:
         middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
-        feet = _from(sampled(foot.feet, middle)[0], feet, time.shares)
-        if foot.toes is not None and toes is not None:
-            toes = _from(sampled(foot.toes, middle)[0], toes, time.shares)
+        flat, level_toes = (
+            None if each is None else sampled(each, middle)[0] for each in (foot.feet, foot.toes)
+        )
+        places = np.column_stack((ahead, aside))[[0, -1]]
+        turn = 0.0
+        if course.standing is not None:
+            stand = course.standing.feet[leg.limb.name]
+            places = stand.place + np.column_stack((course.along[[0, -1]], np.zeros(2)))
+            turn = yaw_of(product(stand.foot, inverse(flat)))
+            back = _about_up(np.array([-turn]))[0]
+            flat, level_toes = (
+                None if each is None else product(back, each) for each in (stand.foot, stand.toe)
+            )
+        stances = _with_stands(stances, time, places, turn, course.standing is not None)
+        feet = _from(flat, feet, time.shares)
+        toes = None if toes is None else _from(level_toes, toes, time.shares)
         rises *= time.shares
     falls = [_footfall(course, leg, stance) for stance in stances]
     down = np.full(count, -1, np.intp)
-    shifts, bases = np.zeros(count), course.profile.height(ahead)
+    yaws, shifts, bases = np.zeros(count), np.zeros(count), course.profile.height(ahead)
     slopes, turns, carried = np.tile(NONE, (count, 1)), np.tile(NONE, (count, 1)), np.zeros((count, 3))
     for i, fall in enumerate(falls):
         rows = np.flatnonzero((phases >= fall.stance.first - 1e-9) & (phases <= fall.stance.last + 1e-9))
@@ -276,6 +315,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         ahead[rows], aside[rows], rises[rows] = fall.stance.along, fall.stance.aside, 0.0
         places, turns[rows] = course.ground.carried(fall.place, fall.row, rows)
         shifts[rows], slopes[rows], bases[rows] = fall.shift, fall.slope, places[:, 2]
+        yaws[rows] = fall.stance.turn
         carried[rows] = (places - fall.place) * (1.0, 1.0, 0.0)
     swings = []
     for i in range(-1, len(falls)):
@@ -301,6 +341,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         else:  # the first and the last way of a foot lead over the ground as it is
             bases[rows] += before.place[2] - float(course.profile.height(np.array([before.stance.along]))[0])
         shifts[rows] = before.shift + p * (after.shift - before.shift)
+        yaws[rows] = before.stance.turn + smooth(p) * (after.stance.turn - before.stance.turn)
         pair = np.broadcast_to(before.slope, (len(rows), 4)), np.broadcast_to(after.slope, (len(rows), 4))
         slopes[rows] = batch.slerp(*pair, p, -1)
         rests = np.flatnonzero(down == i)
@@ -309,7 +350,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             turns[rows] = _from(NONE, np.tile(turns[rests[-1]], (len(rows), 1)), 1.0 - p)
     xy, headings = course.way.bent(ahead + shifts, aside, foot.before)
     xy = xy + carried[:, :2]
-    upright = product(slopes, product(turns, _about_up(headings)))
+    upright = product(slopes, product(turns, _about_up(headings + yaws)))
     feet = product(upright, feet)
     toes = product(upright, toes) if toes is not None else None
     arms = turned(slopes, np.column_stack((np.zeros((count, 2)), sole.height + rises)))
@@ -333,29 +374,48 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     return _on_surface(course, leg, plan, ahead)
 
 
-def _stances(cycle: Cycle, foot: FootCycle, time: Timeline, start: float) -> list[Stance]:
-    """Stances that the frames meet, and one more, on a straight line that has phase 0 at `start`."""
+def _stances(course: _Course, foot: FootCycle) -> list[Stance]:
+    """Stances that the frames meet, and one more, along the way."""
+    cycle, phases = course.cycle, course.time.phases
     found: list[Stance] = []
-    first, last = (int(np.floor(time.phases[k] / cycle.period)) for k in (0, -1))
+    first, last = (int(np.floor(phases[k] / cycle.period)) for k in (0, -1))
     for k in range(first - 2, last + 3):
-        later, way = k * cycle.period, start + k * cycle.period * cycle.speed
+        later = k * cycle.period
+        start = cycle.speed * (later - phases[0]) - foot.before  # of the period, on the straight line
         for each in foot.stances:
-            if found and found[-1].first > time.phases[-1]:
+            if found and found[-1].first > phases[-1]:
                 return found
-            if each.last + later >= time.phases[0]:
-                found.append(Stance(each.first + later, each.last + later, way + each.along, each.aside))
+            if each.last + later >= phases[0]:
+                along = float(course.strides.along_at(np.array(start + each.along))) + foot.before
+                found.append(Stance(each.first + later, each.last + later, along, each.aside))
     return found
 
 
-def _with_stands(stances: list[Stance], time: Timeline, ahead: Array, aside: Array) -> list[Stance]:
-    """Stances with those of a foot that stands at the first and the last frame, in the air of the cycle."""
+def _with_stands(
+    stances: list[Stance], time: Timeline, places: Array, turn: float, all_stand: bool
+) -> list[Stance]:
+    """Stances with those of a foot that stands at the first and the last frame, in the air of the cycle.
+
+    Args:
+        stances: of the cycle.
+        time: frames.
+        places: (2, 2) metres along and beside the way where it stands first and last.
+        turn: of its stances there.
+        all_stand: whether a foot that is down in the cycle then stands there too.
+    """
     first, last = float(time.phases[0]), float(time.phases[-1])
-    if time.start and not any(each.first <= first <= each.last for each in stances):
-        stances = [Stance(first, first, float(ahead[0]), float(aside[0])), *stances]
+    at_start, at_end = ({"along": x, "aside": y, "turn": turn} for x, y in places.tolist())
+    stances = list(stances)
+    if time.start and not (stances and stances[0].first <= first):
+        stances.insert(0, Stance(first, first, **at_start))
+    elif time.start and all_stand:
+        stances[0] = replace(stances[0], **at_start)
     if time.stop:
         stances = [each for each in stances if each.first <= last]
         if not stances or stances[-1].last < last:
-            stances.append(Stance(last, last, float(ahead[-1]), float(aside[-1])))
+            stances.append(Stance(last, last, **at_end))
+        elif all_stand:
+            stances[-1] = replace(stances[-1], **at_end)
     return stances
 
 
@@ -365,7 +425,7 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     row = int(np.searchsorted(course.time.phases, stance.first - 1e-9).clip(0, len(course.along) - 1))
     before = cycle.feet[leg.limb.name].before
     middle = np.array([0.5 * (stance.first + stance.last) / cycle.step])
-    foot = sampled(cycle.feet[leg.limb.name].feet, middle)
+    foot = product(_about_up(np.array([stance.turn])), sampled(cycle.feet[leg.limb.name].feet, middle))
     front = np.cross(turned(foot, sole.across)[0] * (1.0, 1.0, 0.0), UP)
     front /= max(float(np.linalg.norm(front)), 1e-12)
     left = np.cross(UP, front)
@@ -373,7 +433,6 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     toe = 0.0 if sole.toe is None else max(float(sole.toe @ sole.toe) - sole.height**2, 0.0) ** 0.5
     half, room = 0.04 * leg.length, toe + ROOM * size
     offsets = np.stack((0.0 * front, -heel * front, toe * front, room * front, half * left, -half * left))
-    steepest = float(np.tan(settings.steepest))
     tries = np.linspace(-settings.adjust * size, settings.adjust * size, TRIES)
     best: tuple[float, Footfall] | None = None
     for shift in tries[np.argsort(np.abs(tries), kind="stable")].tolist():
@@ -388,25 +447,21 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
         if not np.isfinite(ball):
             continue
         ahead, across = (turned(about[:1], each[None])[0] for each in (front, left))
-        up = max(float(normals[0, 2]), 1e-6)
-        rise, roll = -float(normals[0] @ ahead) / up, -float(normals[0] @ across) / up
+        rise = -float(normals[0] @ ahead) / max(float(normals[0, 2]), 1e-6)
         cost = (shift / max(settings.adjust * size, 1e-12)) ** 2
+        lean = float(ball - behind) / heel if heel > 0.0 else np.nan
         if heel > 0.0:
-            lean = float(ball - behind) / heel
             off = abs(lean - rise) * heel if np.isfinite(lean) else 2.0 * UNEVEN * size
             cost += (off / (UNEVEN * size)) ** 2
-            rise = lean if abs(lean) <= steepest else rise
-        if np.isfinite(one - other) and abs(one - other) <= 2.0 * half * steepest:
-            roll = float(one - other) / (2.0 * half)
+            rise = lean if abs(lean) <= np.tan(settings.steepest) else rise
         for height, distance in ((tip, toe), (far, room)):
             caught = float(height - ball) - rise * distance
             cost += (max(0.0, caught if np.isfinite(caught) else 0.0) / (CAUGHT * size)) ** 2
         slope = NONE
         if leg.flat:
-            grade = np.array((rise, roll))
-            grade *= min(1.0, steepest / max(float(np.hypot(*grade)), 1e-12))
-            plane = np.array(UP) - grade[0] * ahead - grade[1] * across
-            slope = shortest(np.array(UP)[None], plane[None])[0]
+            slopes = lean, float(one - other) / (2.0 * half)
+            grade = grade_of(normals[0], ahead, across, slopes, settings.steepest)
+            slope = shortest(np.array(UP)[None], plane_of(grade, ahead, across)[None])[0]
         fall = Footfall(stance, shift, np.array((*xy[0], ball)), slope, row)
         if shift == 0.0 and cost < GOOD:
             return fall
@@ -529,14 +584,19 @@ def _ahead(rotations: Array, across: Array) -> Array:
 # The hips -----------------------------------------------------------------------------------------
 
 
-def _reaches(cycle: Cycle, settings: WalkSettings) -> dict[str, float]:
-    """By leg, metres that it may be long: as far as the cycle stretches it, or the setting."""
+def _reaches(
+    cycle: Cycle, settings: WalkSettings, standing: Standing | None, shares: Array
+) -> dict[str, Array]:
+    """By leg, (F,) metres that it may be long: as far as cycle and stand stretch it, or the setting."""
     heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    if standing is not None:
+        heads = np.concatenate((heads, standing.heads[None]))
     found = {}
     for leg in cycle.legs:
         foot, hip = (cycle.target.index(name) for name in (leg.limb.end, leg.limb.upper))
-        own = float(batch.length(heads[:, foot] - heads[:, hip], -1).max()) / leg.length
-        found[leg.limb.name] = leg.length * max(settings.extension, min(own, 1.0))
+        lengths = np.minimum(batch.length(heads[:, foot] - heads[:, hip], -1), leg.length)
+        walking = max(settings.extension * leg.length, float(lengths[: len(cycle.hips)].max()))
+        found[leg.limb.name] = walking + (1.0 - shares) * max(0.0, float(lengths[-1]) - walking)
     return found
 
 
@@ -549,7 +609,7 @@ def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> Foot
         under[plan.down == i] = fall.place[2]
     borne = _borne(plan.down, course.time.times, BLEND)
     path = FootPath(plan.ankles(leg), plan.feet, plan.toes, borne, borne, under)
-    reach = np.full(len(heads), course.reach[leg.limb.name])
+    reach = course.reach[leg.limb.name]
     path = rolled(path, leg.sole, heads[:, course.cycle.target.index(leg.limb.upper)], reach)
     angles = batch.angles_between(path.feet, plan.feet, -1)
     angles = smooth_envelope(angles, course.time.times, ROLLING)
@@ -577,11 +637,11 @@ def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> Foo
 def _moved(course: _Course, heads: Array, feet: Mapping[str, FootPlan]) -> Array:
     """(F, 3) how far the hips move for legs that are too short for their feet, in the air too: one that was
     let go of there would jump."""
-    times, window, whole = course.time.times, 0.5 * course.cycle.period, np.ones(len(heads))
+    times, window, whole = course.time.times, 0.5 * course.cycle.stride_time, np.ones(len(heads))
     legs = []
     for leg in course.cycle.legs:
         hips = heads[:, course.cycle.target.index(leg.limb.upper)]
-        reach = course.reach[leg.limb.name] * whole
+        reach = course.reach[leg.limb.name]
         legs.append((hips, feet[leg.limb.name].ankles(leg), reach))
     shift = np.zeros((len(heads), 3))
     shift[:, :2] = smooth_shifts([ways_aside(*each, whole) for each in legs], times, window)

@@ -145,8 +145,8 @@ def _along(cycle: Cycle, first: float, seconds: float, ways: Array, settings: Wa
 
 
 def _with_shares(times: Array, phases: Array, cycle: Cycle, start: bool, stop: bool) -> Timeline:
-    """The pose goes over from standing in a quarter of the period, and back."""
-    quarter = 0.25 * cycle.period
+    """The pose goes over from standing in a quarter of a stride, and back."""
+    quarter = 0.25 * cycle.stride_time
     shares: Array = np.ones(len(times))
     if start:
         shares = np.minimum(shares, smooth((phases - phases[0]) / quarter))

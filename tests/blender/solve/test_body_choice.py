@@ -183,7 +183,7 @@ def drawn(ext, rig, name):
     panels._draw_chain(lines, rig, constraint)
     if constraint.kind == "PLANT":
         panels._draw_plant(lines, context, constraint)
-        assert lines.fields == ["plant_ground", "plant_height", "plant_rotation", "body"]
+        assert lines.fields == ["plant_ground", "plant_height", "plant_rotation", "plant_on_ground", "body"]
     return lines.labels
 
 

@@ -9,11 +9,16 @@ import numpy as np
 import pytest
 import rigs
 import walks
-from walking import curve, refused, spider, terrain, walk_along
+from mathutils import Quaternion
+from walking import curve, refused, spider, stairs, terrain, walk_along
 
 LINE = ((0.0, 0.0, 0.0), (0.0, -4.0, 0.0))
 BALLS = ("toe.L", "toe.R")
 FPS = 24.0
+
+
+def play(channels, rig, action):
+    channels.assign(rig, action, channels.slot_for(action, rig))
 
 
 def frames_of(rig):
@@ -68,6 +73,77 @@ def test_done_again_the_same_keys_come_out(ext, channels):
     assert again.keys() == first.keys()
     for name, points in first.items():  # bones that the cycle has no keys for hold what they held: rounded
         np.testing.assert_allclose(again[name], points, atol=1e-6)
+
+
+def test_done_again_the_walk_takes_the_place_of_the_one_before(ext, channels):
+    rig, path = walks.walk(ext), curve(*LINE)
+    cycle = rig.animation_data.action
+    walk_along(rig, path)
+    name, count = rig.animation_data.action.name, len(bpy.data.actions)
+    assert "instead" not in rig.ccd_rig.walk.report
+    walk_along(rig, path, stride=0.7)
+    assert (rig.animation_data.action.name, len(bpy.data.actions)) == (name, count)
+    assert "instead of the walk made before" in rig.ccd_rig.walk.report
+    play(channels, rig, cycle)  # to look at it between
+    walk_along(rig, path)
+    assert (rig.animation_data.action.name, len(bpy.data.actions)) == (name, count)
+    walk_along(rig, curve((0.0, 0.0, 0.0), (3.0, -3.0, 0.0), name="Other"))
+    assert len(bpy.data.actions) == count + 1 and name in bpy.data.actions
+
+
+def test_a_walk_that_is_kept_or_used_elsewhere_stays(ext):
+    rig, path = walks.walk(ext), curve(*LINE)
+    walk_along(rig, path)
+    kept = rig.animation_data.action
+    kept.use_fake_user = True
+    walk_along(rig, path, stride=0.7)
+    used = rig.animation_data.action
+    assert used != kept and kept.name in bpy.data.actions
+    track = rig.animation_data.nla_tracks.new()
+    track.strips.new("Walk", 1, used)
+    track.mute = True
+    walk_along(rig, path, stride=0.8)
+    assert rig.animation_data.action not in (kept, used)
+    assert {kept.name, used.name} <= set(bpy.data.actions.keys())
+
+
+def test_it_stands_as_in_the_first_frame_of_an_action(ext, channels):
+    rig, path = walks.walk(ext), curve(*LINE)
+    cycle = rig.animation_data.action
+    idle = bpy.data.actions.new("Idle")
+    play(channels, rig, idle)
+    for bone in rig.pose.bones:
+        bone.matrix_basis.identity()
+    rigs.set_rotation(rig.pose.bones["thigh.L"], Quaternion((0.0, 0.0, 1.0), 0.2))
+    rigs.set_rotation(rig.pose.bones["spine"], Quaternion((1.0, 0.0, 0.0), 0.3))
+    for bone in rig.pose.bones:
+        bone.keyframe_insert("rotation_quaternion", frame=7)
+    rigs.update()
+    stood = walks.heads(rig, ("hips", "head", "foot.L", "foot.R"), (7,))[0]
+    play(channels, rig, cycle)
+    walk_along(rig, path, stands="ACTION", stand_action=idle)
+    first, *_, last = frames_of(rig)
+    for frame in (first, last):
+        seen = walks.heads(rig, ("hips", "head", "foot.L", "foot.R"), (frame,))[0]
+        np.testing.assert_allclose((seen - seen[0])[:, :2], (stood - stood[0])[:, :2], atol=0.02)
+    walk_along(rig, path, stands="REST")
+    rest = [
+        rig.data.bones[name].head_local - rig.data.bones["hips"].head_local for name in ("head", "foot.L")
+    ]
+    seen = walks.heads(rig, ("hips", "head", "foot.L"), (first,))[0]
+    np.testing.assert_allclose(seen[1:] - seen[0], np.array(rest), atol=0.02)
+    refused("none is chosen", rig, path, stands="ACTION", stand_action=None)
+
+
+def test_steps_fit_steps_unless_that_is_off(ext):
+    rig = walks.walk(ext)
+    ground = stairs(0.15, 0.25, 6, -0.9)
+    walk_along(rig, curve(*LINE), ground=ground)
+    assert "On stairs and in bends steps are" in rig.ccd_rig.walk.report
+    fitted = len(frames_of(rig))
+    walk_along(rig, curve(*LINE), ground=ground, fit_steps=False)
+    assert "On stairs" not in rig.ccd_rig.walk.report
+    assert len(frames_of(rig)) < fitted
 
 
 def test_it_walks_over_hills_of_a_mesh_with_modifiers(ext):
@@ -259,7 +335,7 @@ def test_contacts_on_hills_and_stairs_are_found_above_the_ground(ext, channels, 
     heights = {"hills": lambda y: 0.3 * math.sin(1.5 * y), "stairs": lambda y: 0.15 * math.floor(-y / 0.35)}
     rig = walks.walk(ext)
     ground = terrain(lambda x, y: heights[name](y), low=-7.0, high=3.0, count=401)
-    walk_along(rig, curve(*LINE), ground=ground)
+    walk_along(rig, curve(*LINE), ground=ground, fit_steps=False)
     last = frames_of(rig)[-1]
     still = np.linalg.norm(np.gradient(balls(rig), 1.0 / FPS, axis=0), axis=2) < 0.1
     walks.select(ext, rig, *BALLS)

@@ -37,6 +37,19 @@ def terrain(height, name="Terrain", low=-9.0, high=3.0, count=61):
     return rigs.link(data, name)
 
 
+def stairs(rise, tread, count, start):
+    """A mesh of level ground, then stairs along -Y, then level ground."""
+    edges = [3.0, *(start - tread * k for k in range(count)), -9.0]
+    vertices, faces = [], []
+    for k in range(count + 1):
+        at = len(vertices)
+        vertices += [(x, y, rise * k) for y in edges[k : k + 2] for x in (-2.0, 2.0)]
+        faces.append((at, at + 1, at + 3, at + 2))
+    data = bpy.data.meshes.new("Stairs")
+    data.from_pydata(vertices, [], faces)
+    return rigs.link(data, "Stairs")
+
+
 def walk_along(rig, path, **choices):
     """The operator, with choices of the panel; what it says is an error otherwise."""
     choose(rig, path, **choices)

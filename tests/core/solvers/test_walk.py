@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from itertools import pairwise
 
 import bipeds
 import numpy as np
@@ -12,11 +13,12 @@ from gaits import gait
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.motion.ground import LevelGround, TriangleGround
-from ccd_rig.motion.retargeting.motions import TargetFigure, product, turned
-from ccd_rig.motion.walking.cycle import cycle_of, sampled, with_stride
+from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product, turned
+from ccd_rig.motion.walking.cycle import cycle_of, sampled, standing_of, with_stride
 from ccd_rig.motion.walking.measures import walk_measures
 from ccd_rig.motion.walking.path import way_along
 from ccd_rig.motion.walking.settings import WalkSettings
+from ccd_rig.motion.walking.strides import fitted_strides
 from ccd_rig.motion.walking.timeline import timeline
 from ccd_rig.solvers.walk import walk
 
@@ -34,11 +36,25 @@ def cycle():
     return cycle_of(MAP, FIGURE, gait(FIGURE, MAP, STARTS), SETTINGS.thresholds)
 
 
-def walked(cycle, points, ground=None, closed=False, height=0.0, settings=SETTINGS, ways=None):
+def walked(
+    cycle,
+    points,
+    ground=None,
+    closed=False,
+    height=0.0,
+    settings=SETTINGS,
+    ways=None,
+    standing=None,
+    fit=False,
+):
     cycle = with_stride(cycle, settings.stride)
     way = way_along(np.array(points, float), closed, 0.5 * cycle.leg)
-    time = timeline(cycle, way.length - settings.offset, STEP, settings, ways)
-    found = walk(cycle, way, height, ground or LevelGround(), time, settings)
+    length, strides = way.length - settings.offset, None
+    if fit:
+        strides = fitted_strides(cycle, way, height, ground, settings.offset, way.length)
+        length = float(strides.line_at(np.array(way.length)))
+    time = timeline(cycle, length, STEP, settings, ways)
+    found = walk(cycle, way, height, ground or LevelGround(), time, settings, strides, standing)
     return found, *FIGURE.world(found.rotations, found.translations)
 
 
@@ -136,6 +152,8 @@ GROUNDS = {
     ),
     "side slope": (AHEAD, surface(lambda x, y: 0.3 * x), {}),
     "stairs": (AHEAD, stairs(), {"settings": WalkSettings(stride=0.6)}),
+    "fitted stairs": (AHEAD, stairs(), {"fit": True}),
+    "stairs down": (AHEAD, stairs(rise=-0.18), {"fit": True}),
 }
 
 
@@ -157,6 +175,90 @@ def test_planted_balls_rest_on_the_ground_and_nothing_is_below(cycle, name):
     assert measured.slide < SOLVE and measured.penetration < 2e-3 and measured.floating < 2e-3
     assert measured.stretched == measured.flipped == 0
     assert np.isfinite(found.rotations).all()
+
+
+@pytest.mark.parametrize(
+    ("rise", "tread", "at_once"),
+    [(0.18, 0.3, 1.0), (-0.18, 0.3, 1.0), (0.1, 0.24, 2.0), (0.18, 0.7, 0.5)],
+)
+def test_steps_on_stairs_are_as_long_as_treads(cycle, rise, tread, at_once):
+    found, _, _ = walked(cycle, AHEAD, stairs(rise, tread), fit=True)
+    edges = [-1.5 - tread * k for k in range(6)]
+    lengths = []
+    places = sorted(
+        (fall.row, fall.place[1] + fall.shift, fall.place[1])
+        for foot in found.plan.feet.values()
+        for fall in foot.footfalls
+    )
+    for (_, before, y), (_, after, next_y) in pairwise(places):
+        if edges[0] > y and next_y > edges[-1]:
+            lengths.append(before - after)
+    assert len(lengths) >= 2
+    np.testing.assert_allclose(lengths, at_once * tread, atol=0.01)
+    first = [b - a for (_, a, _), (_, b, _) in pairwise(places[::-1]) if b > edges[0] + 0.6]
+    assert max(first) == pytest.approx(0.5 * cycle.speed * cycle.period, abs=0.02)
+
+
+def test_level_ground_slopes_and_single_kerbs_leave_steps_as_they_are(cycle):
+    way = way_along(AHEAD, False, 0.5 * cycle.leg)
+    kerb = surface(lambda x, y: np.where(np.abs(y + 2.0) < 0.2, 0.15, 0.0), count=601)
+    for ground in (LevelGround(), surface(lambda x, y: 0.25 * np.sin(1.5 * y)), stairs(count=1), kerb):
+        strides = fitted_strides(cycle, way, 0.0, ground, 0.3, 5.0)
+        line = np.linspace(-1.0, 6.0, 30)
+        np.testing.assert_allclose(strides.along_at(line), line + 0.3, atol=1e-12)
+        assert strides.shortest == 1.0
+
+
+def test_places_on_the_line_and_on_the_way_are_the_same_there_and_back(cycle):
+    way = way_along(AHEAD, False, 0.5 * cycle.leg)
+    strides = fitted_strides(cycle, way, 0.0, stairs(), 0.5, 5.0)
+    line = np.linspace(-2.0, 9.0, 200)
+    np.testing.assert_allclose(strides.line_at(strides.along_at(line)), line, atol=1e-9)
+    assert strides.along_at(np.zeros(1))[0] == pytest.approx(0.5)
+    assert 0.0 < strides.shortest < 0.7
+
+
+def turned_stand(angle, apart=0.3):
+    """The figure at rest, turned about the vertical, its legs spread and its left foot turned out."""
+    heads, rotations = FIGURE.reference
+    about = np.array((math.cos(0.5 * angle), 0.0, 0.0, math.sin(0.5 * angle)))
+    pose, names = FIGURE.rotations.copy(), [joint.name for joint in FIGURE.skeleton.joints]
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        i = FIGURE.index(f"thigh.{side}")
+        axis = turned(rotations[i] * (1, -1, -1, -1), np.array((0.0, -1.0, 0.0)))
+        pose[i] = (math.cos(0.5 * apart), *(sign * math.sin(0.5 * apart) * axis))
+    i = FIGURE.index("foot.L")
+    axis = turned(rotations[i] * (1, -1, -1, -1), np.array((0.0, 0.0, 1.0)))
+    pose[i] = (math.cos(0.2), *(math.sin(0.2) * axis))
+    heads, world = (each[0] for each in FIGURE.world(pose[None], FIGURE.translations[None]))
+    motion = SourceMotion(
+        tuple(names),
+        np.zeros(1),
+        turned(about, heads)[None],
+        product(about, world)[None],
+        *FIGURE.reference,
+    )
+    return motion, heads, world
+
+
+@pytest.mark.parametrize("angle", [0.0, 2.0])
+def test_a_walk_starts_and_ends_in_a_pose(cycle, angle):
+    motion, heads, _ = turned_stand(angle)
+    names = {name: name for name in motion.names}
+    standing = standing_of(
+        dataclasses.replace(cycle, figure_map=dataclasses.replace(MAP, sources=names)), motion
+    )
+    found, walked_heads, _ = walked(cycle, AHEAD, standing=standing)
+    for row in (0, -1):
+        for name in ("foot.L", "foot.R", "toe.L", "toe.R", "thigh.L", "head"):
+            i, hips = FIGURE.index(name), FIGURE.index(MAP.hips)
+            apart = walked_heads[row, i] - walked_heads[row, hips]
+            np.testing.assert_allclose(apart, heads[i] - heads[hips], atol=0.02, err_msg=name)
+    for side in "LR":
+        assert max(np.ptp(each, axis=0).max() for each in planted(found, walked_heads, side)) < SOLVE
+    _, plain_heads, _ = walked(cycle, AHEAD)
+    middle = slice(len(plain_heads) // 2 - 5, len(plain_heads) // 2 + 5)
+    np.testing.assert_allclose(walked_heads[middle], plain_heads[middle], atol=1e-6)
 
 
 def test_feet_lie_on_a_slope_up_to_the_steepest(cycle):

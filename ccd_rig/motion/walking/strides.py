@@ -1,0 +1,126 @@
+"""How long steps are where.
+
+A step keeps its time. On stairs it is as long as a tread, or as several of them, so that feet come down on
+treads and not on their edges. In a bend the foot that has the longest way steps as far as in the cycle, and
+the body goes slower. Elsewhere steps are the cycle's. Their length changes smoothly within a step.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from ...maths.batch import Array
+from ..ground import Ground
+from .cycle import Cycle
+from .path import Strides, Way
+from .profile import GRAIN, heights_along
+
+RISER = 0.05
+"""Leg lengths by which ground rises or falls at an edge from which it is a stair."""
+SHARP, FINEST = 2, 5
+"""Times that a way is halved to tell an edge, bevelled or not, from a slope; and to tell where it is."""
+HIGHEST = 0.3
+"""Leg lengths up to which a step takes several stairs at once."""
+FINE = 0.01
+"""Steps of the cycle between places where the length of steps is kept."""
+
+
+def fitted_strides(
+    cycle: Cycle, way: Way, height: float, ground: Ground, offset: float, end: float
+) -> Strides:
+    """Steps that fit the stairs and bends of a way.
+
+    Args:
+        cycle: whose leg and step count.
+        way: along which.
+        height: of the way's start, see `plan_walk`.
+        ground: in its first row.
+        offset, end: metres along the way between which there is a walk.
+
+    Raises:
+        InvalidInput: there is no ground at the start.
+    """
+    step = 0.5 * cycle.stride
+    edges = _edges(cycle, way, height, ground, offset, end + 2.0 * step)
+    treads = [
+        (near, far, length)
+        for (near, rise), (far, next_rise) in pairwise(edges)
+        if rise * next_rise > 0.0
+        and (length := _fitting(far - near, max(abs(rise), abs(next_rise)) / cycle.leg, step)) < step
+    ]
+    grid = np.arange(offset - 2.0 * step, end + 2.0 * step, FINE * step)
+    lengths = step / _longest(cycle, way, grid)
+    if not treads and (lengths == step).all():
+        return Strides.even(offset)
+    for near, far, length in treads:
+        rows = (grid >= near - 0.5 * step) & (grid <= far + 0.5 * step)
+        lengths[rows] = np.minimum(lengths[rows], length)
+    half = round(0.5 / FINE)
+    bell = np.hanning(2 * half + 1)[1:-1]
+    padded = np.pad(lengths, half - 1, mode="edge")
+    lengths = np.convolve(padded, bell / bell.sum(), mode="valid")
+    rates = step / lengths
+    line = np.concatenate(([0.0], np.cumsum(0.5 * (rates[1:] + rates[:-1]) * np.diff(grid))))
+    return Strides(line - np.interp(offset, grid, line), grid)
+
+
+def _longest(cycle: Cycle, way: Way, grid: Array) -> Array:
+    """(P,) how much farther than the body the foot with the longest way steps, at metres (P,); at least 1.
+
+    A foot is at C + before T + aside N, see `path`. So it goes (1 - aside k) T + before k N for each metre of
+    the body, k the curvature: here the turn within a stride.
+    """
+    (_, after), (_, earlier) = (way.at(grid + half) for half in (0.5 * cycle.stride, -0.5 * cycle.stride))
+    curvature = (after - earlier) / cycle.stride
+    longest = np.ones(len(grid))
+    for foot in cycle.feet.values():
+        aside = float(np.mean([each.aside for each in foot.stances] or [foot.balls[:, 1].mean()]))
+        longest = np.maximum(longest, np.hypot(1.0 - aside * curvature, foot.before * curvature))
+    return longest
+
+
+def _fitting(tread: float, rise: float, step: float) -> float:
+    """Length of steps on a tread: as many stairs at once as a step reaches and climbs, or two steps on one.
+    A landing of two steps or more is walked over as level ground is."""
+    if tread >= 2.0 * step:
+        return step
+    if tread > step:
+        return 0.5 * tread
+    return tread * max(1, min(int(step / tread), int(HIGHEST / rise)))
+
+
+def _edges(
+    cycle: Cycle, way: Way, height: float, ground: Ground, start: float, end: float
+) -> list[tuple[float, float]]:
+    """Metres along the way of each edge, and by how much the ground rises there."""
+    count = int(np.ceil((end - start) / (GRAIN * cycle.leg))) + 1
+    grid = np.linspace(start, end, count)
+    rows = np.zeros(count, np.intp)
+    heights = heights_along(way, height, ground, grid, rows, 0, cycle.leg)
+    found: list[tuple[float, float]] = []
+    with np.errstate(invalid="ignore"):
+        steep = np.flatnonzero(np.abs(np.diff(heights)) > RISER * cycle.leg)
+    for k in steep.tolist():
+        near, far, low, high = float(grid[k]), float(grid[k + 1]), float(heights[k]), float(heights[k + 1])
+        whole, top = high - low, max(low, high) + GRAIN * cycle.leg
+        sharp = 0.0
+        for halving in range(FINEST):
+            middle = 0.5 * (near + far)
+            place, _ = way.at(np.array([middle]))
+            seen = float(ground.below(np.column_stack((place, [top])), rows[:1])[0][0])
+            if abs(seen - low) > abs(seen - high):
+                far, high = middle, seen
+            else:
+                near, low = middle, seen
+            if halving + 1 == SHARP:
+                sharp = abs(high - low)
+        if sharp <= 0.5 * abs(whole):
+            continue
+        at = 0.5 * (near + far)
+        if found and at - found[-1][0] < GRAIN * cycle.leg:  # one edge, not quite upright, in two parts
+            before, rise = found.pop()
+            at, whole = 0.5 * (before + at), rise + whole
+        found.append((at, whole))
+    return found

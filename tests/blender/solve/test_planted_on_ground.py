@@ -1,0 +1,164 @@
+"""Planted bones on the armature's Ground: soles on the surface, turned to its slope, and carried along."""
+
+from __future__ import annotations
+
+import math
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+import walks
+from walks import select
+
+SLIP, ON = 1e-3, 2e-3  # [m] what a planted bone may slide, and be off the surface
+SOLE = 0.02  # [m] of the ball's joint above the sole
+FEET = ("toe.L", "toe.R")
+
+
+def plane(name, height, side=8.0):
+    """A mesh of one face at z = height(x, y)."""
+    data = bpy.data.meshes.new(name)
+    corners = [(x, y, height(x, y)) for x, y in ((-side, -side), (side, -side), (side, side), (-side, side))]
+    data.from_pydata(corners, [], [(0, 1, 2, 3)])
+    return rigs.link(data, name)
+
+
+def waves(name, height, count=121, side=4.0):
+    line = np.linspace(-side, side, count).tolist()
+    corners = [(x, y, height(x, y)) for x in line for y in line]
+    faces = [
+        (i * count + j, (i + 1) * count + j, (i + 1) * count + j + 1, i * count + j + 1)
+        for i in range(count - 1)
+        for j in range(count - 1)
+    ]
+    data = bpy.data.meshes.new(name)
+    data.from_pydata(corners, [], faces)
+    return rigs.link(data, name)
+
+
+def stand_on(rig, thing):
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", thing
+    rigs.activate(rig)
+
+
+def plant(rig, tip, **fields):
+    row = rig.ccd_rig.constraints.add()
+    row.name, row.tip, row.kind = tip, tip, "PLANT"
+    row.chain_length = [bone.name for bone in rig.pose.bones[tip].parent_recursive].index("hips") + 2
+    row.plant_on_ground = True
+    for field, value in fields.items():
+        setattr(row, field, value)
+    return row
+
+
+def planted_rows(rig, tip, frames):
+    found = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        found.append(rig.ccd_rig.constraints[tip].influence > 0.5)
+    return np.array(found)
+
+
+def test_balls_of_a_walk_over_a_level_lie_on_hills(ext, bake):
+    """The animation is a walk on a level: feet that are down go to the surface, and stay where they are."""
+    rig = walks.walk(ext, 2, in_place=False)
+    scene, frames = bpy.context.scene, range(1, 2 * walks.PERIOD + 2)
+
+    def height(x, y):
+        return 0.02 * math.sin(4.0 * y) + 0.03 * x
+
+    stand_on(rig, waves("Hills", height))
+    select(ext, rig, *FEET)
+    assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+    assert all(row.plant_on_ground for row in rig.ccd_rig.constraints)
+    report = bake.bake(scene, rig, bake.BakeSettings(1, frames[-1]))
+    assert report.check.mismatches() == ()
+    balls = walks.heads(rig, FEET, frames)
+    for k, tip in enumerate(FEET):
+        down = planted_rows(rig, tip, frames)
+        assert down.sum() > 15
+        off = np.array([ball[2] - height(*ball[:2]) for ball in balls[down, k]])
+        assert np.abs(off - SOLE).max() < ON
+        steps = np.diff(balls[:, k], axis=0)[down[1:] & down[:-1]]
+        assert np.linalg.norm(steps, axis=1).max() < SLIP
+
+
+@pytest.mark.parametrize("degrees", [12.0, 60.0])
+def test_a_whole_foot_is_turned_to_the_slope_up_to_the_steepest(ext, bake, degrees):
+    rig, scene = walks.figure(), bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 3
+    for frame in (1, 3):
+        rig.pose.bones["hips"].location = (0.0, -0.05, 0.0)
+        rig.pose.bones["hips"].keyframe_insert("location", frame=frame)
+    slope = math.tan(math.radians(12.0)) if degrees < 30 else math.tan(math.radians(60.0))
+    place = rig.data.bones["foot.L"].head_local
+    stand_on(rig, plane("Slope", lambda x, y: slope * (place.y - y)))
+    rig.ccd_rig.walk.steepest = math.radians(25.0)
+    plant(rig, "foot.L")
+    rigs.update()
+    bake.bake(scene, rig, bake.BakeSettings(1, 3))
+    scene.frame_set(2)
+    bone = rig.pose.bones["foot.L"]
+    rest = bone.bone.matrix_local.to_3x3()
+    up = (bone.matrix.to_3x3() @ rest.inverted()).col[2]
+    expected = min(degrees, 25.0)
+    assert math.degrees(math.acos(up.z)) == pytest.approx(expected, abs=0.2)
+    assert up.y > 0.0 and abs(up.x) < 1e-3, "it rises ahead, as the ground does"
+    sole = bone.head - place.z * up
+    on = sole.z - slope * (place.y - sole.y)
+    assert abs(on) < (ON if degrees < 30 else 0.2)
+
+
+def test_a_foot_goes_along_with_ground_that_moves(ext, bake):
+    rig, scene = walks.figure(), bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 11
+    thing = plane("Lift", lambda x, y: 0.0)
+    for frame, place in ((1, (0.0, 0.0, 0.0)), (11, (0.05, -0.04, 0.06))):
+        thing.location = place
+        thing.keyframe_insert("location", frame=frame)
+        rig.pose.bones["hips"].location = (0.0, -0.08, 0.0)
+        rig.pose.bones["hips"].keyframe_insert("location", frame=frame)
+    stand_on(rig, thing)
+    for tip in ("foot.L", "foot.R"):
+        plant(rig, tip)
+    rigs.update()
+    bake.bake(scene, rig, bake.BakeSettings(1, 11))
+    feet = walks.heads(rig, ("foot.L", "foot.R"), range(1, 12))
+    places = []
+    for frame in range(1, 12):
+        scene.frame_set(frame)
+        places.append(thing.matrix_world.translation[:])
+    gone = np.array(places) - places[0]
+    np.testing.assert_allclose(feet - feet[0], np.repeat(gone[:, None], 2, axis=1), atol=SLIP)
+
+
+def test_off_it_stays_where_it_was_and_solve_does_as_a_bake(ext, bake):
+    rig, scene = walks.figure(), bpy.context.scene
+    scene.frame_start = scene.frame_end = 1
+    rig.pose.bones["hips"].location = (0.0, -0.08, 0.0)
+    rig.pose.bones["hips"].keyframe_insert("location", frame=1)
+    stand_on(rig, plane("Level", lambda x, y: 0.05))
+    row = plant(rig, "foot.L", plant_on_ground=False)
+    rigs.update()
+    before = walks.heads(rig, ("foot.L",), (1,))
+    bpy.ops.ccd_rig.solve()
+    rigs.update()
+    assert np.abs(walks.heads(rig, ("foot.L",), (1,)) - before).max() < SLIP
+    row.plant_on_ground = True
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    height = rig.data.bones["foot.L"].head_local.z
+    solved = (rig.matrix_world @ rig.pose.bones["foot.L"].head).z
+    assert solved == pytest.approx(0.05 + height, abs=ON)
+    bake.bake(scene, rig, bake.BakeSettings(1, 1))
+    assert walks.heads(rig, ("foot.L",), (1,))[0, 0, 2] == pytest.approx(solved, abs=SLIP)
+
+
+def test_a_ground_that_is_not_chosen_is_told(ext, bake):
+    rig, scene = walks.figure(), bpy.context.scene
+    plant(rig, "foot.L")
+    rig.ccd_rig.ground.kind = "OBJECT"
+    rigs.update()
+    with pytest.raises(ext.core.RigError, match="none is chosen"):
+        bake.bake(scene, rig, bake.BakeSettings(1, 3))
