@@ -25,7 +25,7 @@ from ..solve.constraint_goals import chain_joints
 from . import measuring
 from .bake_frames import BakeFrames, Motion
 from .keyed_motion import rotated_joints
-from .report import GAVE_WAY, Finding, Fix, FootSlip, Trouble, number
+from .report import EASED, GAVE_WAY, Finding, Fix, FootSlip, Trouble, number
 
 Mask = NDArray[np.bool_]
 
@@ -278,7 +278,7 @@ def _missed(baked: Baked) -> Iterator[Finding]:
         distances, angles = (each[rows, c] for each in baked.misses)
         over = np.maximum(distances / tolerances[0], angles / tolerances[1])
         states = [bake_frames.states[row].get(c, reached) for row in rows.tolist()]
-        missed = np.array([state not in (reached, GAVE_WAY) for state in states])
+        missed = np.array([state not in (reached, GAVE_WAY, EASED) for state in states])
         beyond = _beyond(baked, c) if missed.any() else missed
         for run in runs(missed):
             first, last, frame, k = span(bake_frames.frames[rows], run, over)

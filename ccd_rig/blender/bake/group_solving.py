@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
 from typing import Any
@@ -13,13 +13,14 @@ from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...goals import Goal
+from ...goals import Goal, PositionGoal
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
-from ...maths.batch import Array, angles_between, conjugate, length, multiply, rotate, unit
+from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
 from ...maths.rotations import between
 from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Joint, Skeleton
+from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ...solvers.motion import Frames, Motion, solve_motion
 from ...solvers.motion import Kind as FrameKind
@@ -40,8 +41,9 @@ from ..solve.frame_settings import FrameSolveSettings
 from ..solve.grouping import are_solved_at_once, groups
 from ..solve.methods import solve_once
 from ..solve.planting import JointPoses
+from ..solve.soft_limbs import SoftLimb, is_soft, soft_limb
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
-from .report import GAVE_WAY
+from .report import EASED, GAVE_WAY
 
 
 def scale(sample: FrameSample) -> float:
@@ -469,6 +471,22 @@ class _Model:
         """Targets in the turned model, armature space as float32 has it."""
         return targets if self.turn == Quaternion() else targets.rotated(np.array(self.turn[:]))
 
+    def shifts(self, batch: Batch, translations: Array, back: bool) -> Array:
+        """Translations of a batch's rows in the turned model, or `back` from it; those that inherit rotation
+        stay."""
+        shifts = translations.copy()
+        if self.turn == Quaternion():
+            return shifts
+        bones, whole = batch.bones.at(self.rows), unit(np.array(self.turn[:]))[:, None]
+        rests = bones.rests[:, self.joints]
+        for i, joint in enumerate(self.skeleton.joints):
+            if joint.parent != -1 and not joint.inherit_rotation:
+                rest = np.broadcast_to(rests[:, i].T, (4, len(shifts)))
+                turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
+                moved = rotate(turn, rotate(rest, shifts[:, i].T))
+                shifts[:, i] = rotate(conjugate(rest), moved).T
+        return shifts
+
 
 def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]) -> Iterator[_Model]:
     """The rows of a batch by model: most batches are one."""
@@ -561,6 +579,66 @@ LATER = 2
 """By which targets that are missed give way to those that are met, as priorities are."""
 
 
+def _soft_limbs(
+    batch: Batch, model: _Model, members: Sequence[int], wanted: TargetRows, moving: Collection[int]
+) -> dict[int, SoftLimb]:
+    """How constraints are eased, from the poses in which their parents are solved.
+
+    Args:
+        batch: whose constraints they are.
+        model: at which rows.
+        members: places of the constraints.
+        wanted: the targets at the rows.
+        moving: joints, in the batch's skeleton, that carry none of their chains along.
+    """
+    soft = [c for c in members if is_soft(batch.constraints[c])]
+    if not any(batch.constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft):
+        return {}
+    places = np.ix_(model.rows, model.joints)
+    turned, shifted = batch.rotations[places], model.shifts(batch, batch.translations[places], back=False)
+    rests = model.bones.rests
+    heads, frames = forward_kinematics_of_frames(
+        model.skeleton, model.bones.offsets, rests, unit(turned, axis=-1), shifted
+    )
+    carried = {place for place, j in enumerate(model.joints.tolist()) if j in moving}
+    found = {
+        c: soft_limb(
+            model.skeleton, batch.constraints[c], wanted, c, heads, frames, batch.lengths[places], carried
+        )
+        for c in soft
+    }
+    return {c: limb for c, limb in found.items() if limb is not None}
+
+
+def _in_windows(
+    model: _Model,
+    limbs: Mapping[int, SoftLimb],
+    placed: Sequence[tuple[int, Goal]],
+    goal_settings: GoalSettings,
+) -> tuple[list[tuple[int, Goal]], GoalSettings]:
+    """Goals of limbs that stay as far stretched as they are alone while the body goes to their targets.
+
+    One that the body does not help may be stretched by half of what is eased, as the body carries it off.
+    """
+    rows, in_windows = len(model.rows), list(placed)
+    settings = GoalSettings(*(np.tile(each, (rows // len(each), 1)) for each in goal_settings))
+    for k, (c, goal) in enumerate(placed):
+        limb = limbs.get(c)
+        if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
+            continue
+        most = limb.extension
+        if c not in model.helped:
+            most = np.maximum(most, 1.0 - 0.5 * limb.soft)
+        most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
+        settings.extensions[:, k] = most
+        in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)
+    return in_windows, settings
+
+
+STRETCHED = 1.0 - 1e-9
+"""The largest extension that is one."""
+
+
 @dataclass(frozen=True)
 class _Share:
     """What of a group's rows one model of one batch has.
@@ -571,6 +649,7 @@ class _Share:
         tolerances: (R,) of positions, armature space.
         kind: what is asked for there.
         unmoved: joints of chains, in the batch's skeleton, that the search does not move.
+        limbs: of constraints that are eased how they are, see `SoftLimb`.
     """
 
     batch: Batch
@@ -581,6 +660,7 @@ class _Share:
     tolerances: Array
     kind: FrameKind
     unmoved: list[int]
+    limbs: Mapping[int, SoftLimb]
 
     @classmethod
     def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
@@ -588,8 +668,12 @@ class _Share:
         body = {j for c in model.helped for j in body_joints(batch.skeleton, batch.constraints[c])}
         gave_way = _given_way(batch, members, model.helped, body)
         members = tuple(c for c in members if c not in gave_way)
-        wanted = model.seen(batch.targets.at(rows))
-        skeleton = model.skeleton
+        wanted, skeleton = model.seen(batch.targets.at(rows)), model.skeleton
+        limbs = _soft_limbs(batch, model, members, wanted, frozenset() if model.helped else group.joints)
+        if limbs and not model.helped:
+            wanted = wanted._replace(points=wanted.points.copy())
+            for c, limb in limbs.items():
+                wanted.points[:, c] = limb.points
         of_members = {c: goals_of_rows(model.skeleton, batch.constraints[c], wanted, c) for c in members}
         placed = [(c, goal) for c, (goals, _) in of_members.items() for goal in goals]
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
@@ -607,6 +691,7 @@ class _Share:
             # What was missed gives way to what was met: feet stand, whatever a hand reaches for.
             alone = tuple(goal for _, goal in placed)
             placed = [(c, _helped_goal(batch, model, c, goal)) for c, goal in placed]
+            placed, goal_settings = _in_windows(model, limbs, placed, goal_settings)
         goals, targets = [goal for _, goal in placed], [goal_targets(goal, wanted, c) for c, goal in placed]
         search = PoseSearch(skeleton, goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}
@@ -625,7 +710,7 @@ class _Share:
         }
         unmoved = sorted(chains.difference(model.joints[list(search.movable)].tolist()))
         placed_in = tuple(c for c, _ in placed)
-        return cls(batch, model, members, placed_in, gave_way, tolerances, kind, unmoved)
+        return cls(batch, model, members, placed_in, gave_way, tolerances, kind, unmoved, limbs)
 
     def hold_unmoved(self) -> None:
         """Bring joints that serve no goal inside their limits: chains that stand on them count on that."""
@@ -637,13 +722,13 @@ class _Share:
     def poses(self) -> tuple[Array, Array]:
         """The base poses of the rows in the model."""
         places = np.ix_(self.model.rows, self.model.joints)
-        return self.batch.rotations[places], self._shifts(self.batch.translations[places], back=False)
+        return self.batch.rotations[places], self.model.shifts(self.batch, self.batch.translations[places], back=False)
 
     def store(self, motion: Motion, rows: Rows) -> None:
         """Put what is solved in the batch; `rows` are those of the motion."""
         batch, solved, places = self.batch, motion.solved, np.ix_(self.model.rows, self.model.joints)
         batch.rotations[places] = solved.rotations[rows]
-        batch.translations[places] = self._shifts(solved.translations[rows], back=True)
+        batch.translations[places] = self.model.shifts(batch, solved.translations[rows], back=True)
         batch.iterations = max(batch.iterations, int(solved.steps[rows].max(initial=0)))
         goals = len(self.placed)
         off = (solved.distances[rows, :goals] > self.tolerances[:, None]) | (
@@ -657,22 +742,33 @@ class _Share:
             ended = STATUSES[solved.statuses[rows[place]]].name
             missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]
             batch.states[int(self.model.rows[place])].update(dict.fromkeys(missed, ended))
+        for c, limb in self.limbs.items():
+            self._judge_eased(c, limb, off, solved.distances[rows, :goals])
         moved = motion.apart[rows]
         for place in np.flatnonzero((moved > UNCHANGED) & ~off.any(axis=1)).tolist():
             smoothed = SmoothedGroup(self.members, float(moved[place]))
             batch.smoothed[int(self.model.rows[place])].append(smoothed)
 
-    def _shifts(self, translations: Array, back: bool) -> Array:
-        """Translations in the turned model, or `back` from it; those that inherit rotation stay."""
-        model, shifts = self.model, translations.copy()
-        if model.turn == Quaternion():
-            return shifts
-        bones, whole = self.batch.bones.at(model.rows), unit(np.array(model.turn[:]))[:, None]
-        rests = bones.rests[:, model.joints]
-        for i, joint in enumerate(model.skeleton.joints):
-            if joint.parent != -1 and not joint.inherit_rotation:
-                rest = np.broadcast_to(rests[:, i].T, (4, len(shifts)))
-                turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
-                moved = rotate(turn, rotate(rest, shifts[:, i].T))
-                shifts[:, i] = rotate(conjugate(rest), moved).T
-        return shifts
+    def _judge_eased(self, c: int, limb: SoftLimb, off: Mask, distances: Array) -> None:
+        """Say of a limb that stays behind its target whether, straight, it would get there.
+
+        Args:
+            c: its constraint.
+            limb: how it is eased.
+            off: (R, G) which goals are not met.
+            distances: (R, G) from what they were solved for.
+        """
+        goals = [k for k, each in enumerate(self.placed) if each == c]
+        place = next(k for k in goals if isinstance(self.kind.search.goals[k], PositionGoal))
+        others = off[:, [k for k in goals if k != place]].any(axis=1)
+        if self.model.helped:
+            behind = distances[:, place]
+            stays = off[:, place] & ~others
+        else:
+            behind = limb.gaps
+            stays = (behind > self.tolerances) & ~off[:, goals].any(axis=1)
+        for k in np.flatnonzero(stays).tolist():
+            reaches = behind[k] <= limb.spare[k] + self.tolerances[k % len(self.tolerances)]
+            state = EASED if reaches else SolveStatus.OPTIMAL.name
+            if reaches or not self.model.helped:
+                self.batch.states[int(self.model.rows[k])][c] = state

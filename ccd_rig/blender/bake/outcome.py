@@ -29,6 +29,7 @@ from .findings import Baked, findings
 from .keyed_motion import KeyedMotion, rotated_joints
 from .loops import loop
 from .report import (
+    EASED,
     GAVE_WAY,
     SLERPED,
     STATUSES,
@@ -134,7 +135,7 @@ def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | Non
         active = tuple(c for c in states if bake_frames.influences[f, c] > 0.0)
         if active not in known:
             known[active] = _fits(bake_frames, active)
-        missed = {c for c in active if states[c] not in (SolveStatus.CONVERGED.name, GAVE_WAY)}
+        missed = {c for c in active if states[c] not in (SolveStatus.CONVERGED.name, GAVE_WAY, EASED)}
         members = [c for fit in known[active] if missed.intersection(fit) for c in fit]
         if not members:
             continue

@@ -27,6 +27,9 @@ SLERPED = "SLERPED"
 GAVE_WAY = "GAVE_WAY"
 """Status of a bone of the body that helped others, and left its own target for that."""
 
+EASED = "EASED"
+"""Status of a limb that stays a little behind a target within its reach, so as not to snap straight."""
+
 SEEN = math.radians(5.0)
 """Smoothing by less is told in JSON only."""
 
@@ -42,7 +45,8 @@ class Entry(NamedTuple):
         constraint: name of the constraint.
         status: the name of a `SolveStatus` at solved frames (CONVERGED: all that this constraint asks for is
             within the tolerances; OPTIMAL: no small motion comes nearer; GAVE_WAY: a bone of the body left
-            its target to help others), SLERPED between them.
+            its target to help others; EASED: a limb stays a little behind a target within its reach, by its
+            Softness), SLERPED between them.
         residual: distance of the tip (or of the centre of mass), world metres, from the target, or from the
             blended goal where the influence is below 1; 0 for a constraint that asks for no place.
         keyed_residual: distance from the target itself, in the pose that is keyed.
@@ -478,9 +482,9 @@ def metres(length: float) -> str:
 
 
 Floats = NDArray[np.float64]
-STATUSES = (*(status.name for status in SolveStatus), SLERPED, GAVE_WAY)
+STATUSES = (*(status.name for status in SolveStatus), SLERPED, GAVE_WAY, EASED)
 """What `Entry.status` may be."""
-_NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLERPED, GAVE_WAY)]
+_NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLERPED, GAVE_WAY, EASED)]
 
 
 @dataclass(frozen=True, eq=False)

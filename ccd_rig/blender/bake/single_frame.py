@@ -27,7 +27,7 @@ from . import body_shift, frame_selection, measuring, start
 from .bake_frames import BakeFrames
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
-from .report import GAVE_WAY
+from .report import EASED, GAVE_WAY
 from .settings import BakeSettings
 from .shot import FrameSolver
 
@@ -118,7 +118,7 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
     states = bake_frames.states[0]
     active = sorted(states)
     distances, angles, lost = result_of(measuring.misses(motion, solver))
-    met = {c for c in active if states[c] in (SolveStatus.CONVERGED.name, GAVE_WAY) and not lost[0, c]}
+    met = {c for c in active if states[c] in (SolveStatus.CONVERGED.name, GAVE_WAY, EASED) and not lost[0, c]}
     ended = [SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met]
     scale = max(abs(each) for each in Matrix(bake_frames.worlds[0].tolist()).to_scale())
     errors = tuple(GoalError(float(distances[0, c]) / scale, float(angles[0, c])) for c in active)

@@ -295,7 +295,7 @@ def _fields_that_count(constraint: Constraint) -> list[str]:
         "rotation_weight": is_reach and constraint.rotation != "NONE",
         "pole_angle": bool(constraint.pole_target),
         "max_extension": is_reach and constraint.use_position,
-        "soft": constraint.method == "TWO_BONE",
+        "soft": is_reach and constraint.use_position and constraint.method != "TRIANGLE",
     }
     return [name for name in SAMPLED if counts[name]]
 
