@@ -30,6 +30,7 @@ from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints, whole_chain
 from ..solve.planting import support_chains
+from .report import EASED
 from .tracks import Tracks
 
 Rows = NDArray[np.intp]
@@ -89,8 +90,8 @@ class Solutions:
 
     def missed(self) -> int:
         """How many frames do not reach all their targets."""
-        good = SolveStatus.CONVERGED.name
-        return sum(any(state != good for state in states.values()) for states in self.states.values())
+        good = (SolveStatus.CONVERGED.name, EASED)
+        return sum(any(state not in good for state in states.values()) for states in self.states.values())
 
     def largest_rotation(self) -> float:
         """Radians of the largest rotation of a joint from one solved frame to the next."""

@@ -198,7 +198,7 @@ def _fix(baked: Baked, c: int, angle: float, shape: tuple[Array, Array]) -> Fix:
     if straight and constraint.method == "TWO_BONE" and constraint.soft == 0.0:
         return Fix.SOFT
     is_limb = len(baked.chains[c]) <= LIMB and constraint.method in ("CCD", "TWO_BONE_TIP")
-    if straight and is_limb and constraint.max_extension > REACH:
+    if straight and is_limb and constraint.max_extension > REACH and constraint.soft == 0.0:
         return Fix.EXTENSION
     swings = sides.any(axis=1).all() and float(batch.dot(*sides)) < np.cos(0.5 * min(angle, np.pi))
     if swings and not constraint.pole_target and constraint.method != "TRIANGLE":

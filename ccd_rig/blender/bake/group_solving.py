@@ -39,7 +39,7 @@ from ..solve.constraint_goals import (
 )
 from ..solve.frame_settings import FrameSolveSettings
 from ..solve.grouping import are_solved_at_once, groups
-from ..solve.methods import solve_once
+from ..solve.methods import solve_once, spare_length
 from ..solve.planting import JointPoses
 from ..solve.soft_limbs import SoftLimb, is_soft, soft_limb
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
@@ -364,7 +364,12 @@ def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
         for j in group.joints:
             batch.rotations[k, j] = result.pose.rotations[j][:]
             batch.translations[k, j] = result.pose.translations[j][:]
-        batch.states[k][members[0]] = result.status.name
+        state = result.status.name
+        if result.status is not SolveStatus.CONVERGED and target.settings_of(constraints[0]).soft > 0.0:
+            spare = spare_length(skeleton, result.pose, constraints[0]) + solver.position_tolerance
+            others = all(error.angle <= solver.angle_tolerance for error in result.errors)
+            state = EASED if others and result.errors[0].distance <= spare else state
+        batch.states[k][members[0]] = state
         batch.iterations = max(batch.iterations, result.iterations)
         yield 1
 
@@ -691,7 +696,8 @@ class _Share:
             # What was missed gives way to what was met: feet stand, whatever a hand reaches for.
             alone = tuple(goal for _, goal in placed)
             placed = [(c, _helped_goal(batch, model, c, goal)) for c, goal in placed]
-            placed, goal_settings = _in_windows(model, limbs, placed, goal_settings)
+            if limbs:
+                placed, goal_settings = _in_windows(model, limbs, placed, goal_settings)
         goals, targets = [goal for _, goal in placed], [goal_targets(goal, wanted, c) for c, goal in placed]
         search = PoseSearch(skeleton, goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}
@@ -722,7 +728,9 @@ class _Share:
     def poses(self) -> tuple[Array, Array]:
         """The base poses of the rows in the model."""
         places = np.ix_(self.model.rows, self.model.joints)
-        return self.batch.rotations[places], self.model.shifts(self.batch, self.batch.translations[places], back=False)
+        return self.batch.rotations[places], self.model.shifts(
+            self.batch, self.batch.translations[places], back=False
+        )
 
     def store(self, motion: Motion, rows: Rows) -> None:
         """Put what is solved in the batch; `rows` are those of the motion."""

@@ -550,6 +550,15 @@ class Entries(Sequence[Entry]):
         """How many frames were solved."""
         return len(np.unique(self.frame[self.status != STATUSES.index(SLERPED)]))
 
+    def eased(self) -> tuple[Entry, ...]:
+        """Those of limbs that stay behind targets within their reach."""
+        return tuple(self._made(np.flatnonzero(self.status == STATUSES.index(EASED))))
+
+    def gave_way(self, tolerance: float, angle_tolerance: float) -> tuple[Entry, ...]:
+        """Those that left their targets, by more than the tolerances, while the body helped others."""
+        is_off = (self.residual > tolerance) | (self.angle > angle_tolerance)
+        return tuple(self._made(np.flatnonzero(is_off & (self.status == STATUSES.index(GAVE_WAY)))))
+
     def _is_missed(self) -> NDArray[np.bool_]:
         return ~np.isin(self.status, _NOT_MISSED)
 
@@ -824,7 +833,7 @@ class BakeReport:
         who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
         fit = "" if self.fit is None else self.fit.words()
         parts = (
-            f"{reached} of {solved} {frames} reached" if reached or not fit else "",
+            f"{reached} of {solved} {frames} reached{self._reached_so()}" if reached or not fit else "",
             fit,
             self._unsolved_range(),
             f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})",
@@ -840,6 +849,18 @@ class BakeReport:
             "" if self.keys == self.keys_before else f"{self.keys} of {self.keys_before} keys kept",
         )
         return "; ".join(filter(None, parts))
+
+    def _reached_so(self) -> str:
+        """At how many frames limbs stay a little behind their targets, or targets give way to the body."""
+        words = ""
+        for entries, how in (
+            (self.entries.eased(), "eased short of straight"),
+            (self.entries.gave_way(self.tolerance, self.angle_tolerance), "with targets that give way"),
+        ):
+            if entries:
+                count = len({entry.frame for entry in entries})
+                words += f", {count} {how} by up to {metres(max(entry.residual for entry in entries))}"
+        return words
 
     def _unsolved_range(self) -> str:
         """How many frames of the range are not solved: nothing was in force there, or they got no keys."""
@@ -877,7 +898,8 @@ class BakeReport:
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `solver` (its name),
         `start` (ACTION, ORIGINAL, REST or POSE), `from_rest` (names of bones), `summary` (words),
-        `frames_solved`, `frames_reached` (numbers of frames), `fit` (null, or of the
+        `frames_solved`, `frames_reached`, `frames_eased`, `frames_gave_way` (numbers of frames; the last two
+        are of reached ones, see `Entry.status`), `fit` (null, or of the
         missed frames the weighted `rms`, the `mean` and the `worst` of the frames' own, world metres, the
         `worst_frame`, and `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or
         `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
@@ -910,6 +932,10 @@ class BakeReport:
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),
+            "frames_eased": len({entry.frame for entry in self.entries.eased()}),
+            "frames_gave_way": len(
+                {entry.frame for entry in self.entries.gave_way(self.tolerance, self.angle_tolerance)}
+            ),
             "fit": None if self.fit is None else _fit_content(self.fit),
             "foot_slips": [asdict(slip) for slip in self.foot_slips],
             "smoothed": [{**asdict(each), "words": each.words()} for each in self.smoothed],

@@ -43,6 +43,7 @@ class SolvedFrame(NamedTuple):
             One at full influence that others carry off its target is off in it by what plays.
         constraints: those with an influence above 0.
         met: places of the constraints that meet their goals.
+        states: how each of `constraints` ended, see `report.Entry.status`.
     """
 
     pose: Pose
@@ -51,6 +52,7 @@ class SolvedFrame(NamedTuple):
     result: SolveResult
     constraints: tuple[Constraint, ...]
     met: frozenset[int]
+    states: tuple[str, ...]
 
 
 def settings_of(
@@ -131,6 +133,7 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
         result,
         tuple(bake_frames.constraints[c] for c in active),
         frozenset(met),
+        tuple(states[c] for c in active),
     )
 
 
@@ -141,11 +144,13 @@ class Posed(NamedTuple):
         result: at full influence, in armature space.
         constraints: in the order of its errors, one each (the largest of their goals): those with an
             influence above 0.
+        states: how each of `constraints` ended, see `report.Entry.status`.
         channels: that were written, each with the name of its bone.
     """
 
     result: SolveResult
     constraints: tuple[Constraint, ...]
+    states: tuple[str, ...]
     channels: tuple[tuple[str, str], ...]
 
 
@@ -178,4 +183,4 @@ def solve_current(
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
     channels += [(bones[j], "location") for j in solved.located]
-    return Posed(solved.result, solved.constraints, tuple(channels))
+    return Posed(solved.result, solved.constraints, solved.states, tuple(channels))

@@ -64,7 +64,7 @@ class Constraint:
         balance_axes: for BALANCE, which of the world's axes count.
         method: for REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or
             "TRIANGLE": see `METHODS`.
-        soft: for TWO_BONE, part of the chain's length over which it eases into straight.
+        soft: part of the chain's length over which it eases into straight; TRIANGLE does not.
         effector_offset: of the point that is brought to the target, from the tip's tail or head, along the
             bone's axes, in armature units.
         rotation_bone: name of the chain's bone that `rotation` is about, empty for the tip.

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -92,7 +93,7 @@ def soft_limb(
     else:
         ends = heads[:, tip] + rotate(frames[:, tip], reach, axis=-1)
     places = [*(heads[:, j] for j in turning), ends]
-    parts = [length(b - a, axis=-1) for a, b in zip(places, places[1:], strict=False)]
+    parts = [length(b - a, axis=-1) for a, b in pairwise(places)]
     if sum(bool((part > 0.0).all()) for part in parts) < 2:
         return None
     whole = np.sum(parts, axis=0)
