@@ -55,6 +55,8 @@ class HelpedRow(NamedTuple):
         constraints: places of those that it helped.
         turned: the bone of the body that turned most. angle: by how much, radians.
         shifted: the one that was shifted most. distance: by how much, world metres.
+        left: of constraints with an influence below 1 how much of what their chains miss the body leaves,
+            world metres.
     """
 
     constraints: tuple[int, ...]
@@ -62,6 +64,7 @@ class HelpedRow(NamedTuple):
     angle: float
     shifted: int
     distance: float
+    left: Mapping[int, float]
 
 
 class Motion(NamedTuple):

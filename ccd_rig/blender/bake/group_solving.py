@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
@@ -41,7 +41,7 @@ from ..solve.frame_settings import FrameSolveSettings
 from ..solve.grouping import are_solved_at_once, groups
 from ..solve.methods import solve_once, spare_length
 from ..solve.planting import JointPoses
-from ..solve.soft_limbs import SoftLimb, is_soft, soft_limb
+from ..solve.soft_limbs import SoftLimb, effectors, is_soft, soft_limb
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
 from .report import EASED, GAVE_WAY
 
@@ -172,6 +172,9 @@ class Batch:
         smoothed: of each row the groups that rows beside it have moved.
         helped: of each row what the body did for chains that miss their targets alone.
         idle: constraints that left their chains as they were, see `_given_way`.
+        influences: (R, C) of the constraints; None where the body does not help.
+        left: of each row and constraint with an influence below 1 how much of what its chain misses the body
+            leaves, armature space.
     """
 
     frames: Array
@@ -193,6 +196,8 @@ class Batch:
     smoothed: list[list[SmoothedGroup]] = field(init=False)
     helped: dict[int, HelpedRow] = field(default_factory=dict)
     idle: frozenset[int] = frozenset()
+    influences: Array | None = None
+    left: dict[int, dict[int, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -219,6 +224,7 @@ class Batch:
             bake_frames.lengths[rows],
             JointPoses(bake_frames.reference_poses, bake_frames.translations).at(rows),
             settings,
+            influences=bake_frames.influences[rows],
         )
 
     @property
@@ -296,8 +302,8 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
     """
     constraints = batches[0].constraints
     whole = [c for c, each in enumerate(constraints) if each.body_length]
-    missed = [[_helped_at(states, whole) for states in batch.states] for batch in batches]
-    if not any(map(any, missed)):
+    wanted = [[Help.at(states, whole) for states in batch.states] for batch in batches]
+    if not any(map(any, wanted)):
         return
     skeleton = batches[0].skeleton
     members = sorted({c for batch in batches for c in batch.active})
@@ -309,12 +315,12 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
     for batch in batches:
         batch.idle = idle
     group = Group(frozenset(joints), tuple(members))
-    for _ in _solve_group(group, batches, every, period, missed):
+    for _ in _solve_group(group, batches, every, period, wanted):
         yield 0.0
-    for batch, rows, (rotations, translations) in zip(batches, missed, before, strict=True):
+    for batch, rows, (rotations, translations) in zip(batches, wanted, before, strict=True):
         for k, chains in enumerate(rows):
-            if chains:
-                batch.helped[k] = _helped_row(batch, k, chains, rotations[k], translations[k])
+            if chains is not None:
+                batch.helped[k] = _helped_row(batch, k, chains.all, rotations[k], translations[k])
 
 
 def _is_moved(batch: Batch, c: int) -> bool:
@@ -328,10 +334,31 @@ MOVED = 0.01
 """Radians by which a chain departs from its base pose that is more than the tolerance of its target."""
 
 
-def _helped_at(states: Mapping[int, str], whole: Sequence[int]) -> tuple[int, ...] | None:
-    """Which of the constraints that have a body miss their targets; None where none does."""
-    reached = SolveStatus.CONVERGED.name
-    return tuple(c for c in whole if states.get(c, reached) != reached) or None
+class Help(NamedTuple):
+    """Which constraints the body helps at a row.
+
+    Attributes:
+        missed: those that miss their targets alone.
+        eased: those that would get there, and stay behind by their Softness.
+    """
+
+    missed: tuple[int, ...] = ()
+    eased: tuple[int, ...] = ()
+
+    @classmethod
+    def at(cls, states: Mapping[int, str], whole: Sequence[int]) -> Help | None:
+        """By how the constraints that have a body ended; None where it helps none."""
+        reached = SolveStatus.CONVERGED.name
+        off = [c for c in whole if states.get(c, reached) != reached]
+        eased = tuple(c for c in off if states[c] == EASED)
+        return cls(tuple(c for c in off if c not in eased), eased) if off else None
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        return tuple(sorted(self.missed + self.eased))
+
+
+NO_HELP = Help()
 
 
 def _helped_row(
@@ -342,8 +369,10 @@ def _helped_row(
     angles = angles_between(rotations[joints], batch.rotations[k, joints], axis=-1)
     ways = length(batch.translations[k, joints] - translations[joints], axis=-1)
     farthest, longest = int(np.argmax(angles)), int(np.argmax(ways))
-    metres = float(ways[longest]) * float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
-    return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], metres)
+    unit_length = float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
+    metres = float(ways[longest]) * unit_length
+    left = {c: unit_length * each for c, each in batch.left.get(k, {}).items()}
+    return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], metres, left)
 
 
 def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
@@ -379,7 +408,7 @@ def _solve_group(
     batches: Sequence[Batch],
     every: Array,
     period: int,
-    missed: Sequence[Sequence[tuple[int, ...] | None]] | None = None,
+    wanted: Sequence[Sequence[Help | None]] | None = None,
 ) -> Generator[int, None, None]:
     """Solve a group at all rows of batches in which any of it is in force.
 
@@ -391,11 +420,10 @@ def _solve_group(
         batches: where.
         every: (R,) frames of all batches, increasing.
         period: see `solve_batches`.
-        missed: of each row of each batch the constraints that the body helps, or None for one that is left
-            as it is; None: it helps nowhere.
+        wanted: of each row of each batch what the body helps, or None for one that is left as it is; None:
+            it helps nowhere.
     """
-    none: tuple[int, ...] = ()
-    patterns = missed or [[none] * len(batch.frames) for batch in batches]
+    patterns = wanted or [[NO_HELP] * len(batch.frames) for batch in batches]
     shares = [
         _Share.of(group, batch, model)
         for batch, each in zip(batches, patterns, strict=True)
@@ -462,7 +490,7 @@ class _Model:
         skeleton: of these, but for `bones`, turned so that balances count along its axes (`level`).
         turn: what turned it.
         bones: where its joints are at rest.
-        helped: constraints that the body helps, since their chains miss their targets alone.
+        help: what the body helps, since chains do not get to their targets alone.
     """
 
     rows: Rows
@@ -470,7 +498,12 @@ class _Model:
     skeleton: Skeleton
     turn: Quaternion
     bones: Bones
-    helped: tuple[int, ...]
+    help: Help
+
+    @property
+    def helped(self) -> tuple[int, ...]:
+        """Constraints that the body helps."""
+        return self.help.all
 
     def seen(self, targets: TargetRows) -> TargetRows:
         """Targets in the turned model, armature space as float32 has it."""
@@ -493,7 +526,7 @@ class _Model:
         return shifts
 
 
-def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]) -> Iterator[_Model]:
+def _models(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterator[_Model]:
     """The rows of a batch by model: most batches are one."""
     members = group.active_in(batch)
     active = [batch.constraints[c] for c in members]
@@ -506,12 +539,12 @@ def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]
     placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in members])
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
-    is_mixed = any(each is None or each for each in helped)
+    is_mixed = any(each != NO_HELP for each in wanted)
     if balances or is_mixed or (lengths != lengths[:1]).any() or (windows != windows[:, :1]).any():
         alike.clear()
         for k in range(len(batch.frames)):
-            if helped[k] is not None:
-                key = turns[k][:], lengths[k].tobytes(), windows[:, k].tobytes(), helped[k]
+            if wanted[k] is not None:
+                key = turns[k][:], lengths[k].tobytes(), windows[:, k].tobytes(), wanted[k]
                 alike.setdefault(key, []).append(k)
     for places in alike.values():
         rows, skeleton, turn = np.array(places), whole, turns[places[0]]
@@ -525,7 +558,7 @@ def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]
         bones = placed.at(rows)
         if turn != Quaternion():
             skeleton, bones = rotate_skeleton(skeleton, turn), _turned(skeleton, bones, turn)
-        yield _Model(rows, joints, skeleton, turn, bones, helped[places[0]] or ())
+        yield _Model(rows, joints, skeleton, turn, bones, wanted[places[0]] or NO_HELP)
 
 
 def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
@@ -577,7 +610,7 @@ def _shares(batch: Batch, c: int, body: set[int]) -> bool:
 def _helped_goal(batch: Batch, model: _Model, c: int, goal: Goal) -> Goal:
     """A goal where the body helps chains."""
     goal = with_body(model.skeleton, batch.constraints[c], goal)
-    return replace(goal, priority=goal.priority + LATER) if c in model.helped else goal
+    return replace(goal, priority=goal.priority + LATER) if c in model.help.missed else goal
 
 
 LATER = 2
@@ -600,11 +633,7 @@ def _soft_limbs(
     if not any(batch.constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft):
         return {}
     places = np.ix_(model.rows, model.joints)
-    turned, shifted = batch.rotations[places], model.shifts(batch, batch.translations[places], back=False)
-    rests = model.bones.rests
-    heads, frames = forward_kinematics_of_frames(
-        model.skeleton, model.bones.offsets, rests, unit(turned, axis=-1), shifted
-    )
+    heads, frames = _placed(batch, model)
     carried = {place for place, j in enumerate(model.joints.tolist()) if j in moving}
     found = {
         c: soft_limb(
@@ -615,15 +644,48 @@ def _soft_limbs(
     return {c: limb for c, limb in found.items() if limb is not None}
 
 
+def _as_influences_have_it(batch: Batch, model: _Model, wanted: TargetRows) -> TargetRows:
+    """Targets at such a part of the way from where their chains end alone as influences below 1 say.
+
+    The body has the influence of all that it helps: it would go all the way for a target of influence 0.1.
+    """
+    influences = batch.influences
+    if influences is None or (influences[np.ix_(model.rows, model.helped)] >= 1.0).all():
+        return wanted
+    heads, frames = _placed(batch, model)
+    wanted = wanted._replace(points=wanted.points.copy())
+    for c in model.helped:
+        constraint, parts = batch.constraints[c], influences[model.rows, c]
+        tip = model.skeleton.index(constraint.tip)
+        reach = effectors(constraint, batch.lengths[model.rows, model.joints[tip]])
+        ends = heads[:, tip] + rotate(frames[:, tip], reach, axis=-1)
+        ways = wanted.points[:, c] - ends
+        wanted.points[:, c] -= (1.0 - parts)[:, None] * ways
+        left = (1.0 - parts) * length(ways, axis=-1)
+        for place in np.flatnonzero(left).tolist():
+            batch.left.setdefault(int(model.rows[place]), {})[c] = float(left[place])
+    return wanted
+
+
+def _placed(batch: Batch, model: _Model) -> tuple[Array, Array]:
+    """(R, J, 3) heads and (R, J, 4) rotations of the model's joints, as they stand now."""
+    places = np.ix_(model.rows, model.joints)
+    turned, shifted = batch.rotations[places], model.shifts(batch, batch.translations[places], back=False)
+    bones = model.bones
+    return forward_kinematics_of_frames(
+        model.skeleton, bones.offsets, bones.rests, unit(turned, axis=-1), shifted
+    )
+
+
 def _in_windows(
     model: _Model,
     limbs: Mapping[int, SoftLimb],
     placed: Sequence[tuple[int, Goal]],
     goal_settings: GoalSettings,
 ) -> tuple[list[tuple[int, Goal]], GoalSettings]:
-    """Goals of limbs that stay as far stretched as they are alone while the body goes to their targets.
+    """Goals of limbs that stay as far stretched as they are alone while the body goes to targets.
 
-    One that the body does not help may be stretched by half of what is eased, as the body carries it off.
+    One that is bent more may be stretched up to where easing begins, as the body carries it off.
     """
     rows, in_windows = len(model.rows), list(placed)
     settings = GoalSettings(*(np.tile(each, (rows // len(each), 1)) for each in goal_settings))
@@ -631,9 +693,7 @@ def _in_windows(
         limb = limbs.get(c)
         if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
             continue
-        most = limb.extension
-        if c not in model.helped:
-            most = np.maximum(most, 1.0 - 0.5 * limb.soft)
+        most = np.maximum(limb.extension, 1.0 - limb.soft)
         most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
         settings.extensions[:, k] = most
         in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)
@@ -679,6 +739,8 @@ class _Share:
             wanted = wanted._replace(points=wanted.points.copy())
             for c, limb in limbs.items():
                 wanted.points[:, c] = limb.points
+        if model.helped:
+            wanted = _as_influences_have_it(batch, model, wanted)
         of_members = {c: goals_of_rows(model.skeleton, batch.constraints[c], wanted, c) for c in members}
         placed = [(c, goal) for c, (goals, _) in of_members.items() for goal in goals]
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])

@@ -24,6 +24,13 @@ def is_soft(constraint: Constraint) -> bool:
     return constraint.kind is Kind.REACH and constraint.use_position and constraint.method in EASED_METHODS
 
 
+def effectors(constraint: Constraint, lengths: Array) -> Array:
+    """(R, 3) the point that is brought to the target, in the frame of a tip of these lengths (R,)."""
+    points = np.tile(np.array(constraint.effector_offset, np.float64), (len(lengths), 1))
+    points[:, 1] += lengths * constraint.use_tail
+    return points
+
+
 @dataclass(frozen=True)
 class SoftLimb:
     """A chain at R rows, and how far it goes to its target.
@@ -80,8 +87,7 @@ def soft_limb(
     if any(j in moving for j in skeleton.chain(constraint.tip) if j < turning[0]):
         return None
     tip = chain[-1]
-    reach = np.tile(np.array(constraint.effector_offset), (len(heads), 1))
-    reach[:, 1] += lengths[:, tip] * constraint.use_tail
+    reach = effectors(constraint, lengths[:, tip])
     wanted = targets.points[:, c]
     # A bone that is turned as its target is has no part in reaching: its head is to go to a place of its own.
     turned = constraint.rotation == "ORIENTATION" and constraint.rotation_bone in ("", constraint.tip)
