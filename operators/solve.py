@@ -3,18 +3,18 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
 
 import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..ccd_rig.blender.bake import bake
+from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY
+from ..ccd_rig.blender.bake.single_frame import Posed
 from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.live import handlers
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_values import Constraint
 from ..ccd_rig.blender.properties.solver_settings import (
     PRESET_WORDS,
     apply_preset,
@@ -23,7 +23,7 @@ from ..ccd_rig.blender.properties.solver_settings import (
 )
 from ..ccd_rig.blender.rig import clamps
 from ..ccd_rig.errors import RigError
-from ..ccd_rig.settings import PRESETS, SolveResult, SolverSettings, SolveStatus
+from ..ccd_rig.settings import PRESETS, SolverSettings, SolveStatus
 from ..ccd_rig.solvers.stepping import result_of
 from . import command
 from .command import Command
@@ -35,6 +35,11 @@ WORDS = {
     SolveStatus.OPTIMAL: "Not reached: out of reach or held by limits, as near as it gets",
     SolveStatus.ITERATION_LIMIT: "Not reached yet: more iterations may help",
 }
+REACHED_SO = {
+    EASED: "Reached, eased short of straight",
+    GAVE_WAY: "Reached, with targets that give way to the body",
+}
+"""Of a pose that meets its targets, by how the farthest one ended."""
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(SolverSettings)}
 
 
@@ -86,7 +91,7 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
         bones = active_rig(context).pose.bones
         if refusal := auto_keys.insert(context, [(bones[bone], channel) for bone, channel in posed.channels]):
             self.tell("WARNING", refusal)
-        self.tell(*_words(posed.result, posed.constraints, active_rig(context), settings))
+        self.tell(*_words(posed, active_rig(context), settings))
 
     def _settings(self, armature_object: bpy.types.Object) -> SolverSettings:
         """Return the armature's settings with the overrides of this call, and fill in the others."""
@@ -98,15 +103,14 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
 
 
 def _words(
-    result: SolveResult,
-    constraints: Sequence[Constraint],
+    posed: Posed,
     armature_object: bpy.types.Object,
     settings: SolverSettings,
 ) -> tuple[str, str]:
     """Return level and words of the report, with the largest error in metres and degrees."""
-    scale = max(abs(factor) for factor in armature_object.matrix_world.to_scale())
-    worst, name = max(
-        zip(result.errors, (constraint.name for constraint in constraints), strict=True),
+    result, scale = posed.result, max(abs(factor) for factor in armature_object.matrix_world.to_scale())
+    worst, name, state = max(
+        zip(result.errors, (each.name for each in posed.constraints), posed.states, strict=True),
         key=lambda pair: max(
             pair[0].distance * scale / settings.position_tolerance, pair[0].angle / settings.angle_tolerance
         ),
@@ -115,8 +119,11 @@ def _words(
     angle = f" / {math.degrees(worst.angle):.2g} degrees" if turned else ""
     miss = f"{worst.distance * scale:.2g} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
-    level = "INFO" if result.status is SolveStatus.CONVERGED else "WARNING"
-    return level, f"{WORDS[result.status]}. {miss} off at worst ({name}), {passes}"
+    level, words = "INFO" if result.status is SolveStatus.CONVERGED else "WARNING", WORDS[result.status]
+    is_off = worst.distance * scale > settings.position_tolerance or worst.angle > settings.angle_tolerance
+    if result.status is SolveStatus.CONVERGED and is_off:
+        words = REACHED_SO.get(state, words)
+    return level, f"{words}. {miss} off at worst ({name}), {passes}"
 
 
 class CCD_RIG_OT_live(Command, bpy.types.Operator):

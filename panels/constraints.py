@@ -199,8 +199,9 @@ class CCD_RIG_PT_method(_ConstraintPanel, bpy.types.Panel):
 
     def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "method")
-        if constraint.method == "TWO_BONE":
-            lines.prop(constraint, "soft")
+        soft = lines.column()
+        soft.active = constraint.method != "TRIANGLE" and constraint.use_position
+        soft.prop(constraint, "soft")
 
 
 class CCD_RIG_PT_effector(_ConstraintPanel, bpy.types.Panel):

@@ -25,7 +25,7 @@ CORE = (
     ("goals",),
     ("settings",),
     ("motion",),
-    ("solvers.stepping", "solvers.problem_tables"),
+    ("solvers.stepping", "solvers.problem_tables", "solvers.soft_reach"),
     ("solvers.analytic", "solvers.restarts"),
     ("solvers.pose_search",),
     ("solvers.drag", "solvers.many_input", "solvers.motion", "solvers.solve"),

@@ -38,6 +38,7 @@ from ..solve.planting import (
     support_chains,
     targets_of,
 )
+from .report import EASED
 
 Rows = NDArray[np.intp]
 
@@ -63,6 +64,7 @@ class HelpedRow(NamedTuple):
         angle: its turn, radians.
         shifted: the bone of the body that was shifted most.
         distance: its shift, world metres.
+        left: of constraints with an influence below 1, the distance that the body leaves, world metres.
     """
 
     constraints: tuple[int, ...]
@@ -70,6 +72,7 @@ class HelpedRow(NamedTuple):
     angle: float
     shifted: int
     distance: float
+    left: Mapping[int, float]
 
 
 class Motion(NamedTuple):
@@ -98,8 +101,8 @@ class Solutions:
 
     def missed(self) -> int:
         """The number of frames that do not reach all their targets."""
-        good = SolveStatus.CONVERGED.name
-        return sum(any(state != good for state in states.values()) for states in self.states.values())
+        good = (SolveStatus.CONVERGED.name, EASED)
+        return sum(any(state not in good for state in states.values()) for states in self.states.values())
 
     def largest_rotation(self) -> float:
         """Radians of the largest turn of a joint from one solved frame to the next."""

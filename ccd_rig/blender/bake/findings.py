@@ -25,7 +25,7 @@ from ..solve.constraint_goals import chain_joints
 from . import measuring
 from .bake_frames import BakeFrames, Motion
 from .keyed_motion import rotated_joints
-from .report import GAVE_WAY, Finding, Fix, FootSlip, Loop, Trouble, number
+from .report import EASED, GAVE_WAY, Finding, Fix, FootSlip, Loop, Trouble, number
 
 Mask = NDArray[np.bool_]
 
@@ -198,7 +198,7 @@ def _fix(baked: Baked, c: int, angle: float, extension: Array, sides: Array) -> 
     if straight and constraint.method == "TWO_BONE" and constraint.soft == 0.0:
         return Fix.SOFT
     is_limb = len(baked.chains[c]) <= LIMB and constraint.method in ("CCD", "TWO_BONE_TIP")
-    if straight and is_limb and constraint.max_extension > REACH:
+    if straight and is_limb and constraint.max_extension > REACH and constraint.soft == 0.0:
         return Fix.EXTENSION
     swings = sides.any(axis=1).all() and float(batch.dot(*sides)) < np.cos(0.5 * min(angle, np.pi))
     if swings and not constraint.pole_target and constraint.method != "TRIANGLE":
@@ -278,7 +278,7 @@ def _missed(baked: Baked) -> Iterator[Finding]:
         distances, angles = (each[rows, c] for each in baked.misses)
         over = np.maximum(distances / tolerances[0], angles / tolerances[1])
         states = [bake_frames.states[row].get(c, reached) for row in rows.tolist()]
-        missed = np.array([state not in (reached, GAVE_WAY) for state in states])
+        missed = np.array([state not in (reached, GAVE_WAY, EASED) for state in states])
         beyond = _beyond(baked, c) if missed.any() else missed
         for run in runs(missed):
             first, last, frame, k = span(bake_frames.frames[rows], run, over)

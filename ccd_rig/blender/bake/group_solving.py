@@ -6,22 +6,24 @@ Chains that miss their targets alone are then solved once more with the body, wh
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
+from ...goals import Goal, PositionGoal
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
-from ...maths.batch import Array, angles_between, conjugate, length, multiply, rotate, unit
+from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
 from ...maths.rotations import between
 from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ...solvers.motion import Frames, Motion, solve_motion
 from ...solvers.motion import Kind as FrameKind
@@ -38,10 +40,11 @@ from ..solve.constraint_goals import (
     has_window,
     with_body,
 )
-from ..solve.methods import FrameSolveSettings, are_solved_at_once, groups, solve_once
+from ..solve.methods import FrameSolveSettings, are_solved_at_once, groups, solve_once, spare_length
 from ..solve.planting import JointPoses
+from ..solve.soft_limbs import SoftLimb, effectors, is_soft, soft_limb
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
-from .report import GAVE_WAY
+from .report import EASED, GAVE_WAY
 
 
 def scale(sample: FrameSample) -> float:
@@ -163,6 +166,9 @@ class Batch:
         smoothed: of each row, the smoothed groups.
         helped: by row, the movement of the body for chains that miss their targets alone.
         idle: constraints that left their chains in the base pose, see `_yielding`.
+        influences: (R, C) of the constraints; None if the body does not help.
+        left: by row and constraint with an influence below 1, the distance that the body leaves, armature
+            space.
     """
 
     frames: Array
@@ -184,6 +190,8 @@ class Batch:
     smoothed: list[list[SmoothedGroup]] = field(init=False)
     helped: dict[int, HelpedRow] = field(default_factory=dict)
     idle: frozenset[int] = frozenset()
+    influences: Array | None = None
+    left: dict[int, dict[int, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -210,6 +218,7 @@ class Batch:
             bake_frames.lengths[rows],
             JointPoses(bake_frames.reference_poses, bake_frames.translations).at(rows),
             settings,
+            influences=bake_frames.influences[rows],
         )
 
     @property
@@ -285,12 +294,8 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
     """
     constraints = batches[0].constraints
     whole = [c for c, each in enumerate(constraints) if each.body_length]
-    reached = SolveStatus.CONVERGED.name
-    missed = [
-        [tuple(c for c in whole if states.get(c, reached) != reached) or None for states in batch.states]
-        for batch in batches
-    ]
-    if not any(map(any, missed)):
+    wanted = [[Help.of(states, whole) for states in batch.states] for batch in batches]
+    if not any(map(any, wanted)):
         return
     skeleton = batches[0].skeleton
     members = sorted({c for batch in batches for c in batch.active})
@@ -302,12 +307,12 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
     for batch in batches:
         batch.idle = idle
     group = Group(frozenset(joints), tuple(members))
-    for _ in _solve_group(group, batches, every, period, missed):
+    for _ in _solve_group(group, batches, every, period, wanted):
         yield 0.0
-    for batch, rows, (rotations, translations) in zip(batches, missed, before, strict=True):
+    for batch, rows, (rotations, translations) in zip(batches, wanted, before, strict=True):
         for k, chains in enumerate(rows):
-            if chains:
-                batch.helped[k] = _helped_row(batch, k, chains, rotations[k], translations[k])
+            if chains is not None:
+                batch.helped[k] = _helped_row(batch, k, chains.constraints, rotations[k], translations[k])
 
 
 def _is_chain_moved(batch: Batch, c: int) -> bool:
@@ -321,6 +326,34 @@ MOVED = 0.01
 """Radians from its base pose beyond which a chain counts as moved."""
 
 
+class Help(NamedTuple):
+    """The constraints that the body helps at a row.
+
+    Attributes:
+        missed: constraints that miss their targets alone.
+        eased: constraints that reach their targets when straight, and stay short of them by Softness.
+    """
+
+    missed: tuple[int, ...] = ()
+    eased: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, states: Mapping[int, str], candidates: Sequence[int]) -> Help | None:
+        """By the status of constraints with a body; None if it helps none."""
+        reached = SolveStatus.CONVERGED.name
+        off = [c for c in candidates if states.get(c, reached) != reached]
+        eased = tuple(c for c in off if states[c] == EASED)
+        return cls(tuple(c for c in off if c not in eased), eased) if off else None
+
+    @property
+    def constraints(self) -> tuple[int, ...]:
+        """All helped constraints."""
+        return tuple(sorted(self.missed + self.eased))
+
+
+NO_HELP = Help()
+
+
 def _helped_row(
     batch: Batch, k: int, chains: tuple[int, ...], rotations: Array, translations: Array
 ) -> HelpedRow:
@@ -329,8 +362,10 @@ def _helped_row(
     angles = angles_between(rotations[joints], batch.rotations[k, joints], axis=-1)
     shifts = length(batch.translations[k, joints] - translations[joints], axis=-1)
     farthest, longest = int(np.argmax(angles)), int(np.argmax(shifts))
-    metres = float(shifts[longest]) * float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
-    return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], metres)
+    unit_length = float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
+    left = {c: unit_length * distance for c, distance in batch.left.get(k, {}).items()}
+    shift = unit_length * float(shifts[longest])
+    return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], shift, left)
 
 
 def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
@@ -351,7 +386,12 @@ def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
         for j in group.joints:
             batch.rotations[k, j] = result.pose.rotations[j][:]
             batch.translations[k, j] = result.pose.translations[j][:]
-        batch.states[k][members[0]] = result.status.name
+        state = result.status.name
+        if result.status is not SolveStatus.CONVERGED and target.settings_of(constraints[0]).soft > 0.0:
+            spare = spare_length(skeleton, result.pose, constraints[0]) + solver.position_tolerance
+            others = all(error.angle <= solver.angle_tolerance for error in result.errors)
+            state = EASED if others and result.errors[0].distance <= spare else state
+        batch.states[k][members[0]] = state
         batch.iterations = max(batch.iterations, result.iterations)
         yield 1
 
@@ -361,7 +401,7 @@ def _solve_group(
     batches: Sequence[Batch],
     every: Array,
     period: int,
-    missed: Sequence[Sequence[tuple[int, ...] | None]] | None = None,
+    wanted: Sequence[Sequence[Help | None]] | None = None,
 ) -> Generator[int, None, None]:
     """Solve a group at all rows of batches in which any of it is active, as the nearest motion.
 
@@ -370,11 +410,10 @@ def _solve_group(
         batches: solved in place.
         every: (R,) frames of all batches, increasing.
         period: see `solve_batches`.
-        missed: of each row of each batch the constraints that the body helps, or None for a row that is left
+        wanted: of each row of each batch the constraints that the body helps, or None for a row that is left
             alone; None if the body helps nowhere.
     """
-    none: tuple[int, ...] = ()
-    patterns = missed or [[none] * len(batch.frames) for batch in batches]
+    patterns = wanted or [[NO_HELP] * len(batch.frames) for batch in batches]
     shares = [
         _Share.of(group, batch, model)
         for batch, each in zip(batches, patterns, strict=True)
@@ -442,7 +481,7 @@ class _Model:
         skeleton: of these joints, turned so that balances are along its axes (`level`).
         turn: of the skeleton.
         bones: rest of its joints.
-        helped: constraints that the body helps, as their chains miss their targets alone.
+        help: constraints that the body helps.
     """
 
     rows: Rows
@@ -450,14 +489,34 @@ class _Model:
     skeleton: Skeleton
     turn: Quaternion
     bones: Bones
-    helped: tuple[int, ...]
+    help: Help
+
+    @property
+    def helped(self) -> tuple[int, ...]:
+        """Constraints that the body helps."""
+        return self.help.constraints
 
     def seen(self, targets: TargetRows) -> TargetRows:
         """Targets in the turned model."""
         return targets if self.turn == Quaternion() else targets.rotated(np.array(self.turn[:]))
 
+    def shifts(self, batch: Batch, translations: Array, back: bool) -> Array:
+        """Translations of rows into the turned model, or `back`; joints that inherit rotation keep theirs."""
+        shifts = translations.copy()
+        if self.turn == Quaternion():
+            return shifts
+        bones, whole = batch.bones.at(self.rows), unit(np.array(self.turn[:]))[:, None]
+        rests = bones.rests[:, self.joints]
+        for i, joint in enumerate(self.skeleton.joints):
+            if joint.parent != -1 and not joint.inherit_rotation:
+                rest = np.broadcast_to(rests[:, i].T, (4, len(shifts)))
+                turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
+                moved = rotate(turn, rotate(rest, shifts[:, i].T))
+                shifts[:, i] = rotate(conjugate(rest), moved).T
+        return shifts
 
-def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]) -> Iterator[_Model]:
+
+def _models(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterator[_Model]:
     """The models of a batch; most batches have one."""
     members = group.active_in(batch)
     active = [batch.constraints[c] for c in members]
@@ -470,12 +529,12 @@ def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]
     placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in members])
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
-    is_mixed = any(each is None or each for each in helped)
+    is_mixed = any(each != NO_HELP for each in wanted)
     if balances or is_mixed or (lengths != lengths[:1]).any() or (windows != windows[:, :1]).any():
         alike.clear()
         for k in range(len(batch.frames)):
-            if helped[k] is not None:
-                key = turns[k][:], lengths[k].tobytes(), windows[:, k].tobytes(), helped[k]
+            if wanted[k] is not None:
+                key = turns[k][:], lengths[k].tobytes(), windows[:, k].tobytes(), wanted[k]
                 alike.setdefault(key, []).append(k)
     for places in alike.values():
         rows, skeleton, turn = np.array(places), whole, turns[places[0]]
@@ -489,7 +548,7 @@ def _models(batch: Batch, group: Group, helped: Sequence[tuple[int, ...] | None]
         bones = placed.at(rows)
         if turn != Quaternion():
             skeleton, bones = rotate_skeleton(skeleton, turn), _turned(skeleton, bones, turn)
-        yield _Model(rows, joints, skeleton, turn, bones, helped[places[0]] or ())
+        yield _Model(rows, joints, skeleton, turn, bones, wanted[places[0]] or NO_HELP)
 
 
 def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
@@ -538,6 +597,93 @@ LATER = 2
 """Priority levels by which missed targets come after met ones while the body helps."""
 
 
+def _soft_limbs(
+    batch: Batch, model: _Model, members: Sequence[int], wanted: TargetRows, moving: Collection[int]
+) -> dict[int, SoftLimb]:
+    """The easing of constraints, from the poses in which their parents are solved.
+
+    Args:
+        batch: with the constraints.
+        model: with the rows.
+        members: places of the constraints.
+        wanted: the targets at the rows.
+        moving: joints, in the batch's skeleton, that carry none of their chains.
+    """
+    soft = [c for c in members if is_soft(batch.constraints[c])]
+    if not any(batch.constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft):
+        return {}
+    places = np.ix_(model.rows, model.joints)
+    heads, frames = _placed(batch, model)
+    carried = {place for place, j in enumerate(model.joints.tolist()) if j in moving}
+    limbs = {
+        c: soft_limb(
+            model.skeleton, batch.constraints[c], wanted, c, heads, frames, batch.lengths[places], carried
+        )
+        for c in soft
+    }
+    return {c: limb for c, limb in limbs.items() if limb is not None}
+
+
+def _blended_targets(batch: Batch, model: _Model, wanted: TargetRows) -> TargetRows:
+    """Targets of helped constraints, blended by influence from the ends of their chains alone.
+
+    The body itself is at full influence: unblended, a target of influence 0.1 would move it all the way.
+    """
+    influences = batch.influences
+    if influences is None or (influences[np.ix_(model.rows, model.helped)] >= 1.0).all():
+        return wanted
+    heads, frames = _placed(batch, model)
+    wanted = wanted._replace(points=wanted.points.copy())
+    for c in model.helped:
+        constraint, shares = batch.constraints[c], influences[model.rows, c]
+        tip = model.skeleton.index(constraint.tip)
+        reach = effectors(constraint, batch.lengths[model.rows, model.joints[tip]])
+        ends = heads[:, tip] + rotate(frames[:, tip], reach, axis=-1)
+        offsets = wanted.points[:, c] - ends
+        wanted.points[:, c] -= (1.0 - shares)[:, None] * offsets
+        left = (1.0 - shares) * length(offsets, axis=-1)
+        for place in np.flatnonzero(left).tolist():
+            batch.left.setdefault(int(model.rows[place]), {})[c] = float(left[place])
+    return wanted
+
+
+def _placed(batch: Batch, model: _Model) -> tuple[Array, Array]:
+    """(R, J, 3) heads and (R, J, 4) rotations of the model's joints in their present poses."""
+    places = np.ix_(model.rows, model.joints)
+    turned, shifted = batch.rotations[places], model.shifts(batch, batch.translations[places], back=False)
+    bones = model.bones
+    return forward_kinematics_of_frames(
+        model.skeleton, bones.offsets, bones.rests, unit(turned, axis=-1), shifted
+    )
+
+
+def _in_windows(
+    model: _Model,
+    limbs: Mapping[int, SoftLimb],
+    placed: Sequence[tuple[int, Goal]],
+    goal_settings: GoalSettings,
+) -> tuple[list[tuple[int, Goal]], GoalSettings]:
+    """Goals with reach windows that keep the extension of limbs while the body moves to their targets.
+
+    A limb that is bent more may be stretched up to the beginning of its easing, as the body carries it.
+    """
+    rows, in_windows = len(model.rows), list(placed)
+    settings = GoalSettings(*(np.tile(each, (rows // len(each), 1)) for each in goal_settings))
+    for k, (c, goal) in enumerate(placed):
+        limb = limbs.get(c)
+        if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
+            continue
+        most = np.maximum(limb.extension, 1.0 - limb.soft)
+        most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
+        settings.extensions[:, k] = most
+        in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)
+    return in_windows, settings
+
+
+STRETCHED = 1.0 - 1e-9
+"""The largest extension of a reach window."""
+
+
 @dataclass(frozen=True)
 class _Share:
     """The rows of a group in one model of one batch.
@@ -548,6 +694,7 @@ class _Share:
         tolerances: (R,) of positions, armature space.
         kind: the search with its targets.
         unmoved: joints of chains, in the batch's skeleton, that the search does not move.
+        limbs: easing of constraints.
     """
 
     batch: Batch
@@ -558,6 +705,7 @@ class _Share:
     tolerances: Array
     kind: FrameKind
     unmoved: list[int]
+    limbs: Mapping[int, SoftLimb]
 
     @classmethod
     def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
@@ -565,8 +713,14 @@ class _Share:
         body = {j for c in model.helped for j in body_joints(batch.skeleton, batch.constraints[c])}
         gave_way = _yielding(batch, members, model.helped, body)
         members = tuple(c for c in members if c not in gave_way)
-        wanted = model.seen(batch.targets.at(rows))
-        skeleton = model.skeleton
+        wanted, skeleton = model.seen(batch.targets.at(rows)), model.skeleton
+        limbs = _soft_limbs(batch, model, members, wanted, frozenset() if model.helped else group.joints)
+        if limbs and not model.helped:
+            wanted = wanted._replace(points=wanted.points.copy())
+            for c, limb in limbs.items():
+                wanted.points[:, c] = limb.points
+        if model.helped:
+            wanted = _blended_targets(batch, model, wanted)
         of_members = {c: goals_of_rows(model.skeleton, batch.constraints[c], wanted, c) for c in members}
         placed = [(c, goal) for c, (goals, _) in of_members.items() for goal in goals]
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
@@ -585,9 +739,11 @@ class _Share:
             alone = tuple(goal for _, goal in placed)
             placed = [(c, with_body(model.skeleton, batch.constraints[c], goal)) for c, goal in placed]
             placed = [
-                (c, replace(goal, priority=goal.priority + LATER) if c in model.helped else goal)
+                (c, replace(goal, priority=goal.priority + LATER) if c in model.help.missed else goal)
                 for c, goal in placed
             ]
+            if limbs:
+                placed, goal_settings = _in_windows(model, limbs, placed, goal_settings)
         goals, targets = [goal for _, goal in placed], [goal_targets(goal, wanted, c) for c, goal in placed]
         search = PoseSearch(skeleton, goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}
@@ -606,7 +762,7 @@ class _Share:
         }
         unmoved = sorted(chains.difference(model.joints[list(search.movable)].tolist()))
         placed_in = tuple(c for c, _ in placed)
-        return cls(batch, model, members, placed_in, gave_way, tolerances, kind, unmoved)
+        return cls(batch, model, members, placed_in, gave_way, tolerances, kind, unmoved, limbs)
 
     def hold_unmoved(self) -> None:
         """Bring joints without a goal inside their limits, as chains above them rely on it."""
@@ -618,13 +774,15 @@ class _Share:
     def poses(self) -> tuple[Array, Array]:
         """The base poses of the rows in the model."""
         places = np.ix_(self.model.rows, self.model.joints)
-        return self.batch.rotations[places], self._shifts(self.batch.translations[places], back=False)
+        return self.batch.rotations[places], self.model.shifts(
+            self.batch, self.batch.translations[places], back=False
+        )
 
     def store(self, motion: Motion, rows: Rows) -> None:
         """Store solved rows of the motion in the batch."""
         batch, solved, places = self.batch, motion.solved, np.ix_(self.model.rows, self.model.joints)
         batch.rotations[places] = solved.rotations[rows]
-        batch.translations[places] = self._shifts(solved.translations[rows], back=True)
+        batch.translations[places] = self.model.shifts(batch, solved.translations[rows], back=True)
         batch.iterations = max(batch.iterations, int(solved.steps[rows].max(initial=0)))
         goals = len(self.placed)
         off = (solved.distances[rows, :goals] > self.tolerances[:, None]) | (
@@ -638,22 +796,33 @@ class _Share:
             ended = STATUSES[solved.statuses[rows[place]]].name
             missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]
             batch.states[int(self.model.rows[place])].update(dict.fromkeys(missed, ended))
+        for c, limb in self.limbs.items():
+            self._judge_eased(c, limb, off, solved.distances[rows, :goals])
         moved = motion.apart[rows]
         for place in np.flatnonzero((moved > UNCHANGED) & ~off.any(axis=1)).tolist():
             smoothed = SmoothedGroup(self.members, float(moved[place]))
             batch.smoothed[int(self.model.rows[place])].append(smoothed)
 
-    def _shifts(self, translations: Array, back: bool) -> Array:
-        """Translations into the turned model, or `back`; joints that inherit rotation keep theirs."""
-        model, shifts = self.model, translations.copy()
-        if model.turn == Quaternion():
-            return shifts
-        bones, whole = self.batch.bones.at(model.rows), unit(np.array(model.turn[:]))[:, None]
-        rests = bones.rests[:, model.joints]
-        for i, joint in enumerate(model.skeleton.joints):
-            if joint.parent != -1 and not joint.inherit_rotation:
-                rest = np.broadcast_to(rests[:, i].T, (4, len(shifts)))
-                turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
-                moved = rotate(turn, rotate(rest, shifts[:, i].T))
-                shifts[:, i] = rotate(conjugate(rest), moved).T
-        return shifts
+    def _judge_eased(self, c: int, limb: SoftLimb, off: Mask, distances: Array) -> None:
+        """Set the status of an eased limb short of its target: whether it would reach it when straight.
+
+        Args:
+            c: its constraint.
+            limb: its easing.
+            off: (R, G) mask of missed goals.
+            distances: (R, G) from the eased goals.
+        """
+        goals = [k for k, each in enumerate(self.placed) if each == c]
+        place = next(k for k in goals if isinstance(self.kind.search.goals[k], PositionGoal))
+        others = off[:, [k for k in goals if k != place]].any(axis=1)
+        if self.model.helped:
+            behind = distances[:, place]
+            stays = off[:, place] & ~others
+        else:
+            behind = limb.gaps
+            stays = (behind > self.tolerances) & ~off[:, goals].any(axis=1)
+        for k in np.flatnonzero(stays).tolist():
+            reaches = behind[k] <= limb.spare[k] + self.tolerances[k % len(self.tolerances)]
+            state = EASED if reaches else SolveStatus.OPTIMAL.name
+            if reaches or not self.model.helped:
+                self.batch.states[int(self.model.rows[k])][c] = state

@@ -71,6 +71,10 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
             alone = replace(bake_frames, constraints=(constraint,), targets=targets, influences=influences)
             far, turned = yield from residuals(alone, motion.blended)
             distances[rows, c], angles[rows, c] = far[rows, 0], turned[rows, 0]
+    for row, helped in bake_frames.helped.items():
+        for c, left in helped.left.items():  # the body goes as far as the influence has it
+            for each in (distances, at_full[0]):
+                each[row, c] = max(each[row, c] - left, 0.0)
     is_off, was_off = (
         (far > solver.position_tolerance) | (turned > solver.angle_tolerance)
         for far, turned in ((distances, angles), at_full)

@@ -27,6 +27,7 @@ from .bake_frames import BakeFrames
 from .findings import Baked, findings, loop
 from .keyed_motion import KeyedMotion, rotated_joints
 from .report import (
+    EASED,
     GAVE_WAY,
     SLERPED,
     STATUSES,
@@ -132,7 +133,7 @@ def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | Non
         active = tuple(c for c in states if bake_frames.influences[f, c] > 0.0)
         if active not in known:
             known[active] = _conflicts(bake_frames, active)
-        missed = {c for c in active if states[c] not in (SolveStatus.CONVERGED.name, GAVE_WAY)}
+        missed = {c for c in active if states[c] not in (SolveStatus.CONVERGED.name, GAVE_WAY, EASED)}
         members = [c for conflict in known[active] if missed.intersection(conflict) for c in conflict]
         if not members:
             continue

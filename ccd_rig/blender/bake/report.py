@@ -27,6 +27,9 @@ SLERPED = "SLERPED"
 GAVE_WAY = "GAVE_WAY"
 """Status of a constraint on a bone of the body that left its target to help others."""
 
+EASED = "EASED"
+"""Status of a limb that stays a little behind a target within its reach, so as not to snap straight."""
+
 SEEN = math.radians(5.0)
 """Least smoothing that the summary names, radians; JSON has all."""
 
@@ -42,7 +45,8 @@ class Entry(NamedTuple):
         constraint: name of the constraint.
         status: the name of a `SolveStatus` at solved frames (CONVERGED: all goals of the constraint are
             within the tolerances; OPTIMAL: no small motion comes nearer; GAVE_WAY: a bone of the body left
-            its target to help others), SLERPED between them.
+            its target to help others; EASED: a limb stays a little behind a target within its reach, by its
+            Softness), SLERPED between them.
         residual: distance of the tip (or of the centre of mass), world metres, from the target, or from the
             blended goal where the influence is below 1; 0 without a position goal.
         keyed_residual: distance from the target itself, in the keyed pose.
@@ -475,9 +479,9 @@ def metres(length: float) -> str:
 
 
 Floats = NDArray[np.float64]
-STATUSES = (*(status.name for status in SolveStatus), SLERPED, GAVE_WAY)
+STATUSES = (*(status.name for status in SolveStatus), SLERPED, GAVE_WAY, EASED)
 """Values of `Entry.status`."""
-_NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLERPED, GAVE_WAY)]
+_NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLERPED, GAVE_WAY, EASED)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -542,6 +546,15 @@ class Entries(Sequence[Entry]):
     def solved_frames(self) -> int:
         """Count of solved frames."""
         return len(np.unique(self.frame[self.status != STATUSES.index(SLERPED)]))
+
+    def eased(self) -> tuple[Entry, ...]:
+        """Those of limbs that stay behind targets within their reach."""
+        return tuple(self._made(np.flatnonzero(self.status == STATUSES.index(EASED))))
+
+    def gave_way(self, tolerance: float, angle_tolerance: float) -> tuple[Entry, ...]:
+        """Those that left their targets, by more than the tolerances, while the body helped others."""
+        is_off = (self.residual > tolerance) | (self.angle > angle_tolerance)
+        return tuple(self._made(np.flatnonzero(is_off & (self.status == STATUSES.index(GAVE_WAY)))))
 
     def _is_missed(self) -> NDArray[np.bool_]:
         return ~np.isin(self.status, _NOT_MISSED)
@@ -818,7 +831,7 @@ class BakeReport:
         total = self.frame_end - self.frame_start + 1
         unsolved = total - solved  # nothing was active there, or they got no keys
         clauses = (
-            f"{reached} of {solved} {frames} reached" if reached or not fit else "",
+            f"{reached} of {solved} {frames} reached{self._near_misses()}" if reached or not fit else "",
             fit,
             f"{unsolved} of {total} frames are not solved" if self.step == 1 and unsolved > 0 else "",
             f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})",
@@ -834,6 +847,18 @@ class BakeReport:
             "" if self.keys == self.keys_before else f"{self.keys} of {self.keys_before} keys kept",
         )
         return "; ".join(filter(None, clauses))
+
+    def _near_misses(self) -> str:
+        """Counts of frames with limbs eased short of straight, or with targets that give way to the body."""
+        words = ""
+        for entries, kind in (
+            (self.entries.eased(), "eased short of straight"),
+            (self.entries.gave_way(self.tolerance, self.angle_tolerance), "with targets that give way"),
+        ):
+            if entries:
+                count = len({entry.frame for entry in entries})
+                words += f", {count} {kind} by up to {metres(max(entry.residual for entry in entries))}"
+        return words
 
     def _smoothed(self) -> str:
         seen = [each for each in self.smoothed if each.is_seen]
@@ -863,7 +888,8 @@ class BakeReport:
         An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
         `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `solver` (its name),
         `start` (ACTION, ORIGINAL, REST or POSE), `from_rest` (names of bones), `summary` (words),
-        `frames_solved`, `frames_reached` (numbers of frames), `fit` (null, or of the
+        `frames_solved`, `frames_reached`, `frames_eased`, `frames_gave_way` (numbers of frames; the last two
+        are of reached ones, see `Entry.status`), `fit` (null, or of the
         missed frames the weighted `rms`, the `mean` and the `worst` of the frames' own, world metres, the
         `worst_frame`, and `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or
         `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
@@ -896,6 +922,10 @@ class BakeReport:
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),
+            "frames_eased": len({entry.frame for entry in self.entries.eased()}),
+            "frames_gave_way": len(
+                {entry.frame for entry in self.entries.gave_way(self.tolerance, self.angle_tolerance)}
+            ),
             "fit": None if self.fit is None else _fit_content(self.fit),
             "foot_slips": [asdict(slip) for slip in self.foot_slips],
             "smoothed": [{**asdict(each), "words": each.words()} for each in self.smoothed],

@@ -29,7 +29,7 @@ from .bake_frames import BakeFrames
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
 from .planted_solver import ground_below
-from .report import GAVE_WAY
+from .report import EASED, GAVE_WAY
 from .settings import BakeSettings
 from .shot import FrameSolver
 
@@ -45,6 +45,7 @@ class SolvedFrame(NamedTuple):
             A constraint that others carry off its target has the error that plays.
         constraints: with an influence above 0.
         met: places of the constraints that meet their goals.
+        states: how each of `constraints` ended, see `report.Entry.status`.
     """
 
     pose: Pose
@@ -53,6 +54,7 @@ class SolvedFrame(NamedTuple):
     result: SolveResult
     constraints: tuple[Constraint, ...]
     met: frozenset[int]
+    states: tuple[str, ...]
 
 
 def settings_of(
@@ -128,7 +130,7 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
     states = bake_frames.states[0]
     active = sorted(states)
     distances, angles, lost = result_of(measuring.misses(motion, solver))
-    met = {c for c in active if states[c] in (SolveStatus.CONVERGED.name, GAVE_WAY) and not lost[0, c]}
+    met = {c for c in active if states[c] in (SolveStatus.CONVERGED.name, GAVE_WAY, EASED) and not lost[0, c]}
     ended = [SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met]
     scale = max(abs(each) for each in Matrix(bake_frames.worlds[0].tolist()).to_scale())
     errors = tuple(GoalError(float(distances[0, c]) / scale, float(angles[0, c])) for c in active)
@@ -141,6 +143,7 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
         result,
         tuple(bake_frames.constraints[c] for c in active),
         frozenset(met),
+        tuple(states[c] for c in active),
     )
 
 
@@ -150,11 +153,13 @@ class Posed(NamedTuple):
     Attributes:
         result: at full influence, in armature space.
         constraints: with an influence above 0, in the order of its errors, the largest of their goals.
+        states: the status of each constraint, see `report.Entry.status`.
         channels: the written channels, each with the name of its bone.
     """
 
     result: SolveResult
     constraints: tuple[Constraint, ...]
+    states: tuple[str, ...]
     channels: tuple[tuple[str, str], ...]
 
 
@@ -187,4 +192,4 @@ def solve_current(
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
     channels += [(bones[j], "location") for j in solved.located]
-    return Posed(solved.result, solved.constraints, tuple(channels))
+    return Posed(solved.result, solved.constraints, solved.states, tuple(channels))

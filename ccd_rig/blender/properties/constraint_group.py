@@ -289,8 +289,8 @@ class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.Proper
     )
     soft: FloatProperty(
         name="Softness",
-        description="Part of the two bones' length over which they ease into straight, so that the knee does "
-        "not snap; the bone then stays behind a target that is far away",
+        description="Part of the chain's length over which it eases into straight, so that an elbow or a "
+        "knee does not snap at the end of its reach: the bone stays a little behind its target there",
         default=TwoBoneOptions.soft,
         min=0.0,
         max=1.0,

@@ -64,7 +64,7 @@ class Constraint:
         balance_axes: for BALANCE, world axes along which the centre of mass is kept.
         method: for REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or
             "TRIANGLE": see `METHODS`.
-        soft: for TWO_BONE, fraction of the chain's length over which it eases into straight.
+        soft: fraction of the chain's length over which it eases into straight; TRIANGLE does not.
         effector_offset: of the effector from the tail or head of the tip, along the bone's axes, in
             armature units.
         rotation_bone: name of the bone of the chain that `rotation` applies to, empty for the tip.

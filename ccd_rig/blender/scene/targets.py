@@ -293,7 +293,7 @@ def _used_fields(constraint: Constraint) -> list[str]:
         "rotation_weight": is_reach and constraint.rotation != "NONE",
         "pole_angle": bool(constraint.pole_target),
         "max_extension": is_reach and constraint.use_position,
-        "soft": constraint.method == "TWO_BONE",
+        "soft": is_reach and constraint.use_position and constraint.method != "TRIANGLE",
     }
     return [name for name in SAMPLED if is_used[name]]
 

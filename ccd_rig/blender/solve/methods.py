@@ -14,16 +14,16 @@ from ...goals import PositionGoal
 from ...maths.batch import Array
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import placed_joints
+from ...skeleton.kinematics import forward_kinematics, placed_joints
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
 from ...solvers.analytic.target_triangle import target_triangle
-from ...solvers.analytic.two_bone import TwoBoneOptions, eased_target, two_bone
+from ...solvers.analytic.two_bone import TwoBoneOptions, eased_target, turning_joints, two_bone
 from ...solvers.problem_tables import measure_goals
 from ..properties.constraint_values import Constraint, Kind
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetSample
-from .constraint_goals import chain_joints, goals
+from .constraint_goals import chain_joints, effector, goals
 
 SINGLE_PASS = ("TWO_BONE", "TRIANGLE")
 """Methods with a closed form, whose bones can have no other constraint."""
@@ -73,6 +73,17 @@ def eased_point(skeleton: Skeleton, pose: Pose, constraint: Constraint, target: 
         return eased_target(skeleton, pose, position, constraint.soft)
     except InvalidInput as error:
         raise RigError(f"Constraint '{constraint.name}': {panel_words(error)}") from error
+
+
+def spare_length(skeleton: Skeleton, pose: Pose, constraint: Constraint) -> float:
+    """By how much the last two bones that turn would reach further, straight, than in a pose."""
+    position = PositionGoal(constraint.tip, Vector(), effector(skeleton, constraint))
+    position = replace(position, chain_length=constraint.chain_length)
+    root, middle = turning_joints(skeleton, pose, position, constraint.name, 2)[-2:]
+    transforms = forward_kinematics(skeleton, pose)
+    start, bend = (transforms[j].translation for j in (root, middle))
+    end = transforms[skeleton.index(constraint.tip)].point(position.effector(skeleton))
+    return float((bend - start).length + (end - bend).length - (end - start).length)
 
 
 def panel_words(error: InvalidInput) -> str:

@@ -152,10 +152,11 @@ def test_solve_current_poses_as_the_first_frame_of_a_bake(bake):
     for i, mode in enumerate(rigs.MODES):
         rig.pose.bones[f"bone_{i}"].rotation_mode = mode
     bpy.context.scene.frame_set(1)
-    result, constraints, _ = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
+    posed_now = bake.solve_current(bpy.context.evaluated_depsgraph_get(), rig)
     rigs.update()
-    assert result.status.name == "CONVERGED"
-    assert [constraint.name for constraint in constraints] == ["Hand"]
+    assert posed_now.result.status.name == "CONVERGED"
+    assert [constraint.name for constraint in posed_now.constraints] == ["Hand"]
+    assert posed_now.states == ("CONVERGED",)
     assert rig.animation_data is None
     row, depsgraph = rig.ccd_rig.constraints[0], bpy.context.evaluated_depsgraph_get()
     assert played_residual(rig, row, rig.evaluated_get(depsgraph), depsgraph) < SOLVE + PLAYED / 10

@@ -197,3 +197,54 @@ def test_a_set_up_keeps_the_switch_and_a_new_armature_has_it_off(ext, tmp_path, 
     rig.ccd_rig.body_helps = not helps
     assert bpy.ops.ccd_rig.setup_load(filepath=file) == {"FINISHED"}
     assert rig.ccd_rig.body_helps is helps
+
+
+@pytest.mark.parametrize("influence", [0.5, 0.02])
+def test_the_body_goes_as_far_as_the_influence_has_it(ext, influence):
+    """It went all the way for a hand of any influence."""
+    rig, row = figure(FAR)
+    module = ext.module("ccd_rig.blender.bake.bake")
+    whole = module.bake(bpy.context.scene, rig, module.BakeSettings(1, FRAMES)).helped[0].distance
+    rig.animation_data_clear()
+    row.influence = influence
+    report = module.bake(bpy.context.scene, rig, module.BakeSettings(1, FRAMES))
+    assert report.unsolved() == ()
+    assert report.helped[0].distance == pytest.approx(whole * influence, rel=0.1)
+    assert max(entry.residual for entry in report.entries if entry.constraint == "hand.L") < SOLVE
+    base = played(rig, FEET, [1])
+    seen = played(rig, FEET, [FRAMES])
+    for foot in FEET:
+        assert (seen[foot][0].translation - base[foot][0].translation).length < SOLVE
+
+
+def test_the_headline_says_what_gave_way(ext):
+    rig, _ = figure(FAR)
+    module = ext.module("ccd_rig.blender.bake.bake")
+    report = module.bake(bpy.context.scene, rig, module.BakeSettings(1, FRAMES))
+    head = report.summary().partition("; ")[0]
+    gone = report.entries.gave_way(report.tolerance, report.angle_tolerance)
+    frames = len({entry.frame for entry in gone})
+    assert 0 < frames < FRAMES
+    largest = max(entry.residual for entry in gone)
+    words = (
+        f"{FRAMES} of {FRAMES} frames reached, {frames} with targets that give way by up to {largest:.4f} m"
+    )
+    assert head == words
+    assert json.loads(report.to_json())["frames_gave_way"] == frames
+
+
+@pytest.mark.parametrize("soft", [0.0, 0.02])
+def test_the_body_begins_evenly_where_limbs_are_soft(ext, channels, soft):
+    """Without Softness it goes at the target's own rate from one frame to the next."""
+    rig, row = figure((0.18, -0.566, 1.55), first=(0.18, -0.47, 1.55))
+    for curve in channels.fcurves_of(row.target):
+        for point in curve.keyframe_points:
+            point.interpolation = "LINEAR"
+    for each in rig.ccd_rig.constraints:
+        each.soft = soft if each.soft else 0.0
+    bake(rig)
+    places = np.array([matrix.translation[:] for matrix in played(rig, ["spine"])["spine"]])
+    steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
+    assert steps.max() > 1e-3
+    change = np.abs(np.diff(steps)).max() / steps.max()
+    assert (change < 0.5) is (soft > 0.0), change

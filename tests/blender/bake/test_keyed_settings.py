@@ -229,7 +229,7 @@ def test_keys_at_target_keys_count_those_of_settings_and_of_what_drives_them(bak
         assert slider.animation_data.action is not None
     else:
         key(row, field, {4: 0.2, 15: 0.9})
-    key(row, "soft", {7: 0.0, 11: 0.1})
+    key(row, "rotation_weight", {7: 0.5, 11: 0.1})
     report = bake.bake(bpy.context.scene, rig, settings)
     assert [each.frame for each in report.entries] == [1, 4, 15, 20]
 

@@ -1,0 +1,68 @@
+"""Soft reach: how far a chain is stretched to a target near the end of its reach."""
+
+import math
+
+import numpy as np
+import pytest
+
+from ccd_rig.solvers.soft_reach import NEAR, softened, stretched
+
+EXACT = 1e-12
+LENGTHS = np.full(400, 0.6)
+SOFT = 0.02
+FAR = np.full(400, 1.0)  # a base pose's end that far away does not count
+
+
+def test_a_distance_is_eased_as_nicholas_has_it():
+    beyond = np.array([0.0, 0.01, 0.02, 0.1])
+    eased = softened(0.98 + beyond, np.ones(4), SOFT)
+    wanted = [0.98 + SOFT * (1.0 - math.exp(-each / SOFT)) for each in beyond]
+    assert eased == pytest.approx(wanted, abs=EXACT)
+
+
+def test_within_what_is_not_eased_a_distance_stays_to_the_bit():
+    distances = np.linspace(0.0, 0.98 * 0.6 - EXACT, 400)
+    assert (softened(distances, LENGTHS, SOFT) == distances).all()
+    assert (stretched(distances, LENGTHS, SOFT, 0.5 * LENGTHS, FAR) == distances).all()
+
+
+def test_a_chain_is_never_straight_and_never_stretched_past_its_target():
+    distances = np.linspace(0.0, 1.0, 400)
+    goes = stretched(distances, LENGTHS, SOFT, 0.5 * LENGTHS, FAR)
+    assert (goes <= distances + EXACT).all()
+    assert (goes[distances < 0.7] < 0.6).all()
+    assert (np.diff(goes) >= 0.0).all()
+
+
+def test_the_angle_of_a_bend_changes_evenly_where_it_snapped():
+    """A target at one hundredth of the length a frame: 16 degrees in the frame in which it left reach."""
+    distances = np.arange(0.90, 1.1, 0.01)
+    ones = np.ones_like(distances)
+    hard, soft = np.minimum(distances, 1.0), stretched(distances, ones, SOFT, 0.5 * ones, ones)
+    steps = [np.abs(np.diff(np.degrees(2.0 * np.arccos(each)))).max() for each in (hard, soft)]
+    assert steps[0] > 16.0
+    assert steps[1] < 5.5
+
+
+@pytest.mark.parametrize("base", [0.985, 0.999, 1.0])
+def test_a_target_that_the_base_pose_meets_is_met(base):
+    one = np.ones(1)
+    assert stretched(base * one, one, SOFT, base * one, 0.0 * one) == pytest.approx(base, abs=EXACT)
+    away = stretched(base * one, one, SOFT, base * one, NEAR * SOFT * one)
+    assert away == pytest.approx(softened(base * one, one, SOFT), abs=EXACT)
+
+
+def test_easing_sets_in_smoothly_as_a_target_leaves_the_base_pose():
+    apart = np.linspace(0.0, 2.0 * NEAR * SOFT, 400)
+    ones = np.ones_like(apart)
+    goes = stretched(ones, ones, SOFT, ones, apart)
+    assert np.abs(np.diff(goes)).max() < 2e-4
+    assert np.abs(np.diff(goes, 2)).max() < 1e-5
+
+
+def test_an_eased_pose_as_the_base_leads_to_itself():
+    distances = np.linspace(0.97, 1.2, 400)
+    ones = np.ones_like(distances)
+    once = stretched(distances, ones, SOFT, 0.5 * ones, ones)
+    again = stretched(distances, ones, SOFT, once, distances - once)
+    assert again == pytest.approx(once, abs=EXACT)
