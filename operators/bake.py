@@ -10,10 +10,11 @@ from typing import Any
 import bpy
 from bpy.props import BoolProperty, IntProperty, StringProperty
 
-from ..ccd_rig.blender.bake import bake, options
+from ..ccd_rig.blender.bake import bake
 from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
 from ..ccd_rig.blender.bake.progress import Pace, Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
+from ..ccd_rig.blender.bake.settings import bake_settings, option_properties, take_stored
 from ..ccd_rig.blender.farm import bundle, job, records
 from ..ccd_rig.blender.farm.bundle import bundle_job
 from ..ccd_rig.blender.farm.job import Shot
@@ -182,19 +183,19 @@ class CCD_RIG_OT_bake(ModalCommand, bpy.types.Operator):
             default=250,
             options={"SKIP_SAVE"},
         ),
-        **options.properties(options={"SKIP_SAVE"}),
+        **option_properties(options={"SKIP_SAVE"}),
     }
 
     why_grey = staticmethod(command.none_enabled)
 
     def take_options(self, context: bpy.types.Context) -> None:
-        options.take_stored(self.properties, active_rig(context))
+        take_stored(self.properties, active_rig(context))
 
     def begin(self, context: bpy.types.Context) -> Steps[BakeReport]:
         scene = context.scene
         self.fill_range(scene)
         rig = active_rig(context)
-        settings = options.bake_settings(self, rig, (self.frame_start, self.frame_end))
+        settings = bake_settings(self, rig, (self.frame_start, self.frame_end))
         return bake.bake_steps(scene, rig, settings)
 
     def finish(self, report: BakeReport) -> None:
@@ -215,7 +216,7 @@ class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
 
     def begin(self, context: bpy.types.Context) -> Steps[list[BakeReport]]:
         frames = shown_range(context.scene)
-        settings = {rig: options.bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
+        settings = {rig: bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
         return bake_all_steps(context.scene, settings)
 
     def finish(self, reports: list[BakeReport]) -> None:
@@ -269,7 +270,7 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         frames, path = shown_range(context.scene), Path(bpy.data.filepath)
         folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
-        settings = {rig: options.bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
+        settings = {rig: bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
         shot, whole_because = job.plan(context.scene, settings, self.chunk)
         farm_job = bundle_job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
         bundle.write(farm_job, folder)

@@ -11,7 +11,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, PointerProperty
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
-from ..ccd_rig.blender.bake.options import CCD_RIG_PG_bake
+from ..ccd_rig.blender.bake.settings import CCD_RIG_PG_bake
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties.solver_settings import CCD_RIG_PG_solver, from_core
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices

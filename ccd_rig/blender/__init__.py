@@ -13,7 +13,8 @@ def other_copy(package: str) -> str:
 
 def register() -> None:
     """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
-    from .bake import options, staleness
+    from .bake import settings as bake_settings
+    from .bake import staleness
     from .cli import command_line
     from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides, renamed_bones
@@ -21,7 +22,7 @@ def register() -> None:
     from .scene import isolation
     from .setup_files import regeneration
 
-    options.register()
+    bake_settings.register()
     armature_data.register()
     coupled_offsets.register()
     overrides.register()
@@ -36,7 +37,8 @@ def register() -> None:
 
 def unregister() -> None:
     """Take everything away again."""
-    from .bake import options, staleness
+    from .bake import settings as bake_settings
+    from .bake import staleness
     from .cli import command_line
     from .live import handlers
     from .properties import armature_data, coupled_offsets, overrides, renamed_bones
@@ -54,4 +56,4 @@ def unregister() -> None:
     overrides.unregister()
     coupled_offsets.unregister()
     armature_data.unregister()
-    options.unregister()
+    bake_settings.unregister()

@@ -193,7 +193,7 @@ def test_no_label_has_two_meanings(ext):
         for module, names in modules.items()
         for name in names
     ]
-    groups.append(ext.module("ccd_rig.blender.bake.options").CCD_RIG_PG_bake)
+    groups.append(ext.module("ccd_rig.blender.bake.settings").CCD_RIG_PG_bake)
     fields = {}
     for group in groups:
         for name, field in group.bl_rna.properties.items():

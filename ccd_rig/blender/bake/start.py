@@ -8,6 +8,7 @@ bakes.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,7 +28,20 @@ from ..rig.rotation_modes import rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.constraint_goals import whole_chain
 from ..solve.methods import Reference, base_rotations
-from .settings import Start
+
+
+class Start(enum.Enum):
+    """Choice of the base pose of each frame, for bones that constraints move."""
+
+    ACTION = "ACTION"
+    """The animation; rest for bones without animation, whatever their present pose."""
+    ORIGINAL = "ORIGINAL"
+    """The animation before the first bake of the action."""
+    REST = "REST"
+    """The rest pose."""
+    POSE = "POSE"
+    """The present pose, at every frame."""
+
 
 Values = dict[str, dict[str, list[float]]]
 """Bone -> channel -> its values."""

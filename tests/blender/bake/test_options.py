@@ -24,7 +24,7 @@ def frames(ext, rig):
 
 def test_the_button_takes_what_the_armature_stores(ext, rig):
     """A button's call gets them before it starts; what the call names counts more. A script gets defaults."""
-    options = ext.module("ccd_rig.blender.bake.options")
+    options = ext.module("ccd_rig.blender.bake.settings")
     rig.ccd_rig.bake.keys, rig.ccd_rig.bake.step = "SOLVED_FRAMES", 3
     called = bpy.context.window_manager.operator_properties_last("ccd_rig.bake")
     names = list(options.CCD_RIG_PG_bake.__annotations__)
@@ -60,7 +60,7 @@ def test_what_an_earlier_version_has_stored_is_ignored(ext, rig, tmp_path):
 
 
 def test_a_choice_of_a_later_version_is_refused(ext, rig):
-    errors, options = ext.module("ccd_rig.errors"), ext.module("ccd_rig.blender.bake.options")
+    errors, options = ext.module("ccd_rig.errors"), ext.module("ccd_rig.blender.bake.settings")
     stored = rig.ccd_rig.bake
     written(stored)["keys"] = 99
     called = bpy.context.window_manager.operator_properties_last("ccd_rig.bake")
@@ -84,7 +84,7 @@ def test_options_belong_to_their_armature(ext, rig, tmp_path):
 
 def test_the_stored_options_have_the_defaults_of_a_bake(ext, rig):
     options, settings = (
-        ext.module("ccd_rig.blender.bake.options"),
+        ext.module("ccd_rig.blender.bake.settings"),
         ext.module("ccd_rig.blender.bake.settings"),
     )
     new = options.bake_settings(rig.ccd_rig.bake, rig, (1, 4))

@@ -64,7 +64,7 @@ def test_every_operator_option_has_a_tooltip(ext):
 def test_no_two_choices_are_stored_as_one_number(ext, properties):
     groups = [(kind.__name__, kind.bl_rna) for kind in properties.CLASSES]
     groups += [(name, getattr(bpy.ops.ccd_rig, name).get_rna_type()) for name in dir(bpy.ops.ccd_rig)]
-    groups.append(("bake", ext.module("ccd_rig.blender.bake.options").CCD_RIG_PG_bake.bl_rna))
+    groups.append(("bake", ext.module("ccd_rig.blender.bake.settings").CCD_RIG_PG_bake.bl_rna))
     choices = 0
     for owner, kind in groups:
         for name, prop in fields_of(kind):
