@@ -11,7 +11,8 @@ import numpy as np
 from mathutils import Vector
 
 from ..kernel import POLE_NOISE, measure_bend
-from ..limits.hinges import FULL_TURN, as_hinge
+from ..limits.shapes import as_hinge
+from ..maths.alignment import FULL_TURN
 from .joints import Joint, Skeleton
 from .kinematics import forward_kinematics
 from .pose import Pose

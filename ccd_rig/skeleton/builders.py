@@ -11,8 +11,7 @@ from mathutils import Quaternion, Vector
 from ..errors import InvalidInput
 from ..limits.shapes import Comfort, EulerBox, Hinge, Limit
 from ..maths.alignment import nearest_turn
-from ..maths.rotations import between
-from ..maths.tolerances import NOISE
+from ..maths.rotations import NOISE, between
 from ..maths.validation import frozen_vector
 from .joints import Joint, Skeleton
 from .pose import Pose, check_pose

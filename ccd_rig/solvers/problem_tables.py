@@ -22,8 +22,7 @@ from ..goals import (
     total_mass,
 )
 from ..kernel import LEVER, Problem, measure_placed
-from ..limits.hinges import as_hinge
-from ..limits.shapes import Limit, limit_row
+from ..limits.shapes import Limit, as_hinge, limit_row
 from ..maths.batch import Array, length, rotate, unit
 from ..maths.rotations import between
 from ..skeleton.joints import Skeleton

@@ -22,9 +22,8 @@ from mathutils import Quaternion, Vector
 
 from ..goals import Goal
 from ..kernel import LEVER
-from ..limits.hinges import as_hinge
 from ..limits.random_rotations import sample
-from ..limits.shapes import EulerBox, Limit, SwingTwist, clamp
+from ..limits.shapes import EulerBox, Limit, SwingTwist, as_hinge, clamp
 from ..maths.rotations import exp
 from ..skeleton.joints import Skeleton, shift_of, slides_of
 from ..skeleton.kinematics import placed_joints
