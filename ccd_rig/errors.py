@@ -1,4 +1,4 @@
-"""What can go wrong, in the user's words: a message names the joint, bone or field and says what to do."""
+"""Errors in the user's words: a message names the joint, bone or field and says what to do."""
 
 
 class CCDRigError(Exception):

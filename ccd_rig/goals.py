@@ -1,7 +1,7 @@
-"""What must be achieved, and how far off it is.
+"""Goals of a solve, and their errors.
 
-Every goal is about bones of a pose in model space. Competing goals share the joints below them by weight; a
-goal with a larger `priority` number gives way to those with smaller ones.
+A goal constrains bones of a pose in model space. Competing goals share their joints by weight. A goal with a
+larger `priority` number gives way to goals with smaller numbers.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from .skeleton.joints import Skeleton
 from .skeleton.kinematics import Transform
 
 WEIGHTS = 1e-9, 1e9
-"""Smallest and largest weight of a goal: what others further apart ask for is lost beside each other."""
+"""Smallest and largest weight of a goal: beyond this ratio the lighter goal is lost to rounding."""
 
 
 class GoalError(NamedTuple):
-    """How far off a goal is: `distance` in the model's unit, `angle` in radians; 0 where it asks nothing."""
+    """The error of a goal: `distance` in the model's unit, `angle` in radians; 0 where it does not apply."""
 
     distance: float = 0.0
     angle: float = 0.0
 
     @classmethod
     def largest(cls, errors: Iterable[GoalError]) -> GoalError:
-        """The largest distance and the largest angle of several, at least one."""
+        """The largest distance and the largest angle of one or more errors."""
         several = list(errors)
         return cls(max(error.distance for error in several), max(error.angle for error in several))
 
 
 class TargetKind(enum.Enum):
-    """What the target of a goal is, in model space."""
+    """Kinds of targets, in model space."""
 
     POINT = "POINT"
     DIRECTION = "DIRECTION"
@@ -57,19 +57,19 @@ class PositionGoal:
 
     Attributes:
         joint: name of the joint that carries the point.
-        target: where the point should be, in model space.
+        target: the point's target, in model space.
         offset: the point in the joint's frame; None means the bone's tail.
-        weight: how much this goal counts where it competes with others, 1e-9 to 1e9.
-        priority: 0 is served first; a goal never worsens one with a smaller number.
-        chain_length: how many joints, counted from `joint`, may move for it; 0 means all up to the root
-            (Kenwright 2012, section 6).
-        max_extension: the chain is never stretched past this part of its length; joints further up do the
-            rest (Kenwright 2012, section 10, reach windows). 1 sets no window.
-        extension_joints: how many joints, counted from `joint`, the reach window is about; 0 means the whole
+        weight: beside competing goals, 1e-9 to 1e9.
+        priority: 0 is served first; a goal never worsens a goal with a smaller number.
+        chain_length: number of joints, counted from `joint`, that may move for the goal; 0 means all up to
+            the root (Kenwright 2012, section 6).
+        max_extension: largest part of its length to which the chain may be stretched; joints further up do
+            the rest (Kenwright 2012, section 10, reach windows). 1 sets no window.
+        extension_joints: number of joints, counted from `joint`, inside the reach window; 0 means the whole
             chain.
-        two_bone_tip: the last two joints are solved at once by the law of cosines, before and after the
-            others are visited: joints further down stay where the two reach the target alone (Kenwright 2012,
-                5.2).
+        two_bone_tip: whether the last two joints are solved together by the law of cosines, before and after
+            the others are visited. Other joints stay where the two reach the target alone (Kenwright 2012,
+            5.2).
 
     Raises:
         InvalidInput: on numbers that are not finite or out of range.
@@ -89,7 +89,7 @@ class PositionGoal:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"position goal on joint '{self.joint}'"
 
     def __post_init__(self) -> None:
@@ -132,7 +132,7 @@ class OrientationGoal:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"orientation goal on joint '{self.joint}'"
 
     def __post_init__(self) -> None:
@@ -164,7 +164,7 @@ class DirectionGoal:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"direction goal on joint '{self.joint}'"
 
     def __post_init__(self) -> None:
@@ -180,13 +180,13 @@ class PoleGoal:
     """A chain should bend towards a point.
 
     The root turns the chain about the line from its head to the chain's end. The bend is the sum of the heads
-    between, seen from that line. A small one goes over into the bend about the chain's own axis
-    (`bend_axis`), see `kernel/goals.pole_angle`. A straight chain without such an axis asks for nothing, and
-    so does a target on the line. A target less than 44 degrees off the line gives way: the bend may be off it
-    by the more the nearer it is to the line (`kernel/goals.pole_play`), and the goal is met there.
+    between, seen from that line. A small bend blends into the bend about the chain's axis (`bend_axis`), see
+    `kernel/goals.chain_bend`. A straight chain without an axis has no error, and neither has a target on the
+    line. A target less than 44 degrees off the line leaves the bend play, the more the nearer it is to the
+    line (`kernel/goals.pole_play`): inside the play the goal is met.
 
     Attributes:
-        root: name of the joint that is turned, the first of the chain.
+        root: name of the first joint of the chain, which turns.
         joint: name of the last joint of the chain.
         target: point in model space.
         weight, priority: as in `PositionGoal`.
@@ -207,7 +207,7 @@ class PoleGoal:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"pole goal on the chain '{self.root}' to '{self.joint}'"
 
     def __post_init__(self) -> None:
@@ -238,8 +238,8 @@ class PoleGoal:
     def bend_axis(self, skeleton: Skeleton) -> BendAxis:
         """The axis about which the chain bends where it is nearly straight.
 
-        It is that of the hinge which bends the chain farthest to one side, and points so that the allowed
-        bend is positive. Without such a hinge it is the axis of the rest bend, in the root joint's frame.
+        It is the axis of the hinge that bends the chain farthest to one side, signed so that the allowed bend
+        is positive. Without such a hinge it is the axis of the rest bend, in the root joint's frame.
         """
         chain, end = self.chain(skeleton), self.effector(skeleton)
         key = ("bend axis", chain, end[:])
@@ -248,8 +248,7 @@ class PoleGoal:
     def placed(
         self, skeleton: Skeleton, transforms: Sequence[Transform]
     ) -> tuple[list[Vector], Vector, Vector, float]:
-        """Heads of the chain's joints, its end, and axis and scale of its bend (`bends.chain_bend`), in model
-        space."""
+        """Arguments of `bends.chain_bend` in model space: heads, end, axis and scale."""
         chain, bend = self.chain(skeleton), self.bend_axis(skeleton)
         heads = [transforms[i].translation for i in chain]
         end = transforms[chain[-1]].point(self.effector(skeleton))
@@ -263,17 +262,17 @@ class BalanceGoal:
     A bone's mass (`Joint.mass`) sits halfway between its head and tail.
 
     Attributes:
-        target: where the centre of mass should be, in model space.
-        axes: which of the model's X, Y and Z count: (True, True, False) is over a point of the ground, one
-            True over a line.
+        target: of the centre of mass, in model space. axes: whether the model's X, Y and Z count: (True,
+        True, False) is over a point of the ground, one True
+            over a line.
         weight, priority: as in `PositionGoal`.
         joint: only joints from this one down to the root turn for the balance; None: all that carry mass.
-        chain_length: how many joints, counted from `joint`; 0 means all up to the root.
+        chain_length: number of joints, counted from `joint`; 0 means all up to the root.
     """
 
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
     name: ClassVar[str] = "balance goal"
-    """What messages call it."""
+    """Its name in messages."""
 
     target: Vector
     axes: tuple[bool, bool, bool] = (True, True, False)
@@ -284,11 +283,11 @@ class BalanceGoal:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
-        given = self.axes if isinstance(self.axes, Sequence) else ()
-        if len(given) != 3 or not any(given):
+        axes = self.axes if isinstance(self.axes, Sequence) else ()
+        if len(axes) != 3 or not any(axes):
             must = "axes must be three of True and False, one at least True"
             raise InvalidInput(f"balance goal: {must}, not {shown(self.axes)}")
-        object.__setattr__(self, "axes", tuple(bool(axis) for axis in given))
+        object.__setattr__(self, "axes", tuple(bool(axis) for axis in axes))
         _check_importance("balance goal", self.weight, self.priority)
         _check_count("balance goal", "chain_length", self.chain_length)
         if self.chain_length and self.joint is None:
@@ -319,7 +318,7 @@ def served(goal: Goal, skeleton: Skeleton) -> tuple[int, ...]:
 
 
 def reach_of(skeleton: Skeleton, goal: Goal) -> float:
-    """The length of the goal's chain, stretched; of all bones that have mass for a balance goal."""
+    """The length of the goal's stretched chain; for a balance goal of all bones with mass."""
     joints = skeleton.joints
     if isinstance(goal, PoleGoal):
         chain = goal.chain(skeleton)
@@ -343,16 +342,13 @@ def total_mass(skeleton: Skeleton) -> float:
 
 def centre_of_mass(skeleton: Skeleton, transforms: Sequence[Transform]) -> Vector:
     """The centre of mass of all bones in model space; InvalidInput if no bone has mass."""
-    total, sums = 0.0, [0.0, 0.0, 0.0]
+    total, sums = total_mass(skeleton), [0.0, 0.0, 0.0]
     for joint, transform in zip(skeleton.joints, transforms, strict=True):
         if joint.mass > 0.0:
             middle = transform.point(Vector((0.0, 0.5 * joint.length, 0.0)))
-            total += joint.mass
             for axis in range(3):
                 sums[axis] += joint.mass * middle[axis]
-    if total == 0.0:
-        total_mass(skeleton)
-    return Vector([part / total for part in sums])
+    return Vector([component / total for component in sums])
 
 
 def _unit(value: Vector, what: str) -> Vector:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Ctrl-C while `python -m ccd_rig` loads its modules, of which Blender's takes a second or two.
+"""Ctrl-C while `python -m ccd_rig` loads its modules; Blender's takes a second or two.
 
-An interrupt that is raised in an import is swallowed by whoever catches errors there, or ends in a traceback.
+An interrupt raised in an import may be swallowed by an error handler there, or ends in a traceback.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""JSON that comes from outside, read strictly, and text from outside, shown in messages."""
+"""Strict reading of JSON from outside, and text from outside in messages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ LONGEST = 60
 
 
 class NotJson(ValueError):
-    """What a text is not, in a short line."""
+    """A text is no JSON; the message says why in a short line."""
 
 
 def parse(text: str) -> Any:
-    """What a text in JSON says.
+    """Read JSON strictly.
 
     Raises:
         NotJson: it is no JSON, nests too deep, holds a number of more digits than are read, NaN or infinity,
@@ -42,7 +42,7 @@ def shown(text: str, longest: int = LONGEST) -> str:
 
 
 def printable(text: str) -> str:
-    """A text as one line: what has no glyph (line breaks, escape sequences) as its number, such as \\x1b."""
+    """A text as one line: characters without a glyph (line breaks, escapes) as numbers, such as \\x1b."""
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape", "surrogatepass").decode()
         for letter in text

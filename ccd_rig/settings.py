@@ -1,4 +1,4 @@
-"""How to solve, how a solve ended, and what it found."""
+"""Settings, status and result of a solve."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Sweep(enum.Enum):
 
 
 class Solver(enum.Enum):
-    """Which methods a solve and a bake may use."""
+    """Methods of a solve and a bake."""
 
     CCD = "CCD"
     """Cyclic Coordinate Descent alone."""
@@ -51,25 +51,28 @@ class Solver(enum.Enum):
 LARGEST_REDUCTION = 0.999
 """Largest part of the error that one pass may remove."""
 EVEN_REDUCTION = 0.97
-"""Largest part of the error with which no chain was seen to coil, joint by joint
-(docs/measurements/orders.md)."""
+"""Largest part of the error removed by a pass, joint by joint, at which no chain coils.
+
+Measured in docs/measurements/orders.md.
+"""
 SMOOTHNESS = 5.0
-"""What changes of a joint's departure from frame to frame count beside departures; 0: each frame for
-itself."""
+"""Weight of changes of departures between frames, beside departures; 0: each frame by itself."""
 MOST_ITERATIONS, MOST_RESTARTS = 1_000_000, 10_000
-"""More would be waited for in vain."""
+"""Largest iterations of a try, and largest number of other starts."""
 STEP_RANGE = (0.1, 1.3)
 """Least and largest part of a step."""
 
 
 class SolveStatus(enum.Enum):
-    """How a solve ended."""
+    """Outcomes of a solve."""
 
     CONVERGED = "CONVERGED"
     """Every goal is met within its tolerance."""
     STALLED = "STALLED"
-    """Nothing was won any more, though a small motion inside the limits would still come nearer: in a dead
-    end, or held by a reach window or a comfort tolerance."""
+    """No more progress, though a small motion inside the limits would still come nearer.
+
+    The pose is in a local minimum, or a reach window or comfort tolerance is active.
+    """
     OPTIMAL = "OPTIMAL"
     """Out of reach or in conflict, and no small motion inside the limits comes nearer."""
     ITERATION_LIMIT = "ITERATION_LIMIT"
@@ -78,7 +81,7 @@ class SolveStatus(enum.Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class SolverSettings:
-    """How to solve.
+    """Settings of a solve.
 
     Attributes:
         solver: CCD alone, or CCD together with damped least squares of all joints at once (Wang & Chen 1991).
@@ -150,7 +153,7 @@ class SolverSettings:
                 raise InvalidInput(f"{name} must be {lower:g} to {upper:g}, not {shown(value)}")
 
     def in_tolerances(self, error: GoalError) -> float:
-        """How far off a goal is, in tolerances: it is met at 1 and below."""
+        """The error of a goal in tolerances: it is met at 1 and below."""
         return max(error.distance / self.position_tolerance, error.angle / self.angle_tolerance)
 
 
@@ -161,20 +164,20 @@ PRESETS: Mapping[str, SolverSettings] = MappingProxyType(
         "TAIL": SolverSettings(error_reduction=0.95),
     }
 )
-"""What suits a kind of chain, as measured in docs/measurements/orders.md. Limbs have up to 4 joints."""
+"""Settings by kind of chain, as measured in docs/measurements/orders.md. Limbs have up to 4 joints."""
 PRESET_FIELDS = ("sweep", "step_fraction", "step_feedback", "error_reduction")
-"""What a preset is about: how steps are taken. Solver, tolerances, patience and comfort are the user's."""
+"""Fields of a preset: the steps. Solver, tolerances, iterations and comfort are the user's."""
 
 
 @dataclass(frozen=True)
 class SolveResult:
-    """What a solve found.
+    """Result of a solve.
 
     Attributes:
-        pose: the best pose seen, inside all limits.
-        status: how the solve ended (inside `iterate`: ITERATION_LIMIT until the last item).
+        pose: the best pose, inside all limits.
+        status: outcome of the solve (inside `iterate`: ITERATION_LIMIT until the last item).
         iterations: passes over the joints so far, of all tries.
-        errors: how far off each goal is in `pose`, in the order of the goals.
+        errors: of each goal in `pose`, in the order of the goals.
     """
 
     pose: Pose

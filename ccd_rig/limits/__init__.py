@@ -1,1 +1,1 @@
-"""What a joint may do: shapes of limits, the nearest allowed rotation, and what lies inside what."""
+"""Joint limits: their shapes, projection onto them, random rotations, fitting, mirroring and drawing."""

@@ -22,29 +22,32 @@ _NO_DIRECTION = 1e-150
 
 
 class BatchLimits:
-    """Limits of n joints, for B poses at once.
+    """Limits of n joints in B poses.
 
     Attributes:
         rows: (rows, LIMIT_WIDTH) of the limits. numbers: (n, 1) of each joint's row; -1 leaves it free.
     """
 
     def __init__(self, limits: Sequence[Limit | None]) -> None:
-        """`limits`: one per joint, the same for every pose; None leaves the joint free."""
+        """Take one limit per joint, the same for every pose; None leaves the joint free."""
         rows = [limit.row for limit in limits if limit is not None]
         limited = np.array([limit is not None for limit in limits], dtype=np.bool_)
         self.rows: Array = np.array(rows, dtype=np.float64).reshape(len(rows), LIMIT_WIDTH)
         self.numbers: NDArray[Any] = np.where(limited, np.cumsum(limited) - 1, -1)[:, None].astype(np.intc)
 
     def project(self, rotations: Array) -> tuple[Array, Mask | None]:
-        """Nearest allowed rotations (4, n, B), and which (n, B) were outside by more than `ROUNDING`.
+        """Project rotations (4, n, B) into their limits, see `shapes.clamp`.
 
-        Each is on the side of the rotation it replaces (dot product >= 0). Rotations inside are copied
-        unchanged. Where all are inside, returns `rotations` itself and None. `shapes.clamp` says what nearest
-        means, and which of equally near rotations is chosen.
+        Each result is on the side of the rotation it replaces (dot product >= 0). Rotations inside are copied
+        unchanged.
+
+        Returns:
+            The nearest allowed rotations (4, n, B), and a mask (n, B) of the rotations that were outside by
+            more than `ROUNDING`. Where all are inside: `rotations` itself and None.
         """
         if not rotations.size or not len(self.rows):
             return rotations, None
-        # The kernel takes flat arrays: what is uncompiled reads a memoryview several times as fast.
+        # Flat memoryviews: the uncompiled kernel reads them several times as fast as arrays.
         contiguous = np.ascontiguousarray(rotations, dtype=np.float64)
         projected, outside = np.empty(contiguous.shape), np.empty(contiguous.shape[1:], dtype=np.uint8)
         count = nearest_of_many(
@@ -66,7 +69,7 @@ class BatchLimits:
         return angles
 
     def contains(self, rotations: Array, tolerance: float = 0.0) -> Mask:
-        """Which rotations (n, B) are outside by at most `tolerance` radians; up to `ROUNDING` is inside."""
+        """A mask (n, B) of rotations outside by at most `tolerance` radians; up to `ROUNDING` is inside."""
         inside: Mask = self.violations(rotations) <= tolerance
         return inside
 

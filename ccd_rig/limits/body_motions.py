@@ -1,4 +1,4 @@
-"""Limits of a bone from motions of the body: how far its end goes up, forward, outward."""
+"""Limits of a bone from anatomical ranges of motion: upward, forward, outward, backward."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ ALIGNED = radians(30.0)
 """Radians within which a motion counts as one about the bone's X or Z axis."""
 
 ROOM = radians(20.0)
-"""Radians by which a joint may go on to a side whose end it has passed at rest: such a rig's rest is not the
-pose that the range counts from, so the end tells little."""
+"""Radians of motion left to a side whose end the joint has passed at rest.
+
+The rest of such a rig is not the pose from which the range counts, so the end tells little.
+"""
 
 _BONE = Vector((0.0, 1.0, 0.0)).freeze()
 
 
 class Motion(NamedTuple):
-    """How far a bone swings to one side.
+    """The range of a bone's swing to one side.
 
     Attributes:
-        toward: direction in which its tail goes, in model space; what lies along the bone does not count.
+        toward: direction of the tail's motion, in model space; its part along the bone does not count.
         angle: radians from rest; below 0 where rest is already past the end of the motion.
     """
 
@@ -39,12 +41,12 @@ def swing_limit(
 ) -> tuple[SwingTwist, bool]:
     """The ellipse with these motions to its sides, and whether it is exact.
 
-    It is exact where each motion is one about the bone's X or Z axis, within `ALIGNED`. Each side of a bone
-    that is rolled between its motions lies between the two beside it.
+    It is exact where each motion turns about the bone's X or Z axis, within `ALIGNED`. On a bone with another
+    roll each side is interpolated between the two motions beside it.
 
     Args:
         rest: orientation of the bone at rest in model space.
-        motions: four, about at right angles to each other.
+        motions: four, at right angles to each other or nearly so.
         twist: range about the bone, radians.
 
     Raises:
@@ -78,7 +80,7 @@ def hinge_limit(rest: Quaternion, axis: Vector, lower: float, upper: float) -> H
 
 
 def _azimuth(rest: Quaternion, toward: Vector) -> float:
-    """The angle in the bone's XZ plane of the axis about which it turns to go there."""
+    """The angle in the bone's XZ plane of the axis of the swing towards a direction."""
     axis: Any = _BONE.cross(rest.conjugated() @ toward.normalized())
     if hypot(axis.x, axis.z) < 0.1:
         raise InvalidInput("it points along one of its own motions")
@@ -86,25 +88,25 @@ def _azimuth(rest: Quaternion, toward: Vector) -> float:
 
 
 def _between(around: Sequence[tuple[float, float]], azimuth: float) -> float:
-    """How far a swing about an axis between those of two motions goes: between both, by how near it is."""
+    """The range of a swing about an axis between those of two motions, interpolated between theirs."""
     after = min(around, key=lambda each: (each[0] - azimuth) % (2.0 * pi))
     before = min(around, key=lambda each: (azimuth - each[0]) % (2.0 * pi))
     to_after, to_before = (after[0] - azimuth) % (2.0 * pi), (azimuth - before[0]) % (2.0 * pi)
-    part = cos(0.5 * pi * to_before / (to_before + to_after)) ** 2
-    return before[1] * part + after[1] * (1.0 - part)
+    share = cos(0.5 * pi * to_before / (to_before + to_after)) ** 2
+    return before[1] * share + after[1] * (1.0 - share)
 
 
 def beyond_rest(angle: float) -> float:
-    """How far a joint goes to a side from rest, where `angle` is left of its range; see `ROOM`."""
+    """The range to a side from rest: `angle`, or `ROOM` where rest is past the end."""
     return angle if angle >= 0.0 else ROOM
 
 
 def turned_toward(bone: Vector, reference: Vector, front: Vector) -> float:
-    """The angle in radians by which a direction is turned from another one towards a third."""
+    """The angle in radians by which `bone` is turned from `reference` towards `front`."""
     side: Any = front - reference * front.dot(reference)
     return atan2(bone.dot(side.normalized()), bone.dot(reference))
 
 
 def blend(low: float, high: float, part: float) -> float:
-    """From `low` at 0 to `high` at 1, along a cosine."""
+    """Interpolate along a cosine, from `low` at 0 to `high` at 1."""
     return low + (high - low) * 0.5 * (1.0 - cos(pi * min(max(part, 0.0), 1.0)))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The limit that holds given rotations of one joint, and a limit made wide enough for them.
+"""Fit a limit to rotations of one joint, and widen a limit to hold them.
 
-The axis of a hinge is the first singular vector of the rotation vectors. They are taken from rest, because
-the axis of a limit goes through it.
+The axis of a hinge is the first singular vector of the rotation vectors. Rotation vectors count from rest,
+because the axis of a limit goes through it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .shapes import Cone, Ellipse, Hinge, Limit, SwingTwist, swing_axes, violati
 Array = NDArray[np.float64]
 
 SLIM = 0.15
-"""How far rotations of a hinge may be off its axis, as a part of the range that they show about it."""
+"""Largest angle of a hinge's rotations off its axis, as a part of their range about it."""
 
 FARTHEST = radians(165.0)
 """The angle from rest past which rotations lie on both sides of a half turn: rest is no pose of theirs."""
@@ -39,17 +39,17 @@ STILL = radians(0.5)
 
 @dataclass(frozen=True)
 class FitSettings:
-    """How a limit is fitted.
+    """Settings of a fit.
 
     Attributes:
         margin: radians by which each bound lies outside the rotations.
-        percentile: part of the rotations, in percent, that the limit holds before the margin is added; the
-            rest is left out at the ends of each range.
+        percentile: percent of the rotations that the limit holds before the margin is added; the rest is left
+            out at the ends of each range.
         hinge_tolerance: radians by which the rotations of a hinge may be off its axis.
         snap_angle: radians within which the axis of a hinge becomes X, Y or Z, as long as the rotations
             stay within the tolerance of it.
-        comfort: part of the rotations, in percent, that the comfort region holds (`comfort_region`), those in
-            the middle of each range; 0 for none.
+        comfort: percent of the rotations, in the middle of each range, that the comfort region holds
+            (`comfort_region`); 0 for none.
 
     Raises:
         InvalidInput: an angle outside 0..pi, a percentile outside 50..100, a comfort that is neither 0 nor
@@ -74,11 +74,11 @@ class FitSettings:
 def fit(
     rotations: ArrayLike, settings: FitSettings | None = None, may_be_hinge: bool = True
 ) -> Hinge | SwingTwist:
-    """The limit of a joint that has had these rotations.
+    """Fit the limit of a joint to rotations that it has had.
 
     Args:
         rotations: (N, 4) quaternions (w, x, y, z) relative to rest.
-        settings: margin, percentile, and what counts as a hinge.
+        settings: margin, percentile, and tolerances of a hinge.
         may_be_hinge: False for a joint that is known to turn about more axes than one motion shows.
 
     Raises:
@@ -96,7 +96,7 @@ def fit(
         raise InvalidInput("the joint does not move, so its range cannot be told")
     axis = _hinge_axis(samples, vectors, chosen) if may_be_hinge else None
     if axis is not None:
-        return Hinge(axis, *_range(_angles_about(samples, np.array(axis)), chosen))
+        return Hinge(axis, *_range(_twists(samples, np.array(axis)), chosen))
     nearest = float(np.percentile(angles, 100.0 - chosen.percentile))
     if nearest > NEAREST:
         raise InvalidInput(_words_of_rest(f"at least {degrees(nearest):.0f}"))
@@ -106,7 +106,7 @@ def fit(
 def comfort_region(
     rotations: ArrayLike, limit: Hinge | SwingTwist, settings: FitSettings | None = None
 ) -> Hinge | SwingTwist | None:
-    """The region of a limit, of its own kind, in which a joint has been most of the time.
+    """Fit the region of a limit, of the same kind, in which a joint has been most of the time.
 
     Args:
         rotations: (N, 4) that the limit was fitted to.
@@ -114,23 +114,23 @@ def comfort_region(
         settings: `comfort` counts.
 
     Returns:
-        None where no region is asked for.
+        None where `comfort` is 0.
     """
     chosen = settings or FitSettings()
     if chosen.comfort == 0.0:
         return None
     samples, middle = _samples(rotations), replace(chosen, margin=0.0, percentile=chosen.comfort)
     if isinstance(limit, Hinge):
-        lower, upper = _range(_angles_about(samples, np.array(limit.axis)), middle)
+        lower, upper = _range(_twists(samples, np.array(limit.axis)), middle)
         return Hinge(limit.axis, max(lower, limit.lower), min(upper, limit.upper))
-    found, allowed = _fitted_swing(samples, middle), limit.swing
+    fitted, allowed = _fitted_swing(samples, middle), limit.swing
     if not (
-        isinstance(found.swing, Ellipse) and isinstance(allowed, Ellipse) and found.twist and limit.twist
+        isinstance(fitted.swing, Ellipse) and isinstance(allowed, Ellipse) and fitted.twist and limit.twist
     ):
         return None
-    lowers = [max(getattr(each, name) for each in (found.swing, allowed)) for name in ("x_lower", "z_lower")]
-    uppers = [min(getattr(each, name) for each in (found.swing, allowed)) for name in ("x_upper", "z_upper")]
-    twist = max(found.twist[0], limit.twist[0]), min(found.twist[1], limit.twist[1])
+    lowers = [max(getattr(each, name) for each in (fitted.swing, allowed)) for name in ("x_lower", "z_lower")]
+    uppers = [min(getattr(each, name) for each in (fitted.swing, allowed)) for name in ("x_upper", "z_upper")]
+    twist = max(fitted.twist[0], limit.twist[0]), min(fitted.twist[1], limit.twist[1])
     return SwingTwist(Ellipse(lowers[0], uppers[0], lowers[1], uppers[1]), twist)
 
 
@@ -143,54 +143,54 @@ def _words_of_rest(how_far: str) -> str:
 
 def _samples(rotations: ArrayLike) -> Array:
     """Unit quaternions (4, N), w not below 0."""
-    given: Array = np.array(rotations, dtype=np.float64)
-    if given.ndim != 2 or given.shape[1] != 4 or len(given) == 0:
-        raise InvalidInput(f"rotations must be (N, 4) quaternions, N at least 1, not of shape {given.shape}")
-    sizes = length(given, axis=1)
+    rows: Array = np.array(rotations, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != 4 or len(rows) == 0:
+        raise InvalidInput(f"rotations must be (N, 4) quaternions, N at least 1, not of shape {rows.shape}")
+    sizes = length(rows, axis=1)
     if not (np.isfinite(sizes).all() and sizes.min() > 1e-6):
         raise InvalidInput(f"rotation {int(np.argmin(np.nan_to_num(sizes)))} is not a unit quaternion")
-    samples = unit(given.T)
+    samples = unit(rows.T)
     return np.where(samples[0] < 0.0, -samples, samples)
 
 
 def _hinge_axis(samples: Array, vectors: Array, settings: FitSettings) -> Triple | None:
-    """The axis of the hinge that these rotations are about, its largest component positive; None if none."""
+    """The hinge axis of rotations, its largest component positive; None if they are no hinge's."""
     directions, _, _ = np.linalg.svd(vectors, full_matrices=False)
-    found = directions[:, 0]
-    main = int(np.argmax(np.abs(found)))
-    found = found * np.copysign(1.0, found[main])
+    axis = directions[:, 0]
+    main = int(np.argmax(np.abs(axis)))
+    axis = axis * np.copysign(1.0, axis[main])
     snapped = np.eye(3)[main]
-    if found[main] >= np.cos(settings.snap_angle) and _is_about(samples, snapped, settings):
-        found = snapped
-    elif not _is_about(samples, found, settings):
+    if axis[main] >= np.cos(settings.snap_angle) and _fits_axis(samples, snapped, settings):
+        axis = snapped
+    elif not _fits_axis(samples, axis, settings):
         return None
-    return float(found[0]), float(found[1]), float(found[2])
+    return float(axis[0]), float(axis[1]), float(axis[2])
 
 
-def _is_about(samples: Array, axis: Array, settings: FitSettings) -> bool:
-    """Whether so many rotations as the percentile asks for are near enough to rotations about an axis."""
+def _fits_axis(samples: Array, axis: Array, settings: FitSettings) -> bool:
+    """Whether `percentile` of the rotations turn about an axis within the tolerance."""
     along = axis @ samples[1:]
     off_axis = 2.0 * np.arccos(np.minimum(np.hypot(samples[0], along), 1.0))
-    shown = float(np.ptp(_angles_about(samples, axis)))
-    allowed = min(settings.hinge_tolerance, SLIM * shown)
+    extent = float(np.ptp(_twists(samples, axis)))
+    allowed = min(settings.hinge_tolerance, SLIM * extent)
     return bool(np.percentile(off_axis, settings.percentile) <= allowed)
 
 
 def _range(angles: Array, settings: FitSettings) -> tuple[float, float]:
-    """The bounds of angles, as many left out at either end as the percentile says, margins added."""
+    """Bounds of angles: `percentile` of them, as many left out at either end, plus margins."""
     outside = 0.5 * (100.0 - settings.percentile)
     lower, upper = np.percentile(angles, (outside, 100.0 - outside))
     return float(lower) - settings.margin, float(upper) + settings.margin
 
 
-def _angles_about(samples: Array, axis: Array) -> Array:
+def _twists(samples: Array, axis: Array) -> Array:
     angles: Array = 2.0 * np.arctan2(axis @ samples[1:], samples[0])
     return np.remainder(angles + pi, 2.0 * pi) - pi
 
 
 def _fitted_swing(samples: Array, settings: FitSettings) -> SwingTwist:
     along = np.array((0.0, 1.0, 0.0))
-    angles = _angles_about(samples, along)
+    angles = _twists(samples, along)
     untwist = np.zeros_like(samples)
     untwist[0], untwist[2] = np.cos(0.5 * angles), -np.sin(0.5 * angles)
     swings = logarithm(multiply(samples, untwist))[[0, 2]]
@@ -203,13 +203,13 @@ def _fitted_swing(samples: Array, settings: FitSettings) -> SwingTwist:
 def _sides(swings: Array, settings: FitSettings) -> tuple[float, ...]:
     """The sides (lower x, upper x, lower z, upper z) of four quarter ellipses about swings (2, N), radians.
 
-    Each begins at the farthest swing to its side. Then all grow by one factor, until the swings are inside:
-    those between two sides lie outside at first.
+    Each begins at the farthest swing to its side. Swings between two sides lie outside at first: all sides
+    grow by one factor until they are inside.
     """
     sides = []
-    for parts in swings:
+    for components in swings:
         for sign in (-1.0, 1.0):
-            reach = np.percentile(np.maximum(sign * parts, 0.0), settings.percentile)
+            reach = np.percentile(np.maximum(sign * components, 0.0), settings.percentile)
             sides.append(max(float(reach), STILL))
     x = swings[0] / np.where(swings[0] < 0.0, sides[0], sides[1])
     z = swings[1] / np.where(swings[1] < 0.0, sides[2], sides[3])
@@ -222,14 +222,14 @@ INSIDE = radians(0.1)
 OFF_AXIS = radians(0.5)
 """Radians up to which a rotation counts as one about a hinge's axis."""
 ALONG = 0.86
-"""Cosine of the angle between a hinge's axis and one of the bone's axes, within which it is that one."""
+"""Cosine of the angle between a hinge's axis and one of the bone's axes, from which they are the same."""
 
 
 def widened(limit: Limit, rotations: Sequence[Quaternion], margin: float) -> Limit | None:
-    """The limit with those bounds put further out that rotations pass.
+    """Move the bounds that rotations pass further out.
 
-    A hinge about whose axis the joint does not turn alone becomes an ellipse, or a cone if it lies along the
-    bone. What is inside already changes nothing.
+    A hinge becomes an ellipse where rotations leave its axis, or a cone if it lies along the bone. Rotations
+    inside change nothing.
 
     Args:
         limit: a hinge, or a swing with or without a twist.
@@ -260,7 +260,7 @@ def _bounds(ends: tuple[float, float], angles: Sequence[float], margin: float) -
 
 
 def loosened(hinge: Hinge, aside: float) -> SwingTwist | None:
-    """A hinge's range about the bone's own axis that it is nearest to, and a little about the others.
+    """A hinge's range about the nearest axis of the bone, with `aside` radians about the two others.
 
     Args:
         hinge: of a joint.
@@ -281,29 +281,25 @@ def loosened(hinge: Hinge, aside: float) -> SwingTwist | None:
 
 
 def _wide_swing(limit: SwingTwist, outside: Sequence[Quaternion], margin: float) -> SwingTwist:
-    parts = [swing_twist(rotation, Vector(limit.axis)) for rotation in outside]
+    pairs = [swing_twist(rotation, Vector(limit.axis)) for rotation in outside]
     twist = limit.twist
     if twist is not None:
-        angles = [_signed(turn, Vector(limit.axis)) for _, turn in parts]
+        angles = [float(log(turn).dot(Vector(limit.axis))) for _, turn in pairs]
         lower, upper = _bounds(twist, angles, margin)
         twist = max(lower, -pi), min(upper, pi)
     swing = limit.swing
     if isinstance(swing, Cone):
-        most = max(angle_of(each) for each, _ in parts)
+        most = max(angle_of(each) for each, _ in pairs)
         swing = Cone(min(most + margin, pi)) if most > swing.radius else swing
     elif isinstance(swing, Ellipse):
         axes = [Vector(axis) for axis in swing_axes(limit.axis)]
-        swings = [tuple(log(each).dot(axis) for axis in axes) for each, _ in parts]
+        swings = [tuple(log(each).dot(axis) for axis in axes) for each, _ in pairs]
         swing = _wide_ellipse(swing, swings, margin)
     return replace(limit, swing=swing, twist=twist)
 
 
-def _signed(twist: Quaternion, axis: Vector) -> float:
-    return float(log(twist).dot(axis))
-
-
 def _wide_ellipse(ellipse: Ellipse, swings: Sequence[Sequence[float]], margin: float) -> Ellipse:
-    """Sides that pass each swing by a margin, then as much more as swings between two sides need."""
+    """Sides beyond each swing by a margin, scaled until swings between two sides are inside."""
     x = _bounds((ellipse.x_lower, ellipse.x_upper), [each[0] for each in swings], margin)
     z = _bounds((ellipse.z_lower, ellipse.z_upper), [each[1] for each in swings], margin)
     factor = 1.0

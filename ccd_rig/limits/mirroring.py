@@ -1,8 +1,8 @@
-"""A limit as the joint on the other side of a mirrored skeleton has it.
+"""Mirror a limit for the joint on the other side of a skeleton.
 
-With the rest orientations B_L and B_R of the two joints, in model space, a rotation q of the left one is
-mirrored in the plane x = 0 by C q C^-1, C = B_R^T diag(-1, 1, 1) B_L. C reflects. -C turns, and does the same
-to q: a mirrored limit is the limit itself, turned into other axes.
+Let B_L and B_R be the rest orientations of the two joints in model space. A rotation q of the left joint is
+mirrored in the plane x = 0 by C q C^-1, with C = B_R^T diag(-1, 1, 1) B_L. C reflects. -C turns, and does the
+same to q: a mirrored limit is the limit itself, turned into other axes.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ SKEW = radians(2.0)
 """Radians by which joints may rest off their mirror image and still take over ranges about single axes."""
 
 NEAR = radians(0.01)
-"""Radians below which axes count as parallel: what single precision leaves of exact mirror images."""
+"""Radians below which axes count as parallel: rounding of exact mirror images in single precision."""
 
 _UNIT: tuple[Triple, Triple, Triple] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 def mirror_turn(rest: Quaternion, other_rest: Quaternion) -> Quaternion:
-    """-C: what turns the limit of a joint into that of its mirror image.
+    """-C: the rotation that turns the limit of a joint into that of its mirror image.
 
     Args:
         rest: orientation of the joint at rest, in model space, whose plane x = 0 mirrors.
-        other_rest: that of the joint on the other side.
+        other_rest: orientation of the joint on the other side.
     """
     half_turn = Quaternion((0.0, 1.0, 0.0, 0.0))  # -diag(-1, 1, 1)
     return other_rest.conjugated() @ half_turn @ rest
@@ -57,7 +57,7 @@ def _turned_swing(limit: SwingTwist, turn: Quaternion) -> SwingTwist:
     axis = _image(turn, limit.axis)
     along = _sign(axis, limit.axis)
     twist = limit.twist
-    if along != 0.0:  # the same line: what is about -n by an angle is about n by its negative
+    if along != 0.0:  # the same line: a twist about -n is the negative twist about n
         axis = limit.axis
         if along < 0.0 and twist is not None:
             twist = -twist[1], -twist[0]
@@ -65,16 +65,16 @@ def _turned_swing(limit: SwingTwist, turn: Quaternion) -> SwingTwist:
         return SwingTwist(limit.swing, twist, axis)
     sides = limit.swing
     ranges = ((sides.x_lower, sides.x_upper), (sides.z_lower, sides.z_upper))
-    found: dict[int, tuple[float, float]] = {}
+    mirrored: dict[int, tuple[float, float]] = {}
     for old, bounds in zip(swing_axes(limit.axis), ranges, strict=True):
         image = _image(turn, old)
         for k, new in enumerate(swing_axes(axis)):
             sign = _sign(image, new)
             if sign != 0.0:
-                found[k] = bounds if sign > 0.0 else (-bounds[1], -bounds[0])
-    if len(found) < 2:
+                mirrored[k] = bounds if sign > 0.0 else (-bounds[1], -bounds[0])
+    if len(mirrored) < 2:
         raise InvalidInput("its ellipse would lie askew to the joint's axes; use a cone or a hinge")
-    return SwingTwist(Ellipse(*found[0], *found[1]), twist, axis)
+    return SwingTwist(Ellipse(*mirrored[0], *mirrored[1]), twist, axis)
 
 
 def _turned_box(limit: EulerBox, turn: Quaternion) -> EulerBox:
@@ -98,8 +98,8 @@ def _nearest_exchange(turn: Quaternion, tolerance: float) -> Quaternion | None:
     # Components of the 24 rotations of a cube are 0, 1/2, sqrt(1/2) or 1.
     steps = (0.0, 0.5, 0.5**0.5, 1.0)
     values = turn[:]
-    parts = [min(steps, key=lambda step: abs(abs(value) - step)) for value in values]
-    exact = Quaternion([copysign(part, value) for part, value in zip(parts, values, strict=True)])
+    sizes = [min(steps, key=lambda step: abs(abs(value) - step)) for value in values]
+    exact = Quaternion([copysign(size, value) for size, value in zip(sizes, values, strict=True)])
     is_near = abs(exact.magnitude - 1.0) < 1e-6 and angle_between(exact, turn) <= tolerance
     return exact if is_near else None
 

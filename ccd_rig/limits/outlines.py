@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits as they are drawn, and bounds put where a pointer or a rotation is.
+"""Outlines of limits for drawing, and bounds set by a pointer or a rotation.
 
-All is in the joint's own frame at rest: the joint at the origin, the bone along +Y. Lengths are parts of the
-size of the drawing.
-
-Lengths and directions are in the frame of the dial.
+Coordinates are those of the joint's frame at rest: the joint at the origin, the bone along +Y. Lengths are
+parts of the size of the drawing.
 """
 
 from __future__ import annotations
@@ -17,10 +15,9 @@ from typing import Any
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
-from ..maths.alignment import wrapped
-from ..maths.rotations import angle_of, exp, log, perpendicular, swing_twist
-from ..maths.tolerances import NOISE, ROUNDING
-from .shapes import ORDERS, Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, swing_axes
+from ..maths.alignment import FULL_TURN, wrapped
+from ..maths.rotations import NOISE, ROUNDING, angle_of, exp, log, perpendicular, swing_twist
+from .shapes import ORDERS, Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, swing_axes, swing_sides
 
 NEAR = radians(0.5)
 """Radians from a border at which a rotation counts as being there."""
@@ -28,7 +25,6 @@ NEAR = radians(0.5)
 ARC_STEP = radians(5.0)  # from one point of an arc to the next, at most
 RIM_POINTS = 72
 TWIST_PLACE, TWIST_RADIUS = 0.7, 0.45  # of the arc of a rotation about the bone: along the bone, and its size
-FULL_TURN = 2.0 * pi
 _BONE = Vector((0.0, 1.0, 0.0)).freeze()
 
 
@@ -57,10 +53,10 @@ class Dial:
     angle: float
 
     def point(self, angle: float) -> Vector:
-        """Where an angle in radians lies on the arc."""
+        """The point of the arc at an angle in radians."""
         side: Any = self.axis.cross(self.zero)
-        found: Vector = self.centre + (self.zero * cos(angle) + side * sin(angle)) * self.radius
-        return found
+        point: Vector = self.centre + (self.zero * cos(angle) + side * sin(angle)) * self.radius
+        return point
 
     def arc(self) -> list[Vector]:
         """Points from the lower to the upper bound; one full circle where the angle is free."""
@@ -79,11 +75,11 @@ class Dial:
 
 @dataclass(frozen=True)
 class Rim:
-    """The border of a swing on the unit sphere: the directions that the limit's axis may just have.
+    """The border of a swing on the unit sphere: the outermost directions of the limit's axis.
 
     Attributes:
         points: unit, from +X on round the axis; the last is the first.
-        direction: unit, where the axis points now.
+        direction: unit, of the axis in the present pose.
         margin: radians from there to the rim, away from rest; below 0 outside.
     """
 
@@ -101,13 +97,14 @@ def dials(limit: Limit, rotation: Quaternion) -> tuple[Dial, ...]:
     """The arcs of a limit whose joint has this rotation, relative to rest.
 
     A hinge has one. A twist range has one that swings along with the bone. An Euler box has one for each
-    angle, carried by the angles that turn after it. A free twist and a ReversedLimit, which no bone has by
-    itself, have none.
+    angle, carried by the angles that turn after it. A free twist and a ReversedLimit have none.
     """
     if isinstance(limit, Hinge):
         return (_hinge_dial(limit, rotation),)
     if isinstance(limit, SwingTwist) and limit.twist is not None:
-        return (_twist_dial(limit, limit.twist, rotation),)
+        axis = Vector(limit.axis)
+        swing, _ = swing_twist(rotation, axis)
+        return (_roll_dial("TWIST", *limit.twist, _twist_angle(axis, rotation), swing, axis),)
     if isinstance(limit, EulerBox):
         return _euler_dials(limit, rotation)
     return ()
@@ -117,7 +114,7 @@ def rim(limit: Limit, rotation: Quaternion) -> Rim | None:
     """The border of a limit's swing for a joint with this rotation; None where the swing is free."""
     if not isinstance(limit, SwingTwist) or limit.swing is None:
         return None
-    sides = _sides(limit)
+    sides = swing_sides(limit.swing)
     if min(sides) >= pi - ROUNDING:
         return None
     axis = Vector(limit.axis)
@@ -127,18 +124,10 @@ def rim(limit: Limit, rotation: Quaternion) -> Rim | None:
     return Rim(_rim_points(limit), rotation @ axis, _margin(vector.dot(a), vector.dot(b), sides))
 
 
-def _sides(limit: SwingTwist) -> tuple[float, float, float, float]:
-    """How far the swing goes to its four sides, radians, all 0 or more."""
-    swing = limit.swing
-    assert swing is not None
-    if isinstance(swing, Cone):
-        return (swing.radius,) * 4
-    return -swing.x_lower, swing.x_upper, -swing.z_lower, swing.z_upper
-
-
 @lru_cache(maxsize=256)
 def _rim_points(limit: SwingTwist) -> tuple[Vector, ...]:
-    x_lower, x_upper, z_lower, z_upper = _sides(limit)
+    assert limit.swing is not None
+    x_lower, x_upper, z_lower, z_upper = swing_sides(limit.swing)
     axis = Vector(limit.axis)
     a, b = (Vector(each) for each in swing_axes(limit.axis))
     points = []
@@ -161,7 +150,7 @@ def _margin(on_a: float, on_b: float, sides: tuple[float, float, float, float]) 
             reach = hypot(reach, part / side)
         elif abs(part) > side + NEAR:
             return side - abs(part)
-    # A side that is a point is no border to come near to: at rest the nearest of the others counts.
+    # A side of length 0 has no border: at rest the nearest of the other sides counts.
     angle = hypot(on_a, on_b)
     if reach == 0.0 or angle == 0.0:
         return min((side for side in sides if side > NEAR), default=inf)
@@ -173,55 +162,49 @@ def _hinge_dial(limit: Hinge, rotation: Quaternion) -> Dial:
     across = _BONE - axis * axis.dot(_BONE)
     if across.length > NOISE:
         return _dial(
-            "HINGE", limit.lower, limit.upper, _angle_about(axis, rotation), axis, across.normalized()
+            "HINGE", limit.lower, limit.upper, _twist_angle(axis, rotation), axis, across.normalized()
         )
-    return _roll_dial("HINGE", limit.lower, limit.upper, _angle_about(axis, rotation), Quaternion(), axis)
-
-
-def _twist_dial(limit: SwingTwist, twist: tuple[float, float], rotation: Quaternion) -> Dial:
-    axis = Vector(limit.axis)
-    swing, _ = swing_twist(rotation, axis)
-    return _roll_dial("TWIST", *twist, _angle_about(axis, rotation), swing, axis)
+    return _roll_dial("HINGE", limit.lower, limit.upper, _twist_angle(axis, rotation), Quaternion(), axis)
 
 
 def _euler_dials(limit: EulerBox, rotation: Quaternion) -> tuple[Dial, ...]:
     angles = _euler_angles(limit, rotation)
-    found = []
+    arcs = []
     carried = Quaternion()
     i, j, k, _ = ORDERS[limit.order]
     for component in (k, j, i):  # the last to turn carries the others
         axis = Vector([float(component == each) for each in range(3)])
         name, bounds = "XYZ"[component], (limit.lower[component], limit.upper[component])
         if component == 1:
-            found.append(_roll_dial(name, *bounds, angles[component], carried, axis))
+            arcs.append(_roll_dial(name, *bounds, angles[component], carried, axis))
         else:
-            found.append(_dial(name, *bounds, angles[component], carried @ axis, carried @ _BONE))
+            arcs.append(_dial(name, *bounds, angles[component], carried @ axis, carried @ _BONE))
         carried = carried @ exp(axis * angles[component])
-    return tuple(found)
+    return tuple(arcs)
 
 
 def _euler_angles(limit: EulerBox, rotation: Quaternion) -> tuple[float, float, float]:
-    """The Euler angles that lie nearest to the ranges: either of the two ways to write a rotation."""
+    """The Euler angles nearest to the ranges, of the two triples that stand for a rotation."""
     order: Any = limit.order
     euler = rotation.to_euler(order)
     first = [euler.x, euler.y, euler.z]
     i, j, k, _ = ORDERS[limit.order]
     second = [0.0, 0.0, 0.0]
     second[i], second[j], second[k] = first[i] + pi, pi - first[j], first[k] + pi
-    ways = []
-    for way in (first, second):
+    candidates = []
+    for angles in (first, second):
         bounds = list(zip(limit.lower, limit.upper, strict=True))
-        x, y, z = (wrapped(angle, 0.5 * sum(ends)) for angle, ends in zip(way, bounds, strict=True))
+        x, y, z = (wrapped(angle, 0.5 * sum(ends)) for angle, ends in zip(angles, bounds, strict=True))
         outside = sum(
             max(lower - angle, angle - upper, 0.0)
             for angle, (lower, upper) in zip((x, y, z), bounds, strict=True)
             if upper - lower < FULL_TURN
         )
-        ways.append((round(outside, 5), abs(x) + abs(y) + abs(z), (x, y, z)))
-    return min(ways)[2]
+        candidates.append((round(outside, 5), abs(x) + abs(y) + abs(z), (x, y, z)))
+    return min(candidates)[2]
 
 
-def _angle_about(axis: Vector, rotation: Quaternion) -> float:
+def _twist_angle(axis: Vector, rotation: Quaternion) -> float:
     return 2.0 * atan2(axis.dot(Vector((rotation.x, rotation.y, rotation.z))), rotation.w)
 
 
@@ -230,7 +213,7 @@ def _dial(name: str, lower: float, upper: float, angle: float, axis: Vector, zer
 
 
 def _roll_dial(name: str, lower: float, upper: float, angle: float, swing: Quaternion, axis: Vector) -> Dial:
-    """An arc about the bone's length: beside the bone, and smaller. It starts at +X for a bone along +Y."""
+    """An arc about the bone's length, beside the bone and smaller; it starts at +X for a bone along +Y."""
     along = swing @ axis
     near = wrapped(angle, 0.5 * (lower + upper))
     zero = swing @ perpendicular(axis)
@@ -238,14 +221,14 @@ def _roll_dial(name: str, lower: float, upper: float, angle: float, swing: Quate
 
 
 EDGE_ON = 0.15
-"""Sine of the angle between ray and dial below which where they cross says too little."""
+"""Sine of the angle between ray and dial below which their crossing is too uncertain."""
 
 
 def angle_on(dial: Dial, origin: Vector, direction: Vector, near: float) -> float | None:
-    """The angle in radians at which a ray meets the dial; None where it crosses the dial's centre.
+    """The angle in radians at which a ray meets the dial's plane; None at the dial's centre.
 
-    That is where the ray crosses the dial's plane. A dial that is seen edge-on is a line to the eye: of its
-    two points that are seen where the ray passes, the one nearer to `near` counts.
+    A dial seen edge-on is a line to the eye. Two of its points then lie where the ray passes: the angle
+    nearer to `near` is taken.
 
     Args:
         dial: in its own frame.
@@ -258,8 +241,8 @@ def angle_on(dial: Dial, origin: Vector, direction: Vector, near: float) -> floa
     from_centre: Any = origin - dial.centre
     slope = ray.dot(dial.axis)
     if abs(slope) > EDGE_ON:
-        found: Any = from_centre - ray * (from_centre.dot(dial.axis) / slope)
-        x, y = found.dot(dial.zero), found.dot(side)
+        crossing: Any = from_centre - ray * (from_centre.dot(dial.axis) / slope)
+        x, y = crossing.dot(dial.zero), crossing.dot(side)
         return None if max(abs(x), abs(y)) < 1e-6 * dial.radius else atan2(y, x)
     to_eye: Any = dial.axis * slope - ray
     facing = atan2(to_eye.dot(side), to_eye.dot(dial.zero))
@@ -274,28 +257,27 @@ def angle_on(dial: Dial, origin: Vector, direction: Vector, near: float) -> floa
 class Drag:
     """A value that follows the pointer round a dial, also past a half turn.
 
-    `value` is where the value would be with no bounds and no snapping, `angle` where the pointer was last;
-    both in radians.
+    `value` is the value without bounds and snapping, `angle` the pointer's last angle; both in radians.
     """
 
     def __init__(self, value: float, angle: float) -> None:
-        """Start with the value as it is and the pointer's angle, radians."""
+        """Start with the present value and the pointer's angle, radians."""
         self.value = value
         self.angle = angle
 
     def follow(self, angle: float, is_precise: bool) -> None:
-        """Take the pointer's next angle, radians; precisely a tenth of the way counts."""
+        """Take the pointer's next angle, radians; a precise drag moves by a tenth of the change."""
         self.value += remainder(angle - self.angle, FULL_TURN) * (0.1 if is_precise else 1.0)
         self.angle = angle
 
     def bounded(self, lower: float, upper: float, step: float = 0.0) -> float:
-        """The value on a whole number of steps, if there is a step, and inside the bounds."""
+        """The value rounded to whole steps, if `step` is not 0, and clamped to the bounds."""
         value = round(self.value / step) * step if step else self.value
         return min(max(value, lower), upper)
 
 
 STRAIGHT = 1e-4
-"""Radians to the side below which a swing goes along one axis: what single precision leaves of it."""
+"""Radians to the side below which a swing goes along one axis: rounding of single precision."""
 
 
 def with_bound_at(limit: Limit, rotation: Quaternion, is_upper: bool) -> Limit:
@@ -327,10 +309,10 @@ def _moved(lower: float, upper: float, angle: float, is_upper: bool) -> tuple[fl
 
 
 def with_rim_at(limit: Limit, rotation: Quaternion) -> Limit:
-    """`limit` with the border of its swing where a rotation swings to.
+    """`limit` with the border of its swing at the swing of a rotation.
 
-    A cone gets that radius. Of an ellipse the side to which the rotation swings most goes there, and the side
-    at right angles to it stays, unless the swing is past half of its square.
+    A cone gets that radius. Of an ellipse the side to which the rotation swings most is moved. The side at
+    right angles to it stays, unless the swing is past half of its square.
 
     Raises:
         InvalidInput: the limit has no border of a swing.
@@ -351,14 +333,14 @@ def _sides_through(ellipse: Ellipse, x: float, z: float) -> dict[str, float]:
     if hypot(x, z) == 0.0:
         raise InvalidInput("the rotation does not swing")
     names = "x_upper" if x >= 0.0 else "x_lower", "z_upper" if z >= 0.0 else "z_lower"
-    parts = abs(x), abs(z)
-    most = 0 if parts[0] >= parts[1] else 1
-    aside, kept = parts[1 - most], abs(getattr(ellipse, names[1 - most]))
-    lengths = {most: parts[most]}
+    swings = abs(x), abs(z)
+    most = 0 if swings[0] >= swings[1] else 1
+    aside, kept = swings[1 - most], abs(getattr(ellipse, names[1 - most]))
+    lengths = {most: swings[most]}
     if aside >= kept * sqrt(0.5) and aside > STRAIGHT:
-        lengths = {most: parts[most] * sqrt(2.0), 1 - most: aside * sqrt(2.0)}
+        lengths = {most: swings[most] * sqrt(2.0), 1 - most: aside * sqrt(2.0)}
     elif aside > STRAIGHT:
-        lengths = {most: parts[most] / sqrt(1.0 - (aside / kept) ** 2)}
+        lengths = {most: swings[most] / sqrt(1.0 - (aside / kept) ** 2)}
     return {
         names[k]: min(size, pi) if names[k].endswith("upper") else -min(size, pi)
         for k, size in lengths.items()

@@ -14,11 +14,14 @@ from .shapes import ORDERS, Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit
 def sample(limit: Limit | None, random: Random) -> Quaternion:
     """A random rotation inside `limit` (None: any rotation), drawn from `random` alone.
 
-    Uniform among the rotations inside; where a limit leaves no volume (a hinge, a radius or a side of 0),
-    uniform in the angles that are left.
+    The draw is uniform among the rotations inside. A limit without volume (a hinge, a radius or a side of 0)
+    is drawn uniformly in the angles that it leaves.
     """
     if limit is None:
-        return _any_rotation(random)
+        # Uniform over all rotations (Shoemake 1992, "Uniform random rotations").
+        share, first, second = random.random(), random.uniform(-pi, pi), random.uniform(-pi, pi)
+        a, b = sqrt(1.0 - share), sqrt(share)
+        return Quaternion((b * cos(second), a * sin(first), a * cos(first), b * sin(second)))
     if isinstance(limit, ReversedLimit):
         inner = sample(limit.limit, random)
         return Quaternion((inner.w, *rotated(limit.frame, (-inner.x, -inner.y, -inner.z))))
@@ -41,7 +44,7 @@ def sample(limit: Limit | None, random: Random) -> Quaternion:
 
 
 def _sample_swing(swing: Cone | Ellipse | None, random: Random) -> tuple[float, float]:
-    """A swing's rotation vector on its two axes, such that where it points the twist axis is uniform."""
+    """The rotation vector of a swing on its two axes; the direction of the swung axis is uniform."""
     if isinstance(swing, Ellipse):
         return _sample_ellipse(swing, random)
     # Points spread evenly over a cap have evenly spread heights, and so sin^2 of half the angle.
@@ -51,15 +54,8 @@ def _sample_swing(swing: Cone | Ellipse | None, random: Random) -> tuple[float, 
     return angle * cos(azimuth), angle * sin(azimuth)
 
 
-def _any_rotation(random: Random) -> Quaternion:
-    """Uniform over all rotations (Shoemake 1992, "Uniform random rotations")."""
-    share, first, second = random.random(), random.uniform(-pi, pi), random.uniform(-pi, pi)
-    a, b = sqrt(1.0 - share), sqrt(share)
-    return Quaternion((b * cos(second), a * sin(first), a * cos(first), b * sin(second)))
-
-
 def _sample_ellipse(ellipse: Ellipse, random: Random) -> tuple[float, float]:
-    """As `_sample_swing`, drawn in the plane of the rotation vector, where an angle r weighs sin(r) / r."""
+    """Like `_sample_swing`, by rejection in the rotation vector's plane with density sin(r) / r."""
     while True:
         x = random.uniform(ellipse.x_lower, ellipse.x_upper)
         z = random.uniform(ellipse.z_lower, ellipse.z_upper)

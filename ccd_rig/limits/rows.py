@@ -1,4 +1,4 @@
-"""Limits as rows of the kernel: `kernel/limits.py` says what the numbers of a row mean."""
+"""Limits as rows of the kernel; `kernel/limits.py` lists the numbers of a row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from ..kernel import LIMIT_WIDTH
 from ..maths.alignment import nearest_turn
-from ..maths.tolerances import ROUNDING
+from ..maths.rotations import ROUNDING
 from ..maths.validation import Triple
 
 Components = tuple[float, float, float, float]
@@ -40,7 +40,7 @@ def ellipse_row(
     """The row of a twist of lower..upper about a unit vector with a swing in an ellipse.
 
     Args:
-        swing_axes: that the ellipse's two rotation vectors lie on.
+        swing_axes: the axes of the swing's rotation vector.
         sides: half axes towards -a, +a, -b, +b in radians, none negative.
     """
     # Sides thinner than rounding are zero: their curvature would overflow.
@@ -73,15 +73,15 @@ def reversed_row(row: Row, frame: Components) -> Row:
     if hinge is not None:
         axis, lower, upper = hinge
         return hinge_row(rotated(frame, axis), -upper, -lower)
-    whole = row[:]
+    outer = row[:]
     # (F^-1 q F)^-1 of an inner frame F' is F'^-1 (F^-1 q F)^-1 F': frames multiply, inversions cancel.
-    whole[1] = -row[1]
-    whole[2:6] = array("d", product(frame, (row[2], row[3], row[4], row[5])))
-    return whole
+    outer[1] = -row[1]
+    outer[2:6] = array("d", product(frame, (row[2], row[3], row[4], row[5])))
+    return outer
 
 
 def row_hinge(row: Row) -> tuple[Triple, float, float] | None:
-    """Axis and bounds of a limit that leaves one angle about a fixed axis and nothing else."""
+    """Axis and bounds of a limit that leaves one angle about a fixed axis; None of others."""
     if row[0] != 1.0 or row[14] != 0.0:
         return None
     return (row[6], row[7], row[8]), row[17], row[18]
@@ -128,6 +128,6 @@ def _radius(radius: float) -> tuple[float, float]:
 
 
 def _rest(lower: float, upper: float) -> tuple[float, float]:
-    """Cosine and sine of half the angle in a range that is nearest to zero, going round the circle."""
+    """Cosine and sine of half the angle of a range that is nearest to zero on the circle."""
     rest = 0.5 * nearest_turn(0.0, lower, upper)
     return cos(rest), sin(rest)

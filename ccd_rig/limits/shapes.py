@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Joint limits: what they are, the nearest allowed rotation, and how far outside a rotation is.
+"""Shapes of joint limits, the nearest allowed rotation, and the angle by which a rotation is outside.
 
 A limit speaks about a joint's rotation relative to rest, in the joint's own frame (the bone along +Y): what a
 pose bone holds in its rotation channels. All angles are radians. Limits are values: made once, checked when
@@ -10,22 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import pi, sqrt
+from math import atan2, pi, sqrt
 from typing import TypeAlias
 
 from mathutils import Quaternion
 
 from ..errors import InvalidInput
 from ..kernel import project_rotation
-from ..maths.rotations import angle_between
-from ..maths.tolerances import NOISE, ROUNDING
+from ..maths.alignment import nearest_turn
+from ..maths.rotations import NOISE, ROUNDING, angle_between
 from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
-from .rows import Components, Row, box_row, cone_row, ellipse_row, free_row, hinge_row, reversed_row
+from .rows import (
+    Components,
+    Row,
+    box_row,
+    cone_row,
+    ellipse_row,
+    free_row,
+    hinge_row,
+    reversed_row,
+    row_hinge,
+)
 
 
 @dataclass(frozen=True)
 class Slide:
-    """A range of shifts along one direction: what a prismatic joint may do besides turning.
+    """A range of shifts along one direction: a prismatic joint, beside the rotation.
 
     Attributes:
         axis: the direction in the joint's frame at rest; stored with length 1.
@@ -203,12 +213,11 @@ class EulerBox:
 
 @dataclass(frozen=True)
 class ReversedLimit:
-    """The rotations that a joint may have when it is seen from its child: what re-rooting makes of `limit`.
+    """The allowed rotations of a joint seen from its child, as re-rooting needs them.
 
-    A joint that turns by p in a frame `frame` away from its parent's turns the parent, seen from the child,
-    by frame @ p^-1 @ frame^-1. So q is allowed when (frame^-1 @ q @ frame)^-1 is inside `limit`. Inversion
-    and conjugation keep the angle between rotations: what is nearest, inside and how far outside is as exact
-    as in `limit`.
+    Let a joint turn by p in a frame `frame` away from its parent's. Seen from the child it turns the parent
+    by frame @ p^-1 @ frame^-1. A rotation q is allowed when (frame^-1 @ q @ frame)^-1 is inside `limit`.
+    Inversion and conjugation keep the angle between rotations, so projection is as exact as in `limit`.
 
     Attributes:
         limit: of the joint as it was. frame: its rest rotation, (w, x, y, z); stored with length 1.
@@ -239,7 +248,7 @@ LIMITS = (Hinge, SwingTwist, EulerBox, ReversedLimit)
 
 @dataclass(frozen=True)
 class Comfort:
-    """The part of a joint's allowed rotations in which it likes to stay.
+    """The preferred part of a joint's allowed rotations.
 
     Attributes:
         tolerance: radians, seen from the joint, by which a goal may be missed for the sake of comfort.
@@ -266,21 +275,22 @@ def limit_row(limit: Limit | None) -> Row:
 def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
     """The allowed rotation nearest to `rotation`; inside the limit (within `ROUNDING`) that very object.
 
-    Nearest in the angle between the two, exactly so for a Hinge, an EulerBox and a SwingTwist without an
-    Ellipse. With an Ellipse the nearest twist is taken first, then the nearest point in the plane of the
-    swing's rotation vector (for swings up to 60 degrees at most about 2 degrees farther than the nearest).
-    Alike for q and -q, and on the side of `rotation` (dot product >= 0). Clamping again changes no bit.
+    Distance is the angle between the two. The result is exact for a Hinge, an EulerBox and a SwingTwist
+    without an Ellipse. With an Ellipse the nearest twist is taken first. Then follows the nearest point in
+    the plane of the swing's rotation vector, for swings up to 60 degrees at most about 2 degrees farther than
+    the nearest rotation. Alike for q and -q, and on the side of `rotation` (dot product >= 0). Clamping again
+    changes no bit.
 
-    Where several rotations are equally near: of two borders of a twist or hinge range the upper one; when the
-    swing is a half turn and so says nothing about the twist, the allowed twist nearest to 0. A zero
-    quaternion counts as identity. NaN is not checked for.
+    Of two equally near borders of a twist or hinge range the upper one is taken. A swing by a half turn says
+    nothing about the twist: the allowed twist nearest to 0 is taken. A zero quaternion counts as identity.
+    NaN is not checked for.
     """
     nearest = project_rotation(limit.row, rotation.w, rotation.x, rotation.y, rotation.z)
     return rotation if nearest is None else Quaternion(nearest)
 
 
 def violation(limit: Limit, rotation: Quaternion) -> float:
-    """The angle in radians between `rotation` and its `clamp`: how far outside it is, 0 inside."""
+    """The angle in radians between `rotation` and its `clamp`; 0 inside."""
     clamped = clamp(limit, rotation)
     return 0.0 if clamped is rotation else angle_between(rotation, clamped)
 
@@ -288,6 +298,21 @@ def violation(limit: Limit, rotation: Quaternion) -> float:
 def contains(limit: Limit, rotation: Quaternion, tolerance: float = 0.0) -> bool:
     """Whether `rotation` is outside by no more than `tolerance` radians; up to `ROUNDING` is inside."""
     return violation(limit, rotation) <= tolerance
+
+
+def as_hinge(limit: Limit | None) -> Hinge | None:
+    """`limit` as a hinge, where it leaves one angle about a fixed axis and nothing else; None otherwise."""
+    if limit is None or isinstance(limit, Hinge):
+        return limit
+    hinge = row_hinge(limit.row)
+    return None if hinge is None else Hinge(*hinge)
+
+
+def hinge_turn(limit: Hinge, rotation: Quaternion) -> float:
+    """The twist of `rotation` about the hinge's axis, brought into its range; radians."""
+    x, y, z = limit.axis
+    along = rotation.x * x + rotation.y * y + rotation.z * z
+    return nearest_turn(2.0 * atan2(along, rotation.w), limit.lower, limit.upper)
 
 
 def locks_twist(limit: Limit) -> bool:
@@ -313,14 +338,14 @@ def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
 
 
 SLACK = 1e-6
-"""Radians by which a region may stand out: what is left of numbers that were stored in single precision."""
+"""Radians by which a region may exceed its limit: rounding of single precision."""
 
 
 def outside(region: Limit, limit: Limit) -> str | None:
-    """What of `region` is not inside `limit`, in words; None if all of it is.
+    """Say in words which part of `region` is outside `limit`; None if there is none.
 
-    Regions are of the limit's own kind, about the same axis or in the same order, so that their ranges can
-    be compared."""
+    A region is of the limit's kind, about the same axis or in the same order: only then ranges compare.
+    """
     if type(region) is not type(limit):
         return (
             f"it is a {type(region).__name__} while the limit is a {type(limit).__name__}: use the same kind"
@@ -337,9 +362,9 @@ def outside(region: Limit, limit: Limit) -> str | None:
         if region.order != limit.order:
             return f"its Euler order {region.order} differs from the limit's {limit.order}"
         for name, *bounds in zip("XYZ", region.lower, region.upper, limit.lower, limit.upper, strict=True):
-            found = _range(name, *bounds)
-            if found:
-                return found
+            excess = _range(name, *bounds)
+            if excess:
+                return excess
         return None
     assert isinstance(limit, SwingTwist) and isinstance(region, SwingTwist)
     if not _near(region.axis, limit.axis):
@@ -352,16 +377,15 @@ def _swing(region: SwingTwist, limit: SwingTwist) -> str | None:
         return None
     if region.swing is None:
         return "its swing is free while the limit's is not"
-    allowed, wanted = _sides(limit.swing), _sides(region.swing)
+    allowed, wanted = swing_sides(limit.swing), swing_sides(region.swing)
     for name, largest, side in zip(("X min", "X max", "Z min", "Z max"), allowed, wanted, strict=True):
         if side > largest + SLACK:
             return f"its swing ({name}) goes to {side:.4g} rad, the limit's to {largest:.4g}"
     return None
 
 
-def _sides(swing: Cone | Ellipse) -> tuple[float, float, float, float]:
-    """How far a swing goes to its four sides, radians, all 0 or more. Larger sides all round hold smaller
-    ones."""
+def swing_sides(swing: Cone | Ellipse) -> tuple[float, float, float, float]:
+    """The largest swings to the four sides (lower and upper x, lower and upper z), radians, 0 or more."""
     if isinstance(swing, Cone):
         return (swing.radius,) * 4
     return -swing.x_lower, swing.x_upper, -swing.z_lower, swing.z_upper

@@ -1,4 +1,4 @@
-"""The best turn of a hinge for pairs of vectors, and turns brought into a range."""
+"""The best turn of a hinge for pairs of vectors, and angles brought into a range."""
 
 from __future__ import annotations
 
@@ -23,27 +23,26 @@ def best_hinge_turn(
     It is `atan2(sum w n.(a x b), sum w (a.b - (a.n)(b.n)))`; 0 where every turn is equally good (all pairs
     on the axis).
 
-    With a `weight` three more pairs ask for the turn `reference`: they add 2 weight (sin, cos) of it.
+    With a `weight` three more pairs pull to the turn `reference`: they add 2 weight (sin, cos) of it.
     """
     sine = cosine = lever = 0.0
-    for a, b, own in pairs:
+    for a, b, pair_weight in pairs:
         across: Any = a.cross(b)  # for two-dimensional vectors, which these are not, a number
-        sine += own * axis.dot(across)
-        cosine += own * (a.dot(b) - a.dot(axis) * b.dot(axis))
-        lever += own * a.length * b.length
+        sine += pair_weight * axis.dot(across)
+        cosine += pair_weight * (a.dot(b) - a.dot(axis) * b.dot(axis))
+        lever += pair_weight * a.length * b.length
     if weight > 0.0:
         sine += 2.0 * weight * math.sin(reference)
         cosine += 2.0 * weight * math.cos(reference)
         lever += 2.0 * weight
-    # float32 vectors leave about 1e-7 of their length as noise: that is no direction to turn to.
+    # float32 vectors have noise of about 1e-7 of their length: no direction to turn to.
     if math.hypot(sine, cosine) <= 1e-6 * lever:
         return 0.0
     return math.atan2(sine, cosine)
 
 
 def nearest_turn(angle: float, lower: float, upper: float) -> float:
-    """`angle` plus whole turns, brought into [lower, upper]; outside it the end that is nearer on the
-    circle."""
+    """`angle` plus whole turns, clamped to [lower, upper]: outside, the nearer end on the circle."""
     return min(max(wrapped(angle, 0.5 * (lower + upper)), lower), upper)
 
 

@@ -1,9 +1,9 @@
 """Many rotations at once as arrays in double precision.
 
 Quaternions are (4, ...) with components (w, x, y, z), vectors (3, ...), matrices (3, 3, ...): components
-first and poses last, so that an operation runs along memory. What is stored frame by frame, as keys are, has
-components last. Functions with `axis` take both; it says where the components are. All angles are radians.
-Nothing here checks for NaN.
+first and poses last, so that an operation runs along memory. Arrays by frame, as keys are, have components
+last. Functions with `axis` take both; it is the axis of the components. All angles are radians. NaN is not
+checked for.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ TINY = 1e-300
 _NEXT: Indices = np.array([1, 2, 0], dtype=np.intp)
 _AFTER: Indices = np.array([2, 0, 1], dtype=np.intp)
 _FEW = 256
-"""Numbers up to which the time of an operation is that of its call."""
-# Of the products of quaternions a b: in row r what of a_r counts for each component, after b_{r ^ component}.
+"""Sizes up to which the call dominates an operation's time."""
+# Products of quaternions a b: component c is the sum over r of sign[r, c] a_r b_{r ^ c}.
 _FACTOR_OF: Indices = np.array([[0] * 4, [1] * 4, [2] * 4, [3] * 4], dtype=np.intp)
 _OTHER_OF: Indices = np.array([[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]], dtype=np.intp)
 _FACTOR_SIGNS: Array = np.array(
@@ -46,18 +46,18 @@ def multiply(a: Array, b: Array, axis: int = 0) -> Array:
         small: Array = np.add.reduce(factors * b.take(_OTHER_OF, 0), 0)
         return small
     aw, ax, ay, az = a
-    found: Array = aw * b
-    # Few calls on whole arrays: what each part of a multiplies is b with its components exchanged.
-    of_x = (ax * b.reshape(2, 2, *b.shape[1:])[:, ::-1]).reshape(found.shape)
-    of_y = (ay * b.reshape(2, 2, *b.shape[1:])[::-1]).reshape(found.shape)
+    product: Array = aw * b
+    # Few calls on whole arrays: each component of a multiplies b with its components exchanged.
+    of_x = (ax * b.reshape(2, 2, *b.shape[1:])[:, ::-1]).reshape(product.shape)
+    of_y = (ay * b.reshape(2, 2, *b.shape[1:])[::-1]).reshape(product.shape)
     of_z = az * b[::-1]
-    found[::2] -= of_x[::2]
-    found[1::2] += of_x[1::2]
-    found[::3] -= of_y[::3]
-    found[1:3] += of_y[1:3]
-    found[:2] -= of_z[:2]
-    found[2:] += of_z[2:]
-    return found
+    product[::2] -= of_x[::2]
+    product[1::2] += of_x[1::2]
+    product[::3] -= of_y[::3]
+    product[1:3] += of_y[1:3]
+    product[:2] -= of_z[:2]
+    product[2:] += of_z[2:]
+    return product
 
 
 def rotate(rotations: Array, vectors: Array, axis: int = 0) -> Array:
@@ -70,9 +70,9 @@ def rotate(rotations: Array, vectors: Array, axis: int = 0) -> Array:
 
 def conjugate(rotations: Array) -> Array:
     """Inverses of unit quaternions (4, ...)."""
-    found: Array = -rotations
-    found[0] = rotations[0]
-    return found
+    inverses: Array = -rotations
+    inverses[0] = rotations[0]
+    return inverses
 
 
 def unit(rotations: Array, axis: int = 0) -> Array:
@@ -84,7 +84,7 @@ def unit(rotations: Array, axis: int = 0) -> Array:
 
 
 def angles_between(a: Array, b: Array, axis: int = 0) -> Array:
-    """Angles from rotations to others, the shorter way round, 0 to pi; unit quaternions (4, ...)."""
+    """Angles between rotations, 0 to pi; unit quaternions (4, ...)."""
     # Four arctangents of chord and sum: exact for tiny rotations; the nearer side of the double cover.
     chord = np.minimum(length(b - a, axis), length(b + a, axis))
     angles: Array = 4.0 * np.arctan2(chord, np.sqrt(np.maximum(0.0, 4.0 - chord * chord)))
@@ -92,13 +92,13 @@ def angles_between(a: Array, b: Array, axis: int = 0) -> Array:
 
 
 def slerp(a: Array, b: Array, fractions: Array, axis: int = 0) -> Array:
-    """Parts of the ways from rotations `a` to `b` at constant angular speed, the shorter way round.
+    """Interpolate from rotations `a` to `b` at constant angular speed, along the shorter path.
 
     Args:
         a: (4, ...) unit quaternions.
         b: (4, ...) unit quaternions; the signs nearer to `a` are taken.
         fractions: (...), 0 gives a, 1 gives b.
-        axis: where the components are.
+        axis: of the components.
 
     Returns:
         (4, ...) unit quaternions on the side of `a`.
@@ -106,24 +106,23 @@ def slerp(a: Array, b: Array, fractions: Array, axis: int = 0) -> Array:
     b = np.where(np.expand_dims(dot(a, b, axis) < 0.0, axis), -b, b)
     t = np.expand_dims(fractions, axis)
     # Angle on the 4-sphere from the half-chords: exact for small angles, where arccos of the dot product
-    # loses half of the digits. It is at most pi / 2 after the choice of signs, so its sinc below is never
-    # under 2 / pi: the usual division by sin(angle) and its special case for nearly equal rotations do not
-    # arise.
+    # loses half of the digits. It is at most pi / 2 after the choice of signs, so its sinc below is at least
+    # 2 / pi: nearly equal rotations need no special case.
     chords = np.expand_dims(length(b - a, axis), axis)
     sums = np.expand_dims(length(b + a, axis), axis)
     angles = 2.0 * np.arctan2(chords, sums)
-    whole = _sinc(angles)
-    found = a * ((1.0 - t) * _sinc((1.0 - t) * angles) / whole) + b * (t * _sinc(t * angles) / whole)
-    return unit(found, axis)
+    full = _sinc(angles)
+    blended = a * ((1.0 - t) * _sinc((1.0 - t) * angles) / full) + b * (t * _sinc(t * angles) / full)
+    return unit(blended, axis)
 
 
 def exponential(vectors: Array) -> Array:
     """Unit quaternions (4, ...) of rotation vectors (3, ...)."""
     half = 0.5 * length(vectors) + TINY
-    found = np.empty((4, *vectors.shape[1:]))
-    found[0] = np.cos(half)
-    np.multiply(0.5 * np.sin(half) / half, vectors, out=found[1:])
-    return found
+    quaternions = np.empty((4, *vectors.shape[1:]))
+    quaternions[0] = np.cos(half)
+    np.multiply(0.5 * np.sin(half) / half, vectors, out=quaternions[1:])
+    return quaternions
 
 
 def logarithm(rotations: Array) -> Array:
@@ -132,30 +131,30 @@ def logarithm(rotations: Array) -> Array:
     sine = np.sqrt((v * v).sum(0))
     angle = 2.0 * np.arctan2(sine, np.abs(w))
     scale = np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
-    found: Array = np.copysign(scale, w) * v
-    return found
+    vectors: Array = np.copysign(scale, w) * v
+    return vectors
 
 
 def cross(a: Array, b: Array, axis: int = 0) -> Array:
     """Cross products of vectors (3, ...)."""
-    found: Array = a.take(_NEXT, axis) * b.take(_AFTER, axis)
-    found -= a.take(_AFTER, axis) * b.take(_NEXT, axis)
-    return found
+    products: Array = a.take(_NEXT, axis) * b.take(_AFTER, axis)
+    products -= a.take(_AFTER, axis) * b.take(_NEXT, axis)
+    return products
 
 
 def dot(a: Array, b: Array, axis: int = 0) -> Array:
     """Dot products of vectors (3, ...) or quaternions (4, ...)."""
     if axis == 0:
-        found: Array = np.add.reduce(a * b, 0)
-        return found
-    # NumPy's own sum takes far longer along a short last axis.
+        products: Array = np.add.reduce(a * b, 0)
+        return products
+    # `numpy.sum` takes far longer along a short last axis.
     return np.asarray(reduce(np.add, _components(a * b, axis)))
 
 
 def length(vectors: Array, axis: int = 0) -> Array:
     """Lengths of vectors (3, ...) or quaternions (4, ...)."""
-    found: Array = np.sqrt(dot(vectors, vectors, axis))
-    return found
+    lengths: Array = np.sqrt(dot(vectors, vectors, axis))
+    return lengths
 
 
 def matrices(rotations: Array) -> Array:
@@ -190,8 +189,10 @@ def move(frames: Array, points: Array) -> Array:
 
 
 def inverse(frames: Array) -> Array:
-    """Inverses (..., 4, 4) of affine matrices. NumPy's own may wake threads, which costs more than the
-    rest."""
+    """Inverses (..., 4, 4) of affine matrices.
+
+    `numpy.linalg.inv` may wake threads, which takes longer than the inversion.
+    """
     a, b, c = (frames[..., :3, k] for k in range(3))
     across, inverted = cross(b, c, axis=-1), np.zeros_like(frames)
     volume = dot(a, across, axis=-1)[..., None, None]
@@ -204,8 +205,8 @@ def inverse(frames: Array) -> Array:
 def quaternions(matrices: Array) -> Array:
     """Unit quaternions (4, ...), w not below 0, of rotation matrices (3, 3, ...).
 
-    Of the four ways to read a quaternion off a matrix each takes the one with the largest divisor (Shepperd
-    1978, "Quaternion from rotation matrix").
+    Each takes, of the four formulas, the one with the largest divisor (Shepperd 1978, "Quaternion from
+    rotation matrix").
     """
     m = matrices
     trace = m[0, 0] + m[1, 1] + m[2, 2]
@@ -217,8 +218,8 @@ def quaternions(matrices: Array) -> Array:
         outer[0, i + 1] = outer[i + 1, 0] = m[k, j] - m[j, k]
         outer[i + 1, j + 1] = outer[j + 1, i + 1] = m[i, j] + m[j, i]
     best = np.argmax(np.einsum("aa...->a...", outer), axis=0)
-    found = unit(np.take_along_axis(outer, best[None, None], axis=0)[0])
-    return np.asarray(np.where(found[:1] < 0.0, -found, found))
+    rotations = unit(np.take_along_axis(outer, best[None, None], axis=0)[0])
+    return np.asarray(np.where(rotations[:1] < 0.0, -rotations, rotations))
 
 
 def _components(values: Array, axis: int) -> Array:
@@ -229,5 +230,5 @@ def _components(values: Array, axis: int) -> Array:
 
 
 def _sinc(angles: Array) -> Array:
-    """sin(angle) / angle, and 1 at 0; NumPy's own takes its angle in half turns."""
+    """sin(angle) / angle, and 1 at 0; `numpy.sinc` takes its angle in half turns."""
     return np.asarray(np.sinc(angles / np.pi), dtype=np.float64)

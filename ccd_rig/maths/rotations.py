@@ -1,13 +1,11 @@
 """Rotations as unit quaternions: the shortest arc, swing and twist, rotation vectors, parts of a rotation.
 
-All quaternions are `mathutils.Quaternion` (w, x, y, z), all angles radians. A rotation is the same as its
-negative (the two sides of the double cover); where that matters, a function says which side it returns.
-mathutils keeps single precision, so the components are taken out and worked on in double precision: results
-are right to the last bit or two of a float32, also for tiny angles, where arccos of a float32 would lose half
-of the digits.
+All quaternions are `mathutils.Quaternion` (w, x, y, z), all angles radians. q and -q stand for the same
+rotation (double cover); where it matters, a function says which side it returns. mathutils keeps single
+precision, so functions compute on the components in double precision. Results are right to the last bit or
+two of a float32, also for tiny angles, where arccos of a float32 would lose half of the digits.
 
-Nothing here checks for NaN: these functions run some hundred thousand times per second, and skeletons, poses
-and goals refuse NaN before it gets here.
+NaN is not checked for: skeletons, poses and goals refuse it.
 """
 
 from math import atan2, cos, sin, sqrt
@@ -15,11 +13,22 @@ from math import atan2, cos, sin, sqrt
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
-from .tolerances import NOISE
+
+ROUNDING = 1e-6
+"""Radians by which a rotation may be outside a limit and still count as inside.
+
+A rotation rounded to single precision turns by up to 1.2e-7, and again in each product.
+"""
+NOISE = 1e-6
+"""Sine of an angle, or length of a part of a unit quaternion, that single precision cannot tell from zero.
+
+The rounding of a unit vector's components (2^-24 each) adds up to about 1e-7. A vector ten times as long has
+a direction made of noise only.
+"""
 
 
 def perpendicular(vector: Vector) -> Vector:
-    """A unit vector at right angles to `vector`, always the same one for the same input.
+    """A unit vector at right angles to `vector`, the same for the same input.
 
     It is the frame axis least aligned with `vector` (the first of X, Y, Z among equals), less its part along
     `vector`: for +Y it is +X. A zero vector gives +X.
@@ -121,8 +130,8 @@ def exp(vector: Vector) -> Quaternion:
 def log(rotation: Quaternion) -> Vector:
     """The rotation vector of `rotation`: its axis times its angle in radians, of length 0 to pi.
 
-    The same for q and -q. A half turn has two such vectors: the one whose first non-zero component is
-    positive is returned. The zero quaternion gives the zero vector.
+    Alike for q and -q. Of the two vectors of a half turn it returns the one whose first non-zero component is
+    positive. The zero quaternion gives the zero vector.
     """
     w, x, y, z = _near_side(rotation)
     sine = sqrt(x * x + y * y + z * z)
@@ -135,8 +144,8 @@ def log(rotation: Quaternion) -> Vector:
 def power(rotation: Quaternion, fraction: float) -> Quaternion:
     """`fraction` of a rotation about its own axis: 0 gives identity, 1 the rotation.
 
-    Above 1 turns further, below 0 backwards. The way taken is the short one: from identity to the side with
-    w >= 0, alike for q and -q. A half turn goes the way that `log` says.
+    Fractions above 1 turn further, below 0 backwards. The path is the short one, to the side with w >= 0,
+    alike for q and -q. A half turn follows the vector of `log`.
     """
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     if w <= 0.0:
@@ -153,8 +162,7 @@ def slerp(a: Quaternion, b: Quaternion, fraction: float) -> Quaternion:
     """The rotation `fraction` of the way from `a` (0) to `b` (1), at even speed along the short way.
 
     The result is on the side of `a`, so slerp(a, b, 1) may be -b. Fractions outside 0..1 go on beyond the
-    ends. When the two are a half turn apart both ways are equally long: the way towards `b` as it is stored
-    is taken.
+    ends. A half turn apart, both paths are equally long: it takes the path to `b` with its stored sign.
     """
     aw, ax, ay, az = a.w, a.x, a.y, a.z
     bw, bx, by, bz = b.w, b.x, b.y, b.z
@@ -182,7 +190,7 @@ def slerp(a: Quaternion, b: Quaternion, fraction: float) -> Quaternion:
 def same_side(rotation: Quaternion, reference: Quaternion) -> Quaternion:
     """`rotation` or its negative (the same rotation), whichever is nearer to `reference`.
 
-    When it is `rotation`, that very object is returned, not a copy. At equal distance the sign is kept.
+    At equal distance the sign is kept. An unchanged rotation is returned itself, not a copy.
     """
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
     if w * reference.w + x * reference.x + y * reference.y + z * reference.z < 0.0:

@@ -1,4 +1,4 @@
-"""Numbers, vectors and rotations that come from outside, checked; the message names the field."""
+"""Checks of numbers, vectors and rotations from outside; the message names the field."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..json_text import LONGEST
-from .tolerances import ROUNDING
+from .rotations import ROUNDING
 
 Triple = tuple[float, float, float]
 
 
 def store(value: object, name: str, content: object) -> None:
-    """Sets a field of a frozen value: for its `__post_init__` alone."""
+    """Set a field of a frozen value, in its `__post_init__`."""
     object.__setattr__(value, name, content)
 
 
@@ -49,19 +49,19 @@ def angle(name: str, value: object) -> float:
 
 
 def numbers(name: str, values: object, count: int) -> tuple[float, ...]:
-    """`values` as so many finite floats; InvalidInput names the field."""
+    """`values` as `count` finite floats; InvalidInput names the field."""
     try:
         listed = list(values)  # type: ignore[call-overload]  # a mathutils.Vector is no Iterable by type
     except TypeError:
         raise InvalidInput(f"{name} is {shown(values)}; give {count} finite numbers") from None
-    found = tuple(finite(name, value) for value in listed)
-    if len(found) != count:
-        raise InvalidInput(f"{name} has {len(found)} numbers; give {count}")
-    return found
+    checked = tuple(finite(name, value) for value in listed)
+    if len(checked) != count:
+        raise InvalidInput(f"{name} has {len(checked)} numbers; give {count}")
+    return checked
 
 
 def require_order(name: str, lower: float, upper: float, unit: str = "radians") -> None:
-    """Raises InvalidInput, which names the field, unless `lower` is at most `upper`."""
+    """Raise InvalidInput, which names the field, unless `lower` is at most `upper`."""
     if lower > upper:
         raise InvalidInput(f"{name}: lower ({lower:g}) is above upper ({upper:g}); swap them ({unit})")
 
@@ -76,10 +76,10 @@ def unit(name: str, axis: object) -> Triple:
 
 
 MOST_TURNED = 100.0
-"""Largest bound of an angle, radians, some 16 turns: what is left of the angle in larger ones is rounded."""
+"""Largest bound of an angle, radians, some 16 turns: larger ones lose digits of the angle."""
 
 UNIT_TOLERANCE = 1e-3
-"""How far from length 1 a quaternion may be and still be taken (and normalised)."""
+"""Largest deviation of a quaternion's length from 1; it is normalised."""
 
 
 FARTHEST = 1e15
@@ -87,7 +87,7 @@ FARTHEST = 1e15
 
 
 def frozen_vector(value: Vector | Sequence[float], what: str) -> Vector:
-    """`value` as a frozen 3-vector; raises InvalidInput naming `what` if it is not three finite numbers."""
+    """`value` as a frozen 3-vector; InvalidInput names `what` unless it is three finite numbers."""
     numbers = _numbers(value, f"{what} must be three finite numbers")
     if len(numbers) != 3 or not all(math.isfinite(number) for number in numbers):
         raise InvalidInput(f"{what} must be three finite numbers, not {_shown(numbers)}")
@@ -97,8 +97,7 @@ def frozen_vector(value: Vector | Sequence[float], what: str) -> Vector:
 
 
 def frozen_rotation(value: Quaternion | Sequence[float], what: str) -> Quaternion:
-    """`value` as a frozen unit quaternion (w, x, y, z); raises InvalidInput naming `what` if it is not
-    one."""
+    """`value` as a frozen unit quaternion (w, x, y, z); InvalidInput names `what` if it is none."""
     numbers = _numbers(value, f"{what} must be four finite numbers (w, x, y, z)")
     if len(numbers) != 4 or not all(math.isfinite(number) for number in numbers):
         raise InvalidInput(f"{what} must be four finite numbers (w, x, y, z), not {_shown(numbers)}")
@@ -120,8 +119,7 @@ def _numbers(value: object, must: str) -> tuple[float, ...]:
 
 
 SIZES = 1e-30, FARTHEST
-"""Smallest and largest of lengths, masses, tolerances and the like: squares and quotients of others leave
-double precision."""
+"""Smallest and largest size (length, mass, tolerance): squares and quotients stay in double precision."""
 
 
 def is_size(value: object) -> bool:
@@ -138,7 +136,7 @@ def is_number(value: object) -> bool:
 
 
 def shown(value: object) -> str:
-    """A value that is refused, for a message: the beginning of what is long."""
+    """A refused value for a message, cut where it is long."""
     try:
         words = repr(value)
     except ValueError:  # an int of too many digits

@@ -1,4 +1,4 @@
-"""How a chain bends, as pole goals see it."""
+"""Bends of chains, for pole goals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from mathutils import Vector
 
 from ..kernel import POLE_NOISE, measure_bend
-from ..limits.hinges import FULL_TURN, as_hinge
+from ..limits.shapes import as_hinge
+from ..maths.alignment import FULL_TURN
 from .joints import Joint, Skeleton
 from .kinematics import forward_kinematics
 from .pose import Pose
@@ -19,16 +20,16 @@ from .pose import Pose
 REST_BEND = 1e-3
 """Least mean offset of the heads at rest, in parts of the chain's length, that is a bend."""
 SQUARE_ON = 0.1
-"""Least sine between a hinge's axis and what hangs on it; below, it twists rather than bends."""
+"""Least sine between a hinge's axis and the bones below it; below, the hinge twists rather than bends."""
 
 
 class BendAxis(NamedTuple):
-    """The axis about which a chain bends where its pose does not tell; the bend is then line x axis.
+    """The axis about which a chain bends where its pose is straight; the bend is then line x axis.
 
     Attributes:
         joint: index of the joint that carries the axis.
         axis: unit, in the frame of that joint; 0 where neither a hinge nor the rest pose tells a side.
-        scale: (heads between root and end) x (length of the chain at rest): what bends are measured in.
+        scale: unit of bends: (heads between root and end) x (length of the chain at rest).
     """
 
     joint: int
@@ -57,7 +58,7 @@ def bend_axis_of(skeleton: Skeleton, chain: Sequence[int], effector: Vector) -> 
     """The axis about which a chain bends where it is nearly straight; see `PoleGoal.bend_axis`.
 
     Args:
-        skeleton: whose hinges and rest pose tell it.
+        skeleton: its hinges and rest pose tell the axis.
         chain: joints, root first.
         effector: the chain's end in the last joint's frame.
     """
@@ -70,40 +71,38 @@ def bend_axis_of(skeleton: Skeleton, chain: Sequence[int], effector: Vector) -> 
     largest = 0.0
     for i, head in zip(chain[1:], heads[1:], strict=True):
         to_joint = rest[i].rotation.conjugated()
-        found = _hinge_bend(skeleton.joints[i], to_joint @ (head - root), to_joint @ (end - head))
-        if found is not None and found[1] > largest:
-            axis, largest = found
-            best = best._replace(**_carried(skeleton, i, axis))
+        bend = _hinge_bend(skeleton.joints[i], to_joint @ (head - root), to_joint @ (end - head))
+        if bend is not None and bend[1] > largest:
+            axis, largest = bend
+            if skeleton.joints[i].inherit_rotation:
+                # A hinge does not turn its own axis, so its parent carries it.
+                best = best._replace(
+                    joint=skeleton.joints[i].parent,
+                    axis=(skeleton.joints[i].rest_rotation @ axis).freeze(),
+                )
+            else:
+                best = best._replace(joint=i, axis=axis.freeze())
     line = end - root
     if largest > 0.0 or line.length <= POLE_NOISE * best.scale:
         return best
     line = line.normalized()
-    bend = sum((head - root for head in heads[1:]), Vector())
-    bend -= line * bend.dot(line)
-    if bend.length <= REST_BEND * best.scale:
+    across = sum((head - root for head in heads[1:]), Vector())
+    across -= line * across.dot(line)
+    if across.length <= REST_BEND * best.scale:
         return best
-    axis = rest[chain[0]].rotation.conjugated() @ _cross(bend, line).normalized()
+    axis = rest[chain[0]].rotation.conjugated() @ _cross(across, line).normalized()
     return best._replace(axis=axis.freeze())
 
 
-def _carried(skeleton: Skeleton, hinge: int, axis: Vector) -> dict[str, Any]:
-    """Joint and axis of `BendAxis`, for the axis of a hinge in its own frame.
-
-    A hinge does not turn its own axis, so its parent carries it, unless the hinge does not inherit rotation.
-    """
-    joint = skeleton.joints[hinge]
-    if not joint.inherit_rotation:
-        return {"joint": hinge, "axis": axis.freeze()}
-    return {"joint": joint.parent, "axis": (joint.rest_rotation @ axis).freeze()}
-
-
 def _hinge_bend(joint: Joint, before: Vector, after: Vector) -> tuple[Vector, float] | None:
-    """The axis of a hinge, turned so that it bends to the positive side, and how far; None if it has no side.
+    """The axis of a hinge, signed so that it bends to the positive side, and the size of the bend.
+
+    None where the hinge bends to no side in particular.
 
     Args:
         joint: the joint that bends.
         before: from the root's head to the joint, at rest, in the joint's frame.
-        after: from the joint to the chain's end, alike.
+        after: from the joint to the chain's end, at rest, in the joint's frame.
     """
     hinge = None if joint.locked else as_hinge(joint.limit)
     if hinge is None or hinge.upper - hinge.lower >= FULL_TURN or after.length == 0.0:

@@ -1,4 +1,4 @@
-"""Skeletons of hinges: planar chains, and ball joints taken apart into three hinges."""
+"""Skeletons of hinges: planar chains, and ball joints split into three hinges."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import replace
 from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
-from ..limits.shapes import Comfort, EulerBox, Hinge, Limit
+from ..limits.shapes import Comfort, EulerBox, Hinge
 from ..maths.alignment import nearest_turn
-from ..maths.rotations import between
-from ..maths.tolerances import NOISE
+from ..maths.rotations import NOISE, between
 from ..maths.validation import frozen_vector
 from .joints import Joint, Skeleton
 from .pose import Pose, check_pose
@@ -33,11 +32,11 @@ def planar_chain(
     At angle 0 all bones lie along +X of the plane: of the model with `axis` +Z, else where the shortest arc
     from +Z to `axis` takes +X. Joints are called joint0, joint1, ... and turn about +Z of their own frames.
 
-    Juckett's results of a pass are these statuses of `solve`: Success is CONVERGED; Failure (no joint moved
-    the effector along more than a trivial arc) is STALLED, or OPTIMAL where nothing nearer exists; Processing
-    is an item of `iterate` that is not the last, or ITERATION_LIMIT when the passes ran out. His arrival
-    distance is `position_tolerance`, his trivial arc length is `stall_threshold` times the chain's length.
-    `solve` also nudges a stalled chain once, and so leaves his folded dead end.
+    Juckett's results of a pass correspond to statuses of `solve`. Success is CONVERGED. Failure (no joint
+    moved the effector along more than a trivial arc) is STALLED, or OPTIMAL where nothing nearer exists.
+    Processing is an item of `iterate` before the last, or ITERATION_LIMIT when the passes ran out. His
+    arrival distance is `position_tolerance`, his trivial arc length `stall_threshold` times the chain's
+    length. `solve` also perturbs a stalled chain once, and so leaves his folded local minimum.
 
     Args:
         lengths: of the bones, root first, model units, 0 or more.
@@ -85,9 +84,9 @@ def _per_bone(
         raise InvalidInput("planar_chain: give the length of at least one bone")
     turns = [0.0] * count if angles is None else list(angles)
     ranges: list[Range | None] = [None] * count if limits is None else list(limits)
-    for what, given in (("angles", turns), ("limits", ranges)):
-        if len(given) != count:
-            raise InvalidInput(f"planar_chain: {count} lengths need {count} {what}, not {len(given)}")
+    for what, values in (("angles", turns), ("limits", ranges)):
+        if len(values) != count:
+            raise InvalidInput(f"planar_chain: {count} lengths need {count} {what}, not {len(values)}")
     for i, turn in enumerate(turns):
         if not math.isfinite(turn):
             raise InvalidInput(f"planar_chain: angles[{i}] must be finite (radians), not {turn:g}")
@@ -95,8 +94,7 @@ def _per_bone(
 
 
 def hinge_names(joint: str, order: str = "XYZ") -> tuple[str, str, str]:
-    """Names of the hinges that `split_ball` makes of `joint`, from the parent on; the last is the bone's
-    own."""
+    """Names of the hinges that `split_ball` makes of `joint`, from the parent on; the last is `joint`."""
     return f"{joint}.{order[2]}", f"{joint}.{order[1]}", joint
 
 
@@ -107,12 +105,12 @@ def split_ball(
     order: str = "XYZ",
     limits: Sequence[Range | None] | EulerBox | None = None,
 ) -> tuple[Skeleton, Pose]:
-    """The same skeleton with a ball joint taken apart into three hinges without length between them.
+    """Split a ball joint into three hinges without length between them (Kenwright 2012, figures 20 and 21).
 
-    Kenwright 2012, section 13, figures 20 and 21. `order` is Blender's: "XYZ" turns about X first and about
-    Z last, so that from the parent on the hinges are Z, Y, X. The last one is the bone itself and keeps its
-    name, length, mass and children; the two before it are called as `hinge_names` says. All bones stay where
-    they are; a chain_length that counts joints across the ball must grow by 2.
+    `order` is Blender's: "XYZ" turns about X first and about Z last, so that from the parent on the hinges
+    are Z, Y, X. The last hinge is the bone itself and keeps its name, length, mass and children.
+    `hinge_names` names the two before it. All bones stay in place; a chain_length across the ball must grow
+    by 2.
 
     Args:
         skeleton: the joints.
@@ -120,17 +118,16 @@ def split_ball(
         joint: name of the ball joint.
         order: one of XYZ, XZY, YXZ, YZX, ZXY, ZYX.
         limits: (lower, upper) about X, Y and Z (whatever the order), radians, None for a free one; or an
-            EulerBox of this order; None takes over the joint's own EulerBox of this order, and a free joint
-            gives free hinges.
+            EulerBox of this order. None takes over the joint's EulerBox of this order; a free joint gives
+            free hinges.
 
     Returns:
-        The new skeleton, and its pose: of the two sets of Euler angles the one inside the limits (at gimbal
-        lock, where there are endless many, one of them). A rotation outside the limits keeps its angles, and
-        is as much outside.
+        The new skeleton, and its pose. Of the two sets of Euler angles (at gimbal lock: of all) it has the
+        one inside the limits. A rotation outside the limits keeps its angles, and is as far outside.
 
     Raises:
         InvalidInput: no such joint, an unknown order, the pose is for another skeleton, limits that are not
-            three; the joint has a limit that three angles do not say, so that `limits` must.
+            three, or a joint whose limit is not three angles and no `limits`.
     """
     check_pose(skeleton, pose)
     split = skeleton.index(joint)
@@ -152,24 +149,25 @@ def split_ball(
             translations.append(pose.translations[i])
             places[i] = len(joints) - 1
             continue
-        for place, about in enumerate(reversed(order)):
-            hinge = _split_hinge(old, place, order, ranges[about], regions[about])
+        for place, axis in enumerate(reversed(order)):
+            hinge = _split_hinge(old, place, order, ranges[axis], regions[axis])
             joints.append(replace(hinge, parent=parent))
             parent = len(joints) - 1
-            rotations.append(Quaternion(_AXES[about], angles[2 - place]))
+            rotations.append(Quaternion(_AXES[axis], angles[2 - place]))
             translations.append(pose.translations[i] if place == 0 else Vector())
         places[i] = parent
     return Skeleton(joints), Pose(tuple(rotations), tuple(translations))
 
 
 def _split_hinge(ball: Joint, place: int, order: str, limits: Range | None, region: Range | None) -> Joint:
-    """One of the three hinges that stand for a ball joint: 0 is the first from the parent on."""
-    about = order[2 - place]
+    """A hinge of a split ball joint; `place` 0 is the first from the parent on."""
+    axis = order[2 - place]
     hinge = replace(
         ball,
         name=hinge_names(ball.name, order)[place],
-        limit=_hinge(about, limits),
-        comfort=ball.comfort and Comfort(ball.comfort.tolerance, _hinge_or_none(about, region)),
+        limit=_hinge(axis, limits),
+        comfort=ball.comfort
+        and Comfort(ball.comfort.tolerance, None if region is None else _hinge(axis, region)),
         slides=ball.slides if place == 0 else (),
         coupled_offsets=ball.coupled_offsets if place == 0 else (),
     )
@@ -179,13 +177,9 @@ def _split_hinge(ball: Joint, place: int, order: str, limits: Range | None, regi
     return hinge if place == 2 else replace(hinge, length=0.0, mass=0.0)
 
 
-def _hinge(about: str, limits: Range | None) -> Hinge:
+def _hinge(axis: str, limits: Range | None) -> Hinge:
     lower, upper = limits or FREE
-    return Hinge(_AXES[about], lower, upper)
-
-
-def _hinge_or_none(about: str, limits: Range | None) -> Limit | None:
-    return None if limits is None else _hinge(about, limits)
+    return Hinge(_AXES[axis], lower, upper)
 
 
 def _ranges(
@@ -211,7 +205,7 @@ def _ranges(
 
 
 def _regions(joint: Joint, order: str) -> dict[str, Range | None]:
-    """The preferred range about each axis, where the joint's comfort region says one."""
+    """The preferred range about each axis, from the joint's comfort region."""
     region = joint.comfort.region if joint.comfort is not None else None
     if region is None:
         return dict.fromkeys("XYZ")
@@ -234,15 +228,15 @@ def _angles(rotation: Quaternion, order: str, ranges: Sequence[Range]) -> tuple[
     half_sum, half_difference = math.atan2(b, a), math.atan2(d, c)
     first, last = half_sum - half_difference, sign * (half_sum + half_difference)
     middle = 2.0 * math.atan2(math.hypot(c, d), math.hypot(a, b)) - 0.5 * math.pi
-    found = [(first, middle, last), (first + math.pi, math.pi - middle, last + math.pi)]
+    candidates = [(first, middle, last), (first + math.pi, math.pi - middle, last + math.pi)]
     if min(math.hypot(a, b), math.hypot(c, d)) <= NOISE:
-        # Gimbal lock: first and last may move together, or against each other. If they fit at all, they fit
+        # Gimbal lock: first and last may move in step, or against each other. If they fit at all, they fit
         # with one of them at a border.
-        together = sign if math.hypot(a, b) <= NOISE else -sign
-        found.extend((border, middle, last + together * (border - first)) for border in ranges[0])
-        found.extend((first + together * (border - last), middle, border) for border in ranges[2])
-    best, least = found[0], math.inf
-    for angles in found:
+        coupling = sign if math.hypot(a, b) <= NOISE else -sign
+        candidates.extend((border, middle, last + coupling * (border - first)) for border in ranges[0])
+        candidates.extend((first + coupling * (border - last), middle, border) for border in ranges[2])
+    best, least = candidates[0], math.inf
+    for angles in candidates:
         inside = tuple(nearest_turn(angle, *limits) for angle, limits in zip(angles, ranges, strict=True))
         off = sum(
             abs(math.remainder(angle - near, 2.0 * math.pi))

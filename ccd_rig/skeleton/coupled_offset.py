@@ -1,17 +1,17 @@
-"""Offsets that depend on the angle of a hinge: the joint that rolls, as a knee does.
+"""Offsets that depend on the angle of a hinge: rolling joints, as a knee.
 
-The table is a cubic spline: shifts at angles, and its slopes there. Beyond its ends it goes on along a
+The table is a cubic spline: shifts at angles, and slopes there. Beyond its ends the spline continues along a
 straight line, as OpenSim's SimmSpline does.
 
-A translation is the sum of shifts along axes. A slide's shift is an unknown inside bounds; that of a coupled
-offset is a function of a hinge's angle. To the solvers the two are one thing: both move what hangs on the
-joint along an axis. A slide's slope is a column of its own; that of a coupled offset, times the slope of its
-spline, is added to its hinge's column. The pose holds what is free: rotations, and translations with slides
-in them. Slides of one joint are at right angles to each other, so each is a projection of the translation.
-The hinge is the joint itself or an ancestor, so that chains stay what they are.
+A translation is the sum of shifts along axes. A slide's shift is an unknown inside bounds, a coupled offset's
+shift a function of a hinge's angle. Both move the bones below the joint along an axis. In the Jacobian a
+slide has a column. The slope of a coupled offset, times the slope of its spline, is added to its hinge's
+column. The pose holds the free values: rotations, and translations with the slides' shifts. Slides of one
+joint are at right angles to each other, so each shift is a projection of the translation. The hinge is the
+joint itself or an ancestor, so chains stay the same.
 
-Reach windows, re-rooting and the closed forms of single chains need links that keep their lengths: they
-refuse coupled offsets by name.
+Reach windows, re-rooting and the closed forms of single chains need links of constant length: they refuse
+coupled offsets by name.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from ..maths.validation import Triple, numbers, store, unit
 
 @dataclass(frozen=True)
 class CoupledOffset:
-    """A shift of a joint along one direction, given by the angle of a hinge.
+    """A shift of a joint along one direction, as a function of the angle of a hinge.
 
-    The head of the joint is shifted on top of what the pose says; the pose holds the angle alone.
+    The shift adds to the joint's translation; the pose holds the angle alone.
 
     Attributes:
-        hinge: name of the joint whose angle counts: the joint itself or one of its ancestors. Its limit is a
-            `Hinge` of less than a full turn.
+        hinge: name of the driving joint: the joint itself or one of its ancestors. Its limit is a `Hinge` of
+            less than a full turn.
         axis: direction of the shift in the joint's frame at rest, as `Slide.axis`; stored with length 1.
         angles: of the hinge from rest, radians, rising; two at least.
         shifts: along `axis` at these angles, the model's unit.
@@ -88,7 +88,7 @@ class CoupledOffset:
         width = knots[place + 1] - knots[place]
         t = (inside - knots[place]) / width
         chord = (shifts[place + 1] - shifts[place]) / width
-        # Hermite's cubic between two knots: what its slopes have beyond the chord's.
+        # Hermite's cubic between two knots, by the slopes beyond the chord's.
         first, last = slopes[place] - chord, slopes[place + 1] - chord
         values = shifts[place] + width * t * (chord + (1.0 - t) * ((1.0 - t) * first - t * last))
         rates = chord + (1.0 - t) * (1.0 - 3.0 * t) * first + t * (3.0 * t - 2.0) * last
@@ -110,10 +110,7 @@ def natural_slopes(angles: tuple[float, ...], shifts: tuple[float, ...]) -> tupl
 
 
 def coupled_angle(hinge: Hinge, rotation: Quaternion) -> float:
-    """The angle of a rotation about a hinge's axis, radians, within half a turn of the middle of its range.
-
-    Of a rotation that is not about the axis it is the twist about it.
-    """
+    """The twist of a rotation about a hinge's axis, radians, within half a turn of its range's middle."""
     x, y, z = hinge.axis
     sine = math.fsum((rotation.x * x, rotation.y * y, rotation.z * z))
     return unwrapped(hinge, 2.0 * math.atan2(sine, rotation.w))
@@ -126,7 +123,7 @@ def unwrapped(hinge: Hinge, angle: float) -> float:
 
 
 def coupled_angles(hinge: Hinge, rotations: Array) -> Array:
-    """(B,) the same of rotations (4, B)."""
+    """(B,) the twists of rotations (4, B), see `coupled_angle`."""
     x, y, z = hinge.axis
     sine = x * rotations[1] + y * rotations[2] + z * rotations[3]
     middle = 0.5 * (hinge.lower + hinge.upper)

@@ -1,4 +1,4 @@
-"""Joints, and the tree they make.
+"""Joints and their tree.
 
 Model space is the armature's space. A joint's frame has its origin at the head and points along +Y, as in
 Blender.
@@ -31,24 +31,24 @@ SQUARE = 1e-6
 
 @dataclass(frozen=True)
 class Joint:
-    """One turning joint, and the bone that hangs on it.
+    """A ball joint, hinge or slide, and the bone below it.
 
     Attributes:
         name: unique in its skeleton.
         parent: index of the parent joint, or -1 for a root.
         offset: the head in the parent's joint frame; a root's in model space. In the unit of the model.
-        rest_rotation: joint frame at rest in the parent's joint frame (a root's, or that of a joint which
-            does not inherit rotation, in model space).
+        rest_rotation: joint frame at rest in the parent's joint frame; in model space for a root and for a
+            joint that does not inherit rotation.
         length: from head to tail along +Y of the joint frame.
         limit: allowed rotations relative to rest, or None for a free ball joint.
-        comfort: what part of the allowed motion is preferred, or None.
+        comfort: the preferred part of the allowed motion, or None.
         stiffness: 0 turns freely, 1 is locked; each step is multiplied by 1 - stiffness.
         max_step: largest turn in one step, radians (Lander 1998, damping).
-        slides: shifts that the joint may make besides turning, each along an axis of its own (prismatic
-            joints); at right angles to each other, so three at most.
+        slides: shifts beside the rotation (prismatic joints), along axes at right angles to each other: three
+            at most.
         coupled_offsets: shifts of the joint that are functions of a hinge's angle.
         mass: of the bone, for balance goals, any unit.
-        inherit_rotation: off for a joint whose head follows the parent while its orientation does not.
+        inherit_rotation: off for a joint whose head follows the parent but whose orientation does not.
 
     Raises:
         InvalidInput: names the joint and the field.
@@ -102,10 +102,10 @@ class Joint:
                     f"and {_shown(b)} are not"
                 )
         if self.comfort is not None and self.comfort.region is not None and self.limit is not None:
-            found = outside(self.comfort.region, self.limit)
-            if found:
+            excess = outside(self.comfort.region, self.limit)
+            if excess:
                 raise InvalidInput(
-                    f"joint '{self.name}': the comfort region must lie inside the limit, but {found}"
+                    f"joint '{self.name}': the comfort region must lie inside the limit, but {excess}"
                 )
 
     def _check(self, what: str, value: float, lower: float, upper: float) -> None:
@@ -120,12 +120,12 @@ class Joint:
             raise InvalidInput(f"joint '{self.name}': {what} must be {allowed}, not {shown(value)}")
 
     def _tuple(self, what: str, values: object, kind: type[T]) -> tuple[T, ...]:
-        found = tuple(values) if isinstance(values, tuple | list) else None
-        if found is None or not all(isinstance(value, kind) for value in found):
+        checked = tuple(values) if isinstance(values, tuple | list) else None
+        if checked is None or not all(isinstance(value, kind) for value in checked):
             raise InvalidInput(
                 f"joint '{self.name}': {what} must be a tuple of {kind.__name__}, not {shown(values)}"
             )
-        return found
+        return checked
 
     @property
     def locked(self) -> bool:
@@ -133,8 +133,7 @@ class Joint:
         return self.stiffness >= 1.0 or self.max_step <= 0.0
 
     def at(self, offset: Vector, rest_rotation: Quaternion) -> Joint:
-        """The same joint elsewhere; frozen values, a finite offset and a unit rotation, are taken as they
-        are."""
+        """The same joint with another frozen, finite offset and unit rest rotation, unchecked."""
         moved = object.__new__(Joint)
         moved.__dict__.update(self.__dict__, offset=offset, rest_rotation=rest_rotation)
         return moved
@@ -148,9 +147,10 @@ class Coupling(NamedTuple):
     """A coupled offset in its skeleton.
 
     Attributes:
-        joint: index of the joint that is shifted. driver: of the one whose angle counts.
+        joint: index of the shifted joint.
+        driver: index of the hinge whose angle drives the shift.
         hinge: the driver's limit.
-        offset: what is shifted along, and how far.
+        offset: axis and size of the shift.
     """
 
     joint: int
@@ -159,7 +159,7 @@ class Coupling(NamedTuple):
     offset: CoupledOffset
 
     def shift(self, rotation: Quaternion) -> Vector:
-        """The shift in the joint's frame at rest, of the driver's rotation relative to rest."""
+        """The shift in the joint's frame at rest, for the driver's rotation relative to rest."""
         return self.offset.shift(coupled_angle(self.hinge, rotation)) * Vector(self.offset.axis)
 
 
@@ -178,7 +178,7 @@ class Skeleton:
     couplings: tuple[Coupling, ...]
     """The coupled offsets of all joints, those of parents first."""
     shifting: tuple[tuple[tuple[Slide, ...], tuple[CoupledOffset, ...]], ...]
-    """Of each joint its slides and coupled offsets."""
+    """Slides and coupled offsets by joint."""
     _indices: Mapping[str, int]
     _chains: dict[int, tuple[int, ...]]
     _computed: dict[Hashable, Any]
@@ -198,7 +198,7 @@ class Skeleton:
             indices[joint.name] = i
         store = object.__setattr__
         store(self, "_indices", indices)
-        store(self, "_chains", {})  # to the root; a solve asks for each of them several times
+        store(self, "_chains", {})  # to the root, for repeated access
         store(self, "_computed", {})
         each = enumerate(self.joints)
         store(self, "pivots", frozenset(i for i, j in each if j.parent != -1 and not j.inherit_rotation))
@@ -210,8 +210,8 @@ class Skeleton:
 
     @cached_property
     def joints(self) -> tuple[Joint, ...]:
-        """All of them. Those of a skeleton that was moved are made when they are asked for."""
-        assert self._origin is not None  # joints that are given are there
+        """All joints; a skeleton that was moved makes them at the first access."""
+        assert self._origin is not None  # other skeletons store them in __init__
         places = self._places
         joints = self._origin.joints
         return tuple([joint.at(*places[i]) if i in places else joint for i, joint in enumerate(joints)])
@@ -264,30 +264,30 @@ class Skeleton:
             raise InvalidInput(f"there is no joint {i}; the skeleton has {len(self.joints)}")
         whole = self._chains.get(i)
         if whole is None:
-            found, joint = [], i
+            path, joint = [], i
             while joint != -1:
-                found.append(joint)
+                path.append(joint)
                 joint = self.joints[joint].parent
-            whole = self._chains[i] = tuple(reversed(found))
+            whole = self._chains[i] = tuple(reversed(path))
         return whole[-length:]
 
     def computed_once(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """What `compute` makes of this skeleton alone, computed at the first call with this key."""
+        """The cached result of `compute`, a function of this skeleton alone; called once per key."""
         if key not in self._computed:
             self._computed[key] = compute()
-        found: T = self._computed[key]
-        return found
+        result: T = self._computed[key]
+        return result
 
     @property
     def original(self) -> Skeleton:
-        """The skeleton that this one was `moved` from; else itself."""
+        """The skeleton from which this one was `moved`; else itself."""
         return self if self._origin is None else self._origin
 
     def moved(self, places: Mapping[int, Place]) -> Skeleton:
-        """The same skeleton with some joints elsewhere.
+        """The same skeleton with other offsets and rest rotations of joints.
 
         Args:
-            places: {joint: its offset and rest rotation}; both are frozen, finite offsets and unit rotations.
+            places: {joint: (offset, rest rotation)}; frozen, finite, rotations of length 1.
         """
         moved = object.__new__(Skeleton)
         moved.__dict__.update(self.__dict__)
@@ -296,7 +296,7 @@ class Skeleton:
         return moved
 
     def part(self, joints: Sequence[int]) -> Skeleton:
-        """The skeleton of increasing joints, among them the ancestors of each; itself if these are all."""
+        """The skeleton of a subset of joints, in rising order and with all their ancestors."""
         if len(joints) == len(self):
             return self
 
@@ -316,12 +316,12 @@ class Skeleton:
 
 
 def slides_of(joint: Joint, translation: Vector) -> tuple[float, ...]:
-    """The shifts along a joint's slides, model units, that are in its translation relative to rest."""
+    """The parts of a joint's translation relative to rest along its slides, model units."""
     return tuple(Vector(slide.axis).dot(translation) for slide in joint.slides)
 
 
 def shift_of(joint: Joint, along: Sequence[float]) -> Vector:
-    """The translation relative to rest of shifts along a joint's slides, model units."""
+    """The translation relative to rest that shifts along a joint's slides add up to, model units."""
     shifts = [part * Vector(slide.axis) for part, slide in zip(along, joint.slides, strict=True)]
     return sum(shifts[1:], shifts[0]) if shifts else Vector()
 

@@ -1,4 +1,4 @@
-"""Forward kinematics: where joints are in model space, of one pose (mathutils) and of many (arrays).
+"""Forward kinematics of one pose (mathutils) and of many (arrays).
 
 Of joint i with parent p (R model rotation, t position of the head):
 
@@ -6,7 +6,7 @@ Of joint i with parent p (R model rotation, t position of the head):
 
 With `inherit_rotation` off `R_i = rest_i rotation_i`, rest in model space. A root: `t = offset + rest
 (translation + coupled)`, `R = rest rotation`. Coupled offsets are functions of the rotations
-(`skeleton/coupled_offset`). All of it is done in `kernel/skeleton`.
+(`skeleton/coupled_offset`). The formula stands once, in `kernel/skeleton`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from .pose import Pose, check_pose
 
 
 class Transform(NamedTuple):
-    """Where a joint is: `translation` of its head and `rotation` of its frame, in model space."""
+    """A joint in model space: `translation` of its head and `rotation` of its frame."""
 
     translation: Vector
     rotation: Quaternion
 
     def point(self, local: Vector) -> Vector:
-        """A point given in the joint's frame, in model space."""
+        """The model-space position of a point of the joint's frame."""
         return self.translation + self.rotation @ local
 
 
@@ -46,7 +46,10 @@ def forward_kinematics(skeleton: Skeleton, pose: Pose) -> tuple[Transform, ...]:
 
 
 def placed_joints(skeleton: Skeleton, pose: Pose) -> tuple[Array, Array]:
-    """The same as arrays: (1, J, 3) heads and (1, J, 4) rotations, rounded to single precision alike."""
+    """Place each joint of one pose: (1, J, 3) heads and (1, J, 4) rotations, model space.
+
+    Both are rounded to single precision: they equal `forward_kinematics` to the bit.
+    """
     check_pose(skeleton, pose)
     rotations, translations = pose.arrays
     if skeleton.couplings:
@@ -77,7 +80,7 @@ def placed_joints(skeleton: Skeleton, pose: Pose) -> tuple[Array, Array]:
 
 
 def _parents(skeleton: Skeleton) -> tuple[Any, Any]:
-    """(J) ints: the joints' parents, and 1 for those that take over their rotation."""
+    """(J) ints: the joints' parents, and 1 for joints that inherit rotation."""
     return skeleton.original.computed_once(
         "parents",
         lambda: (
@@ -90,22 +93,22 @@ def _parents(skeleton: Skeleton) -> tuple[Any, Any]:
 def coupled_translations(
     skeleton: Skeleton, rotations: Sequence[Quaternion], translations: Sequence[Vector]
 ) -> list[Vector]:
-    """The translations with the coupled offsets at these rotations on top."""
-    found = list(translations)
+    """Translations plus the coupled offsets at these rotations."""
+    shifted = list(translations)
     for coupling in skeleton.couplings:
-        found[coupling.joint] = found[coupling.joint] + coupling.shift(rotations[coupling.driver])
-    return found
+        shifted[coupling.joint] = shifted[coupling.joint] + coupling.shift(rotations[coupling.driver])
+    return shifted
 
 
 def forward_kinematics_of_frames(
     skeleton: Skeleton, offsets: Array, rests: Array, rotations: Array, translations: Array
 ) -> tuple[Array, Array]:
-    """Where each joint is in model space, at F frames at once.
+    """Place each joint in model space, at F frames.
 
     Args:
-        skeleton: says which joint hangs on which, and which take over their parent's rotation.
-        offsets: (F, J, 3) heads in the parent's joint frame (a root's: in model space). Of these, of rests
-            and of translations one frame (1, J, ...) is enough where nothing changes.
+        skeleton: tells each joint's parent, and whether it inherits rotation.
+        offsets: (F, J, 3) heads in the parent's joint frame (a root's: in model space). One frame (1, J, ...)
+            of offsets, rests and translations stands for all.
         rests: (F, J, 4) unit rest rotations, relative to the parent (a root's, or without inheritance: to
             the model).
         rotations: (F, J, 4) unit rotations relative to rest.

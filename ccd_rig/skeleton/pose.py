@@ -1,4 +1,4 @@
-"""A pose: what every joint of a skeleton is turned and shifted by."""
+"""A pose: rotations and translations of all joints relative to rest."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Pose:
 
     @classmethod
     def rest(cls, skeleton: Skeleton) -> Pose:
-        """No joint turned or moved."""
+        """The pose without rotation and translation."""
         count = len(skeleton.joints)
         return cls((Quaternion((1.0, 0.0, 0.0, 0.0)),) * count, (Vector((0.0, 0.0, 0.0)),) * count)
 
@@ -77,14 +77,14 @@ class Pose:
         )
 
     def with_rotations(self, rotations: Mapping[int, Quaternion]) -> Pose:
-        """The same pose with some joints' rotations replaced: {joint index: rotation relative to rest}."""
+        """The same pose with rotations replaced: {joint index: rotation relative to rest}."""
         return Pose(
             tuple(rotations.get(i, rotation) for i, rotation in enumerate(self.rotations)), self.translations
         )
 
 
 def check_pose(skeleton: Skeleton, pose: Pose) -> None:
-    """Raises InvalidInput unless `pose` is one and has one entry per joint of `skeleton`."""
+    """Raise InvalidInput unless `pose` is a Pose with one entry per joint of `skeleton`."""
     if not isinstance(pose, Pose):
         raise InvalidInput(f"the pose must be a Pose, not {shown(pose)}")
     if len(pose.rotations) != len(skeleton.joints):

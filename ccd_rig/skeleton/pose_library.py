@@ -1,4 +1,4 @@
-"""Entries of a pose library: named rotations of some bones, and their way to and from JSON."""
+"""Entries of a pose library: named rotations of bones, and their JSON."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class PoseEntry:
-    """A named pose of some bones.
+    """A named pose of a subset of bones.
 
     Attributes:
-        name: what the library calls it.
+        name: in the library.
         rotations: bone name -> unit quaternion (w, x, y, z) relative to rest; at least one.
 
     Raises:
@@ -57,7 +57,7 @@ def entry_from_pose(name: str, skeleton: Skeleton, pose: Pose) -> PoseEntry:
 
 
 def apply_entry(entry: PoseEntry, skeleton: Skeleton, pose: Pose) -> Pose:
-    """`pose` with the rotations that `entry` holds; joints that it does not know stay as they are.
+    """`pose` with the rotations of `entry`; joints without an entry keep theirs.
 
     Limits are not applied.
 
@@ -75,7 +75,7 @@ def apply_entry(entry: PoseEntry, skeleton: Skeleton, pose: Pose) -> Pose:
 
 
 def check_entry(entry: PoseEntry, skeleton: Skeleton) -> None:
-    """Raises InvalidInput unless `entry` is one and knows a joint of `skeleton`."""
+    """Raise InvalidInput unless `entry` is a PoseEntry and has a joint of `skeleton`."""
     if not isinstance(entry, PoseEntry):
         raise InvalidInput(f"a pose library holds PoseEntry, not {entry!r}")
     if not any(joint.name in entry.rotations for joint in skeleton.joints):
@@ -96,7 +96,7 @@ def to_json(entries: Iterable[PoseEntry]) -> str:
 
 
 def from_json(text: str) -> tuple[PoseEntry, ...]:
-    """The library that `to_json` wrote, bit for bit.
+    """Read a library that `to_json` wrote, to the bit.
 
     Raises:
         InvalidInput: names the field that is missing or wrong.
@@ -106,8 +106,8 @@ def from_json(text: str) -> tuple[PoseEntry, ...]:
     except NotJson as error:
         raise InvalidInput(f"the pose library is not JSON: {error}") from None
     if _field(data, "format", str, "the pose library") != FORMAT:
-        found = shown(json.dumps(data["format"]))
-        raise InvalidInput(f"the pose library: 'format' must be \"{FORMAT}\", not {found}")
+        value = shown(json.dumps(data["format"]))
+        raise InvalidInput(f"the pose library: 'format' must be \"{FORMAT}\", not {value}")
     version = _field(data, "version", int, "the pose library")
     if version != VERSION:
         raise InvalidInput(

@@ -1,15 +1,18 @@
-"""The same skeleton hung up on another bone, as a walker is whose planted foot is the base.
+"""Re-root a skeleton: another bone becomes the base, as a walker's planted foot.
 
-Kenwright 2012, section 13 (articulated characters): the base is swapped from foot to foot, and the hierarchy
-is made anew from the new base while the pose stays where it is.
+Kenwright 2012, section 13 (articulated characters): the base is swapped from foot to foot. The hierarchy is
+rebuilt from the new base while the pose stays in place.
 
-How a joint is reversed. Let joint k hang on bone p: `R_k = R_p rest_k q_k`, its head at `offset_k + rest_k
-t_k` in p's frame. Seen from k the same joint turns p: `R_p = R_k q_k^-1 rest_k^-1 = R_k rest_k^-1 (rest_k
-q_k^-1 rest_k^-1)`. So a reversed joint with the rest rotation `rest_k^-1` and the rotation `rest_k q_k^-1
-rest_k^-1` sits at the head of k, where p and k have always met. Bone p is fixed on it, with the offset that
-brings its frame back to p's own head. Two entries of the skeleton thus stand for one joint: the reversed
-joint, which turns, and the bone, which is locked. That way every bone keeps its name, its frame (head, +Y
-towards the tail), its length and its mass, and a goal on it means what it meant.
+Reversing a joint: let joint k hang on bone p, `R_k = R_p rest_k q_k`, its head at `offset_k + rest_k t_k` in
+p's frame. Seen from k the same joint turns p:
+
+    R_p = R_k q_k^-1 rest_k^-1 = R_k rest_k^-1 (rest_k q_k^-1 rest_k^-1)
+
+The reversed joint has the rest rotation `rest_k^-1` and the rotation `rest_k q_k^-1 rest_k^-1`. It sits at
+the head of k, where p and k meet. Bone p is fixed on it, with the offset that brings its frame back to p's
+head. Two entries of the skeleton thus stand for one joint: the reversed joint, which turns, and the bone,
+which is locked. Every bone keeps its name, frame (head, +Y towards the tail), length and mass, and a goal on
+it keeps its meaning.
 """
 
 from __future__ import annotations
@@ -29,20 +32,19 @@ from .pose import Pose, check_pose
 SUFFIX = " (reversed)"
 _IDENTITY = Quaternion((1.0, 0.0, 0.0, 0.0))
 _NO_TURN = Hinge((0.0, 1.0, 0.0), 0.0, 0.0)
-"""The limit of a bone that only slides on its reversed joint."""
+"""The limit of a bone that slides on its reversed joint without turning."""
 
 
 def reversed_name(name: str) -> str:
-    """What the joint called `name` is called after it was reversed (its bone keeps the name)."""
+    """The name of joint `name` after its reversal (its bone keeps the name)."""
     return name + SUFFIX
 
 
 def reverse_limit(limit: Limit | None, frame: Quaternion) -> Limit | None:
     """The limit of a reversed joint, {q : (frame^-1 q frame)^-1 inside `limit`}, as the simplest kind.
 
-    A hinge and a swing of the same size in all directions stay of their kind, about the axis turned by
-    `frame` and pointing the other way; reversing a `ReversedLimit` back gives the limit inside. All else is a
-    `ReversedLimit`.
+    A hinge and a swing of the same size in all directions stay of their kind, about the opposite of the axis
+    turned by `frame`. Reversing a `ReversedLimit` back gives the limit inside. All else is a `ReversedLimit`.
 
     Args:
         limit: of the joint before, or None.
@@ -65,21 +67,20 @@ def reroot(
 ) -> tuple[Skeleton, Pose]:
     """The same bones in the same model-space pose, with the bone of `joint` as the base.
 
-    What is kept (to float32 rounding): every bone's name, head, tail and orientation in model space, at rest
-    as in the pose; how each joint may move (limit, comfort, stiffness, max_step, slides); which joints lie
-    off the path from `joint` to its old root, and all other trees. The new skeleton does not depend on the
+    Every bone keeps its name, head, tail and orientation in model space, at rest and in the pose, to float32
+    rounding. Every joint keeps its limit, comfort, stiffness, max_step and slides. Joints off the path from
+    `joint` to its old root, and all other trees, stay the same. The new skeleton does not depend on the
     pose's rotations and translations.
 
-    What is different: each joint on the path is reversed. It is a joint of its own, named
-    `reversed_name(...)`, of length and mass 0, which sits at the head of the bone it belonged to and turns
-    the bone that used to be its parent; that bone follows it as a locked joint of the old name. So
-    `chain_length` and `extension_joints` of a goal count both. Path joints come first in the new order, then
-    all others in their old order; find them by name.
+    Each joint on the path is reversed. The reversed joint is named `reversed_name(...)`, has length and mass
+    0, sits at the head of its bone and turns the bone that was its parent. That bone follows it as a locked
+    joint of the old name: `chain_length` and `extension_joints` of a goal count both. Path joints come first
+    in the new order, then all others in their old order; look them up by name.
 
-    The new base replaces the joint between the old root and the world: the old root's own limit, comfort,
-    stiffness, max_step and slides are gone, and the base is locked (unless `base_stiffness` says otherwise).
-    Re-rooting back to the old root gives the old skeleton and pose but for these five, and for the order of
-    the joints.
+    The new base replaces the joint between the old root and the world. Limit, comfort, stiffness, max_step
+    and slides of the old root are dropped, and the base is locked unless `base_stiffness` is below 1.
+    Re-rooting back to the old root restores skeleton and pose but for these five values and the order of
+    joints.
 
     Source: Kenwright 2012, section 13; the formulas stand at the head of this module.
 
@@ -87,7 +88,7 @@ def reroot(
         skeleton: the joints.
         pose: of `skeleton`.
         joint: name of the joint whose bone becomes the base. Naming the present root only locks it.
-        base_stiffness: of the base: 1 holds it, 0 lets it turn about its own head.
+        base_stiffness: of the base: 1 locks it, 0 lets it turn about its head.
 
     Returns:
         The new skeleton, and the pose of it.
@@ -129,20 +130,19 @@ def _refuse_couplings(skeleton: Skeleton) -> None:
 
 
 def restore_root(skeleton: Skeleton, rerooted: Skeleton, pose: Pose) -> Pose:
-    """A pose of a re-rooted skeleton as one of the skeleton it was made from: all bones stay where they are.
+    """Convert a pose of a re-rooted skeleton to the original skeleton; all bones stay in place.
 
     Args:
-        skeleton: the original, none of whose joints is a reversed one.
+        skeleton: the original, without reversed joints.
         rerooted: `reroot(skeleton, ...)[0]`.
         pose: of `rerooted`.
 
     Returns:
-        The pose of `skeleton`: the old root's rotation and translation hold what the base and the path make
-        of it; joints off the path have the rotations of `pose`, to the bit.
+        The pose of `skeleton`. Rotation and translation of the old root follow from the base and the path.
+        Joints off the path have the rotations of `pose`, to the bit.
 
     Raises:
-        InvalidInput: the pose is for another skeleton; `rerooted` is not one that `reroot` makes of
-            `skeleton`.
+        InvalidInput: the pose is for another skeleton; `rerooted` is no result of `reroot` for `skeleton`.
     """
     check_pose(rerooted, pose)
     rotations, translations = [], []
@@ -170,7 +170,7 @@ def restore_root(skeleton: Skeleton, rerooted: Skeleton, pose: Pose) -> Pose:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A joint of the new skeleton, its parent by name, and its part of the pose."""
+    """A joint of the new skeleton, its parent by name, and its rotation and translation in the pose."""
 
     joint: Joint
     parent: str | None
@@ -179,7 +179,7 @@ class _Entry:
 
 
 def _base(skeleton: Skeleton, pose: Pose, i: int, stiffness: float) -> _Entry:
-    """Joint `i` as the root of the new skeleton, where its bone is."""
+    """Joint `i` as the root of the new skeleton, at the place of its bone."""
     posed = forward_kinematics(skeleton, pose)[i]
     rest = forward_kinematics(skeleton, Pose.rest(skeleton))[i]
     base = replace(
@@ -196,7 +196,7 @@ def _base(skeleton: Skeleton, pose: Pose, i: int, stiffness: float) -> _Entry:
 
 
 def _reversal(skeleton: Skeleton, pose: Pose, k: int, p: int) -> tuple[_Entry, _Entry]:
-    """Joint `k` reversed, and its old parent's bone `p` fixed on it."""
+    """Reverse joint `k`, and fix its old parent's bone `p` on it."""
     joint, bone = skeleton.joints[k], skeleton.joints[p]
     frame = joint.rest_rotation
     limit, comfort = _seen_from_child(joint, frame)
@@ -234,7 +234,7 @@ def _reversal(skeleton: Skeleton, pose: Pose, k: int, p: int) -> tuple[_Entry, _
 
 
 def _restored(skeleton: Skeleton, pose: Pose, p: int, turning: int, k: int) -> _Entry:
-    """Bone `k` on bone `p` again, where `p` was fixed on the reversed joint `turning` of `k`."""
+    """Put bone `k` back on bone `p`, which was fixed on the reversed joint `turning` of `k`."""
     joint, bone, carried = skeleton.joints[turning], skeleton.joints[k], skeleton.joints[p]
     frame = joint.rest_rotation
     limit, comfort = _seen_from_child(joint, frame)
@@ -269,12 +269,12 @@ def _is_carried(skeleton: Skeleton, i: int) -> bool:
 
 
 def _unhinged(joint: Joint) -> Joint:
-    """`joint` without what it may do: a bone that goes with another joint."""
+    """`joint` without limit, comfort and slides: a bone fixed on another joint."""
     return replace(joint, limit=None, comfort=None, max_step=Joint.max_step, slides=())
 
 
 def _seen_from_child(joint: Joint, frame: Quaternion) -> tuple[Limit | None, Comfort | None]:
-    """Limit and comfort of `joint` reversed, both of one kind, as a joint wants them."""
+    """Limit and comfort of `joint` reversed, both of the same kind of limit."""
     limit, comfort = reverse_limit(joint.limit, frame), joint.comfort
     if comfort is None or comfort.region is None:
         return limit, comfort
@@ -302,7 +302,7 @@ def _opposite(frame: Quaternion, axis: tuple[float, float, float]) -> tuple[floa
 
 
 def _check_reversible(skeleton: Skeleton, k: int) -> None:
-    """Raises InvalidInput if joint `k` cannot be reversed."""
+    """Raise InvalidInput if joint `k` cannot be reversed."""
     joint = skeleton.joints[k]
     if not joint.inherit_rotation:
         raise InvalidInput(

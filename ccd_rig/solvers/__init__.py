@@ -1,1 +1,1 @@
-"""From a pose and goals to a pose that meets them."""
+"""Solvers: one pose, many poses, motions, drags, retargeting, walks and closed forms."""

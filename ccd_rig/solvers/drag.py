@@ -1,7 +1,7 @@
-"""Drag: bones are pulled to points, and their joints follow as little as that takes.
+"""Drag: pull bones to points, with the least motion of their joints.
 
-Each pose is solved from the pose at the press and stays nearest to it. It depends on where the pointer is,
-not on how it came there. Pins are served first: a pull moves a pinned bone only where limits force it to.
+Each pose is solved from the pose at the press and is the nearest to it. It depends on the pointer's position,
+not on its path. Pins are served first: a pull moves a pinned bone only where limits force it to.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from ..skeleton.joints import Skeleton
 from ..skeleton.kinematics import forward_kinematics
 from ..skeleton.pose import Pose, check_pose
 from .pose_search import STATUSES, PoseSearch
-from .problem_tables import own_targets, reach_of_goals
+from .problem_tables import reach_of_goals, stored_targets
 
 PULLED = 1
 """Priority of pulled bones; pins have 0."""
 NEAR = 1e-5
-"""Part of the longest chain by which a pulled bone may be off its point: nothing that is seen."""
+"""Position tolerance in parts of the longest chain: invisible."""
 
 
 @dataclass(frozen=True)
 class Pin:
-    """A bone that stays where the pose at the press has it.
+    """A bone pinned to its place in the pose at the press.
 
     Attributes:
         joint: name of the joint.
-        rotation: whether its rotation is held too.
-        point: what is held, in the joint's frame; None means the bone's tail.
+        rotation: whether its rotation is pinned too.
+        point: the pinned point in the joint's frame; None means the bone's tail.
 
     Raises:
         InvalidInput: the point is not three finite numbers.
@@ -50,12 +50,12 @@ class Pin:
 
 @dataclass(frozen=True)
 class Grab:
-    """A bone that is pulled by a point of it.
+    """A bone pulled by a point of it.
 
     Attributes:
         joint: name of the joint.
-        point: what is pulled, in the joint's frame; None means the bone's tail.
-        chain_length: how many joints, counted from `joint`, may move for it; 0 means all up to the root.
+        point: the pulled point in the joint's frame; None means the bone's tail.
+        chain_length: number of joints, counted from `joint`, that may move; 0 means all up to the root.
         rotation: whether the bone keeps its rotation, as one that slides should.
 
     Raises:
@@ -72,10 +72,11 @@ class Grab:
 
 
 class Drag:
-    """Bones that are pulled from one pose, made ready for any number of updates.
+    """A drag of bones from one pose, prepared for any number of updates.
 
     Attributes:
-        skeleton: the joints. pose: the one at the press.
+        skeleton: the joints.
+        pose: at the press.
     """
 
     def __init__(
@@ -86,17 +87,17 @@ class Drag:
         pins: Iterable[Pin] = (),
         settings: SolverSettings | None = None,
     ) -> None:
-        """Make a drag ready.
+        """Prepare a drag.
 
         Args:
             skeleton: the joints.
             pose: at the press.
             grabs: at least one.
             pins: of bones that are not pulled themselves.
-            settings: how poses are solved; None: to `NEAR`, without other starts.
+            settings: of each solve; None: tolerance `NEAR`, no other starts.
 
         Raises:
-            InvalidInput: names what is wrong with the input.
+            InvalidInput: names the wrong argument.
         """
         if not isinstance(skeleton, Skeleton):
             raise InvalidInput(f"the skeleton must be a Skeleton, not {shown(skeleton)}")
@@ -125,14 +126,14 @@ class Drag:
                 holds.append(OrientationGoal(pin.joint, transforms[index].rotation))
         self._pulls, self._holds = tuple(pulls), tuple(holds)
         goals = [*pulls, *holds]
-        self._targets = own_targets(goals)
+        self._targets = stored_targets(goals)
         near = max(NEAR * reach_of_goals(skeleton, goals), SIZES[0])
         fine = SolverSettings(position_tolerance=near, restarts=0)
         self._search = PoseSearch(skeleton, goals, settings or fine)
 
     @property
     def starts(self) -> tuple[Vector, ...]:
-        """Per grab, where its point is in the pose at the press, in model space."""
+        """Points of the grabs in the pose at the press, in model space."""
         return tuple(goal.target for goal in self._pulls)
 
     @property
@@ -141,18 +142,18 @@ class Drag:
         return self._search.movable
 
     def to(self, points: Sequence[Vector | Sequence[float]]) -> SolveResult:
-        """The pose nearest to that at the press with the grabbed points at these, or as near as they get.
+        """Solve for the pose nearest to the pose at the press with the grabs at, or nearest to, `points`.
 
-        Where every point is where it was at the press, that is the pose at the press itself.
+        With all points at `starts` the result is the pose at the press itself.
 
         Args:
             points: one per grab, in model space.
 
         Returns:
-            Its errors are those of the grabbed points, then those of what is held.
+            Its errors are those of the grabs, then those of the kept rotations and of the pins.
 
         Raises:
-            InvalidInput: there are more or fewer points than grabs, or one is no point.
+            InvalidInput: not as many points as grabs, or no point.
         """
         if len(points) != len(self._pulls):
             raise InvalidInput(f"a drag of {len(self._pulls)} joints needs as many points, not {len(points)}")
@@ -165,7 +166,7 @@ class Drag:
         if all(goal.target == start for goal, start in zip(pulls, self.starts, strict=True)):
             return SolveResult(self.pose, SolveStatus.CONVERGED, 0, (GoalError(),) * len(goals))
         reference = self.pose.arrays
-        targets = [*own_targets(pulls), *self._targets[len(pulls) :]]
+        targets = [*stored_targets(pulls), *self._targets[len(pulls) :]]
         solved = self._search.solve(*reference, targets, reference)
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
         errors = self._search.errors(pose, targets)
@@ -179,20 +180,20 @@ def drag(
     pins: Iterable[Pin] = (),
     settings: SolverSettings | None = None,
 ) -> SolveResult:
-    """The pose nearest to `pose` in which the tails of bones are at points, or as near as limits let them.
+    """Solve for the pose nearest to `pose` with the tails of bones at, or nearest to, points.
 
-    Pinned bones stay. All joints up to the root follow, each inside its limit and, where that is enough,
-    inside its comfort. The same input gives the same result to the bit.
+    Pinned bones stay. All joints up to the root follow inside their limits, and inside their comfort where
+    that is enough. The same input gives the same result to the bit.
 
     Args:
         skeleton: the joints. A root that slides follows too.
-        pose: where the drag begins.
-        points: {joint: where its tail should be, in model space}.
-        pins: bones that stay where they are.
-        settings: how the pose is solved; None: finely, without other starts.
+        pose: at the start of the drag.
+        points: {joint: target of its tail in model space}.
+        pins: bones that stay in place.
+        settings: of the solve; None: tolerance `NEAR`, no other starts.
 
     Raises:
-        InvalidInput: names what is wrong with the input.
+        InvalidInput: names the wrong argument.
     """
     if not isinstance(points, Mapping):
         raise InvalidInput(f"points must be a mapping of joints to points, not {shown(points)}")
@@ -201,7 +202,7 @@ def drag(
 
 
 def _check_pins(pins: Sequence[object], grabbed: Sequence[str]) -> None:
-    """Raises InvalidInput unless all are pins, each of another joint, and none of a joint that is pulled."""
+    """Raise InvalidInput unless all are pins of different joints, none of which is pulled."""
     taken: set[str] = set()
     for pin in pins:
         if not isinstance(pin, Pin):
@@ -217,7 +218,7 @@ def _check_pins(pins: Sequence[object], grabbed: Sequence[str]) -> None:
 
 
 def _point(skeleton: Skeleton, index: int, point: Vector | None) -> Vector:
-    """A point of a joint in its frame; its tail where none is named."""
+    """A point of a joint in its frame, by default the tail."""
     return Vector((0.0, skeleton.joints[index].length, 0.0)) if point is None else point
 
 

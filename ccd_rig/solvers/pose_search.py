@@ -1,4 +1,4 @@
-"""Goals of a skeleton, made ready for the kernel once, and solved for any number of poses."""
+"""Goals of a skeleton, prepared for the kernel once, and solved for any number of poses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .restarts import StartSpace, drawn_starts, is_free, library_starts
 STATUSES = (SolveStatus.CONVERGED, SolveStatus.STALLED, SolveStatus.OPTIMAL, SolveStatus.ITERATION_LIMIT)
 """By the kernel's numbers."""
 OUT_OF_REACH = 4
-"""The kernel's number of a first solve for which other starts are of no use."""
+"""The kernel's number of a first solve whose target is out of reach: other starts are of no use."""
 ORDERS = (
     Sweep.TIP_TO_ROOT,
     Sweep.ROOT_TO_TIP,
@@ -51,20 +51,21 @@ ORDERS = (
 )
 """By the kernel's numbers."""
 THREADS = min(os.cpu_count() or 1, 8)
-"""Most threads that solve poses side by side."""
+"""Most threads that solve poses in parallel."""
 PER_THREAD = 512
-"""Least solves, from other starts too, for which a thread is worth its start."""
+"""Least number of solves, other starts included, for which a thread is worth its start."""
 ENDLESS = 2**31 - 1
 """More steps than any solve takes."""
 
 
 @dataclass(frozen=True)
 class Starts:
-    """Other poses to start from.
+    """Start poses of further tries.
 
     Attributes:
-        rotations: (K, J, 4). translations: (K, J, 3). Relative to rest.
-        is_turn: (K, J) whether the rotation is one from where the solve started.
+        rotations: (K, J, 4) relative to rest.
+        translations: (K, J, 3) relative to rest.
+        is_turn: (K, J) whether the rotation is relative to the start of the first try.
     """
 
     rotations: Array
@@ -73,7 +74,7 @@ class Starts:
 
     @classmethod
     def of(cls, poses: Sequence[Pose], is_turn: np.ndarray[Any, np.dtype[np.int32]]) -> Starts:
-        """Poses to start from; (K, J) where they turn joints from where these are."""
+        """Start poses with a mask (K, J) of relative rotations, see `is_turn`."""
         joints = is_turn.shape[1]
         return cls(
             np.array([[q[:] for q in pose.rotations] for pose in poses], np.float64).reshape(-1, joints, 4),
@@ -89,9 +90,11 @@ class Solved:
     """B solved poses of J joints.
 
     Attributes:
-        rotations: (B, J, 4). translations: (B, J, 3). Relative to rest.
-        statuses: (B,) numbers of `STATUSES`. steps: (B,) of all tries.
-        distances, angles: (B, G) how far off each goal is, model units and radians.
+        rotations: (B, J, 4) relative to rest.
+        translations: (B, J, 3) relative to rest.
+        statuses: (B,) numbers of `STATUSES`.
+        steps: (B,) of all tries.
+        distances, angles: (B, G) errors of goals, model units and radians.
     """
 
     rotations: Array
@@ -103,7 +106,7 @@ class Solved:
 
     @classmethod
     def begun(cls, rotations: Array, translations: Array, goals: int) -> Solved:
-        """Poses that are still to be solved, copied."""
+        """Copies of start poses, not solved yet."""
         size = len(rotations)
         return cls(
             np.array(rotations, dtype=np.float64, order="C"),
@@ -115,16 +118,16 @@ class Solved:
         )
 
     def at(self, rows: Indices | Mask) -> Solved:
-        """Some of the poses, copied."""
+        """A copy of a subset of poses."""
         return Solved(*(each[rows] for each in self._arrays()))
 
     def put(self, rows: Indices | Mask, other: Solved) -> None:
-        """Replace some of the poses by those of another."""
+        """Replace a subset of poses by those of another."""
         for mine, theirs in zip(self._arrays(), other._arrays(), strict=True):
             mine[rows] = theirs
 
     def with_goals(self, count: int) -> Solved:
-        """The same with so many goals; those that it has not are met."""
+        """The same with `count` goals; added ones are met."""
         more = count - self.distances.shape[1]
         if more == 0:
             return self
@@ -132,7 +135,7 @@ class Solved:
         return replace(self, distances=distances, angles=angles)
 
     def take(self, which: Mask, other: Solved) -> None:
-        """Take over poses of another, but not how they were solved."""
+        """Take over poses and errors of another, but not statuses and steps."""
         for name in ("rotations", "translations", "distances", "angles"):
             getattr(self, name)[which] = getattr(other, name)[which]
 
@@ -141,12 +144,12 @@ class Solved:
 
 
 class _Task(NamedTuple):
-    """What each of B poses brings; what has one row is the same for all.
+    """Inputs of B poses; an input with one row is the same for all.
 
     Attributes:
         targets: (B or 1, 4G), see `target_rows`.
         weights, pole_angles: (B or 1, G), see `GoalSettings`; reach windows are goals too.
-        bones: where joints are at rest.
+        bones: rest transforms.
         tolerances: (B or 1) of positions.
         rotations, translations: (B or 0, J, 4) and (B or 0, J, 3), the reference poses.
     """
@@ -160,7 +163,7 @@ class _Task(NamedTuple):
     translations: Array
 
     def at(self, which: Indices) -> _Task:
-        """What some poses bring."""
+        """Inputs of a subset of poses."""
         fields = {name: value for name, value in self._asdict().items() if name != "bones"}
         chosen = {
             name: each if len(each) < 2 else np.ascontiguousarray(each[which])
@@ -170,14 +173,14 @@ class _Task(NamedTuple):
 
 
 class PoseSearch:
-    """What does not change from pose to pose, and the problems of the kernel that are made of it.
+    """The part of a solve that poses share, and the kernel's problems made of it.
 
     Attributes:
-        goal_settings: those of the goals.
+        goal_settings: of the goals.
         movable: indices of the joints that may move, locked ones left out.
-        limits: per joint, what it may do.
-        follows_reference: whether poses follow their references. Two bones at a tip and joints with a comfort
-            tolerance end where they come to.
+        limits: per joint.
+        follows_reference: whether solved poses are the nearest to their references. Two-bone tips and comfort
+            tolerances exclude it.
     """
 
     def __init__(
@@ -186,25 +189,30 @@ class PoseSearch:
         goals: Sequence[Goal],
         settings: SolverSettings,
         joints: Collection[int] | None = None,
-        alone: Sequence[Goal] | None = None,
+        limb_goals: Sequence[Goal] | None = None,
     ) -> None:
-        """Make goals ready; only `joints` may move (None: all that serve a goal).
+        """Prepare goals.
 
-        `alone` are the goals as chains have them that a body helps, which tell what is a limb.
+        Args:
+            skeleton: the joints.
+            goals: at least one.
+            settings: of the solve.
+            joints: indices of joints that may move; None: all that serve a goal.
+            limb_goals: see `problem_tables`.
 
         Raises:
             InvalidInput: names the goal that does not fit the skeleton.
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
-        self._alone = None if alone is None else tuple(alone)
-        self._alone_asked = None if alone is None else tuple([without_target(goal) for goal in alone])
+        self._limb_goals = None if limb_goals is None else tuple(limb_goals)
+        self._limb_key = None if limb_goals is None else tuple([without_target(goal) for goal in limb_goals])
         check_goals(skeleton, self.goals)
-        self._asked = tuple([without_target(goal) for goal in self.goals])
+        self._key = tuple([without_target(goal) for goal in self.goals])
         self.goal_settings = skeleton.original.computed_once(
-            ("goal settings", self._asked), lambda: GoalSettings.of([self.goals])
+            ("goal settings", self._key), lambda: GoalSettings.of([self.goals])
         )
         served = skeleton.original.computed_once(
-            ("served", self._asked), lambda: set().union(*serving_joints(skeleton, self.goals))
+            ("served", self._key), lambda: set().union(*serving_joints(skeleton, self.goals))
         )
         served = served if joints is None else served & set(joints)
         self.movable = tuple(sorted(served - skeleton.locked))
@@ -214,8 +222,8 @@ class PoseSearch:
         regions = [None if each is None else each.region for each in comforts]
         self.comforts = regions
         tips = any(isinstance(goal, PositionGoal) and goal.two_bone_tip for goal in self.goals)
-        at_ease = any(self.tolerances[i] for i in self.movable)
-        self.follows_reference = not (tips or at_ease)
+        tolerant = any(self.tolerances[i] for i in self.movable)
+        self.follows_reference = not (tips or tolerant)
         self.regions: list[Limit | None] | None = None
         if any(regions[i] is not None for i in self.movable):
             self.regions = [region or limit for region, limit in zip(regions, self.limits, strict=True)]
@@ -235,18 +243,18 @@ class PoseSearch:
     ) -> Solved:
         """Solve B poses, each by itself.
 
-        Comfort regions are taken for the limits first, and left only where the goals cannot be met in them.
+        Comfort regions stand for the limits first; a pose leaves them only where its goals are missed inside.
 
         Args:
-            rotations, translations: (B, J, 4) and (B, J, 3), where to start.
+            rotations, translations: (B, J, 4) and (B, J, 3) start poses.
             targets: per goal (B or 1, 3) or (B or 1, 4).
-            reference: the same as where to start: poses to stay near to.
-            starts: gives other starts, for poses that miss their goals; None: there are none.
-            budget: steps in which a pose has to be solved.
-            bones: where joints are at rest; None: as the skeleton has them.
+            reference: rotations and translations of the reference poses.
+            starts: makes start poses of further tries; None: no further tries.
+            budget: most steps of a pose, over all tries.
+            bones: rest transforms; None: those of the skeleton.
             tolerances: (B or 1) of positions, model units; None: that of the settings.
-            settles: whether poses are only brought as near to their goals as they get from where they start.
-            goal_settings: in place of those of the goals; these say which have a reach window.
+            settles: whether to minimise the errors from the start pose alone, without a first solve.
+            goal_settings: override those of the goals; the goals still tell the reach windows.
         """
         skeleton, none = self.skeleton, _no_starts(len(self.skeleton))
         bones = bones or skeleton.computed_once("bones", lambda: Bones.of(skeleton))
@@ -286,7 +294,7 @@ class PoseSearch:
         return self._judged(solved, tolerances)
 
     def _judged(self, solved: Solved, tolerances: Array) -> Solved:
-        """The same without reach windows; poses that meet their goals are converged."""
+        """Drop reach windows from the errors, and set CONVERGED where all goals are met."""
         if solved.distances.shape[1] > len(self.goals):
             distances, angles = (each[:, : len(self.goals)] for each in (solved.distances, solved.angles))
             solved = replace(solved, distances=distances, angles=angles)
@@ -302,12 +310,12 @@ class PoseSearch:
         targets: Sequence[Array],
         goal_settings: GoalSettings | None = None,
     ) -> tuple[Array, Array]:
-        """Measure (B, G) distances, model units, and angles that goals are off, wherever joints are placed.
+        """Measure (B, G) distances, model units, and angles, radians, by which goals are missed.
 
         Args:
             heads, frames: (B, J, 3) and (B, J, 4) of joints in model space.
             targets: per goal (B or 1, 3) or (B or 1, 4).
-            goal_settings: in place of those of the goals.
+            goal_settings: override those of the goals.
         """
         idle, problem = self._problem(self.limits)
         values = goal_settings or self.goal_settings
@@ -316,7 +324,7 @@ class PoseSearch:
         return measured
 
     def errors(self, pose: Pose, targets: Sequence[Array]) -> tuple[GoalError, ...]:
-        """Measure how far off each goal is in a pose; `targets` as in `solve`."""
+        """Measure the error of each goal in a pose; `targets` as in `solve`."""
         distances, angles = self.measure(*placed_joints(self.skeleton, pose), targets)
         return tuple(map(GoalError, distances[0].tolist(), angles[0].tolist()))
 
@@ -331,9 +339,9 @@ class PoseSearch:
         budget: int,
         is_same: bool = False,
     ) -> None:
-        """Solve some of the poses from where they are; with `starts`, go on with what misses its goals.
+        """Solve a subset of poses from their present state; with `starts`, retry poses that miss their goals.
 
-        Many are shared out to threads: the kernel runs without Python's lock, and each pose is solved alone.
+        Large subsets are split over threads: the kernel releases Python's lock.
         """
         if not len(which):
             return
@@ -394,9 +402,9 @@ class PoseSearch:
                 pass
 
     def templates(self, poses: Sequence[PoseEntry] = ()) -> Starts:
-        """Other starts, the same for every pose: those of a library, then seeded ones.
+        """Start poses that all poses share: entries of a library, then seeded random poses.
 
-        Seeded ones rotate joints without a limit from where they are.
+        Random rotations of joints without a limit are relative to the pose.
         """
         space = StartSpace(self.skeleton, self.goals, self.limits, self.movable, poses)
         rest, count = Pose.rest(self.skeleton), self.settings.restarts
@@ -407,23 +415,26 @@ class PoseSearch:
         return Starts.of([*known, *drawn], is_turn)
 
     def _problem(self, limits: Sequence[Limit | None]) -> tuple[list[Problem], Problem]:
-        """A problem that no thread uses, and where it is put back. Problems of equal goals are made once."""
+        """A problem that no thread uses, and the list to which it returns.
+
+        Problems of equal goals are shared.
+        """
         settings = self.settings
         key = (
             "kernel problem",
-            self._asked,
+            self._key,
             limits is self.regions,
             self.movable,
             settings.comfort,
             settings.angle_tolerance,
-            self._alone_asked,
+            self._limb_key,
         )
         idle: list[Problem] = self.skeleton.original.computed_once(key, list)
         with suppress(IndexError):  # other threads take from it too
             return idle, idle.pop()
         regions = None if limits is self.regions else self.comforts
         tables = problem_tables(
-            self.skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._alone
+            self.skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._limb_goals
         )
         reach = reach_of_goals(self.skeleton, self.goals)
         return idle, Problem(tables, reach, settings.position_tolerance, settings.angle_tolerance)
@@ -435,7 +446,7 @@ def _no_starts(joints: int) -> Starts:
 
 
 def check_goals(skeleton: Skeleton, goals: Sequence[object]) -> None:
-    """Raises InvalidInput unless there are goals, all of them fit for the skeleton."""
+    """Raise InvalidInput unless there are goals, and all fit the skeleton."""
     if not goals:
         raise InvalidInput("there is nothing to solve: give at least one goal")
     for goal in goals:

@@ -1,4 +1,4 @@
-"""Skeletons, goals and poses as the tables that the kernel takes, and goals measured by it."""
+"""Skeletons, goals and poses as tables for the kernel, and goals measured by it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from ..goals import (
     total_mass,
 )
 from ..kernel import LEVER, Problem, measure_placed
-from ..limits.hinges import as_hinge
-from ..limits.shapes import Limit, limit_row
+from ..limits.shapes import Limit, as_hinge, limit_row
 from ..maths.batch import Array, length, rotate, unit
 from ..maths.rotations import between
 from ..skeleton.joints import Skeleton
@@ -31,50 +30,54 @@ from ..skeleton.kinematics import Transform, forward_kinematics
 from ..skeleton.pose import Pose
 
 KINDS: dict[type, int] = {PositionGoal: 0, OrientationGoal: 1, DirectionGoal: 2, PoleGoal: 3, BalanceGoal: 4}
-"""The kernel's numbers of goals."""
+"""The kernel's numbers of goal kinds."""
 WINDOW = 5
 """The kernel's number of a reach window."""
 ACROSS = 0.2
-"""How easily the middle joint of a limb turns across its bend and about itself, beside along it.
+"""Mobility of a limb's middle joint across its bend axis, where its mobility about the axis is 1.
 
-A hinge by weight. Plain rotations bend free knees and elbows sideways, and in squats backwards, as that is
-nearer to rest: on captures of squats, climbs, walks and runs 5.7 to 8.8 degrees from the motion for 9.3 to
-23.2; a twentieth does the same.
+It makes the joint a hinge by weight. Plain rotations bend free knees and elbows sideways, and in squats
+backwards, since such poses are nearer to rest. On captures of squats, climbs, walks and runs the motion is
+missed by 5.7 to 8.8 degrees with it, by 9.3 to 23.2 without; a value of 0.05 does the same.
 """
 SHORT = 1e-4
-"""Part of its reach by which a joint is away from a goal's point, to move it."""
+"""Distance from a goal's point, in parts of the reach, above which a joint moves the point."""
 STRAIGHT = 0.01
 """Radians of bend at rest below which a limb is straight."""
 
 
 class Bones(NamedTuple):
-    """Where J joints are at rest, seen from their parents: (B or 1, J, 3) heads and (B or 1, J, 4) unit
-    quaternions."""
+    """Rest transforms of J joints relative to their parents.
+
+    Attributes:
+        offsets: (B or 1, J, 3) heads.
+        rests: (B or 1, J, 4) unit rotations.
+    """
 
     offsets: Array
     rests: Array
 
     @classmethod
     def of(cls, skeleton: Skeleton) -> Bones:
-        """Those of a skeleton, as one row."""
+        """Rest transforms of a skeleton, as one row."""
         offsets = np.array([[joint.offset[:] for joint in skeleton.joints]], np.float64)
         rests = np.array([[joint.rest_rotation[:] for joint in skeleton.joints]], np.float64)
         return cls(offsets, unit(rests, axis=-1))
 
     def at(self, rows: Any) -> Bones:
-        """Those of some poses."""
+        """Rest transforms of a subset of poses."""
         if len(self.offsets) == 1:
             return self
         return Bones(np.ascontiguousarray(self.offsets[rows]), np.ascontiguousarray(self.rests[rows]))
 
 
 class GoalSettings(NamedTuple):
-    """What G goals ask for beside their targets, of B poses or the same for all: (B or 1, G) each.
+    """Values of G goals that may differ between B poses, beside their targets: (B or 1, G) each.
 
     Attributes:
         weights: see `goals`.
-        pole_angles: radians; 0 of goals that are no poles.
-        extensions: where reach windows end, parts of lengths; 1 where there is none.
+        pole_angles: radians; 0 for other goals than poles.
+        extensions: ends of reach windows in parts of the chain's length; 1 without a window.
     """
 
     weights: Array
@@ -83,7 +86,7 @@ class GoalSettings(NamedTuple):
 
     @classmethod
     def of(cls, poses: Sequence[Sequence[Goal]]) -> GoalSettings:
-        """Those of the goals of each pose."""
+        """Values of the goals of each pose."""
         absent = {"weight": 1.0, "angle": 0.0, "max_extension": 1.0}
         return cls(
             *(
@@ -93,13 +96,13 @@ class GoalSettings(NamedTuple):
         )
 
     def at(self, rows: Any) -> GoalSettings:
-        """Those of some poses."""
+        """Values of a subset of poses."""
         if len(self.weights) == 1:
             return self
         return GoalSettings(*(np.ascontiguousarray(each[rows]) for each in self))
 
     def beside(self, others: GoalSettings) -> GoalSettings:
-        """Those of more goals of the same poses."""
+        """Values of these goals and then of others, for the same poses."""
         size = max(len(self.weights), len(others.weights))
         pairs = [
             [np.broadcast_to(each, (size, each.shape[1])) for each in pair]
@@ -108,7 +111,7 @@ class GoalSettings(NamedTuple):
         return GoalSettings(*map(np.hstack, pairs))
 
     def with_windows(self, goals: Sequence[Goal]) -> tuple[Array, Array]:
-        """The weights and pole angles as the kernel has them: those of reach windows behind all others."""
+        """Weights and pole angles for the kernel: goals first, then reach windows."""
         count = len(_windowed(goals))
         if count == 0:
             return self.weights, self.pole_angles
@@ -123,32 +126,32 @@ def problem_tables(
     movable: Sequence[int],
     tolerances: Sequence[float],
     regions: Sequence[Limit | None] | None = None,
-    alone: Sequence[Goal] | None = None,
+    limb_goals: Sequence[Goal] | None = None,
 ) -> dict[str, Any]:
-    """The tables of `kernel.Problem`, which says what they hold.
+    """The tables of `kernel.Problem`, where they are listed.
 
     Args:
         skeleton: the joints.
-        goals: what is to be achieved; each reach window of them is one more goal, behind all others.
-        limits: per joint, what it may do.
+        goals: each reach window makes one more goal, behind all others.
+        limits: per joint.
         movable: joints that may move.
         tolerances: per joint, of comfort; radians.
-        regions: per joint, where it likes to be; None: nowhere in particular.
-        alone: the goals as chains have them that a body helps, which tell what is a limb; None: `goals`.
+        regions: per joint, of comfort; None: no regions.
+        limb_goals: the goals without the joints of a helping body, by which limbs are told; None: `goals`.
     """
     regions = regions or [None] * len(skeleton)
     rows = [limit_row(region if i in movable else None) for i, region in enumerate(regions)]
     tables = joint_tables(skeleton, limits, movable, tolerances)
     limbs = [_limb_of(skeleton, goal, movable) for goal in goals]
-    own = limbs if alone is None else [_limb_of(skeleton, goal, movable) for goal in alone]
-    tables.update(mobility_tables(skeleton, own, movable))
+    bent = limbs if limb_goals is None else [_limb_of(skeleton, goal, movable) for goal in limb_goals]
+    tables.update(mobility_tables(skeleton, bent, movable))
     return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals, limbs)}
 
 
 def joint_tables(
     skeleton: Skeleton, limits: Sequence[Limit | None], movable: Sequence[int], tolerances: Sequence[float]
 ) -> dict[str, Any]:
-    """The tables about joints."""
+    """The tables of joints."""
     joints, moving = skeleton.joints, set(movable) - skeleton.locked
     slides = [slide for i, joint in enumerate(joints) if i in moving for slide in joint.slides]
     slide_counts = [len(joint.slides) if i in moving else 0 for i, joint in enumerate(joints)]
@@ -185,7 +188,7 @@ def mobility_tables(
     limbs: Sequence[Limb | None],
     movable: Sequence[int],
 ) -> dict[str, Any]:
-    """How easily joints turn about which axes, by their stiffness and the bends of limbs."""
+    """Mobilities of joints and their axes, from stiffness and the bends of limbs."""
     joints, moving = skeleton.joints, set(movable) - skeleton.locked
     metric: list[Sequence[float]] = [(1.0, 0.0, 0.0, 0.0)] * len(joints)
     mobility: list[Sequence[float]] = [
@@ -199,14 +202,14 @@ def mobility_tables(
 
 
 def _limb_of(skeleton: Skeleton, goal: Goal, movable: Sequence[int]) -> Limb | None:
-    """The limb of a goal that has one."""
+    """The limb of a goal, or None."""
     return limb_bend(skeleton, goal, set(movable)) if isinstance(goal, PositionGoal) else None
 
 
 def limb_bend(skeleton: Skeleton, goal: PositionGoal, moving: Collection[int]) -> Limb | None:
-    """The limb of a goal, of whose joints some move.
+    """The limb of a goal whose joints `moving` may move.
 
-    A limb is a chain in which two joints move the goal's point. None where it is another chain, or straight.
+    A limb is a chain in which two joints move the goal's point. None for other chains and straight ones.
     """
     transforms = skeleton.computed_once(
         "transforms at rest", lambda: forward_kinematics(skeleton, Pose.rest(skeleton))
@@ -228,12 +231,12 @@ def limb_bend(skeleton: Skeleton, goal: PositionGoal, moving: Collection[int]) -
 
 
 def column_count(limit: Limit | None) -> int:
-    """How many columns the rotation of a joint has."""
+    """The number of columns of a joint's rotation."""
     return 1 if as_hinge(limit) is not None else 3
 
 
 def goal_tables(skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb | None]) -> dict[str, Any]:
-    """The tables about goals."""
+    """The tables of goals."""
     ranks = sorted({goal.priority for goal in goals})
     rows = [_goal_row(skeleton, goal, ranks.index(goal.priority)) for goal in goals]
     for goal_row, limb in zip(rows, limbs, strict=True):
@@ -249,15 +252,15 @@ def goal_tables(skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb 
     for row, joints in zip(serves, serving, strict=True):
         row[list(joints)] = 1
     table = {name: [row[name] for row in rows] for name in rows[0]}
-    whole = ("goal_kind", "goal_joint", "goal_root", "goal_rank", "goal_axis_joint", "goal_tip")
-    found: dict[str, Any] = {
-        name: ints(values) if name in whole else doubles(values) for name, values in table.items()
+    integers = ("goal_kind", "goal_joint", "goal_root", "goal_rank", "goal_axis_joint", "goal_tip")
+    tables: dict[str, Any] = {
+        name: ints(values) if name in integers else doubles(values) for name, values in table.items()
     }
-    return {**found, "serves": serves.reshape(-1)}
+    return {**tables, "serves": serves.reshape(-1)}
 
 
 def _goal_row(skeleton: Skeleton, goal: Goal, rank: int) -> dict[str, Any]:
-    """One goal's part of each table."""
+    """The row of a goal in each table."""
     row: dict[str, Any] = {
         "goal_kind": KINDS[type(goal)],
         "goal_joint": 0,
@@ -294,46 +297,45 @@ def _goal_row(skeleton: Skeleton, goal: Goal, rank: int) -> dict[str, Any]:
 
 
 def _window_row(skeleton: Skeleton, goal: Goal) -> dict[str, Any] | None:
-    """The part of each table of a goal's reach window; None where it has none."""
+    """The row of a goal's reach window in each table; None without a window."""
     if not isinstance(goal, PositionGoal) or goal.max_extension >= 1.0:
         return None
-    part = window_joints(skeleton, goal)
     row = _goal_row(skeleton, goal, 0)
-    row.update(goal_kind=WINDOW, goal_root=part[0], goal_rank=-1, goal_weight=1.0, goal_tip=0)
+    first = window_joints(skeleton, goal)[0]
+    row.update(goal_kind=WINDOW, goal_root=first, goal_rank=-1, goal_weight=1.0, goal_tip=0)
     return row
 
 
 def window_joints(skeleton: Skeleton, goal: PositionGoal) -> tuple[int, ...]:
-    """The joints that a reach window is about, root first."""
+    """The joints of a reach window, root first."""
     return skeleton.chain(goal.joint, goal.chain_length)[-goal.extension_joints :]
 
 
 def serving_joints(skeleton: Skeleton, goals: Sequence[Goal]) -> list[set[int]]:
     """The joints that move for each goal.
 
-    For a pole that is its root, and what moves together with that for other goals: did the root alone, what
-    the pole asks for would not be met by the pose nearest to the reference.
+    For a pole these are its root and the joints of other goals that move its root. With the root alone the
+    pose nearest to the reference would not meet the pole.
     """
-    alone = [set(served(goal, skeleton)) for goal in goals]
-    for goal, joints in zip(goals, alone, strict=True):
+    by_goal = [set(served(goal, skeleton)) for goal in goals]
+    for goal, joints in zip(goals, by_goal, strict=True):
         if isinstance(goal, OrientationGoal | DirectionGoal):
             # Rotations below a joint that does not inherit them do not turn the frame.
             pivots = [i for i in skeleton.chain(goal.joint) if i in skeleton.pivots]
             joints.difference_update(range(max(pivots, default=0)))
-    together = []
-    for goal, joints in zip(goals, alone, strict=True):
-        beside = [other for other in alone if isinstance(goal, PoleGoal) and joints <= other]
-        together.append(joints.union(*beside))
-    return together
+    return [
+        joints.union(*(other for other in by_goal if isinstance(goal, PoleGoal) and joints <= other))
+        for goal, joints in zip(goals, by_goal, strict=True)
+    ]
 
 
 def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
-    """The length of the longest chain, in which the kernel measures lengths."""
+    """The length of the longest chain: the kernel's unit of length."""
     return max(reach_of(skeleton, goal) for goal in goals) or 1.0
 
 
 def _windowed(goals: Sequence[Goal]) -> list[tuple[int, PositionGoal]]:
-    """The goals that have a reach window, each with its place."""
+    """The goals with a reach window, each with its number."""
     placed = enumerate(goals)
     return [(k, goal) for k, goal in placed if isinstance(goal, PositionGoal) and goal.max_extension < 1.0]
 
@@ -346,14 +348,14 @@ def target_rows(
     bones: Bones,
     extensions: Array,
 ) -> Array:
-    """(B, 4G) the targets of goals and, behind them, of reach windows.
+    """(B, 4G) targets of goals and, behind them, of reach windows.
 
     Args:
         skeleton: the joints.
-        goals: what is to be achieved.
+        goals: of the solve.
         targets: per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions.
         shifts: (B, J, 3) translations relative to rest, which lengthen the links of slides.
-        bones: where joints are at rest.
+        bones: rest transforms.
         extensions: see `GoalSettings`.
     """
     windows = _windowed(goals)
@@ -366,8 +368,8 @@ def target_rows(
     return rows.reshape(size, -1)
 
 
-def own_targets(goals: Sequence[Goal]) -> list[Array]:
-    """Per goal (1, 3) or (1, 4), its own target."""
+def stored_targets(goals: Sequence[Goal]) -> list[Array]:
+    """Per goal (1, 3) or (1, 4), the target that it stores."""
     rows = [np.array([goal.target[:]], dtype=np.float64) for goal in goals]
     return [
         row / np.sqrt((row * row).sum()) if goal.target_kind.has_length_one else row
@@ -376,17 +378,17 @@ def own_targets(goals: Sequence[Goal]) -> list[Array]:
 
 
 def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array, bones: Bones) -> Array:
-    """(B,) the length of the links that a reach window is about."""
+    """(B,) lengths of the links of a reach window."""
     total = np.full(len(shifts), goal.effector(skeleton).length)
     inner = list(window_joints(skeleton, goal)[1:])
     links = bones.offsets[:, inner] + rotate(bones.rests[:, inner], shifts[:, inner], axis=-1)
-    for part in length(links, axis=-1).T:  # one by one: sums of pairs have other bits
-        total += part
+    for link in length(links, axis=-1).T:  # one by one: sums of pairs have other bits
+        total += link
     return total
 
 
 def without_target(goal: Goal) -> Hashable:
-    """All of a goal but its target: goals that are equal in it share a problem of the kernel."""
+    """A key of a goal without its target: goals with equal keys share a problem of the kernel."""
     return type(goal), *(value for name, value in goal.__dict__.items() if name != "target")
 
 
@@ -405,7 +407,7 @@ def measure_goals(
     skeleton: Skeleton, goals: Sequence[Goal], heads: Array, frames: Array
 ) -> tuple[GoalError, ...]:
     """Measure how far off goals are in one pose: (1, J, 3) heads and (1, J, 4) frames, model space."""
-    # Of a skeleton that is moved, only the axes about which chains bend are others.
+    # A skeleton that was moved differs in the bend axes of its chains alone.
     axes = [goal.bend_axis(skeleton) for goal in goals if isinstance(goal, PoleGoal)]
     key = (
         "measured",
@@ -421,7 +423,7 @@ def measure_goals(
         tables = problem_tables(skeleton, goals, limits, (), [0.0] * len(skeleton))
         problem = Problem(tables, reach_of_goals(skeleton, goals), 1.0, 1.0)
     distances, angles = measure_poses(
-        problem, skeleton, goals, heads, frames, own_targets(goals), GoalSettings.of([goals])
+        problem, skeleton, goals, heads, frames, stored_targets(goals), GoalSettings.of([goals])
     )
     idle.append(problem)
     return tuple(map(GoalError, distances[0].tolist(), angles[0].tolist()))
@@ -475,7 +477,7 @@ def doubles(values: Any) -> Array:
 
 
 def unit_rows(values: Any) -> Array:
-    """Rows of length 1, which single precision has rounded."""
+    """Rows normalised in double precision."""
     rows = np.array(values, dtype=np.float64)
     return np.asarray(rows / np.sqrt((rows * rows).sum(1, keepdims=True))).reshape(-1)
 

@@ -1,14 +1,14 @@
-"""The poses to start again from after a stall: the nearest of a pose library, then seeded ones in the limits.
+"""Start poses after a stall: the nearest of a pose library, then seeded random poses inside the limits.
 
-Measured with the closing phase on robot arms (`benchmarks/robots.py`): poses drawn evenly from the limits
-need the fewest iterations. Disturbing the pose that got stuck, a little or a lot and in turn with even ones
-(simulated annealing, as Zalo and Kenwright 2012, section 7, have it for single joints), mostly falls back
-into the same dead end, and takes 20 to 360 % more. What has no limits is different: there the start says
-which poses are natural, so it is disturbed more and more.
+On robot arms (`benchmarks/robots.py`) poses drawn uniformly from the limits need the fewest iterations.
+Perturbing the stuck pose (simulated annealing, as in Zalo and in Kenwright 2012, section 7, for single
+joints) mostly falls back into the same local minimum. It takes 20 to 360 % more iterations, alone or by turns
+with uniform poses. For joints without limits the start tells the natural poses, so the start is perturbed,
+with growing spread.
 
-Hinges and slides are not drawn by chance but by an additive recurrence, which fills their ranges evenly
-however many starts there are (Roberts 2018, "The unreasonable effectiveness of quasirandom sequences"): 5 to
-20 % fewer iterations, and several times fewer targets that take more than 16 starts.
+Hinges and slides follow an additive recurrence, which fills their ranges evenly for any number of starts
+(Roberts 2018, "The unreasonable effectiveness of quasirandom sequences"). It takes 5 to 20 % fewer iterations
+than random numbers, and several times fewer targets need more than 16 starts.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from mathutils import Quaternion, Vector
 
 from ..goals import Goal
 from ..kernel import LEVER
-from ..limits.hinges import as_hinge
 from ..limits.random_rotations import sample
-from ..limits.shapes import EulerBox, Limit, SwingTwist, clamp
+from ..limits.shapes import EulerBox, Limit, SwingTwist, as_hinge, clamp
 from ..maths.rotations import exp
 from ..skeleton.joints import Skeleton, shift_of, slides_of
 from ..skeleton.kinematics import placed_joints
@@ -33,22 +32,22 @@ from ..skeleton.pose_library import PoseEntry, apply_entry
 from .problem_tables import measure_goals, reach_of_goals
 
 LIBRARY = 3
-"""So many entries of the pose library are tried, the nearest first."""
+"""Most entries of the pose library that are tried, the nearest first."""
 FIRST_SPREAD, LAST_SPREAD = 0.3, 1.5
-"""Standard deviation about each axis, radians, of a free joint's turn from the start: at first, at last."""
+"""First and last standard deviation, radians about each axis, of a free joint's turn from the start."""
 WIDENING = 1.25
 """Growth of the spread from one start to the next."""
 
 
 class StartSpace(NamedTuple):
-    """Where other starts may be.
+    """The space of start poses.
 
     Attributes:
         skeleton: the joints.
-        goals: what is to be achieved: by them the library's nearest entries are chosen.
-        limits: per joint, what it may do now; all starts are inside.
-        movable: indices of the joints that may move. Locked ones never do.
-        poses: entries of a pose library, each of which knows at least one joint of the skeleton.
+        goals: by their errors the nearest entries of the library are chosen.
+        limits: per joint; all starts are inside.
+        movable: indices of the joints that may move; locked ones never do.
+        poses: entries of a pose library, each with at least one joint of the skeleton.
     """
 
     skeleton: Skeleton
@@ -59,13 +58,13 @@ class StartSpace(NamedTuple):
 
 
 def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[Pose]:
-    """Up to `count` poses to start from; the same for the same input and seed.
+    """Up to `count` start poses; the same for the same input and seed.
 
     Args:
-        space: where they may be.
-        pose: where the first solve started; joints that may not move stay as they are there.
+        space: of the poses.
+        pose: start of the first solve; joints that may not move keep its rotations and translations.
         seed: of the random poses.
-        count: how many; with 0 there are none.
+        count: most poses, 0 or more.
 
     Raises:
         InvalidInput: an entry of the library is for other bones.
@@ -75,13 +74,13 @@ def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[Pose]:
 
 
 def library_starts(space: StartSpace, pose: Pose, count: int) -> list[Pose]:
-    """Those of `starts` that a pose library gives."""
+    """Start poses from the pose library."""
     check_pose(space.skeleton, pose)
     return _nearest(space, pose, _moved(space))[: min(LIBRARY, count)]
 
 
 def drawn_starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[Pose]:
-    """Those of `starts` that chance gives."""
+    """Seeded random start poses."""
     check_pose(space.skeleton, pose)
     (skeleton, _, limits, *_), moved = space, _moved(space)
     poses: list[Pose] = []
@@ -100,15 +99,20 @@ def drawn_starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[P
         for i in moved:
             if i in hinges:
                 hinge = hinges[i]
-                turn = hinge.lower + next(drawn) * (hinge.upper - hinge.lower)
-                rotation = Quaternion(Vector(hinge.axis), turn)
+                angle = hinge.lower + next(drawn) * (hinge.upper - hinge.lower)
+                rotation = Quaternion(Vector(hinge.axis), angle)
             else:
-                rotation = _drawn(limits[i], pose.rotations[i], spread, random)
+                limit = limits[i]
+                if limit is not None and not is_free(limit):
+                    rotation = sample(limit, random)
+                else:
+                    turn = exp(Vector([random.gauss(0.0, spread) for _ in range(3)]))
+                    rotation = (pose.rotations[i] @ turn).normalized()
             rotations[i] = rotation.freeze()
         for i, slide in slides:
             axis = Vector(slide.axis)
             along = slide.lower + next(drawn) * (slide.upper - slide.lower)
-            # What is across the slide stays.
+            # The shift across the slide stays.
             translations[i] = (translations[i] + (along - axis.dot(translations[i])) * axis).freeze()
         poses.append(Pose.trusted(tuple(rotations), tuple(translations)))
         spread = min(spread * WIDENING, LAST_SPREAD)
@@ -116,7 +120,7 @@ def drawn_starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[P
 
 
 def _moved(space: StartSpace) -> list[int]:
-    """The joints that may move."""
+    """Indices of the joints that may move and are not locked."""
     return [i for i in space.movable if not space.skeleton.joints[i].locked]
 
 
@@ -129,11 +133,11 @@ def _strides(count: int) -> list[float]:
 
 
 def _nearest(space: StartSpace, pose: Pose, moved: Sequence[int]) -> list[Pose]:
-    """The library's poses inside the limits, each once, by the goals' weighted error; of equals the first."""
+    """The library's poses inside the limits, without duplicates, sorted by the goals' weighted error."""
     skeleton, goals, limits, _, poses = space
     if not (poses and moved):
         return []
-    found: list[tuple[float, int, Pose]] = []
+    ranked: list[tuple[float, int, Pose]] = []
     for place, entry in enumerate(poses):
         applied = apply_entry(entry, skeleton, pose)
         rotations, translations = list(pose.rotations), list(pose.translations)
@@ -149,9 +153,9 @@ def _nearest(space: StartSpace, pose: Pose, moved: Sequence[int]) -> list[Pose]:
             across = translations[i] - shift_of(joint, slides_of(joint, translations[i]))
             translations[i] = (across + shift_of(joint, inside)).freeze()
         start = Pose(tuple(rotations), tuple(translations))
-        if all(start != other for _, _, other in found):
-            found.append((_square(skeleton, goals, start), place, start))
-    return [start for _, _, start in sorted(found, key=lambda each: each[:2])]
+        if all(start != other for _, _, other in ranked):
+            ranked.append((_square(skeleton, goals, start), place, start))
+    return [start for _, _, start in sorted(ranked, key=lambda each: each[:2])]
 
 
 def _square(skeleton: Skeleton, goals: Sequence[Goal], pose: Pose) -> float:
@@ -162,12 +166,6 @@ def _square(skeleton: Skeleton, goals: Sequence[Goal], pose: Pose) -> float:
         goal.weight * ((error.distance / reach) ** 2 + (LEVER * error.angle) ** 2)
         for goal, error in zip(goals, errors, strict=True)
     )
-
-
-def _drawn(limit: Limit | None, start: Quaternion, spread: float, random: Random) -> Quaternion:
-    if limit is not None and not is_free(limit):
-        return sample(limit, random)
-    return (start @ exp(Vector([random.gauss(0.0, spread) for _ in range(3)]))).normalized()
 
 
 def is_free(limit: Limit) -> bool:

@@ -1,8 +1,8 @@
-"""Solve one pose: checks, comfort before limits, other starts, and what the result says.
+"""Solve one pose, at once or iteration by iteration.
 
-How a pose is solved stands in `kernel/pose.py`. Comfort regions are taken for the limits first, and left only
-if the goals cannot be met in them. What misses its goals is tried from other starts (`restarts`), and then
-brought as near as it gets.
+`pose_search` runs the solve, `kernel/pose.py` holds its steps. Comfort regions stand for the limits first;
+the pose leaves them only if its goals are missed inside. Missed goals are retried from other starts
+(`restarts`), and then their errors are minimised.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .pose_search import ENDLESS, STATUSES, PoseSearch, Starts
-from .problem_tables import own_targets
+from .problem_tables import stored_targets
 from .restarts import StartSpace, starts
 
 
@@ -31,27 +31,27 @@ def solve(
     poses: Sequence[PoseEntry] = (),
     reference: Pose | None = None,
 ) -> SolveResult:
-    """The pose that meets the goals inside all limits; of all such poses the nearest to `reference`.
+    """Find the pose that meets the goals inside all limits; of all such poses the nearest to `reference`.
 
-    Only joints of the goals' chains are turned; those that start outside their limit are brought inside it
-    first. The result is never worse than the start inside its limits: of the goals' weighted square errors,
-    summed per priority, the first sum that changes by more than the tolerance becomes smaller (goals within
-    their tolerance count 0). Only comfort regions together with comfort tolerances may give some of that up.
-    The same input gives the same result to the bit. A target out of reach is a status, never an exception.
+    Only joints of the goals' chains move. Joints that start outside their limit are clamped first. The result
+    is never worse than the clamped start. Compare the goals' weighted square errors, summed per priority,
+    with goals inside their tolerance as 0: the first sum that changes by more than the tolerance falls. Only
+    comfort regions together with comfort tolerances may raise it. The same input gives the same result to the
+    bit. A target out of reach is a status, never an exception.
 
     Args:
         skeleton: the joints.
-        pose: where to start.
-        goals: what to achieve, at least one.
-        settings: how; None for `SolverSettings()`.
+        pose: the start.
+        goals: at least one.
+        settings: None for `SolverSettings()`.
         poses: a pose library; its nearest entries are the first of `settings.restarts`.
-        reference: the pose that joints stay near to, as far as the goals leave them room; CCD alone starts
-            from it. None: they turn no further than steps need.
+        reference: joints stay as near to this pose as the goals allow; CCD alone starts from it. None: they
+            turn no further than the steps need.
 
     Raises:
-        InvalidInput: names what is wrong with the input.
+        InvalidInput: names the wrong argument.
     """
-    return _Request(skeleton, pose, goals, settings, poses, reference).run(ENDLESS)
+    return _Solve(skeleton, pose, goals, settings, poses, reference).run(ENDLESS)
 
 
 def iterate(
@@ -62,20 +62,20 @@ def iterate(
     poses: Sequence[PoseEntry] = (),
     reference: Pose | None = None,
 ) -> Iterator[SolveResult]:
-    """Like `solve`, one item per iteration: to show it, to cancel it, or to spread it over frames.
+    """Like `solve`, with an item per iteration: to show it, to cancel it, or to spread it over frames.
 
-    Every item holds the best pose so far; the last one equals what `solve` returns. Each item is solved from
-    the start, so that an item costs as much as all iterations before it.
+    Every item holds the best pose so far; the last item equals the result of `solve`. Each item is solved
+    anew from the start, so it costs as much as all iterations before it.
     """
-    request = _Request(skeleton, pose, goals, settings, poses, reference)
-    whole = request.run(ENDLESS)
-    for budget in range(1, whole.iterations):
+    request = _Solve(skeleton, pose, goals, settings, poses, reference)
+    last = request.run(ENDLESS)
+    for budget in range(1, last.iterations):
         yield replace(request.run(budget), status=SolveStatus.ITERATION_LIMIT, iterations=budget)
-    yield whole
+    yield last
 
 
-class _Request:
-    """The arguments of a solve, checked, as arrays."""
+class _Solve:
+    """Checked arguments of a solve, as arrays."""
 
     def __init__(
         self,
@@ -101,10 +101,10 @@ class _Request:
         self.pose, self.poses, self.settings = pose, poses, settings or SolverSettings()
         self.search = PoseSearch(skeleton, goals, self.settings)
         self.reference = None if reference is None else reference.arrays
-        self.targets = own_targets(self.search.goals)
+        self.targets = stored_targets(self.search.goals)
 
     def run(self, budget: int) -> SolveResult:
-        """The result of at most so many iterations."""
+        """Solve in at most `budget` iterations."""
         search = self.search
         solved = search.solve(
             *self.pose.arrays,
@@ -113,7 +113,7 @@ class _Request:
             self._starts if self.settings.restarts else None,
             budget,
         )
-        # The pose in single precision is what counts; joints that were not turned are those of the start.
+        # Errors are those of the pose in single precision; joints that did not turn keep the start's bits.
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
         errors = search.errors(pose, self.targets)
         status = STATUSES[solved.statuses[0]]
@@ -124,7 +124,6 @@ class _Request:
         return SolveResult(pose, status, int(solved.steps[0]), errors)
 
     def _starts(self) -> Starts:
-        """Other poses to start from."""
         search = self.search
         space = StartSpace(search.skeleton, search.goals, search.limits, search.movable, self.poses)
         others = starts(space, self.pose, self.settings.seed, self.settings.restarts)

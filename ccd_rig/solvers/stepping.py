@@ -1,4 +1,4 @@
-"""Work in steps: a generator that gives an item now and then, may be sent an answer, and returns a result."""
+"""Work as a generator: it yields items, may be sent answers, and returns a result."""
 
 from __future__ import annotations
 
@@ -11,26 +11,22 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 Work: TypeAlias = Generator[None, None, T]
-"""Work that may be left at each of its items, which say nothing; it returns its result."""
+"""Work that yields nothing at each interruption point and returns its result."""
 
 
 @dataclass(frozen=True)
 class Ended(Generic[T]):
-    """The work is over.
-
-    Attributes:
-        result: what it came to.
-    """
+    """The end of work, with its result."""
 
     result: T
 
 
 def advance(steps: Generator[Item, Answer, T], answer: Answer | None = None) -> Item | Ended[T]:
-    """The next item of some work, or its end.
+    """The next item of work, or its end; errors of the work pass through.
 
     Args:
-        steps: the work; if it raises, so does this.
-        answer: to the item before; None for the first.
+        steps: the work.
+        answer: to the previous item; None for the first.
     """
     try:
         return next(steps) if answer is None else steps.send(answer)
@@ -39,7 +35,7 @@ def advance(steps: Generator[Item, Answer, T], answer: Answer | None = None) -> 
 
 
 def result_of(steps: Generator[Item, None, T]) -> T:
-    """What some work comes to whose items nobody has to answer."""
+    """Run work to its end without answers, and return its result."""
     while not isinstance(item := advance(steps), Ended):
         pass
     return item.result

@@ -31,9 +31,9 @@ from ccd_rig.solvers.problem_tables import (
     Bones,
     GoalSettings,
     measure,
-    own_targets,
     problem_tables,
     reach_of_goals,
+    stored_targets,
     target_rows,
 )
 
@@ -89,7 +89,9 @@ class Measured:
         self.rotations /= np.linalg.norm(self.rotations, axis=2, keepdims=True)
         self.translations = np.array([[t[:] for t in pose.translations]], dtype=np.float64)
         bones, extensions = Bones.of(skeleton), GoalSettings.of([goals]).extensions
-        self.targets = target_rows(skeleton, goals, own_targets(goals), self.translations, bones, extensions)
+        self.targets = target_rows(
+            skeleton, goals, stored_targets(goals), self.translations, bones, extensions
+        )
 
     def residual(self, rotations: np.ndarray, translations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(rows) residuals and (rows, columns) their slopes."""

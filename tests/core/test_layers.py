@@ -28,7 +28,7 @@ CORE = (
     ("solvers.stepping", "solvers.problem_tables", "solvers.soft_reach"),
     ("solvers.analytic", "solvers.restarts"),
     ("solvers.pose_search",),
-    ("solvers.drag", "solvers.many_input", "solvers.motion", "solvers.solve"),
+    ("solvers.drag", "solvers.motion", "solvers.solve"),
     ("solvers.many",),
     ("solvers.retarget_goals",),
     ("solvers.retarget", "solvers.walk"),

@@ -112,7 +112,7 @@ def test_of_a_line_only_the_tests_that_run_it(suite):
 
 def test_what_runs_on_import_is_judged_by_the_tests_of_its_file_or_all(suite):
     assert len(suite.choose(FILE, Statement(range(1, 2), True), 100.0).tests) == 4
-    assert len(suite.choose("ccd_rig/maths/tolerances.py", Statement(range(1, 2), True), 100.0).tests) == 5
+    assert len(suite.choose("ccd_rig/maths/rotations.py", Statement(range(1, 2), True), 100.0).tests) == 5
 
 
 def test_files_that_have_changed_are_run_first_and_whole(suite):

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...limits.batch import BatchLimits
-from ...limits.hinges import FULL_TURN, as_hinge
-from ...limits.shapes import Limit
+from ...limits.shapes import Limit, as_hinge
 from ...maths import batch
+from ...maths.alignment import FULL_TURN
 from ...maths.batch import Array
 from ...motion.ground import Ground, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus

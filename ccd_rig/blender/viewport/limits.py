@@ -12,7 +12,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...errors import InvalidInput
 from ...limits.outlines import FULL_TURN, Dial, dials, rim
 from ...limits.shapes import Hinge, Limit, SwingTwist
-from ...maths.tolerances import NOISE
+from ...maths.rotations import NOISE
 from ..properties.joints import limit_value
 from .sketch import Sketch, placed
 

@@ -10,8 +10,7 @@ from mathutils import Quaternion, Vector
 
 from ...errors import InvalidInput
 from ...goals import PositionGoal
-from ...maths.rotations import between
-from ...maths.tolerances import NOISE
+from ...maths.rotations import NOISE, between
 from ...settings import SolveResult, SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import Transform, placed_joints

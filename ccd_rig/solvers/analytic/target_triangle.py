@@ -32,11 +32,9 @@ from mathutils import Quaternion, Vector
 
 from ...errors import InvalidInput
 from ...goals import PositionGoal
-from ...limits.hinges import hinge_turn
-from ...limits.shapes import Hinge, contains
+from ...limits.shapes import Hinge, contains, hinge_turn
 from ...maths.alignment import best_hinge_turn, nearest_turn
-from ...maths.rotations import perpendicular
-from ...maths.tolerances import NOISE
+from ...maths.rotations import NOISE, perpendicular
 from ...settings import SolveResult, SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics

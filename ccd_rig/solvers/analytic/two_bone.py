@@ -21,11 +21,9 @@ from mathutils import Quaternion, Vector
 
 from ...errors import InvalidInput
 from ...goals import PositionGoal
-from ...limits.hinges import hinge_turn
-from ...limits.shapes import Hinge, clamp, contains, violation
+from ...limits.shapes import Hinge, clamp, contains, hinge_turn, violation
 from ...maths.alignment import best_hinge_turn, nearest_turn
-from ...maths.rotations import perpendicular, slerp
-from ...maths.tolerances import NOISE
+from ...maths.rotations import NOISE, perpendicular, slerp
 from ...maths.validation import finite, frozen_vector, store
 from ...settings import SolveResult, SolverSettings
 from ...skeleton.joints import Skeleton

@@ -13,6 +13,7 @@ from mathutils import Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.maths.rotations import (
+    NOISE,
     angle_between,
     angle_of,
     between,
@@ -25,7 +26,6 @@ from ccd_rig.maths.rotations import (
     slerp,
     swing_twist,
 )
-from ccd_rig.maths.tolerances import NOISE
 
 IDENTITY = Quaternion((1.0, 0.0, 0.0, 0.0))
 X, Y, Z = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0))

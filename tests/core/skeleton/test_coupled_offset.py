@@ -29,7 +29,7 @@ from ccd_rig import (
 from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.pose_library import apply_entry
 from ccd_rig.solvers.pose_search import PoseSearch
-from ccd_rig.solvers.problem_tables import own_targets
+from ccd_rig.solvers.problem_tables import stored_targets
 
 X, Y = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)
 ANGLES, SHIFTS = (-1.0, -0.4, 0.1, 0.7, 1.5), (0.3, -0.1, 0.2, 0.25, -0.4)
@@ -168,7 +168,7 @@ def test_arrays_of_poses_are_where_single_ones_are(seed: int) -> None:
     search = PoseSearch(skeleton, goals, SolverSettings(solver=Solver.CCD, max_iterations=1), ())
     rotations = np.array([[q[:] for q in pose.rotations] for pose in poses])
     translations = np.array([[t[:] for t in pose.translations] for pose in poses])
-    solved = search.solve(rotations, translations, own_targets(goals))
+    solved = search.solve(rotations, translations, stored_targets(goals))
     for k, pose in enumerate(poses):
         places = [each.translation.length for each in forward_kinematics(skeleton, pose)]
         assert solved.distances[k] == pytest.approx(places, abs=10.0 * FLOAT32)

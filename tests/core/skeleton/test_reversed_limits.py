@@ -10,7 +10,6 @@ from chains import FLOAT32, random_limit, random_rotation
 from mathutils import Quaternion
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.hinges import as_hinge
 from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import (
     Comfort,
@@ -21,6 +20,7 @@ from ccd_rig.limits.shapes import (
     ReversedLimit,
     Slide,
     SwingTwist,
+    as_hinge,
     clamp,
     contains,
     limit_row,

@@ -11,7 +11,7 @@ from arrays import KINDS, PI, ROUNDED, about, dots, hard_rotations, random_limit
 from ccd_rig.kernel import LIMIT_WIDTH, nearest_of_many, project_rotation
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
-from ccd_rig.maths.tolerances import ROUNDING
+from ccd_rig.maths.rotations import ROUNDING
 
 pytestmark = pytest.mark.usefixtures("no_silent_nan")
 

@@ -27,7 +27,7 @@ from arrays import (
 
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist, swing_axes
-from ccd_rig.maths.tolerances import ROUNDING
+from ccd_rig.maths.rotations import ROUNDING
 
 pytestmark = pytest.mark.usefixtures("no_silent_nan")
 
