@@ -264,9 +264,9 @@ def _key(point: bpy.types.Keyframe) -> dict[str, Any]:
 
 
 def _require_key(key: object, where: str) -> None:
-    fields = {*NUMBERS, *CHOICES, *HANDLES}
-    if not isinstance(key, dict) or set(key) != fields:
-        raise RigError(f"{where} must have the fields {', '.join(sorted(fields))}, and no others")
+    wanted = {*NUMBERS, *CHOICES, *HANDLES}
+    if not isinstance(key, dict) or set(key) != wanted:
+        raise RigError(f"{where} must have the fields {', '.join(sorted(wanted))}, and no others")
     for name, numbers in _numbers(key):
         if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
             raise RigError(f"{where}.{name} must be a number, and of handles two")
