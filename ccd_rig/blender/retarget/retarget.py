@@ -438,51 +438,51 @@ def _missing(done: Retargeted) -> tuple[str, ...]:
     return (f"Nothing to follow for: {', '.join(missing[:4])}{more}",)
 
 
-def _feet(found: Measures) -> str:
-    if not found.stances:
+def _feet(measured: Measures) -> str:
+    if not measured.stances:
         return "No foot is ever down"
-    drift = 1000.0 * max(stance.drift for stance in found.stances)
-    slide = 1000.0 * sum(stance.slide for stance in found.stances) / len(found.stances)
-    own = 1000.0 * sum(stance.source_slide for stance in found.stances) / len(found.stances)
+    drift = 1000.0 * max(stance.drift for stance in measured.stances)
+    slide = 1000.0 * sum(stance.slide for stance in measured.stances) / len(measured.stances)
+    source_slide = 1000.0 * sum(stance.source_slide for stance in measured.stances) / len(measured.stances)
     return (
-        f"{_count(len(found.stances), 'contact')}: feet drift {drift:.1f} mm at most and slide "
+        f"{_count(len(measured.stances), 'contact')}: feet drift {drift:.1f} mm at most and slide "
         f"{slide:.0f} mm/s, "
-        f"the source's {own:.0f} mm/s"
+        f"the source's {source_slide:.0f} mm/s"
     )
 
 
-def _limbs(found: Measures) -> str:
+def _limbs(measured: Measures) -> str:
     """Describe the errors of ends of limbs, of the worse knee and elbow, and of the head."""
     worst: dict[str, float] = {}
-    for name, error in found.errors.items():
+    for name, error in measured.errors.items():
         pairs = zip(GROUPS, WORDS, strict=True)
         group = next((words for start, words in pairs if name.startswith(start)), name)
         worst[group] = max(error, worst.get(group, 0.0))
-    parts = [f"{name}: {100.0 * error:.1f} %" for name, error in worst.items()]
-    return f"Off the source's, in parts of the limb: {', '.join(parts)}"
+    errors = [f"{name}: {100.0 * error:.1f} %" for name, error in worst.items()]
+    return f"Off the source's, in parts of the limb: {', '.join(errors)}"
 
 
-def _faults(found: Measures) -> tuple[str, ...]:
-    told = []
-    if found.flipped:
-        told.append(f"Knees and elbows bend to another side in {_count(found.flipped, 'frame')}")
-    if found.broken:
-        told.append(f"Limits are broken {_count(found.broken, 'time')}")
-    return tuple(told) or ("No knee or elbow bends to another side, and no limit is broken",)
+def _faults(measured: Measures) -> tuple[str, ...]:
+    sentences = []
+    if measured.flipped:
+        sentences.append(f"Knees and elbows bend to another side in {_count(measured.flipped, 'frame')}")
+    if measured.broken:
+        sentences.append(f"Limits are broken {_count(measured.broken, 'time')}")
+    return tuple(sentences) or ("No knee or elbow bends to another side, and no limit is broken",)
 
 
-def _ground(found: Measures) -> str:
-    start = f"Ground at a height of {found.ground:.3f} m: soles "
-    if found.hover > TOUCHES:
-        return f"{start}stay {1000.0 * found.hover:.1f} mm above it at least"
-    return f"{start}get {1000.0 * found.penetration:.1f} mm below it at most"
+def _ground(measured: Measures) -> str:
+    start = f"Ground at a height of {measured.ground:.3f} m: soles "
+    if measured.hover > TOUCHES:
+        return f"{start}stay {1000.0 * measured.hover:.1f} mm above it at least"
+    return f"{start}get {1000.0 * measured.penetration:.1f} mm below it at most"
 
 
-def _hips(found: Measures) -> str:
-    if not found.moved_frames:
+def _hips(measured: Measures) -> str:
+    if not measured.moved_frames:
         return "Hips are where the source has them"
     return (
-        f"Hips are moved in {_count(found.moved_frames, 'frame')}, by {1000.0 * found.moved:.1f} mm at most, "
+        f"Hips are moved in {_count(measured.moved_frames, 'frame')}, by {1000.0 * measured.moved:.1f} mm at most, "
         "for legs to reach"
     )
 
@@ -502,8 +502,8 @@ def warnings(done: Retargeted) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _ratio(value: float, own: float) -> str:
-    return f"{value / own:.2f} of" if own > 0.0 else "is as"
+def _ratio(value: float, source_value: float) -> str:
+    return f"{value / source_value:.2f} of" if source_value > 0.0 else "is as"
 
 
 def _count(count: int, word: str) -> str:
