@@ -34,7 +34,7 @@ CORE = (
     ("solvers.retarget", "solvers.walk"),
 )
 BLENDER = (
-    ("atomic_write", "evaluations", "languages", "classes"),
+    ("whole_files", "evaluations", "languages", "classes"),
     ("rig",),
     ("keys",),
     ("figures",),

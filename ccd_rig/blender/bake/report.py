@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ... import json_text
 from ...settings import Solver, SolverSettings, SolveStatus
-from ..atomic_write import WriteError, replacing
+from ..whole_files import WriteError, replacing
 
 SLERPED = "SLERPED"
 """Status of a frame that was not solved: it stands between two frames that were."""

@@ -15,7 +15,7 @@ from typing import Any
 import bpy
 
 from ...errors import CCDRigError, RigError
-from .. import atomic_write
+from .. import whole_files
 from ..bake import bake_all, report
 from ..bake.bake import bake
 from ..bake.progress import Pace, Progress
@@ -94,7 +94,7 @@ def main(argv: Sequence[str]) -> int:
         return _fail("interrupted, nothing is written", Exit.INTERRUPTED)
     except UsageError as error:
         return _fail(str(error), Exit.USAGE)
-    except atomic_write.WriteError as error:
+    except whole_files.WriteError as error:
         return _fail(str(error), Exit.NOT_WRITTEN)
     except CCDRigError as error:
         return _fail(str(error), Exit.PROBLEMS)

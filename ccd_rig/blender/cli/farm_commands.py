@@ -25,8 +25,7 @@ from typing import Any
 import bpy
 
 from ...errors import CCDRigError, RigError
-from .. import atomic_write
-from ..atomic_write import WriteError
+from .. import whole_files
 from ..bake import bake_all, report
 from ..bake.bake import bake, bake_solved_steps, solve_steps
 from ..bake.progress import Progress, run
@@ -39,6 +38,7 @@ from ..farm.job import Shot, Span
 from ..farm.records import Record
 from ..keys import file_version
 from ..retarget import clips, retarget
+from ..whole_files import WriteError
 from . import arguments, files, retarget_command
 from .arguments import COMMAND
 from .files import Exit, UsageError, complain, say
@@ -84,14 +84,14 @@ def open_for(name: str, folder: Path, path: Path, others: Sequence[Path] = ()) -
     bundle.status(f"{name}: opening")
     scene = open_blend(path)
     make_folder(folder)
-    _require_free(atomic_write.require_writable(result), records.linked_files())
+    _require_free(whole_files.require_writable(result), records.linked_files())
     return scene
 
 
 def _require_free(place: Path, read: Sequence[Path]) -> None:
     """See that a task does not write over what it reads."""
     for each in read:
-        if atomic_write.is_same(place, each):
+        if whole_files.is_same(place, each):
             raise UsageError(f"{each} would be overwritten: choose another folder for the results")
 
 
@@ -392,7 +392,7 @@ def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Che
         return Exit.DONE
     scene = open_for(shot.name, options.output, options.shot)
     make_folder(path.parent)
-    atomic_write.require_writable(path)
+    whole_files.require_writable(path)
     record = Record(made_with, records.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)

@@ -14,7 +14,7 @@ from pathlib import Path
 import bpy
 
 from ...json_text import printable
-from .. import atomic_write
+from .. import whole_files
 from ..bake import report
 from ..farm import records
 from ..keys.file_version import newer_than_blender
@@ -122,11 +122,11 @@ def save_as(path: Path) -> None:
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
-    with atomic_write.replacing(path) as temporary:
+    with whole_files.replacing(path) as temporary:
         if not _is_text(temporary):
-            raise atomic_write.WriteError(f"cannot write {path}: {_NO_TEXT}")
+            raise whole_files.WriteError(f"cannot write {path}: {_NO_TEXT}")
         if _is_too_long(temporary):
-            raise atomic_write.WriteError(f"cannot write {path}: {_TOO_LONG}")
+            raise whole_files.WriteError(f"cannot write {path}: {_TOO_LONG}")
         temporary.unlink()  # Blender would keep the empty file as a backup
         leftover = temporary.with_name(f"{temporary.name}@")  # where Blender writes before it renames
         try:
@@ -136,11 +136,11 @@ def save_as(path: Path) -> None:
         except RuntimeError as error:
             # Blender's own reason may be that of a later step ("No such file"): likely ones are said first.
             reason = f"is the disk full, or the folder read-only? Blender says: {_first_line(error)}"
-            raise atomic_write.WriteError(f"cannot write {path}: {reason}") from error
+            raise whole_files.WriteError(f"cannot write {path}: {reason}") from error
         finally:
             leftover.unlink(missing_ok=True)
         if not _is_whole(temporary):
-            raise atomic_write.WriteError(
+            raise whole_files.WriteError(
                 f"cannot write {path}: is the disk full? Only a part of it was saved"
             )
 
@@ -224,9 +224,9 @@ def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | 
 
 
 def _require_place(path: Path, name: str, others: Mapping[Path, str]) -> None:
-    place = atomic_write.require_writable(path)
+    place = whole_files.require_writable(path)
     for other, words in others.items():
-        if atomic_write.is_same(place, other):
+        if whole_files.is_same(place, other):
             raise UsageError(
                 f"the {name} would take the place of {words}, {other}: give --{name} another path"
             )

@@ -482,8 +482,8 @@ def _hips(measured: Measures) -> str:
     if not measured.moved_frames:
         return "Hips are where the source has them"
     return (
-        f"Hips are moved in {_count(measured.moved_frames, 'frame')}, by {1000.0 * measured.moved:.1f} mm at most, "
-        "for legs to reach"
+        f"Hips are moved in {_count(measured.moved_frames, 'frame')}, by {1000.0 * measured.moved:.1f} mm "
+        "at most, for legs to reach"
     )
 
 
