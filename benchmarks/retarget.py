@@ -264,7 +264,9 @@ def blender_ik(copied: Retargeted, source: bpy.types.Object, target: bpy.types.O
     """IK on both legs to where ankles are to be, feet turned as they are, baked by Blender."""
     frames = [int(frame) for frame in copied.frames]
     roles = {
-        f"{role.part} {role.side}": name for name, role in copied.found.figure.roles.items() if not role.index
+        f"{role.part} {role.side}": name
+        for name, role in copied.bone_map.figure.roles.items()
+        if not role.index
     }
     for side in "LR":
         foot, shin = roles[f"foot {side}"], roles[f"shin {side}"]
@@ -304,14 +306,14 @@ def limbs_of(done: Retargeted) -> dict[str, tuple[list[str], list[str]]]:
     parts = {"leg": ("thigh", "shin", "foot", "toe"), "arm": ("upper arm", "lower arm", "hand")}
     roles = {
         (str(role.part), str(role.side), role.index, role.number): name
-        for name, role in done.found.figure.roles.items()
+        for name, role in done.bone_map.figure.roles.items()
     }
     found = {}
     for kind, names in parts.items():
         for side in "LR":
             ours = [roles[name, side, 0, 0] for name in names if (name, side, 0, 0) in roles]
-            ours = [name for name in ours if name in done.found.bones]
-            found[f"{kind} {side}"] = [done.found.bones[name] for name in ours], ours
+            ours = [name for name in ours if name in done.bone_map.bones]
+            found[f"{kind} {side}"] = [done.bone_map.bones[name] for name in ours], ours
     return found
 
 
@@ -331,10 +333,10 @@ def row(data: Path, clip: str, target_name: str, way: str) -> dict:
     )
     seconds = time.process_time() - started
     limbs = limbs_of(done)
-    names = list(done.found.bones)
+    names = list(done.bone_map.bones)
     frames = [float(frame) for frame in done.frames]
     own_frames = [frames[0] + k * fps / FPS for k in range(len(frames))]
-    own = Played.of(source, [done.found.bones[name] for name in names], own_frames)
+    own = Played.of(source, [done.bone_map.bones[name] for name in names], own_frames)
     hips = np.mean([own.heads[limbs[f"leg {side}"][0][0]][0] for side in "LR"], axis=0)
     own = own.upright(np.mean([own.heads[limbs[f"arm {side}"][0][0]][0] for side in "LR"], axis=0) - hips)
     if way == "Blender IK":
@@ -374,7 +376,7 @@ def picture(data: Path, file: Path) -> None:
         done = retarget_motion(bpy.context.scene, source, target, choice)
         frames = [float(frame) for frame in done.frames]
         own_frames = [frames[0] + 2.0 * k for k in range(len(frames))]
-        body = {n: other for n, other in done.found.bones.items() if not n.startswith(("f_", "thumb"))}
+        body = {n: other for n, other in done.bone_map.bones.items() if not n.startswith(("f_", "thumb"))}
         for name, rig, used, times in (
             ("own", source, set(body.values()), own_frames),
             (settings, target, set(body), frames),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The only code of the solver's package that imports bpy. Imports stand inside the functions."""
+"""The part of the package that imports bpy, and its registration. Imports are inside the functions."""
 
 
 def other_copy(package: str) -> str:
-    """The package of another copy whose names Blender knows already; empty if there is none."""
+    """Return the package of another copy of the extension that is registered; empty if there is none."""
     from bpy import types
 
     known = types.PropertyGroup.bl_rna_get_subclass_py("CCD_RIG_PG_armature", None)
@@ -12,7 +12,7 @@ def other_copy(package: str) -> str:
 
 
 def register() -> None:
-    """Put the properties on Blender's objects and pose bones, and the command on Blender's command line."""
+    """Register properties, handlers and the command line."""
     from .bake import settings as bake_settings
     from .bake import staleness
     from .cli import command_line
@@ -36,7 +36,7 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Take everything away again."""
+    """Unregister everything in reverse order."""
     from .bake import settings as bake_settings
     from .bake import staleness
     from .cli import command_line

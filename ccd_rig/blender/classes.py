@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The classes that the files of a folder give to Blender."""
+"""Collection of the classes that a package registers in Blender."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -7,11 +7,11 @@ from types import ModuleType
 
 
 def classes_in(folder: ModuleType) -> list[type]:
-    """Those of all files of a folder, by file; inside a file as they stand there."""
-    modules = [import_module(f"{folder.__name__}.{each.name}") for each in iter_modules(folder.__path__)]
+    """Return the classes CCD_RIG_* of all modules of a package, in the order of modules and definitions."""
+    modules = [import_module(f"{folder.__name__}.{info.name}") for info in iter_modules(folder.__path__)]
     return [
-        found
+        member
         for module in modules
-        for name, found in vars(module).items()
-        if name.startswith("CCD_RIG_") and isinstance(found, type) and found.__module__ == module.__name__
+        for name, member in vars(module).items()
+        if name.startswith("CCD_RIG_") and isinstance(member, type) and member.__module__ == module.__name__
     ]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Blender's constraints that pose chains, as rows, and back; originals are muted, never deleted."""
+"""Conversion of Blender's IK, Damped Track and Spline IK constraints to CCD constraints ("rows"), and back.
+
+The originals are muted, never deleted.
+"""
 
 from __future__ import annotations
 
@@ -27,18 +30,18 @@ MakeTarget = Callable[[bpy.types.Context], bpy.types.Object]
 
 
 class NotConverted(RigError):
-    """One of Blender's constraints has no counterpart; the message says why, without its name."""
+    """A Blender constraint has no counterpart; the message says why, without its name."""
 
 
 @dataclass(frozen=True)
 class NewRow:
-    """A constraint to add.
+    """CCD constraint to add.
 
     Attributes:
         tip: name of its bone.
-        chain_length: how many bones may turn, counted from it.
-        fields: its other properties, by name.
-        make_target: makes an empty as its target; None where `fields` names one.
+        chain_length: number of bones, counted from the tip.
+        fields: remaining properties, by name.
+        make_target: makes an empty as its target; None if `fields` has a target.
     """
 
     tip: str
@@ -49,11 +52,11 @@ class NewRow:
 
 @dataclass(frozen=True)
 class Conversion:
-    """One of Blender's constraints and what takes its place.
+    """Rows that replace a Blender constraint.
 
     Attributes:
         rows: at least one.
-        notes: what it did that the rows do not, in sentences without its name.
+        notes: differences of the rows from the constraint, in sentences without its name.
     """
 
     rows: tuple[NewRow, ...]
@@ -74,16 +77,12 @@ def require_target(armature_object: bpy.types.Object, constraint: Any) -> None:
 
 
 BENT = 1e-3
-"""Part of its length by which a chain is off straight at least, to have a side."""
+"""Smallest mean offset of joints from the chain's line that defines a bend, as a fraction of its length."""
 AXES = "xyz"
 
 
 def ik_conversion(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, constraint: Any) -> Conversion:
-    """What becomes of an IK constraint.
-
-    Raises:
-        NotConverted: there is no counterpart; says why.
-    """
+    """Convert an IK constraint; raises NotConverted if there is no counterpart."""
     require_target(armature_object, constraint)
     tip = bone if constraint.use_tail else bone.parent
     if tip is None:
@@ -115,14 +114,14 @@ def ik_conversion(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, c
 
 
 def _require_all_axes(constraint: Any, has_position: bool, has_rotation: bool) -> None:
-    """iTaSC can leave axes free: those it has switched on count."""
-    asked = [name for name, has in (("location", has_position), ("rotation", has_rotation)) if has]
-    if not all(getattr(constraint, f"lock_{name}_{axis}") for name in asked for axis in AXES):
+    """Raise NotConverted if iTaSC leaves axes of the position or rotation free."""
+    used = [name for name, has in (("location", has_position), ("rotation", has_rotation)) if has]
+    if not all(getattr(constraint, f"lock_{name}_{axis}") for name in used for axis in AXES):
         raise NotConverted("it leaves axes of its target free, which a CCD constraint does not")
 
 
 def _ik_notes(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> Iterator[str]:
-    """What else the chain does in Blender's IK."""
+    """Yield notes on behaviour of the chain in Blender's IK that is lost."""
     stretched = [bone.name for bone in chain if bone.ik_stretch > 0.0]
     if constraint.use_stretch and stretched:
         yield f"bones do not stretch here ({_names(stretched)} did)"
@@ -139,17 +138,17 @@ def _pole(
     chain: Sequence[bpy.types.PoseBone],
     has_rotation: bool,
 ) -> tuple[dict[str, Any], str]:
-    """The fields of a pole, and what is to be said of it."""
+    """Return the fields of a pole, and a note on it."""
     thing, bone = constraint.pole_target, constraint.pole_subtarget
     if (bone and (thing.pose is None or bone not in thing.pose.bones)) or (
         thing == armature_object and not bone
     ):
         return {}, f"its pole '{thing.name}' is not taken over: choose an object or one of its bones"
-    # A bone whose rotation is asked for has none left for the bend.
+    # A bone with a goal for its rotation is not free to bend.
     if len(chain) - has_rotation < 2:
         return {}, "its pole is not taken over, since less than two bones are free to bend"
     fields = {"pole_target": thing, "pole_bone": bone}
-    angle = _shown_angle(constraint, chain) if has_rotation else _pole_angle(chain, constraint.pole_angle)
+    angle = _present_angle(constraint, chain) if has_rotation else _pole_angle(chain, constraint.pole_angle)
     if angle is None:
         return fields, "its chain is straight at rest and now, so Pole Angle is 0: set it by eye"
     note = "its pole bends the bones before the one that is turned, as now: elsewhere it may differ"
@@ -157,10 +156,11 @@ def _pole(
 
 
 def _pole_angle(chain: Sequence[bpy.types.PoseBone], angle: float) -> float | None:
-    """The pole angle of a row, radians, for that of Blender's IK; None where the chain has no bend.
+    """Convert the pole angle of Blender's IK to that of a row, radians; None if the chain has no bend.
 
-    Blender turns the first bone until X cos(angle) + Z sin(angle) of it is on the side of the pole; a row
-    turns the bend there. The angle between the two is that at rest, or now where rest is straight.
+    Blender turns the first bone until its axis X cos(angle) + Z sin(angle) points to the pole; a row turns
+    the bend there. The result is the angle between the two at rest, or in the present pose if rest is
+    straight.
 
     Args:
         chain: tip first.
@@ -168,26 +168,26 @@ def _pole_angle(chain: Sequence[bpy.types.PoseBone], angle: float) -> float | No
     """
     root, tip = chain[-1], chain[0]
     rest = [Vector(bone.bone.head_local) for bone in reversed(chain)]
-    now = [Vector(bone.head) for bone in reversed(chain)]
+    posed = [Vector(bone.head) for bone in reversed(chain)]
     up = Vector((math.cos(angle), 0.0, math.sin(angle)))
-    found = _from_to_bend(rest, Vector(tip.bone.tail_local), root.bone.matrix_local.to_3x3() @ up)
-    return found if found is not None else _from_to_bend(now, Vector(tip.tail), root.matrix.to_3x3() @ up)
+    bend = _angle_to_bend(rest, Vector(tip.bone.tail_local), root.bone.matrix_local.to_3x3() @ up)
+    return bend if bend is not None else _angle_to_bend(posed, Vector(tip.tail), root.matrix.to_3x3() @ up)
 
 
-def _shown_angle(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> float | None:
-    """The angle from the pole to the bend of the bones before the tip as they are now; None without a bend.
+def _present_angle(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> float | None:
+    """Return the present angle from the pole to the bend of the bones before the tip; None without a bend.
 
-    Blender turns such a chain about a line that goes on to the tip's tail, which fixes no angle to this bend.
+    Blender turns such a chain about the line to the tail of the tip, which defines no angle of this bend.
     """
     thing, bone = constraint.pole_target, constraint.pole_subtarget
-    heads = [Vector(each.head) for each in reversed(chain[1:])]
+    heads = [Vector(pose_bone.head) for pose_bone in reversed(chain[1:])]
     pole = thing.matrix_world @ (thing.pose.bones[bone].head if bone else Vector())
     local: Any = chain[0].id_data.matrix_world.inverted() @ pole
-    return _from_to_bend(heads, Vector(chain[0].head), local - heads[0])
+    return _angle_to_bend(heads, Vector(chain[0].head), local - heads[0])
 
 
-def _from_to_bend(heads: Sequence[Vector], end: Vector, up: Vector) -> float | None:
-    """The signed angle from a direction to the bend of a chain, about its line; None if it is straight."""
+def _angle_to_bend(heads: Sequence[Vector], end: Vector, up: Vector) -> float | None:
+    """Return the signed angle from `up` to the bend of a chain, about its line; None if it is straight."""
     line = end - heads[0]
     if line.length == 0.0:
         return None
@@ -197,29 +197,29 @@ def _from_to_bend(heads: Sequence[Vector], end: Vector, up: Vector) -> float | N
     bend -= line * bend.dot(line)
     if bend.length < BENT * (len(heads) - 1) * length:
         return None
-    across: Any = line.cross(up)  # a number only for two-dimensional vectors, which these are not
+    across: Any = line.cross(up)  # Any: typed as a number too, which it is for two-dimensional vectors
     return math.atan2(across.dot(bend), up.dot(bend))
 
 
 SAMPLES = 256
-"""Places on the curve at which it is looked at."""
+"""Number of points at which a curve is sampled."""
 MOVED = 1e-3
-"""Part of a bone's length by which its head is moved at least, to be said."""
+"""Smallest move of a bone's head that is noted, as a fraction of its length."""
 
 
 def spline_conversion(
     context: bpy.types.Context, bone: bpy.types.PoseBone, constraint: Any, every: int
 ) -> Conversion:
-    """What becomes of a Spline IK constraint: a row for its bone and for every n-th one above.
+    """Convert a Spline IK constraint to a row for its bone and for every n-th one above.
 
     Args:
-        context: says the scene and the frame.
-        bone: that has the constraint.
+        context: has the scene and the frame.
+        bone: carries the constraint.
         constraint: Spline IK.
-        every: how many bones a target serves.
+        every: n, the number of bones for each target.
 
     Raises:
-        NotConverted: there is no counterpart; says why.
+        NotConverted: there is no counterpart.
     """
     curve, armature_object = constraint.target, bone.id_data
     if curve is None or curve.type != "CURVE":
@@ -227,15 +227,15 @@ def spline_conversion(
     chain = constraint_list.chain(armature_object, bone.name, constraint.chain_count)
     tips = chain[:: max(every, 1)]
     tails = [armature_object.matrix_world @ tip.tail for tip in tips]
-    parts = _parts_of_path(context.scene, armature_object, curve, tails)
+    factors = _path_factors(context.scene, armature_object, curve, tails)
     rows = [
         NewRow(
             tip.name,
             len(chain) - k * max(every, 1),
             {},
-            partial(_target_on_curve, armature_object, curve, tip.name, part),
+            partial(_target_on_curve, armature_object, curve, tip.name, factor),
         )
-        for k, (tip, part) in enumerate(zip(tips, parts, strict=True))
+        for k, (tip, factor) in enumerate(zip(tips, factors, strict=True))
     ]
     return Conversion(tuple(rows), tuple(_spline_notes(constraint, chain[-1])))
 
@@ -251,18 +251,18 @@ def _spline_notes(constraint: Any, root: bpy.types.PoseBone) -> Iterator[str]:
         yield f"bone '{root.name}' starts where its parent has it, not where the curve does"
 
 
-def _parts_of_path(
+def _path_factors(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     curve: bpy.types.Object,
     points: Sequence[Any],
 ) -> list[float]:
-    """For points of the world how far along the curve, 0 to 1, the places nearest to them are."""
+    """Return the offset factors, 0 to 1 along a curve, of the points on it nearest to world points."""
     with isolation.isolated_scene(scene, armature_object, [(curve, "")], []) as isolated:
         probes = [bpy.data.objects.new("", None) for _ in range(SAMPLES)]
         try:
-            for probe, part in zip(probes, np.linspace(0.0, 1.0, SAMPLES), strict=True):
-                _follow(probe, curve, float(part))
+            for probe, factor in zip(probes, np.linspace(0.0, 1.0, SAMPLES), strict=True):
+                _follow(probe, curve, float(factor))
                 isolated.collection.objects.link(probe)
             graph = isolation.set_frame(isolated, scene.frame_current_final)
             places = np.array([probe.evaluated_get(graph).matrix_world.translation for probe in probes])
@@ -272,7 +272,7 @@ def _parts_of_path(
 
 
 def _nearest(places: NDArray[np.float64], point: NDArray[np.float64]) -> float:
-    """Where a line through evenly spaced parameters, 0 to 1, is nearest to a point."""
+    """Return the parameter, 0 to 1, of a polyline with evenly spaced parameters nearest to a point."""
     steps = places[1:] - places[:-1]
     squares = np.maximum((steps * steps).sum(1), 1e-30)
     along = np.clip(((point - places[:-1]) * steps).sum(1) / squares, 0.0, 1.0)
@@ -281,36 +281,32 @@ def _nearest(places: NDArray[np.float64], point: NDArray[np.float64]) -> float:
     return float((k + along[k]) / len(steps))
 
 
-def _follow(empty: bpy.types.Object, curve: bpy.types.Object, part: float) -> None:
-    """Let an empty stay at a part of a curve's length, wherever the curve goes."""
+def _follow(empty: bpy.types.Object, curve: bpy.types.Object, factor: float) -> None:
+    """Constrain an empty to a fixed offset factor of a curve."""
     follows: Any = empty.constraints.new("FOLLOW_PATH")
-    follows.target, follows.use_fixed_location, follows.offset_factor = curve, True, part
+    follows.target, follows.use_fixed_location, follows.offset_factor = curve, True, factor
 
 
 def _target_on_curve(
     armature_object: bpy.types.Object,
     curve: bpy.types.Object,
     tip: str,
-    part: float,
+    factor: float,
     context: bpy.types.Context,
 ) -> bpy.types.Object:
     empty = new_target(context, armature_object, f"Target {tip}", tip)
-    _follow(empty, curve, part)
+    _follow(empty, curve, factor)
     return empty
 
 
 LOOKS = "TRACK_Y"
-"""The axis of the empty that looks at the target."""
+"""Axis of the empty that points to the target."""
 
 
 def tracking_conversion(
     armature_object: bpy.types.Object, bone: bpy.types.PoseBone, constraint: Any
 ) -> Conversion:
-    """What becomes of a Damped Track constraint.
-
-    Raises:
-        NotConverted: there is no counterpart; says why.
-    """
+    """Convert a Damped Track constraint; raises NotConverted if there is no counterpart."""
     require_target(armature_object, constraint)
     axis = constraint.track_axis.removeprefix("TRACK_")
     sign, letter = ("NEG", axis[-1]) if axis.startswith("NEGATIVE") else ("POS", axis)
@@ -330,7 +326,7 @@ def tracking_conversion(
 def _looking_empty(
     context: bpy.types.Context, armature_object: bpy.types.Object, name: str, constraint: Any
 ) -> bpy.types.Object:
-    """An empty at the head of a bone that goes with the bone's parent and looks at a constraint's target."""
+    """Return a new empty at the head of a bone, parented to the bone's parent, that tracks a target."""
     bone = armature_object.data.bones[name]
     empty = new_target(context, armature_object, f"Look {name}", name)
     empty.empty_display_type = "SINGLE_ARROW"
@@ -338,9 +334,9 @@ def _looking_empty(
     empty.location = bone.head_local
     if bone.parent is not None:
         empty.parent_type, empty.parent_bone = "BONE", bone.parent.name
-        # The space of what is parented to a bone begins at its tail.
-        at: Any = bone.parent.matrix_local.inverted() @ bone.head_local
-        empty.location = at - Vector((0.0, bone.parent.length, 0.0))
+        # The origin of objects parented to a bone is its tail.
+        head: Any = bone.parent.matrix_local.inverted() @ bone.head_local
+        empty.location = head - Vector((0.0, bone.parent.length, 0.0))
     looks: Any = empty.constraints.new("DAMPED_TRACK")
     looks.target, looks.subtarget, looks.track_axis = constraint.target, constraint.subtarget, LOOKS
     looks.head_tail, looks.use_bbone_shape = constraint.head_tail, constraint.use_bbone_shape
@@ -348,22 +344,23 @@ def _looking_empty(
 
 
 KINDS = ("IK", "DAMPED_TRACK", "SPLINE_IK")
-"""Types of Blender's constraints that rows can take the place of."""
+"""Types of Blender constraints that rows can replace."""
 MOST = 3
-"""Reasons that a refusal as a whole names."""
+"""Number of reasons that a refusal names."""
 
 
-Found = list[tuple[bpy.types.PoseBone, Any, Conversion]]
+Conversions = list[tuple[bpy.types.PoseBone, Any, Conversion]]
 
 
 @dataclass(frozen=True)
 class Converted:
-    """What has become of the constraints.
+    """Result of a conversion.
 
     Attributes:
         rows: names of the new rows.
-        originals: how many constraints they stand for.
-        notes: what is not as it was, and what was not converted and why; sentences that name the constraint.
+        originals: number of constraints that they replace.
+        notes: differences, and reasons why constraints were not converted; sentences that name the
+            constraint.
     """
 
     rows: tuple[str, ...]
@@ -372,9 +369,9 @@ class Converted:
 
 
 def candidates(armature_object: bpy.types.Object, bones: Collection[str] | None = None) -> Iterator[Any]:
-    """Unmuted constraints of `KINDS`, each as (bone, constraint): of bones of these names, or of all."""
-    posed = armature_object.pose  # a new armature has none until Blender has evaluated it
-    for bone in () if posed is None else posed.bones:
+    """Yield (bone, constraint) for unmuted constraints of `KINDS`, on bones of these names or on all."""
+    pose = armature_object.pose  # a new armature has none until Blender has evaluated it
+    for bone in () if pose is None else pose.bones:
         if bones is None or bone.name in bones:
             for constraint in clamps.user_constraints(bone):
                 if constraint.type in KINDS and not constraint.mute:
@@ -382,9 +379,9 @@ def candidates(armature_object: bpy.types.Object, bones: Collection[str] | None 
 
 
 def is_offered(armature_object: bpy.types.Object) -> bool:
-    """Whether panels offer to convert: a bone with such a constraint can be turned by hand.
+    """Whether panels offer to convert: a bone with such a constraint has a free rotation.
 
-    One whose rotation is locked belongs to a rig's own mechanism, such as those that Rigify generates.
+    A bone whose rotation is locked belongs to the mechanism of a rig, such as one that Rigify generates.
     """
     return any(not all(bone.lock_rotation) for bone, _ in candidates(armature_object))
 
@@ -396,42 +393,41 @@ def convert(
     every: int,
     takes_limits: bool = True,
 ) -> Converted:
-    """Let rows take the place of Blender's constraints, with their influence and what animates it.
+    """Replace Blender constraints by rows, with their influence and its animation.
 
     Args:
-        context: says the scene and the frame, at which targets on curves are placed.
+        context: has the scene and the frame, at which targets on curves are placed.
         armature_object: editable, not in Edit Mode.
-        bones: names of those whose constraints are converted; None: all.
-        every: how many bones a target of a Spline IK serves.
-        takes_limits: whether bones that Blender's IK turns get the limits, locks and stiffness that they have
-            for it, where they have none here.
+        bones: names of the bones whose constraints are converted; None: all.
+        every: number of bones for each target of a Spline IK.
+        takes_limits: whether bones without limits get the limits, locks and stiffness of Blender's IK.
 
     Raises:
         RigError: nothing can be converted; says why. Nothing has changed then.
     """
-    found, notes = [], []
+    conversions, notes = [], []
     for bone, constraint in candidates(armature_object, bones):
         try:
-            found.append((bone, constraint, _conversion(context, bone, constraint, every)))
+            conversions.append((bone, constraint, _conversion(context, bone, constraint, every)))
         except NotConverted as error:
             notes.append(f"{_name(bone, constraint)} is not converted: {error}")
-    found, refused = _not_carried(armature_object, found)
+    conversions, refused = _without_carried(armature_object, conversions)
     notes += refused
-    if not found:
+    if not conversions:
         more = f"; and {len(notes) - MOST} more" if len(notes) > MOST else ""
         raise RigError("; ".join(notes[:MOST]) + more or _nothing(armature_object, bones))
     rows = []
-    for bone, constraint, conversion in found:
+    for bone, constraint, conversion in conversions:
         rows += [_add(context, armature_object, bone, constraint, row) for row in conversion.rows]
         constraint.mute = True
         notes += [f"{_name(bone, constraint)}: {note}" for note in conversion.notes]
-    notes += _limits(_turned_by_ik(armature_object, found), takes_limits)
-    return Converted(tuple(rows), len(found), tuple(notes))
+    notes += _limits(_limited_by_ik(armature_object, conversions), takes_limits)
+    return Converted(tuple(rows), len(conversions), tuple(notes))
 
 
-def _turned_by_ik(armature_object: bpy.types.Object, found: Found) -> list[bpy.types.PoseBone]:
-    """The bones in chains of IK constraints that have limits, locks or stiffness for it."""
-    rows = [row for _, constraint, made in found if constraint.type == "IK" for row in made.rows]
+def _limited_by_ik(armature_object: bpy.types.Object, conversions: Conversions) -> list[bpy.types.PoseBone]:
+    """Return the bones in chains of IK constraints with limits, locks or stiffness of Blender's IK."""
+    rows = [row for _, constraint, made in conversions if constraint.type == "IK" for row in made.rows]
     chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows)
     turned = {bone.name for chain in chains for bone in chain}
     return [
@@ -442,7 +438,7 @@ def _turned_by_ik(armature_object: bpy.types.Object, found: Found) -> list[bpy.t
 
 
 def _limits(limited: Sequence[bpy.types.PoseBone], takes: bool) -> list[str]:
-    """Take over what bones have for Blender's IK; what became of it, in sentences."""
+    """Take over limits, locks and stiffness of Blender's IK; return notes."""
     if not takes:
         return [f"IK limits, locks and stiffness of {_named(limited)} are not taken over"] if limited else []
     free = [bone for bone in limited if bone.ccd_rig.limit.kind == "NONE" and bone.ccd_rig.stiffness == 0.0]
@@ -468,41 +464,43 @@ def _conversion(
     if why := channels.obstacle(armature_object, influence):
         raise NotConverted(f"its Influence {why}")
     if constraint.type == "IK":
-        found = ik_conversion(armature_object, bone, constraint)
+        conversion = ik_conversion(armature_object, bone, constraint)
     elif constraint.type == "SPLINE_IK":
-        found = spline_conversion(context, bone, constraint, every)
+        conversion = spline_conversion(context, bone, constraint, every)
     else:
-        found = tracking_conversion(armature_object, bone, constraint)
-    notes = list(found.notes)
-    if locked := _locked(armature_object, found.rows):
+        conversion = tracking_conversion(armature_object, bone, constraint)
+    notes = list(conversion.notes)
+    if locked := _locked(armature_object, conversion.rows):
         notes.append(f"locked rotations hold here: {', '.join(repr(name) for name in locked)}")
     if channels.in_strips(armature_object, influence):
         notes.append(
             "its Influence is also moved by NLA strips, which is not taken over: bring it into the action"
         )
-    return replace(found, notes=tuple(notes))
+    return replace(conversion, notes=tuple(notes))
 
 
 def _locked(armature_object: bpy.types.Object, rows: Sequence[NewRow]) -> list[str]:
-    """Names of bones that Blender's IK turns although their rotation is locked.
+    """Return the names of bones in chains whose rotation is locked; Blender's IK ignores these locks.
 
     Raises:
-        NotConverted: no others are in a chain, as in the mechanism of a rig.
+        NotConverted: all bones of a chain are locked, as in the mechanism of a rig.
     """
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for row in rows:
         chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
         locked = [bone.name for bone in chain if all(bone.lock_rotation)]
         if len(locked) == len(chain):
             raise NotConverted("its bones have locked rotations, as a rig's own mechanism has: unlock them")
-        found |= dict.fromkeys(locked)
-    return list(found)
+        names |= dict.fromkeys(locked)
+    return list(names)
 
 
-def _not_carried(armature_object: bpy.types.Object, found: Found) -> tuple[Found, list[str]]:
-    """Those that can be baked together, and why others cannot.
+def _without_carried(
+    armature_object: bpy.types.Object, conversions: Conversions
+) -> tuple[Conversions, list[str]]:
+    """Return the conversions that can be baked together, and notes on the rest.
 
-    An empty that looks at a target hangs on the parent of its bone: no row may move that.
+    An empty that tracks a target is parented to the parent of its bone, which no row may move.
     """
     chains = {
         bone.name: row.name
@@ -510,13 +508,13 @@ def _not_carried(armature_object: bpy.types.Object, found: Found) -> tuple[Found
         if row.enabled
         for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)
     }
-    for _, constraint, conversion in found:
+    for _, constraint, conversion in conversions:
         for row in conversion.rows:
             for turned in constraint_list.chain(armature_object, row.tip, row.chain_length):
                 chains.setdefault(turned.name, constraint.name)
     kept, notes = [], []
-    for bone, constraint, conversion in found:
-        above = next((each.name for each in bone.parent_recursive if each.name in chains), "")
+    for bone, constraint, conversion in conversions:
+        above = next((parent.name for parent in bone.parent_recursive if parent.name in chains), "")
         if constraint.type == "DAMPED_TRACK" and above:
             why = f"its bone hangs on '{above}', which '{chains[above]}' turns: bake that first"
             notes.append(f"{_name(bone, constraint)} is not converted: {why}")
@@ -532,7 +530,7 @@ def _add(
     constraint: Any,
     new: NewRow,
 ) -> str:
-    """Add a row with the influence of its original; its name."""
+    """Add a row with the influence of its original, and return its name."""
     target = None if new.make_target is None else new.make_target(context)
     row = constraint_list.add(armature_object, new.tip, new.tip)
     row.chain_length, row.influence = new.chain_length, constraint.influence
@@ -557,12 +555,12 @@ def _nothing(armature_object: bpy.types.Object, bones: Collection[str] | None) -
 
 @dataclass(frozen=True)
 class Restored:
-    """What has become of the rows.
+    """Result of restoring Blender constraints.
 
     Attributes:
-        rows: names of those that were removed.
-        originals: how many of Blender's constraints act again.
-        kept: names of those whose constraint is no longer there.
+        rows: names of the removed rows.
+        originals: number of Blender constraints that are unmuted.
+        kept: names of the rows whose constraint does not exist any more.
     """
 
     rows: tuple[str, ...]
@@ -571,21 +569,22 @@ class Restored:
 
 
 def converted(armature_object: bpy.types.Object, bones: Collection[str] | None = None) -> Iterator[Any]:
-    """Rows that stand for one of Blender's constraints: of bones of these names, of all without."""
+    """Yield the rows that replace Blender constraints, of bones of these names or of all."""
     for row in armature_object.ccd_rig.constraints:
         if row.original_constraint and (bones is None or row.original_bone in bones):
             yield row
 
 
 def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) -> Restored:
-    """Remove rows that were converted, with the targets made for them, and unmute their originals.
+    """Remove converted rows with the targets made for them, and unmute their originals.
 
     Args:
         armature_object: editable.
-        bones: names of those whose constraints are restored; None: all.
+        bones: names of the bones whose constraints are restored; None: all.
 
     Raises:
-        RigError: there is none, or one comes from the library of an override. Nothing has changed then.
+        RigError: there is no such row, or one comes from the library of an override. Nothing has changed
+            then.
     """
     rows = armature_object.ccd_rig.constraints
     for row in converted(armature_object, bones):

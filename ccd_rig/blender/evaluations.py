@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who is told of armature objects that Blender has just evaluated.
+"""Callbacks for armature objects that Blender has just evaluated.
 
-Blender does not say that data is linked or appended, nor that a script has written it: an evaluation is the
-first that tells. One handler therefore always listens. It looks at what was evaluated once for all that are
-told, and costs a few microseconds where that is no armature.
+Blender has no handler for data that is linked, appended or written by a script; the evaluation that follows
+is the first sign. One handler therefore always runs. It collects the evaluated armatures once for all
+callbacks, and takes a few microseconds if there are none.
 """
 
 from __future__ import annotations
@@ -12,39 +12,39 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import bpy
-from bpy.types import Object  # to look it up in `bpy.types` takes longer than all else here
+from bpy.types import Object  # a look-up in `bpy.types` takes longer than the rest of the handler
 
-Follower = Callable[[Any, Any, Sequence[Any]], None]
-"""Is called with a scene, its depsgraph, and the original armature objects that were evaluated in it."""
+Callback = Callable[[Any, Any, Sequence[Any]], None]
+"""Function of a scene, its depsgraph, and the original armature objects that were evaluated in it."""
 
-_followers: list[Follower] = []
+_callbacks: list[Callback] = []
 
 
 def armatures_in(depsgraph: bpy.types.Depsgraph) -> list[bpy.types.Object]:
-    """The original armature objects that were evaluated, where an armature was: its bones, or its object."""
+    """Return the original armature objects that were evaluated; none if neither bones nor objects were."""
     if not depsgraph.id_type_updated("ARMATURE"):
         return []
-    things = [each.id for each in depsgraph.updates]
-    return [thing.original for thing in things if isinstance(thing, Object) and thing.type == "ARMATURE"]
+    datablocks = [update.id for update in depsgraph.updates]
+    return [d.original for d in datablocks if isinstance(d, Object) and d.type == "ARMATURE"]
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
-def tell(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    """After an evaluation: tell all that want to know."""
+def notify(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    """Call the callbacks after an evaluation of armatures."""
     if armatures := armatures_in(depsgraph):
-        for follower in _followers:
-            follower(scene, depsgraph, armatures)
+        for callback in _callbacks:
+            callback(scene, depsgraph, armatures)
 
 
-def add(follower: Follower) -> None:
-    """Tell one more."""
-    if not _followers:
-        bpy.app.handlers.depsgraph_update_post.append(tell)
-    _followers.append(follower)
+def add(callback: Callback) -> None:
+    """Add a callback; the first one installs the handler."""
+    if not _callbacks:
+        bpy.app.handlers.depsgraph_update_post.append(notify)
+    _callbacks.append(callback)
 
 
-def remove(follower: Follower) -> None:
-    """Tell one less."""
-    _followers.remove(follower)
-    if not _followers:
-        bpy.app.handlers.depsgraph_update_post.remove(tell)
+def remove(callback: Callback) -> None:
+    """Remove a callback; the last one removes the handler."""
+    _callbacks.remove(callback)
+    if not _callbacks:
+        bpy.app.handlers.depsgraph_update_post.remove(notify)

@@ -1,4 +1,5 @@
-"""Files that are written as a whole or not at all, and text that is read."""
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Atomic writing of files, and reading of text."""
 
 from __future__ import annotations
 
@@ -14,26 +15,25 @@ from ..errors import CCDRigError, RigError
 
 PREFIX = ".ccd_rig_"
 LONGEST_SUFFIX = 16
-"""Letters of a file's ending that a temporary file keeps."""
+"""Number of letters of a file's suffix that its temporary file has."""
 
 
 class WriteError(CCDRigError):
-    """A file could not be written; the message names it. Nothing half-written is left behind."""
+    """A file could not be written; the message names it. No partial file is left."""
 
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Write a file as a whole or not at all.
+    """Write a file atomically: yields a temporary file in the same folder, which replaces `path` at the end.
 
-    Gives the path of a temporary file in the same folder; when the block ends well it takes the place of
-    `path`.
+    If the block raises, `path` is not changed.
 
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
     target = require_writable(path)  # a link stays a link
     try:
-        # A name of its own, however long that of the file is.
+        # A short name, since that of the file may have the longest allowed length.
         descriptor, name = tempfile.mkstemp(
             dir=target.parent, prefix=PREFIX, suffix=target.suffix[:LONGEST_SUFFIX]
         )
@@ -44,7 +44,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield temporary
         with temporary.open("rb") as written:
-            os.fsync(written.fileno())  # a disk that fills up late says so here, not after the rename
+            os.fsync(written.fileno())  # a full disk may be reported only here, before the rename
         temporary.chmod(_mode(target))
         temporary.replace(target)
     except OSError as error:
@@ -54,11 +54,11 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def real_path(path: str | os.PathLike[str]) -> Path:
-    """Where a file that is to be written really lies, with no link on the way.
+    """Resolve all links in the path of a file to write.
 
     Raises:
-        WriteError: no file can be written there: links go round, a name is too long, there is no such
-            folder, or something else lies there.
+        WriteError: no file can be written there: a cycle of links, too long a name, a missing folder, or not
+            a file.
     """
     try:
         target = Path(path).resolve()
@@ -67,11 +67,11 @@ def real_path(path: str | os.PathLike[str]) -> Path:
         if not target.parent.is_dir():
             raise WriteError(f"cannot write {path}: there is no folder {target.parent}") from None
         return target
-    except RuntimeError as error:  # how Python 3.11 names a circle of links
+    except RuntimeError as error:  # Python 3.11 raises it for a cycle of links
         raise WriteError(f"cannot write {path}: {os.strerror(errno.ELOOP)}") from error
     except OSError as error:
         raise WriteError(f"cannot write {path}: {error.strerror}") from error
-    if stat.S_ISLNK(mode):  # Python 3.13 leaves a circle as it is
+    if stat.S_ISLNK(mode):  # Python 3.13 returns a cycle of links unresolved
         raise WriteError(f"cannot write {path}: {os.strerror(errno.ELOOP)}")
     if not stat.S_ISREG(mode):
         raise WriteError(f"cannot write {target}: it is {'a folder' if stat.S_ISDIR(mode) else 'not a file'}")
@@ -79,17 +79,17 @@ def real_path(path: str | os.PathLike[str]) -> Path:
 
 
 def require_writable(path: str | os.PathLike[str]) -> Path:
-    """Where a file that is to be written really lies, see `real_path`; nothing is written yet.
+    """Resolve the path of a file to write, see `real_path`, and check that it can be written.
 
     Raises:
-        WriteError: as `real_path`, or the folder or the file that is there is read-only.
+        WriteError: as `real_path`, or the folder or the present file is read-only.
     """
     target = real_path(path)
     try:
-        # Tried, since who asks for permissions is not told of all that forbids it.
+        # A file is created, since permissions do not tell of everything that forbids it.
         with tempfile.TemporaryFile(dir=target.parent, prefix=PREFIX):
             pass
-        if target.exists():  # a new file takes its place, for which its folder alone would be asked
+        if target.exists():  # replacing it needs permissions of the folder alone; require the file's too
             target.open("r+b").close()
     except OSError as error:
         raise WriteError(f"cannot write {path}: {error.strerror}") from error
@@ -97,17 +97,17 @@ def require_writable(path: str | os.PathLike[str]) -> Path:
 
 
 def is_same(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, by whatever links, or will once it is written."""
+    """Whether two paths lead to the same file, through any links, whether it exists or not."""
     if one.exists() and other.exists():
         return one.samefile(other)
     return one.resolve() == other.resolve()
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The text of a file or pipe in UTF-8.
+    """Read the UTF-8 text of a file or pipe.
 
     Raises:
-        RigError: it cannot be read, is a device, which may have no end, or holds no text; names the file.
+        RigError: names the file, which cannot be read, is a device (it may have no end), or is not text.
     """
     try:
         mode = os.stat(path).st_mode
@@ -121,7 +121,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def _mode(path: Path) -> int:
-    """Permissions of the file that is replaced, or of a new one; those of a temporary file are narrower."""
+    """Return the permissions of a present file, or of a new one; a temporary file has fewer."""
     if path.exists():
         return path.stat().st_mode & 0o777
     mask = os.umask(0)

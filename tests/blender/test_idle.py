@@ -9,7 +9,7 @@ from installed import PACKAGE
 from rigs import reach
 
 IDLE = {
-    "depsgraph_update_post": {"evaluations.tell", "active_row.follow"},
+    "depsgraph_update_post": {"evaluations.notify", "active_row.follow"},
     "depsgraph_update_pre": set(),
     "frame_change_pre": set(),
     "frame_change_post": {"handlers.end_copies_of_frame"},

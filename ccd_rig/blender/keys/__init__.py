@@ -1,1 +1,1 @@
-"""F-curves, actions, slots and NLA strips. The only code that depends on the version of Blender."""
+"""Keys: F-curves, actions, slots and NLA strips. The only code that depends on the version of Blender."""

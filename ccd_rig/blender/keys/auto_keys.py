@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Auto Keying: keys of what an operator has just posed, as Blender's own tools set them."""
+"""Auto Keying of channels that an operator has changed, as by Blender's tools."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from . import channels
 def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
     """Key channels at the present frame if Auto Keying is on.
 
-    The preferences and the mode of Auto Keying hold. With *Only Active Keying Set* that set is applied to the
-    bones and objects that were moved, as Blender's own transforms do.
+    The preferences and the mode of Auto Keying apply. With *Only Active Keying Set* this set is applied to
+    the bones and objects that were moved, as by Blender's transforms.
 
     Args:
-        context: its scene says whether Auto Keying is on.
-        moved: pose bones, objects or constraints of ours, each with the name of a channel.
+        context: its scene has the switch of Auto Keying.
+        moved: pose bones, objects or constraints of the extension, with the name of a channel.
 
     Returns:
-        Why nothing could be keyed, in words; empty if all was, or Auto Keying is off.
+        A message if nothing could be keyed; empty if everything was, or Auto Keying is off.
     """
     settings = context.scene.tool_settings
     if not settings.use_keyframe_insert_auto:
@@ -38,28 +38,30 @@ def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
     options = _options(context)
     for owner, channel in moved:
         group = "Object Transforms" if isinstance(owner, bpy.types.Object) else owner.name
-        if options & {"INSERTKEY_AVAILABLE", "INSERTKEY_REPLACE"} and not _has_keys(owner, channel):
-            continue
+        if options & {"INSERTKEY_AVAILABLE", "INSERTKEY_REPLACE"}:
+            path = owner.path_from_id(channel)
+            if not any(curve.data_path == path for curve in channels.fcurves_of(owner.id_data)):
+                continue
         owner.keyframe_insert(channel, group=group, options=options)
     return ""
 
 
 def _apply(context: bpy.types.Context, label: str, owners: Sequence[Any]) -> str:
-    """Apply the active keying set to pose bones and objects; why it keyed nothing, in words."""
+    """Apply the active keying set to pose bones and objects; return a message if it keyed nothing."""
     windows = context.window_manager.windows
-    area = context.area or next((each for window in windows for each in window.screen.areas), None)
-    bones = [each for each in dict.fromkeys(owners) if isinstance(each, bpy.types.PoseBone)]
-    objects = list(dict.fromkeys(each.id_data for each in owners if each not in bones))
+    area = context.area or next((area for window in windows for area in window.screen.areas), None)
+    bones = [owner for owner in dict.fromkeys(owners) if isinstance(owner, bpy.types.PoseBone)]
+    objects = list(dict.fromkeys(owner.id_data for owner in owners if owner not in bones))
     try:
         with context.temp_override(area=area, selected_pose_bones=bones, selected_objects=objects):
             bpy.ops.anim.keyframe_insert()
-    except RuntimeError:  # Blender has told why
+    except RuntimeError:  # Blender has reported the reason
         return f"Auto Keying: keying set '{label}' has keyed nothing"
     return ""
 
 
 def _options(context: bpy.types.Context) -> set[str]:
-    """What Blender's own automatic keys follow, as `keyframe_insert` has it."""
+    """Return the options of `keyframe_insert` that the preferences and the mode of Auto Keying set."""
     settings, edit = context.scene.tool_settings, context.preferences.edit
     chosen = {
         "INSERTKEY_VISUAL": edit.use_visual_keying,
@@ -69,8 +71,3 @@ def _options(context: bpy.types.Context) -> set[str]:
         "INSERTKEY_REPLACE": settings.auto_keying_mode == "REPLACE_KEYS",
     }
     return {name for name, is_on in chosen.items() if is_on}
-
-
-def _has_keys(owner: Any, channel: str) -> bool:
-    path = owner.path_from_id(channel)
-    return any(curve.data_path == path for curve in channels.fcurves_of(owner.id_data))

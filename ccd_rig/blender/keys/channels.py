@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Actions, slots, F-curves and NLA strips: where the keys of an object are, on every supported Blender.
+"""Access to actions, slots, F-curves and NLA strips in every supported version of Blender.
 
-This is the only module that knows how Blender's versions differ. Up to 4.3 an action holds F-curves itself.
-Since 4.4 it holds slots, and the F-curves of one object are in the channel bag of its slot; since 5.0
-`Action.fcurves` is gone. All of these are containers with `fcurves` and `groups`: here they are called bags.
+This module has the branches on Blender's versions. Up to 4.3 an action has F-curves itself. Since 4.4 it has
+slots, and the F-curves of one object are in the channel bag of its slot. Since 5.0 there is no
+`Action.fcurves`. A bag is either container with `fcurves` and `groups`: the action or the channel bag.
 
-Frames are scene frames and may be fractional. Values are what a channel holds: radians, quaternions
+Frames are scene frames and may be fractional. Values are in the units of channels: radians, quaternions
 (w, x, y, z), metres.
 """
 
@@ -23,21 +23,21 @@ from numpy.typing import NDArray
 from ...errors import RigError
 from . import keyframes
 
-LEGACY_SLOT = "Legacy Slot"  # Blender's name for the slot of an action that was saved before there were slots
+LEGACY_SLOT = "Legacy Slot"  # Blender's name for the slot of an action from before 4.4
 
 
 def fcurves_of(datablock: bpy.types.ID) -> Iterator[bpy.types.FCurve]:
-    """The F-curves that animate a data-block now: those of its action, in its slot. Read only."""
+    """Yield the F-curves of a data-block's action, in its slot. Read only."""
     bag = bag_of(datablock)
     if bag is not None:
         yield from bag.fcurves
 
 
 def fcurves_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Iterator[bpy.types.FCurve]:
-    """The F-curves that would animate a data-block if it got this action. Read only.
+    """Yield the F-curves that an action has for a data-block, whether assigned or not. Read only.
 
     Raises:
-        RigError: the action is not for this kind of data-block, or it is not clear which of its slots is.
+        RigError: the action is not for this type of data-block, or several of its slots are.
     """
     slot = slot_for(action, datablock)
     bag = _bag_of_slot(action, slot) if has_slots() else action
@@ -46,7 +46,7 @@ def fcurves_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Iterator[b
 
 
 def slot_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Any | None:
-    """The slot that would animate a data-block if it got this action; None where there are no slots.
+    """Return the slot that an action has for a data-block; None before slots existed.
 
     Raises:
         RigError: as `fcurves_for`.
@@ -69,12 +69,12 @@ def slot_for(action: bpy.types.Action, datablock: bpy.types.ID) -> Any | None:
 
 
 def plays(fcurve: bpy.types.FCurve) -> bool:
-    """Whether an F-curve has an effect; since 4.4 muted groups play nevertheless."""
+    """Whether an F-curve is not muted; since 4.4 a muted group does not mute it."""
     return not (fcurve.mute or is_group_silent(fcurve))
 
 
 def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bpy.types.FCurve]]]:
-    """The actions that play, with their F-curves, the one above all others first."""
+    """Yield the actions that play, with their F-curves: the present action, then strips from the top."""
     animation = armature_object.animation_data
     if animation is None:
         return
@@ -89,8 +89,8 @@ def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bp
 
 
 def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int]]:
-    """Data path and component of all that actions, strips and drivers move on an object."""
-    found = {
+    """Return data path and component of all properties that actions, strips and drivers animate."""
+    animated = {
         (curve.data_path, curve.array_index)
         for _, curves in played(armature_object)
         for curve in curves
@@ -98,17 +98,17 @@ def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int
     }
     animation = armature_object.animation_data
     drivers = () if animation is None else animation.drivers
-    return found | {(driver.data_path, driver.array_index) for driver in drivers if plays(driver)}
+    return animated | {(driver.data_path, driver.array_index) for driver in drivers if plays(driver)}
 
 
 def span(fcurves: Sequence[bpy.types.FCurve]) -> tuple[float, float]:
-    """First and last frame of the keys of F-curves, of which at least one has a key."""
+    """Return first and last frame of the keys of F-curves; at least one must have a key."""
     ranges = [fcurve.range() for fcurve in fcurves if len(fcurve.keyframe_points)]
     return min(ends[0] for ends in ranges), max(ends[1] for ends in ranges)
 
 
 def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -> NDArray[np.float32]:
-    """Frames at which the object's action has keys, increasing, each once; with `bones`, only their keys."""
+    """Return the frames of the keys of an object's action, or of its `bones`: unique and increasing."""
     prefixes = tuple(armature_object.pose.bones[bone].path_from_id() + "." for bone in bones)
     frames = [
         keyframes.times(fcurve)
@@ -121,12 +121,15 @@ def present_keys(armature_object: bpy.types.Object, bones: Sequence[str] = ()) -
 def values_before(
     armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
 ) -> dict[tuple[str, str], NDArray[np.float32]]:
-    """Values (C,) of channels at their last key before a frame, but for those with a component without one.
+    """Return the values (C,) of channels at their last key before a frame.
 
-    A quaternion that continues kept keys takes its sign from here, or the F-curves between would cross zero.
+    Channels with a component without such a key are left out. A quaternion that continues kept keys takes its
+    sign from them, or the F-curves in between would cross zero.
 
     Args:
+        armature_object: has the action.
         keyed: pairs of bone name and channel name.
+        frame: scene frame.
     """
     return _values_at(armature_object, keyed, lambda at: at[at < np.float32(frame)][-1:])
 
@@ -134,7 +137,7 @@ def values_before(
 def values_after(
     armature_object: bpy.types.Object, keyed: Iterable[tuple[str, str]], frame: float
 ) -> dict[tuple[str, str], NDArray[np.float32]]:
-    """The same at their first key after a frame."""
+    """Like `values_before` at their first key after a frame."""
     return _values_at(armature_object, keyed, lambda at: at[at > np.float32(frame)][:1])
 
 
@@ -143,23 +146,23 @@ def _values_at(
     keyed: Iterable[tuple[str, str]],
     nearest: Callable[[NDArray[np.float32]], NDArray[np.float32]],
 ) -> dict[tuple[str, str], NDArray[np.float32]]:
-    """Values of channels at one key of theirs; of the times of keys `nearest` gives its, if there is one."""
+    """Return the values of channels at one key; `nearest` selects at most one of the times of keys."""
     curves: dict[str, dict[int, bpy.types.FCurve]] = {}
     for fcurve in fcurves_of(armature_object):
         curves.setdefault(fcurve.data_path, {})[fcurve.array_index] = fcurve
     values = {}
     for bone, channel in keyed if curves else ():
-        parts = curves.get(data_path(armature_object, bone, channel), {})
-        times = [nearest(keyframes.times(part)) for part in parts.values()]
+        components = curves.get(data_path(armature_object, bone, channel), {})
+        times = [nearest(keyframes.times(component)) for component in components.values()]
         width = width_of(armature_object, bone, channel)
-        if len(parts) == width and all(map(len, times)):
+        if len(components) == width and all(map(len, times)):
             time = max(float(at[0]) for at in times)
-            values[bone, channel] = np.array([parts[i].evaluate(time) for i in range(width)], np.float32)
+            values[bone, channel] = np.array([components[i].evaluate(time) for i in range(width)], np.float32)
     return values
 
 
 def shared_users(datablock: bpy.types.ID) -> tuple[str, ...]:
-    """Names of the other data-blocks that move when the keys of this one are edited in place, sorted."""
+    """Return the sorted names of other data-blocks that use the same action and slot."""
     animation = datablock.animation_data
     if animation is None or animation.action is None:
         return ()
@@ -187,7 +190,7 @@ def _selects_pose_bones() -> bool:
 
 
 def data_path(armature_object: bpy.types.Object, bone: str, channel: str) -> str:
-    """Of a channel of a bone, as F-curves have it.
+    """Return the data path of a channel of a bone, as in F-curves.
 
     Raises:
         RigError: there is no such bone.
@@ -199,20 +202,20 @@ def data_path(armature_object: bpy.types.Object, bone: str, channel: str) -> str
 
 
 def width_of(armature_object: bpy.types.Object, bone: str, channel: str) -> int:
-    """Number of components of a channel."""
+    """Return the number of components of a channel."""
     return max(1, armature_object.pose.bones[bone].bl_rna.properties[channel].array_length)
 
 
-# Bags: where actions of all versions are opened ---------------------------------------------------
+# Bags: branches on versions ---------------------------------------------------------------------------------
 
 
 def has_slots() -> bool:
-    """Since 4.4 (4.5 among the supported releases) an action holds slots."""
+    """Whether actions have slots: since 4.4 (4.5 among the supported releases)."""
     return "slots" in bpy.types.Action.bl_rna.properties
 
 
 def bag_of(datablock: bpy.types.ID) -> Any | None:
-    """The container of the F-curves that animate a data-block now, or None."""
+    """Return the container of the F-curves that a data-block's action has for it, or None."""
     animation = datablock.animation_data
     if animation is None or animation.action is None:
         return None
@@ -227,7 +230,7 @@ def _bag_of_slot(action: bpy.types.Action, slot: Any | None) -> Any | None:
 
 
 def is_animated(datablock: bpy.types.ID) -> bool:
-    """Whether a data-block has an action, and takes part in it."""
+    """Whether a data-block has an action, and a slot in it if actions have slots."""
     animation = datablock.animation_data
     return (
         animation is not None
@@ -237,17 +240,17 @@ def is_animated(datablock: bpy.types.ID) -> bool:
 
 
 def is_group_silent(fcurve: bpy.types.FCurve) -> bool:
-    """Whether an F-curve does not play because its group is muted; since 4.4 muted groups play."""
+    """Whether the group of an F-curve mutes it; since 4.4 groups do not."""
     return fcurve.group is not None and fcurve.group.mute and not has_slots()
 
 
 def has_strips(animation: bpy.types.AnimData) -> bool:
-    """Whether strips play below the action; without any Blender plays it as if there were no NLA."""
+    """Whether strips play below the action; without any, Blender ignores the action's blending."""
     return any(len(track.strips) > 0 and not track.mute for track in animation.nla_tracks)
 
 
 def strip_fcurves(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
-    """The F-curves that an NLA strip plays; of a meta strip those of all strips in it. Read only."""
+    """Yield the F-curves of an NLA strip; for a meta strip, of all strips in it. Read only."""
     for inner in strip.strips:
         yield from strip_fcurves(inner)
     yield from _curves_of_strip(strip)
@@ -256,12 +259,13 @@ def strip_fcurves(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
 def strip_key_times(
     animation: bpy.types.AnimData, counts: Callable[[bpy.types.FCurve], bool]
 ) -> Iterator[NDArray[np.float64]]:
-    """When the strips that play have keys, in the time in which strips stand.
+    """Yield the times of keys of the strips that play, in scene frames of the NLA.
 
-    A strip whose own time is animated counts by the keys of that.
+    If the time of a strip is animated, the keys of that animation count instead.
 
     Args:
-        wanted: says which F-curves count.
+        animation: has the strips.
+        counts: selects F-curves.
     """
     if not animation.use_nla:
         return
@@ -306,23 +310,23 @@ def _curves_of_strip(strip: bpy.types.NlaStrip) -> Iterator[bpy.types.FCurve]:
 def strip_of(
     track: bpy.types.NlaTrack, action: bpy.types.Action, slot: Any | None, start: float, end: float
 ) -> bpy.types.NlaStrip:
-    """A new NLA strip that plays an action at its own frames from `start` to `end`, in an empty track."""
+    """Add an NLA strip to an empty track, which plays an action unscaled from frame `start` to `end`."""
     strip = track.strips.new(action.name, 0, action)
     if slot is not None:
         strip.action_slot = slot
-    # Each of these moves others along: from here on nothing is scaled.
+    # Setting one of these changes others: in this order nothing is scaled.
     strip.action_frame_start, strip.action_frame_end = start, end
     strip.frame_start, strip.frame_end = start, end
     return strip
 
 
 def slot_of(animation: bpy.types.AnimData | None) -> Any | None:
-    """The slot in use; None also where there are no slots."""
+    """Return the slot in use; None before slots existed."""
     return animation.action_slot if animation is not None and has_slots() else None
 
 
 def ensure_bag(action: bpy.types.Action, slot: Any | None, undo: ExitStack) -> Any:
-    """The bag of a slot, made if it is not there; `undo` takes it away again."""
+    """Return the bag of a slot, adding it if it is missing; `undo` removes it again."""
     if not has_slots():
         return action
     bag = _bag_of_slot(action, slot)
@@ -340,15 +344,15 @@ def ensure_bag(action: bpy.types.Action, slot: Any | None, undo: ExitStack) -> A
 
 
 def ensure_slot(armature_object: bpy.types.Object, action: bpy.types.Action, undo: ExitStack) -> Any | None:
-    """The object's slot in its action: that in use, else one that was its own or nobody's, else a new one."""
+    """Return the object's slot in its action: the one in use, its former or an unused one, or a new one."""
     if not has_slots():
         return None
     animation = armature_object.animation_data
     if animation.action_slot is not None:
         return animation.action_slot
     for slot in animation.action_suitable_slots:
-        was_own = slot.identifier in (animation.last_slot_identifier, f"OB{armature_object.name}")
-        if (was_own or slot.name_display == LEGACY_SLOT) and not slot.users():
+        is_former = slot.identifier in (animation.last_slot_identifier, f"OB{armature_object.name}")
+        if (is_former or slot.name_display == LEGACY_SLOT) and not slot.users():
             return slot
     slot = action.slots.new(armature_object.id_type, armature_object.name)
     undo.callback(action.slots.remove, slot)
@@ -356,7 +360,7 @@ def ensure_slot(armature_object: bpy.types.Object, action: bpy.types.Action, und
 
 
 def assign(armature_object: bpy.types.Object, action: bpy.types.Action | None, slot: Any | None) -> None:
-    """Give an object its action and its slot; Blender by itself assigns only a slot of the same name."""
+    """Assign an action and a slot to an object: Blender itself assigns only a slot of the same name."""
     animation = armature_object.animation_data
     animation.action = action
     if action is not None and has_slots():
@@ -364,7 +368,7 @@ def assign(armature_object: bpy.types.Object, action: bpy.types.Action | None, s
 
 
 def only_slot(armature_object: bpy.types.Object, action: bpy.types.Action, kept: Any | None) -> Any | None:
-    """Remove all slots of a copied action but one, and with them their F-curves; without one, make it."""
+    """Keep one slot of a copied action and remove the others with their F-curves; None: add a new slot."""
     if not has_slots():
         return None
     for slot in list(action.slots):
@@ -376,7 +380,7 @@ def only_slot(armature_object: bpy.types.Object, action: bpy.types.Action, kept:
 
 
 def obstacle(armature_object: bpy.types.Object, path: str) -> str:
-    """Why the animation of a property cannot be copied, in words that follow its name; none if it can."""
+    """Say why the animation of a property cannot be copied, as a predicate of its name; empty if it can."""
     curve = _curve(armature_object, path)
     animation = armature_object.animation_data
     if curve is None or animation is None or animation.action is None:
@@ -391,49 +395,46 @@ def obstacle(armature_object: bpy.types.Object, path: str) -> str:
 
 
 def is_moved(armature_object: bpy.types.Object, path: str) -> bool:
-    """Whether the action in use or a driver moves a property."""
+    """Whether the present action or a driver animates a property."""
     animation = armature_object.animation_data
     drivers = () if animation is None else animation.drivers
-    return _curve(armature_object, path) is not None or any(each.data_path == path for each in drivers)
+    return _curve(armature_object, path) is not None or any(driver.data_path == path for driver in drivers)
 
 
 def in_strips(armature_object: bpy.types.Object, path: str) -> bool:
-    """Whether NLA strips move a property; what they hold is not copied."""
+    """Whether NLA strips animate a property; `copy` does not copy their F-curves."""
     animation = armature_object.animation_data
     strips = () if animation is None else (strip for t in animation.nla_tracks for strip in t.strips)
     return any(curve.data_path == path for strip in strips for curve in strip_fcurves(strip))
 
 
 def copy(armature_object: bpy.types.Object, source: str, path: str) -> None:
-    """Give a property the F-curve and the driver that another one has.
+    """Copy the F-curve and the driver of a property to another one.
 
     Args:
-        armature_object: owns both; `obstacle` has no objection.
-        source: data path of the property that is animated.
+        armature_object: owns both; `obstacle` returns nothing.
+        source: data path of the animated property.
         path: data path of the other one, which is not animated.
     """
     animation = armature_object.animation_data
     if animation is None:
         return
-    driver = next((each for each in animation.drivers if each.data_path == source), None)
+    driver = next((driver for driver in animation.drivers if driver.data_path == source), None)
     if driver is not None:
         animation.drivers.from_existing(src_driver=driver).data_path = path
     curve = _curve(armature_object, source)
     if curve is None:
         return
-    made = bag_of(armature_object).fcurves.new(path)
+    copied = bag_of(armature_object).fcurves.new(path)
     keys = keyframes.read(curve)
-    keyframes.store(made, keys, np.ones(len(keys["co"]), np.bool_))
-    made.extrapolation, made.mute = curve.extrapolation, curve.mute
+    keyframes.store(copied, keys, np.ones(len(keys["co"]), np.bool_))
+    copied.extrapolation, copied.mute = curve.extrapolation, curve.mute
     for modifier in curve.modifiers:
-        _copy_values(modifier, made.modifiers.new(modifier.type))
+        copied_modifier = copied.modifiers.new(modifier.type)
+        for name, prop in modifier.bl_rna.properties.items():
+            if not prop.is_readonly and name != "active":
+                setattr(copied_modifier, name, getattr(modifier, name))
 
 
 def _curve(armature_object: bpy.types.Object, path: str) -> bpy.types.FCurve | None:
     return next((c for c in fcurves_of(armature_object) if c.data_path == path), None)
-
-
-def _copy_values(source: bpy.types.FModifier, made: bpy.types.FModifier) -> None:
-    for name, prop in source.bl_rna.properties.items():
-        if not prop.is_readonly and name != "active":
-            setattr(made, name, getattr(source, name))

@@ -1,6 +1,6 @@
-"""The keys of one F-curve as arrays: new ones written, alone or among those that stay.
+"""The keys of one F-curve as arrays: reading, and writing among keys that are kept.
 
-Frames are scene frames and may be fractional; values are in the channel's own units.
+Frames are scene frames and may be fractional; values are in the units of the channel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ...errors import RigError
 
 MERGE_DISTANCE = 0.01  # [frames] keys this near or nearer are one key to Blender (BEZT_BINARYSEARCH_THRESH)
 
-# All that a key holds, in the types Blender stores: others are converted one by one, which is slow.
+# All fields of a key in the types that Blender stores: converting other types is slow.
 _FIELDS: dict[str, tuple[type, int]] = {
     "co": (np.float32, 2),
     "handle_left": (np.float32, 2),
@@ -34,14 +34,14 @@ _FIELDS: dict[str, tuple[type, int]] = {
     "select_right_handle": (np.bool_, 1),
 }
 _HANDLES = ("handle_left", "handle_right")
-# What Blender itself gives to a key it inserts; `keyframe_points.add` leaves zeros.
+# Values of a key that Blender itself inserts; `keyframe_points.add` leaves zeros.
 _EASING = {"back": 1.70158, "amplitude": 0.8, "period": 4.1}
 
 Keys = dict[str, NDArray[Any]]  # field -> (K, width)
 
 
 def read(fcurve: bpy.types.FCurve) -> Keys:
-    """All keys of an F-curve, every field."""
+    """Read all fields of all keys of an F-curve."""
     points = fcurve.keyframe_points
     keys: Keys = {}
     for field, (dtype, width) in _FIELDS.items():
@@ -52,7 +52,7 @@ def read(fcurve: bpy.types.FCurve) -> Keys:
 
 
 def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
-    """Frames (K,) of the keys of an F-curve, in order."""
+    """Read the frames (K,) of the keys of an F-curve, in order."""
     flat = np.zeros(len(fcurve.keyframe_points) * 2, np.float32)
     fcurve.keyframe_points.foreach_get("co", flat)
     return flat[::2].copy()
@@ -66,15 +66,15 @@ def values(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
 
 
 def content(fcurve: bpy.types.FCurve) -> bytes:
-    """Frames, values, handles and interpolation of the keys of an F-curve, to be compared."""
+    """Return frames, values, handles and interpolation of the keys of an F-curve as bytes, for comparison."""
     points = fcurve.keyframe_points
-    found = b""
+    data = b""
     for field in ("co", *_HANDLES, "interpolation", "easing"):
         dtype, width = _FIELDS[field]
         flat: NDArray[Any] = np.zeros(len(points) * width, dtype)
         points.foreach_get(field, flat)
-        found += flat.tobytes()
-    return found
+        data += flat.tobytes()
+    return data
 
 
 def write(
@@ -85,17 +85,19 @@ def write(
     end: float,
     old: Keys | None = None,
 ) -> None:
-    """Put keys in place of those in [start, end]. The others keep every bit, their handles included.
+    """Replace the keys in [start, end]. The remaining keys keep every bit, handles included.
 
-    The new keys are as Blender itself inserts them: selected, with auto-clamped handles.
+    The new keys are selected and have auto-clamped handles, like keys that Blender inserts.
 
     Args:
+        fcurve: gets the keys.
         co: (K, 2) frames, increasing by more than `MERGE_DISTANCE`, and values; at least one.
         interpolation: name, such as "LINEAR".
-        old: the keys that the F-curve has, if they have been read already.
+        start, end: first and last frame of the range.
+        old: the present keys of the F-curve, if they have been read already.
 
     Raises:
-        RigError: keys that stay are too near to each other.
+        RigError: kept keys are too near to each other.
     """
     points = fcurve.keyframe_points
     if len(points) > 0:
@@ -106,16 +108,16 @@ def write(
         points.clear()
     points.add(len(co))
     points.foreach_set("co", co.ravel())
-    for field, values in _given(len(co), interpolation).items():
+    for field, values in _defaults(len(co), interpolation).items():
         points.foreach_set(field, values)
-    # What `FCurve.update` does, but for merging, which would copy all keys: these are far enough apart.
+    # Like `FCurve.update` without merging, which would copy all keys: these are far enough apart.
     points.sort()
     points.handles_recalc()
 
 
 @lru_cache(maxsize=4)
-def _given(count: int, interpolation: str) -> Keys:
-    """What new keys have in common that `keyframe_points.add` does not give them; not to be written to."""
+def _defaults(count: int, interpolation: str) -> Keys:
+    """Return fields of new keys that `keyframe_points.add` does not set; the arrays are read only."""
     number = bpy.types.Keyframe.bl_rna.properties["interpolation"].enum_items[interpolation].value
     keys: Keys = {"interpolation": np.full(count, number, np.uint8)}
     for field, value in _EASING.items():
@@ -128,9 +130,9 @@ def _given(count: int, interpolation: str) -> Keys:
 def _kept(
     old: NDArray[np.float32], fresh: NDArray[np.float32], start: float, end: float
 ) -> NDArray[np.bool_]:
-    """Which of the old keys stay, by their frames: those outside [start, end]."""
+    """Return a mask of the old keys to keep, by their frames: outside [start, end]."""
     outside = (old < np.float32(start)) | (old > np.float32(end))
-    # A key that Blender would merge with a fresh one on its next update gives way here, on purpose.
+    # A key that Blender would merge with a new one at its next update is dropped here.
     after = np.searchsorted(fresh, old)
     for neighbour in (np.maximum(after - 1, 0), np.minimum(after, len(fresh) - 1)):
         outside &= np.abs(fresh[neighbour] - old) > MERGE_DISTANCE
@@ -140,7 +142,7 @@ def _kept(
 def _joined(
     old: Keys, kept: NDArray[np.bool_], co: NDArray[np.float32], interpolation: str
 ) -> tuple[Keys, NDArray[np.bool_]]:
-    """Old keys that stay together with fresh ones, in order, and for each whether it is an old one."""
+    """Merge kept and new keys in order; return them, and a mask of the old ones."""
     fresh: Keys = {field: np.zeros((len(co), width), dtype) for field, (dtype, width) in _FIELDS.items()}
     fresh["co"][:] = co
     for field in ("handle_left_type", "handle_right_type"):
@@ -148,7 +150,7 @@ def _joined(
         fresh[field][:] = items["AUTO_CLAMPED"].value
     for field in ("select_control_point", "select_left_handle", "select_right_handle"):
         fresh[field][:] = True
-    for field, values in _given(len(co), interpolation).items():
+    for field, values in _defaults(len(co), interpolation).items():
         fresh[field][:, 0] = values
     is_old = np.repeat([True, False], [int(kept.sum()), len(co)])
     joined = {field: np.concatenate([old[field][kept], fresh[field]]) for field in _FIELDS}
@@ -157,14 +159,14 @@ def _joined(
 
 
 def interpolate_after(fcurve: bpy.types.FCurve, frame: float, interpolation: str) -> None:
-    """Let the key at a frame lead to the next one by an interpolation, by its name."""
+    """Set the interpolation from the key at a frame to the next one, by name."""
     place = int(np.argmin(np.abs(times(fcurve) - np.float32(frame))))
     point: Any = fcurve.keyframe_points[place]
     point.interpolation = interpolation
 
 
 def negate_after(fcurve: bpy.types.FCurve, frame: float) -> None:
-    """Turn round the sign of all keys after a frame, and of their handles."""
+    """Negate the values of all keys after a frame, and of their handles."""
     keys = read(fcurve)
     later = keys["co"][:, 0] > np.float32(frame)
     for field in ("co", *_HANDLES):
@@ -173,10 +175,12 @@ def negate_after(fcurve: bpy.types.FCurve, frame: float) -> None:
 
 
 def store(fcurve: bpy.types.FCurve, keys: Keys, exact: NDArray[np.bool_]) -> None:
-    """Replace all keys of an F-curve by keys in order.
+    """Replace all keys of an F-curve.
 
     Args:
-        exact: (K,) where it is set, the handles stay as given; elsewhere Blender makes them.
+        fcurve: gets the keys.
+        keys: in order.
+        exact: (K,) mask of keys whose handles are kept; Blender computes the handles of the rest.
 
     Raises:
         RigError: Blender merged keys because they are too near to each other.
@@ -190,7 +194,7 @@ def store(fcurve: bpy.types.FCurve, keys: Keys, exact: NDArray[np.bool_]) -> Non
     if len(points) != len(exact):
         raise RigError(f"F-curve {fcurve.data_path}[{fcurve.array_index}]: keys are too near to each other")
     for field in _HANDLES:
-        made = np.zeros((len(exact), 2), np.float32)
-        points.foreach_get(field, made.ravel())  # a view: C order
-        made[exact] = keys[field][exact]
-        points.foreach_set(field, made.ravel())
+        handles = np.zeros((len(exact), 2), np.float32)
+        points.foreach_get(field, handles.ravel())  # a view: C order
+        handles[exact] = keys[field][exact]
+        points.foreach_set(field, handles.ravel())

@@ -1,4 +1,4 @@
-"""What stands in the way of keys: why they could not be written, or would not play."""
+"""Obstacles to keys: reasons why keys could not be written, or would not play."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .channels import fcurves_of
 
 
 class Destination(Enum):
-    """Where the keys go."""
+    """Destination of keys."""
 
     NEW_ACTION = "NEW_ACTION"
     CURRENT_ACTION = "CURRENT_ACTION"
@@ -22,10 +22,12 @@ class Destination(Enum):
 def obstacles(
     armature_object: bpy.types.Object, keyed: Sequence[tuple[str, str]], destination: Destination
 ) -> tuple[str, ...]:
-    """Why keys on these channels could not be written or would not play: a sentence each, or none.
+    """List the reasons why keys of channels could not be written or would not play, in sentences.
 
     Args:
+        armature_object: gets the keys.
         keyed: pairs of bone name and channel name.
+        destination: of the keys.
     """
     sentences = [*_object_obstacles(armature_object, destination)]
     bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
@@ -37,7 +39,7 @@ def obstacles(
                 "delete or mute the driver"
             )
     sentences += _mode_obstacles(armature_object, {bone for bone, _ in keyed})
-    # A strip's action has F-curves of its own; those of the present one go on below it.
+    # A strip gets a new action with new F-curves; the present action continues below it.
     present = () if destination is Destination.NLA_STRIP else fcurves_of(armature_object)
     for fcurve in present:
         if fcurve.data_path in bones:
@@ -46,7 +48,7 @@ def obstacles(
 
 
 def _mode_obstacles(armature_object: bpy.types.Object, bones: Collection[str]) -> Iterator[str]:
-    """Keys are for the present rotation mode of a bone: another one would not show them."""
+    """Yield obstacles by rotation modes: keys are for the present mode of a bone, and play in no other."""
     animation = armature_object.animation_data
     if animation is None:
         return
@@ -76,7 +78,7 @@ def _label(fcurve: bpy.types.FCurve) -> str:
 
 
 def _object_obstacles(armature_object: bpy.types.Object, destination: Destination) -> Iterator[str]:
-    """What keeps the whole object from taking or playing keys."""
+    """Yield obstacles that concern the entire object."""
     where = f"Armature '{armature_object.name}'"
     override, library = armature_object.override_library, armature_object.library
     if library is not None:
@@ -87,7 +89,7 @@ def _object_obstacles(armature_object: bpy.types.Object, destination: Destinatio
     if animation is None:
         return
     if animation.use_tweak_mode:
-        # What stands in the action's place now is the strip's action, so nothing more can be said.
+        # In tweak mode the strip's action takes the place of the action, which cannot be checked.
         yield f"{where}: an NLA strip is being tweaked: leave tweak mode (Tab in the NLA editor) first"
         return
     solo = any(track.is_solo for track in animation.nla_tracks)
@@ -109,7 +111,7 @@ def _object_obstacles(armature_object: bpy.types.Object, destination: Destinatio
 
 
 def _nla_obstacles(where: str, animation: bpy.types.AnimData, solo: bool) -> Iterator[str]:
-    """The action is the top layer of the NLA: it must replace what is below it."""
+    """Yield obstacles by the NLA: the action is its top layer and must replace the layers below."""
     blend, influence = animation.action_blend_type, animation.action_influence
     if solo:
         yield f"{where}: an NLA track is solo, so keys of the action would not play: switch solo off"
@@ -120,7 +122,7 @@ def _nla_obstacles(where: str, animation: bpy.types.AnimData, solo: bool) -> Ite
 
 
 def curve_obstacles(fcurve: bpy.types.FCurve) -> Iterator[str]:
-    """What keeps one F-curve from taking or playing keys."""
+    """Yield obstacles of one F-curve, in clauses."""
     what = f"the F-curve of {_label(fcurve)}"
     group = fcurve.group
     if fcurve.lock:
@@ -134,6 +136,6 @@ def curve_obstacles(fcurve: bpy.types.FCurve) -> Iterator[str]:
     if len(fcurve.sampled_points) > 0:
         yield f"{what} holds samples instead of keys: use Key > Samples to Keys in the Graph Editor"
     for modifier in fcurve.modifiers:
-        # Cycles repeats what lies between the first and the last key, and leaves that as it is.
+        # The modifier Cycles does not change the values between the first and the last key.
         if not modifier.mute and modifier.type != "CYCLES":
             yield f"{what} has the modifier {modifier.type}, which would change its keys: mute or remove it"

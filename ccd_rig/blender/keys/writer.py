@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Keys into actions: in place of those in the range, all of them or none; in strips above all that plays.
+"""Writing keys into actions, all of them or none: they replace keys in a range, or play in a strip on top.
 
-Frames are what keys have (see `frame_selection.key_time`).
+A new action is a copy of the present one with the chains' keys replaced in the range; the old one is kept by
+a fake user. An NLA strip has only the new keys; the former animation continues below it. Keys are written to
+an unused action that is assigned at the end, or in place with an undo of each step. Esc or a failure
+therefore leaves the file unchanged.
 
-A new action is a copy of the present one with the chains' keys replaced inside the range; the old one stays
-with a fake user. An NLA strip holds nothing but the new keys, and what played before goes on below it.
-Everything is built aside and swapped in at the end, so Esc or a failure leaves the file as it was.
-
-Frames are those of keys (see `frame_selection.key_time`) and may be fractional. Values are what a channel
-holds: radians, quaternions (w, x, y, z), metres.
+Frames are times of keys (see `frame_selection.key_time`) and may be fractional. Values are in the units of
+channels: radians, quaternions (w, x, y, z), metres.
 """
 
 from __future__ import annotations
@@ -28,15 +27,17 @@ from ..rig.pose_values import foreach
 from . import channels, keyframes
 from .obstacles import Destination, curve_obstacles, obstacles
 
-SHORTEST = 0.1  # [frames] a strip that Blender keeps as it is; one baked frame needs one
-MARGIN = 10000.0  # [frames] before and after everything: where a strip stands for an action that has no ends
+SHORTEST = 0.1  # [frames] shortest strip that Blender does not lengthen; one baked frame needs it
+MARGIN = 10000.0  # [frames] added at both ends of a strip whose action extrapolates
 
 
 def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo: ExitStack) -> None:
-    """Put the object's action into a strip above the others, where it plays as before, and unassign it.
+    """Move the object's action to a strip above the others, in which it plays as before.
 
     Args:
-        span: frames at which it has to play at least.
+        armature_object: has the action.
+        span: frames at which it must play at least.
+        undo: gets callbacks that restore the action.
     """
     animation = armature_object.animation_data
     if animation is None or animation.action is None:
@@ -50,13 +51,13 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
     is_alone = not channels.has_strips(animation)
     keyed = [curve for curve in curves if len(curve.keyframe_points)]
     start, end = channels.span(keyed) if keyed else span
-    # A strip holds its ends, which is what such curves do by themselves; others, and strips above others,
-    # have to go on.
+    # A strip holds its ends, like curves with constant extrapolation. Other curves, and strips above others,
+    # must continue beyond their keys.
     has_ends = is_alone and all(c.extrapolation == "CONSTANT" and not len(c.modifiers) for c in curves)
     blend = "REPLACE" if is_alone else animation.action_blend_type
     influence = 1.0 if is_alone else animation.action_influence
     extrapolation: Any = "HOLD" if is_alone else animation.action_extrapolation
-    if extrapolation == "NOTHING":  # above strips an action with this plays from its first key to its last
+    if extrapolation == "NOTHING":  # above strips such an action plays from its first key to its last
         start, end = action.frame_range
     elif not has_ends:
         start, end = min(start, span[0]) - MARGIN, max(end, span[1]) + MARGIN
@@ -77,7 +78,7 @@ def add_strip(
     extrapolation: Literal["NOTHING", "HOLD", "HOLD_FORWARD"],
     undo: ExitStack,
 ) -> bpy.types.NlaStrip:
-    """A strip in a new track above all others, which replaces what is below it."""
+    """Add a strip in a new track above all others, which replaces the strips below."""
     tracks = armature_object.animation_data.nla_tracks
     undo.callback(setattr, tracks, "active", tracks.active)
     track = tracks.new()
@@ -89,12 +90,11 @@ def add_strip(
     return strip
 
 
-def go_on_below(armature_object: bpy.types.Object, paths: Collection[str], span: tuple[float, float]) -> bool:
-    """Whether strips should go on before and after an action with keys in this span alone, which would hold
-    its ends otherwise.
+def plays_below(armature_object: bpy.types.Object, paths: Collection[str], span: tuple[float, float]) -> bool:
+    """Whether strips should play outside the span of a new action, instead of its held ends.
 
-    Not where one of its channels is in no strip: outside Blender would show its default. And not where the
-    span has ends that Blender rounds.
+    They cannot if a channel of the action is in no strip, since Blender would show its default there, or if
+    Blender rounds an end of the span.
     """
     animation = armature_object.animation_data
     return (
@@ -107,7 +107,7 @@ def go_on_below(armature_object: bpy.types.Object, paths: Collection[str], span:
 
 
 def reaching(span: tuple[float, float]) -> tuple[float, float]:
-    """A span that Blender finds both ends inside: where time is remapped it rounds them to either side."""
+    """Return a span that includes both ends after Blender's rounding, which occurs if time is remapped."""
     if all(float(end).is_integer() for end in span):
         return span
     rounding = 4.0 * float(np.spacing(np.float32(max(map(abs, span)))))
@@ -115,7 +115,7 @@ def reaching(span: tuple[float, float]) -> tuple[float, float]:
 
 
 def played(armature_object: bpy.types.Object) -> frozenset[str]:
-    """Data paths of the channels that the object's strips animate."""
+    """Return the data paths of the channels that the object's strips animate."""
     return frozenset(
         curve.data_path
         for track in armature_object.animation_data.nla_tracks
@@ -129,16 +129,16 @@ def played(armature_object: bpy.types.Object) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class BoneKeys:
-    """The keys of one channel of one bone.
+    """Keys of one channel of one bone.
 
     Attributes:
         bone: name of the pose bone; its F-curves are grouped under this name.
-        channel: property of the pose bone, for example "rotation_quaternion".
+        channel: property of the pose bone, such as "rotation_quaternion".
         frames: (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart.
-        values: (F, C) values in the channel's own units, one column per component.
+        values: (F, C) values in the units of the channel, one column per component.
         interpolation: "LINEAR" or "BEZIER" (with auto-clamped handles).
-        opposed: whether keys that stay after these are of a quaternion on the other side of the sphere, so
-            that the way there would lead through zero. They are brought to this side.
+        opposed: whether kept keys after these are quaternions of the opposite hemisphere, to which the
+            F-curves would cross zero. They are negated.
     """
 
     bone: str
@@ -151,11 +151,11 @@ class BoneKeys:
 
 @dataclass(frozen=True)
 class PropertyKeys:
-    """Keys of a number that holds from key to key, beside those of bones.
+    """Keys of a number with constant interpolation, written together with keys of bones.
 
     Attributes:
-        path: its data path from the armature object.
-        bone: name of the bone that has it; the F-curve is grouped under this name.
+        path: data path from the armature object.
+        bone: name of the bone with the property; the F-curve is grouped under this name.
         frames: (F,) as in `BoneKeys`; they may lie outside the span that is written.
         values: (F, 1).
         after: interpolation after the last key.
@@ -170,14 +170,14 @@ class PropertyKeys:
 
 @dataclass(frozen=True)
 class _Channel:
-    """What the F-curves of one channel get: `curves` (C, F, 2), frames and values of each component."""
+    """Keys of one channel: `curves` are (C, F, 2) frames and values of each component."""
 
     data_path: str
     bone: str
     curves: NDArray[np.float32]
     interpolation: str
     opposed: bool
-    after: str = ""  # interpolation of the last key, where it is another one
+    after: str = ""  # interpolation of the last key, if it is different
 
 
 def write(
@@ -188,33 +188,39 @@ def write(
     name: str,
     undo: ExitStack | None = None,
 ) -> Work[bpy.types.Action]:
-    """Write keys in place of those in the span: all of them, or none if anything goes wrong.
+    """Replace the keys in a span: write all keys, or none if anything fails.
 
-    An item comes per channel and F-curve; closed there, nothing is written.
+    Yields once per channel and F-curve; if the generator is closed, nothing is written.
 
-    Keys outside the range keep every bit, handles included, but for those after `opposed` ones: they
+    Keys outside the span keep every bit, handles included. The exception are keys after `opposed` ones: they
     get the other sign, which is the same rotation. Other F-curves and the slots of other objects are not
-    touched.
+    changed.
 
     Args:
+        armature_object: gets the keys.
+        keys: of channels of bones and of properties.
         destination: NEW_ACTION copies the present action with this object's slot only, writes there, and
             assigns the copy; the old action stays in the file with a fake user. CURRENT_ACTION writes into
-            the present action; if there is none, one is made. NLA_STRIP puts a new action that holds nothing
-            but these keys into a strip above all others (see `strips`).
-        span: first and last frame, of keys.
-        name: name of the action, if one is made.
-        undo: gets what takes everything back; close it to do so.
+            the present action, or a new one if there is none. NLA_STRIP puts a new action with only these
+            keys into a strip above all others.
+        span: first and last frame of keys to replace.
+        name: name of a new action.
+        undo: gets a callback that takes everything back.
 
     Returns:
-        The action that holds the keys; it is assigned to the object, with its slot, or to the new strip.
+        The action with the keys; it is assigned to the object, with its slot, or to the new strip.
 
     Raises:
-        InvalidInput: the keys themselves are not usable; the message names the bone and the channel.
+        InvalidInput: keys are not usable; the message names the bone and the channel.
         RigError: the object or the action cannot take them (see `obstacles`).
     """
     of_bones = [item for item in keys if isinstance(item, BoneKeys)]
     written = yield from _channels(armature_object, of_bones, *span)
-    written += [_held_number(item) for item in keys if isinstance(item, PropertyKeys)]
+    for item in keys:
+        if isinstance(item, PropertyKeys):
+            curves = np.empty((1, len(item.frames), 2), np.float32)
+            curves[0, :, 0], curves[0, :, 1] = item.frames, item.values[:, 0]
+            written.append(_Channel(item.path, item.bone, curves, "CONSTANT", False, item.after))
     problems = obstacles(armature_object, [(item.bone, item.channel) for item in of_bones], destination)
     if problems:
         raise RigError(problems[0])
@@ -222,7 +228,7 @@ def write(
     widths = {"location": 3, "rotation_quaternion": 4, "rotation_euler": 3, "rotation_axis_angle": 4}
     pose = {channel: foreach(armature_object.pose.bones, channel, width) for channel, width in widths.items()}
     with ExitStack() as steps:
-        steps.callback(_restore, armature_object, pose)  # the last thing: what is taken back may be shown
+        steps.callback(_restore, armature_object, pose)  # runs last: keys may have been evaluated
         if destination is Destination.NLA_STRIP:
             action = yield from _write_strip(armature_object, written, span, name, steps)
         elif destination is Destination.NEW_ACTION or animation is None or animation.action is None:
@@ -243,9 +249,7 @@ def write_in_place(
     interpolation: str,
     undo: ExitStack,
 ) -> None:
-    """Write channels of any object into its present action, in place of the keys in the frames' range.
-
-    Without an action one is made.
+    """Replace keys of channels of any object in its present action, or a new one, in the range of `frames`.
 
     Args:
         thing: gets the keys.
@@ -253,7 +257,7 @@ def write_in_place(
         frames: (F,) of keys, increasing.
         values: data path -> (F, C).
         interpolation: as in `BoneKeys`.
-        undo: gets what takes everything back.
+        undo: gets callbacks that take everything back.
 
     Raises:
         RigError: the action or an F-curve cannot take keys.
@@ -280,22 +284,22 @@ def write_in_place(
 
 
 def _restore(armature_object: bpy.types.Object, pose: dict[str, NDArray[np.float32]]) -> None:
-    """Give back to bones what they had: where Blender has shown the keys, it leaves their values."""
+    """Restore the channels of bones, in which Blender leaves the values of keys that it has evaluated."""
     context: Any = bpy.context
-    context.view_layer.update()  # what waits for evaluation would come after us
+    context.view_layer.update()  # a pending evaluation would otherwise follow
     for name, values in pose.items():
         armature_object.pose.bones.foreach_set(name, values.ravel())
     armature_object.update_tag(refresh={"DATA"})
     context.view_layer.update()
 
 
-# Which F-curves are meant -------------------------------------------------------------------------
+# Checking keys ----------------------------------------------------------------------------------------------
 
 
 def _channels(
     armature_object: bpy.types.Object, keys: Sequence[BoneKeys], frame_start: float, frame_end: float
 ) -> Work[list[_Channel]]:
-    """What each channel gets, after every value has been looked at; an item per channel."""
+    """Check the keys of bones, and group them by channel; yields once per channel."""
     if not (np.isfinite(frame_start) and np.isfinite(frame_end) and frame_start <= frame_end):
         raise InvalidInput(f"frames {frame_start} to {frame_end}: the start must not lie after the end")
     if not keys:
@@ -326,14 +330,8 @@ def _channels(
     return list(by_path.values())
 
 
-def _held_number(item: PropertyKeys) -> _Channel:
-    curves = np.empty((1, len(item.frames), 2), np.float32)
-    curves[0, :, 0], curves[0, :, 1] = item.frames, item.values[:, 0]
-    return _Channel(item.path, item.bone, curves, "CONSTANT", False, item.after)
-
-
 def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: float) -> NDArray[np.float32]:
-    """Frames of keys as Blender stores them; `where` says whose they are."""
+    """Check frames of keys, and round them as Blender stores them; `where` begins the messages."""
     exact = np.asarray(frames, np.float64)
     if not np.isfinite(exact).all():
         raise InvalidInput(f"{where}: a frame or a value is not a finite number")
@@ -345,7 +343,7 @@ def _frames(frames: NDArray[Any], where: str, frame_start: float, frame_end: flo
     return stored
 
 
-# Writing ------------------------------------------------------------------------------------------
+# Writing ----------------------------------------------------------------------------------------------------
 
 
 def _write_new(
@@ -355,13 +353,13 @@ def _write_new(
     name: str,
     undo: ExitStack,
 ) -> Work[bpy.types.Action]:
-    """Everything is built in an action that nothing uses; the object gets it when it is complete."""
+    """Write to a new action, which is assigned to the object when it is complete."""
     animation = armature_object.animation_data
     old, old_slot = (animation.action, channels.slot_of(animation)) if animation is not None else (None, None)
     is_copy = old is not None and channels.is_animated(armature_object)
     action = old.copy() if old is not None and is_copy else bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
-    if action.override_library is not None:  # as its original, it would refuse new keys
+    if action.override_library is not None:  # a copied override would refuse new keys
         action = action.make_local(clear_liboverride=True)
     action.name = name
     action.use_fake_user = False
@@ -376,7 +374,7 @@ def _write_new(
         undo.callback(setattr, old, "use_fake_user", old.use_fake_user)
         old.use_fake_user = True
     paths = [item.data_path for item in written]
-    if animation is not None and not is_copy and go_on_below(armature_object, paths, span):
+    if animation is not None and not is_copy and plays_below(armature_object, paths, span):
         undo.callback(setattr, animation, "action_extrapolation", animation.action_extrapolation)
         animation.action_extrapolation = "NOTHING"
     channels.assign(armature_object, action, slot)
@@ -386,7 +384,7 @@ def _write_new(
 def _write_in_place(
     armature_object: bpy.types.Object, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack
 ) -> Work[bpy.types.Action]:
-    """The present action is edited; each step says how it is taken back."""
+    """Edit the present action; `undo` gets a callback for each step."""
     animation: Any = armature_object.animation_data
     action, old_slot = animation.action, channels.slot_of(animation)
     undo.callback(action.update_tag)
@@ -406,7 +404,7 @@ def _write_strip(
     name: str,
     undo: ExitStack,
 ) -> Work[bpy.types.Action]:
-    """A new action in a strip above all others, and what played before below it."""
+    """Write to a new action in a strip above all others; the former animation plays below it."""
     action = bpy.data.actions.new(name)
     undo.callback(bpy.data.actions.remove, action)
     slot = channels.only_slot(armature_object, action, None)
@@ -421,17 +419,17 @@ def _write_strip(
         rest = bpy.data.actions.new(f"{name} Rest")
         undo.callback(bpy.data.actions.remove, rest)
         rest_slot = channels.only_slot(armature_object, rest, None)
-        held = [_held(armature_object, item) for item in bare]
-        yield from _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), held, span, None)
+        present = [_present_key(armature_object, item) for item in bare]
+        yield from _fill(channels.ensure_bag(rest, rest_slot, ExitStack()), present, span, None)
         add_strip(armature_object, rest, rest_slot, (span[0], span[0]), "HOLD", undo)
     add_strip(armature_object, action, slot, reaching(span), "NOTHING", undo)
     return action
 
 
-def _held(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
-    """One key, at frame 0, with the present values of a channel that nothing animates.
+def _present_key(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
+    """Return one key, at frame 0, with the present values of a channel that is not animated.
 
-    Outside the new strip Blender would show such a channel's default, not the value that stands in it.
+    Without it Blender would show the default of the channel outside the new strip.
     """
     curves = np.zeros((len(bare.curves), 1, 2), np.float32)
     values: Any = armature_object.path_resolve(bare.data_path)
@@ -442,19 +440,19 @@ def _held(armature_object: bpy.types.Object, bare: _Channel) -> _Channel:
 def _fill(
     bag: Any, written: Sequence[_Channel], span: tuple[float, float], undo: ExitStack | None
 ) -> Work[None]:
-    """Write all channels into a bag; without `undo` it is the bag as a whole that can be taken back.
+    """Write all channels into a bag. Without `undo` the bag itself is discarded on failure.
 
-    All F-curves are made before any gets keys: for each new one Blender looks through all others, which in an
-    empty file takes up to twice as long when keys lie between them in memory.
+    All F-curves are added before any gets keys: Blender searches all F-curves for each new one, which takes
+    up to twice as long if keys lie between them in memory.
     """
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
-    groups, made = {group.name: group for group in bag.groups}, set()
+    groups, added = {group.name: group for group in bag.groups}, set()
     for item in written:
         for index in range(len(item.curves)):
             place = item.data_path, index
             if place not in present:
                 present[place] = _new_fcurve(bag, groups, item, index, undo)
-                made.add(place)
+                added.add(place)
                 yield
     for item in written:
         curves = []
@@ -462,14 +460,14 @@ def _fill(
         for index, co in enumerate(item.curves):
             place, before = (item.data_path, index), None
             fcurve = present[place]
-            if undo is not None and place not in made:
+            if undo is not None and place not in added:
                 before = keyframes.read(fcurve)
                 undo.callback(keyframes.store, fcurve, before, np.ones(len(before["co"]), np.bool_))
             keyframes.write(fcurve, co, item.interpolation, *span, before)
             if item.after:
                 keyframes.interpolate_after(fcurve, float(co[-1, 0]), item.after)
             curves.append(fcurve)
-        # What repeats what lies before it would repeat the other side.
+        # A Cycles modifier would repeat the negated keys.
         if item.opposed and not any(len(fcurve.modifiers) for fcurve in curves):
             for fcurve in curves:
                 keyframes.negate_after(fcurve, span[1])
@@ -478,17 +476,16 @@ def _fill(
 def _new_fcurve(
     bag: Any, groups: dict[str, Any], item: _Channel, index: int, undo: ExitStack | None
 ) -> bpy.types.FCurve:
-    """An empty F-curve in its bone's group, with the colours that Blender gives to such a channel.
+    """Add an F-curve to its bone's group, with the colours that Blender gives to such a channel.
 
-    Args:
-        groups: those of the bag by name; a new one is added.
+    `groups`: of the bag, by name; a new one is added.
     """
     group = groups.get(item.bone)
     if group is None:
         group = groups[item.bone] = bag.groups.new(item.bone)
         if undo is not None:
             undo.callback(_remove_group, bag, item.bone)
-    # Before 4.4 it takes twice as long to put it in its group afterwards.
+    # Before 4.4, assigning the group afterwards takes twice as long.
     in_group = {} if channels.has_slots() else {"action_group": item.bone}
     fcurve = bag.fcurves.new(item.data_path, index=index, **in_group)
     if undo is not None:

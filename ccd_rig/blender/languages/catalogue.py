@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One language's texts, and how a finished English message finds its own among them.
+"""Catalogue of one language, and the translation of finished English messages by it.
 
-A catalogue is a JSON object from English texts to texts of the language. Texts may have holes: `{bone}`
-stands for a name or a number, which stays, and `{*reason}` for words that are looked up in turn. A message is
-compared with the texts as a whole, first with those that have most letters outside their holes; if none fits,
-its sentences and clauses are looked up one by one. What is not found stays English.
+A catalogue is a JSON object from English texts to texts of the language. Texts may have holes: `{bone}` is a
+name or a number, which is copied, and `{*reason}` is a text that is translated in turn. A message is matched
+against the texts, first the ones with most letters outside their holes. If none matches, its sentences and
+clauses are translated separately. Unknown texts stay English.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import NamedTuple
 
 HOLE = re.compile(r"(?<!\{)\{(\*?)(\w+)\}(?!\})")
 SEPARATORS = ("\n", "; ", ". ", ": ", ", ", " / ")
-"""What sentences and clauses are joined with, widest first."""
+"""Separators of sentences and clauses, widest first."""
 DEPTH = 24
-"""Messages inside messages, and clauses behind clauses."""
+"""Largest depth of recursion, into holes and clauses."""
 FEW_LETTERS = 5
-"""Templates of fewer letters, such as "{*first} and {*last}", fit much: they are tried last. Those of just so
-many, such as "right {*kind}", take no more than one clause."""
+"""Templates of fewer letters, such as "{*first} and {*last}", match too much and are tried last. A template
+of exactly this number, such as "right {*kind}", takes no more than one clause."""
 _QUOTED = re.compile(r"(?<!\w)'([^'\n]*)'(?!\w)")
-_MARK = 0xE000  # Unicode's private use: marks that stand for quoted names while texts are compared
+_MARK = 0xE000  # first character of Unicode's private use area: marks replace quoted names during matching
 _MARKED = re.compile(r"[\ue000-\uf8ff]")
 _PREFIX = re.compile(r"[^\s\ue000-\uf8ff]+: ")
-_EDGES = (  # what a clause may be wrapped in: brackets, a joint, the frames that a finding is about
+_EDGES = (  # around a clause: brackets, a separator, spaces, the frames of a finding
     re.compile(r"([\s;:,.]*\()(.+)(\)\s*)", re.DOTALL),
     re.compile(r"([\s;:,.]+)(.+)()", re.DOTALL),
     re.compile(r"()(.*\S)(\s+)", re.DOTALL),
@@ -37,22 +37,22 @@ _EDGES = (  # what a clause may be wrapped in: brackets, a joint, the frames tha
 
 
 class _Masked(NamedTuple):
-    """A message whose quoted names are marks, so that nothing in them is taken for words."""
+    """Message with marks in place of quoted names, which are not translated."""
 
     text: str
     names: tuple[str, ...]
 
-    def plain(self, part: str) -> str:
-        """A part of the text with its quotes."""
-        return _MARKED.sub(lambda mark: f"'{self.name(mark[0])}'", part)
+    def plain(self, clause: str) -> str:
+        """Return a clause of the text with its quoted names."""
+        return _MARKED.sub(lambda mark: f"'{self.name(mark[0])}'", clause)
 
     def name(self, mark: str) -> str:
-        """What stands in the quotes at a mark."""
+        """Return the quoted name of a mark."""
         return self.names[ord(mark) - _MARK]
 
 
 class _Hole(NamedTuple):
-    """A place of a template."""
+    """Hole of a template."""
 
     name: str
     is_quoted: bool
@@ -60,21 +60,21 @@ class _Hole(NamedTuple):
 
 
 class _Template:
-    """One English text with holes, and what it is in the language."""
+    """English text with holes, and its translation."""
 
     def __init__(self, english: str, words: str) -> None:
         self.words = words
         self.holes: list[_Hole] = []
-        self.pieces: list[str] = []  # literal text: a message without it does not fit
+        self.pieces: list[str] = []  # literal texts: a message without one of them does not match
         self.pattern = ""
-        at = 0
-        for found in re.finditer(rf"{_QUOTED.pattern}|{HOLE.pattern}", english):
-            self._add_literal(english[at : found.start()])
-            at = found.end()
-            self._add_hole(found[1], found[3], bool(found[2]))
-        self._add_literal(english[at:])
+        end = 0
+        for match in re.finditer(rf"{_QUOTED.pattern}|{HOLE.pattern}", english):
+            self._add_literal(english[end : match.start()])
+            end = match.end()
+            self._add_hole(match[1], match[3], bool(match[2]))
+        self._add_literal(english[end:])
         self.letters = sum(map(str.isalpha, HOLE.sub("", english)))
-        self.letters += FEW_LETTERS * sum(hole.is_quoted for hole in self.holes)  # quotes tell as much
+        self.letters += FEW_LETTERS * sum(hole.is_quoted for hole in self.holes)  # quotes are as specific
         self.compiled: re.Pattern[str] | None = None
 
     def _add_hole(self, quoted: str | None, name: str | None, is_words: bool) -> None:
@@ -111,69 +111,69 @@ class Catalogue:
         self.translated = lru_cache(maxsize=4096)(self._translated)
 
     def _translated(self, message: str) -> str:
-        """A message in the language, or as it is."""
+        """Translate a message; unknown ones are returned unchanged."""
         if not self._templates:
-            made = [_Template(*pair) for pair in self.texts.items() if HOLE.search(pair[0])]
-            self._templates = sorted(made, key=lambda template: -template.letters)
-        found = self._look_up(message, DEPTH)
-        return message if found is None else found
+            templates = [_Template(*pair) for pair in self.texts.items() if HOLE.search(pair[0])]
+            self._templates = sorted(templates, key=lambda template: -template.letters)
+        words = self._look_up(message, DEPTH)
+        return message if words is None else words
 
     def _look_up(self, message: str, depth: int) -> str | None:
         if depth == 0 or not any(map(str.isalpha, message)):
             return None
         masked = _mask(message)
-        found = (
-            self._whole(masked, message, depth)
+        words = (
+            self._entire(masked, message, depth)
             or self._without_edges(message, depth)
-            or self._in_parts(masked, depth)
+            or self._by_clauses(masked, depth)
             or self._from_template(masked, depth, range(FEW_LETTERS))
         )
-        if found is None:
+        if words is None:
             return None
-        return found[:1].upper() + found[1:] if message[:1].isupper() else found
+        return words[:1].upper() + words[1:] if message[:1].isupper() else words
 
-    def _whole(self, masked: _Masked, message: str, depth: int) -> str | None:
-        """A message that stands in the catalogue as it is, or with holes."""
+    def _entire(self, masked: _Masked, message: str, depth: int) -> str | None:
+        """Translate a message by one text of the catalogue, with holes or without."""
         first = message[:1]
-        other = (first.lower() if first.isupper() else first.upper()) + message[1:]
-        found = self.exact.get(message) or self.exact.get(other)
-        return found or self._from_template(masked, depth, range(FEW_LETTERS, len(message) + 1))
+        other_case = (first.lower() if first.isupper() else first.upper()) + message[1:]
+        words = self.exact.get(message) or self.exact.get(other_case)
+        return words or self._from_template(masked, depth, range(FEW_LETTERS, len(message) + 1))
 
     def _from_template(self, masked: _Masked, depth: int, letters: range) -> str | None:
-        """By the first template of so many letters that fits."""
+        """Translate a message by the first matching template with a number of letters in a range."""
         for template in self._templates:
             if template.letters not in letters:
                 continue
-            found = template.match(masked.text)
-            values = None if found is None else self._values(masked, template, found.groups(), depth)
+            match = template.match(masked.text)
+            values = None if match is None else self._values(masked, template, match.groups(), depth)
             if values is not None:
                 return _filled(template.words, values)
         return None
 
     def _values(
-        self, masked: _Masked, template: _Template, parts: Sequence[str], depth: int
+        self, masked: _Masked, template: _Template, groups: Sequence[str], depth: int
     ) -> dict[str, str] | None:
-        """What goes into a template's holes; None where a hole would take more than one clause."""
+        """Return the texts for a template's holes; None if a hole would take more than one clause."""
         values: dict[str, str] = {}
-        for hole, part in zip(template.holes, parts, strict=True):
-            plain = masked.plain(part)
+        for hole, group in zip(template.holes, groups, strict=True):
+            plain = masked.plain(group)
             if hole.is_quoted:
-                words: str | None = masked.name(part)
-            elif hole.is_words and template.letters == FEW_LETTERS and ": " in part:
+                words: str | None = masked.name(group)
+            elif hole.is_words and template.letters == FEW_LETTERS and ": " in group:
                 words = None
-            elif "; " in part or "\n" in part:
-                words = self._whole(_mask(plain), plain, depth - 1) if hole.is_words and depth > 1 else None
+            elif "; " in group or "\n" in group:
+                words = self._entire(_mask(plain), plain, depth - 1) if hole.is_words and depth > 1 else None
             elif hole.is_words:
                 words = self._look_up(plain, depth - 1) or plain
             else:
-                words = None if any(mark in part for mark in (": ", " / ", ") ")) else plain
+                words = None if any(mark in group for mark in (": ", " / ", ") ")) else plain
             if words is None:
                 return None
             values.setdefault(hole.name, words)
         return values
 
     def _without_edges(self, message: str, depth: int) -> str | None:
-        """A clause that is joined to what stands before it: the clause without its commas and spaces."""
+        """Translate a message without the brackets, separators or frames around it."""
         for pattern in _EDGES:
             edges = pattern.fullmatch(message)
             inner = None if edges is None else self._look_up(edges[2], depth - 1)
@@ -181,37 +181,39 @@ class Catalogue:
                 return f"{edges[1]}{inner}{edges[3]}"
         return None
 
-    def _in_parts(self, masked: _Masked, depth: int) -> str | None:
-        """What stands before and after the first joint; a single word is not looked up: it may be a name."""
+    def _by_clauses(self, masked: _Masked, depth: int) -> str | None:
+        """Translate the clauses before and after the first separator; single words may be names and stay."""
         is_prefixed = _PREFIX.match(masked.text)  # a file's path, a field
         for separator in (": ", *SEPARATORS) if is_prefixed else SEPARATORS:
             if separator not in masked.text:
                 continue
-            parts = [masked.plain(part) for part in masked.text.split(separator, 1)]
-            found = [self._look_up(part, depth - 1) if " " in part else None for part in parts]
-            if any(part is not None for part in found):
+            clauses = [masked.plain(clause) for clause in masked.text.split(separator, 1)]
+            translations = [self._look_up(clause, depth - 1) if " " in clause else None for clause in clauses]
+            if any(words is not None for words in translations):
                 joint = self.exact.get(separator, separator)
-                return joint.join(words or part for words, part in zip(found, parts, strict=True))
+                return joint.join(
+                    words or clause for words, clause in zip(translations, clauses, strict=True)
+                )
         return None
 
 
 def read(path: Path) -> dict[str, str]:
-    """The texts of a catalogue's file."""
+    """Read the texts of a catalogue's file."""
     texts: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
     return texts
 
 
 def holes(text: str) -> Iterator[str]:
-    """Names of a text's holes."""
+    """Yield the names of a text's holes."""
     return (hole[2] for hole in HOLE.finditer(text))
 
 
 def _filled(words: str, values: Mapping[str, str]) -> str:
-    parts = HOLE.split(words)  # text, asterisk, name, text, asterisk, name and so on
-    parts[1::3] = [""] * len(parts[1::3])
-    parts[2::3] = [values[name] for name in parts[2::3]]
-    parts[0::3] = [text.replace("{{", "{").replace("}}", "}") for text in parts[0::3]]
-    return "".join(parts)
+    pieces = HOLE.split(words)  # text, asterisk, name, text, asterisk, name and so on
+    pieces[1::3] = [""] * len(pieces[1::3])
+    pieces[2::3] = [values[name] for name in pieces[2::3]]
+    pieces[0::3] = [text.replace("{{", "{").replace("}}", "}") for text in pieces[0::3]]
+    return "".join(pieces)
 
 
 def _mask(message: str) -> _Masked:

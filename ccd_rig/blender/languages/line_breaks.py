@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a sentence is broken into lines: at spaces, and between the signs of Chinese and Japanese."""
+"""Line breaks in sentences: at spaces, and between Chinese and Japanese characters."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _UNITS = re.compile(rf"{_SIGN}{_CLOSING}*|(?:(?!{_SIGN}).)+")
 
 
 def broken(sentence: str, fits: Callable[[str], bool]) -> list[str]:
-    """The lines of a sentence.
+    """Break a sentence into lines.
 
     Args:
         sentence: any text; line feeds count as spaces.
-        fits: whether a text is short enough for a line. What does not fit alone is broken anywhere.
+        fits: whether a text is short enough for a line. A word that does not fit is broken anywhere.
     """
     lines: list[str] = []
     for word in sentence.split():
@@ -32,10 +32,10 @@ def broken(sentence: str, fits: Callable[[str], bool]) -> list[str]:
 
 
 def _cut(unit: str, fits: Callable[[str], bool]) -> list[str]:
-    """A word in as many parts as it needs: a bone's name may be longer than a line."""
-    parts = []
+    """Cut a word into pieces that fit: the name of a bone may be longer than a line."""
+    pieces = []
     while len(unit) > 1 and not fits(unit):
         count = max(n for n in range(1, len(unit)) if n == 1 or fits(unit[:n]))
-        parts.append(unit[:count])
+        pieces.append(unit[:count])
         unit = unit[count:]
-    return [*parts, unit]
+    return [*pieces, unit]

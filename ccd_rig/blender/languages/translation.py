@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Messages in the language that the user has chosen in Blender's preferences.
+"""Messages in the language of Blender's preferences.
 
-Blender itself translates what is registered (labels, tooltips, menus) with the catalogues that it is given
-here. What is put together while Blender runs goes through `translated` where a person gets to see it; the
-command line and files stay English.
+Blender itself translates registered texts (labels, tooltips, menus) by catalogues that are registered here.
+Texts that are composed at run time go through `translated` where they are shown. The command line and files
+stay English.
 """
 
 from __future__ import annotations
@@ -17,48 +17,48 @@ from . import catalogue
 from .catalogue import Catalogue
 
 LOCALES = {"de": "de_DE", "es": "es", "fr": "fr_FR", "ja": "ja_JP", "zh_HANS": "zh_HANS"}
-"""Files of this folder and what Blender calls their languages, 4.2 to 5.2 alike."""
-LABEL = 48  # [letters] that a label may have: longer texts are tooltips, which Blender looks up anywhere
+"""Files of this folder, and Blender's names of their languages in 4.2 to 5.2."""
+LABEL = 48  # [letters] longest label: longer texts are tooltips, which need only the context "*"
 INTERFACE, TOOLTIPS, REPORTS = "interface", "tooltips", "reports"
-"""What Blender's preferences let a user choose to have translated."""
+"""Kinds of texts whose translation can be switched off in Blender's preferences."""
 CONTEXT = "CCD Rig"
-"""Of labels whose word means something else in Blender's own catalogues, which come before others."""
+"""Translation context of labels that have another meaning in Blender's catalogues, which take precedence."""
 CONTEXTS = ("*", "Operator", CONTEXT)
-"""Where Blender looks texts up: anywhere, on buttons, and where we say so."""
+"""Translation contexts: default, buttons, and ours."""
 
 _catalogues: dict[str, Catalogue] = {}  # by Blender's name of the language, while the extension is enabled
 
 
-def translated(text: str, what: str = INTERFACE) -> str:
-    """A message in the user's language; English where there is no other, or where the user wants it so.
+def translated(text: str, kind: str = INTERFACE) -> str:
+    """Translate a message to the user's language; unchanged without a catalogue, or by the preferences.
 
     Args:
         text: the finished English message.
-        what: INTERFACE, TOOLTIPS or REPORTS.
+        kind: INTERFACE, TOOLTIPS or REPORTS.
     """
-    own = _catalogues.get(bpy.app.translations.locale)
-    if own is None or not getattr(bpy.context.preferences.view, f"use_translate_{what}"):
+    texts = _catalogues.get(bpy.app.translations.locale)
+    if texts is None or not getattr(bpy.context.preferences.view, f"use_translate_{kind}"):
         return text
-    return own.translated(text)
+    return texts.translated(text)
 
 
 def register() -> None:
-    """Read the catalogues and hand Blender what it translates by itself."""
+    """Read the catalogues and register their texts in Blender."""
     for name, locale in LOCALES.items():
         _catalogues[locale] = Catalogue(catalogue.read(Path(__file__).with_name(f"{name}.json")))
     bpy.app.translations.register(
-        __package__, {locale: dict(_entries(own)) for locale, own in _catalogues.items()}
+        __package__, {locale: dict(_entries(texts)) for locale, texts in _catalogues.items()}
     )
 
 
-def _entries(own: Catalogue) -> Iterator[tuple[tuple[str, str], str]]:
-    """What Blender translates by itself, as it wants it: (context, English) and the words."""
-    for english, words in own.exact.items():
+def _entries(texts: Catalogue) -> Iterator[tuple[tuple[str, str], str]]:
+    """Yield the texts without holes in the form of Blender's translations: (context, English), words."""
+    for english, words in texts.exact.items():
         for context in CONTEXTS if len(english) <= LABEL else CONTEXTS[:1]:
             yield (context, english), words
 
 
 def unregister() -> None:
-    """Take everything away again."""
+    """Unregister the texts."""
     bpy.app.translations.unregister(__package__)
     _catalogues.clear()

@@ -59,11 +59,11 @@ def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
     it is not joined to, as in game rigs. A single bone joined to its parent, such as a head on the chest,
     goes on to the next such bone, unless it is one of a pair.
     """
-    whole = chain(armature_object, tip)
-    extents = _extents(whole[0].id_data.data)
-    goes_on = _is_single_end(whole[0], extents)
-    for count, bone in enumerate(whole[1:], 1):
-        below = whole[count - 1]
+    to_root = chain(armature_object, tip)
+    extents = _extents(to_root[0].id_data.data)
+    goes_on = _is_single_end(to_root[0], extents)
+    for count, bone in enumerate(to_root[1:], 1):
+        below = to_root[count - 1]
         least = LIMB * extents[below.name]
         carries = any(c != below and c.children and extents[c.name] >= least for c in bone.children)
         stands_apart = bone.parent is None and not is_joined(below)
@@ -119,29 +119,29 @@ def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
 
     Bones that are planted already decide that root bone. 0 if it is the root of the armature, or missing.
     """
-    whole = chain(armature_object, tip)
+    to_root = chain(armature_object, tip)
     others = [
         chain(armature_object, row.tip, row.chain_length)[-1:]
         for row in armature_object.ccd_rig.constraints
         if row.kind == Kind.PLANT and row.tip != tip
     ]
     for root_bone in (bone for other in others for bone in other):
-        if root_bone in whole[1:]:
-            return (whole.index(root_bone) + 1) % len(whole)
+        if root_bone in to_root[1:]:
+            return (to_root.index(root_bone) + 1) % len(to_root)
     return first_root_bone_chain_length(armature_object, tip)
 
 
 def first_root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
     """Like `root_bone_chain_length` while no other bone is planted."""
-    whole = chain(armature_object, tip)
-    least = limb_length(armature_object, tip) or len(whole)
-    movable = [count for count, bone in enumerate(whole, 1) if count > least and _can_carry(bone)]
+    to_root = chain(armature_object, tip)
+    least = limb_length(armature_object, tip) or len(to_root)
+    movable = [count for count, bone in enumerate(to_root, 1) if count > least and _can_carry(bone)]
     # Above a front leg the chest carries part of the figure, and the hips carry all of it.
-    branching = [count for count in movable if _branches(whole[count - 1])]
-    if len(branching) > 1 and branching[-1] == len(whole) and not is_joined(whole[-2]):
+    branching = [count for count in movable if _branches(to_root[count - 1])]
+    if len(branching) > 1 and branching[-1] == len(to_root) and not is_joined(to_root[-2]):
         branching.pop()  # a root that stands apart also carries controls
     length = branching[-1] if branching else next(iter(movable), 0)
-    return length if length < len(whole) else 0
+    return length if length < len(to_root) else 0
 
 
 CHAIN_LENGTHS: Mapping[Kind, Callable[[bpy.types.Object, str], int]] = MappingProxyType(

@@ -18,11 +18,11 @@ from .. import evaluations
 from ..keys import channels
 from . import baked_action
 
-OWN_BONES = ("tip", "rotation_bone", "original_bone")
+LOCAL_BONES = ("tip", "rotation_bone", "original_bone")
 """Properties of a constraint that name bones of the armature that carries it."""
 OTHER_BONES = {"target_bone": "target", "pole_bone": "pole_target"}
 """Properties of a constraint that name bones of an object, and the property with the object."""
-CALLERS = (*OWN_BONES, *OTHER_BONES, *OTHER_BONES.values())
+CALLERS = (*LOCAL_BONES, *OTHER_BONES, *OTHER_BONES.values())
 """Properties of a constraint that call `on_named`."""
 
 _last_check: dict[int, tuple[int, list[str]]] = {}
@@ -166,7 +166,7 @@ def _renamed(armature_object: bpy.types.Object) -> dict[str, str]:
 
 def _references(row: Any) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
     """Yield the references of a constraint to bones: object, property of the constraint, name of the bone."""
-    for key in OWN_BONES:
+    for key in LOCAL_BONES:
         yield row.id_data, key, getattr(row, key)
     for key, owner in OTHER_BONES.items():
         yield getattr(row, owner), key, getattr(row, key)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The motion of one armature on another."""
+"""Retargeting: the motion of one armature as keys of another."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which bone follows which: by roles, by names, by hand; and as a file.
+"""Map from target bones to source bones: by roles, by names, by hand, and as a file.
 
-A file holds target and source bones by name, or a preset of roles, as JSON:
+A file has target and source bones by name, as JSON:
 
     {"bones": {"upper_arm.L": "LeftArm", "head": ""}}
 
-Bones of the file come before those that roles find. An empty name lets a bone follow nothing.
+Pairs of the file take precedence over roles. A bone with an empty source follows none.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ LEGS = (
 THIGHS = {parts[0] for parts in LEGS}
 ARM = (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
 ROWS = {Part.SPINE, Part.NECK, Part.TAIL}
-"""Parts of which figures have different numbers of bones: each follows the one as far along."""
+"""Parts with different numbers of bones in figures: bones correspond by their fraction of the row."""
 FROM_THE_END = {Part.SHOULDER}
-"""Parts whose last bones are the same, where there are several."""
+"""Parts whose last bones correspond if there are several."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +42,11 @@ class BoneMap:
 
     Attributes:
         bones: {target bone: source bone}.
-        missing: roles that the target has and the source has not, in words.
-        unused: roles that the source has and the target has not.
+        missing: roles of the target that the source does not have, in words.
+        unused: roles of the source that the target does not have, in words.
         figure: the target's.
-        hips: the target bone that carries the figure; empty where hips of both are to be mapped and are not.
-        legless: whether one of the two has no leg as people and beasts have them.
+        hips: the target bone that carries the figure; empty if both have hips that are not mapped.
+        legless: whether one of the two has no leg of thigh, shin and foot.
     """
 
     bones: Mapping[str, str]
@@ -60,15 +60,15 @@ class BoneMap:
 def bone_map(
     target: bpy.types.Object, source: bpy.types.Object, by_hand: Mapping[str, str] | None = None
 ) -> BoneMap:
-    """The map of two armatures, by roles, then by equal names; pairs by hand come first.
+    """Map two armatures by roles, else by equal names; pairs by hand take precedence.
 
     Args:
         target: gets the motion.
-        source: has it.
+        source: has the motion.
         by_hand: {target bone: source bone, or empty for none}.
 
     Raises:
-        RigError: names a bone by hand that one of them does not have.
+        RigError: names a bone by hand that its armature does not have.
     """
     given = dict(by_hand or {})
     for ours, theirs in given.items():
@@ -90,21 +90,21 @@ def bone_map(
     return BoneMap(bones, _words(lost), _words(extra), figure, hips, legless)
 
 
-def figure_map(found: BoneMap) -> FigureMap:
-    """The same as the core takes it, with the limbs that its roles make.
+def figure_map(mapped: BoneMap) -> FigureMap:
+    """Convert a bone map to the core's value, with the limbs of its roles.
 
     Raises:
-        RigError: hips or a whole leg are missing; says which.
+        RigError: the hips or all complete legs are missing; says which.
     """
-    by_role = {role: name for name, role in found.figure.roles.items() if name in found.bones}
-    if not found.bones:
+    by_role = {role: name for name, role in mapped.figure.roles.items() if name in mapped.bones}
+    if not mapped.bones:
         raise RigError("No bone of the two is alike: choose the source bone for each of the target's by hand")
-    if not found.hips:
+    if not mapped.hips:
         raise RigError("The map has no hips: choose the source bone that carries the figure for the target's")
     legs = [
         limb for parts in LEGS for side in (Side.LEFT, Side.RIGHT) if (limb := _limb(by_role, parts, side))
     ]
-    if not legs and not found.legless:
+    if not legs and not mapped.legless:
         raise RigError(
             "The map has no leg: a thigh, a shin and a foot of one side must each follow a bone of the source"
         )
@@ -112,8 +112,8 @@ def figure_map(found: BoneMap) -> FigureMap:
     trunk = [name for role, name in sorted(by_role.items()) if role.part is Part.SPINE]
     try:
         return FigureMap(
-            found.bones,
-            found.hips,
+            mapped.bones,
+            mapped.hips,
             tuple(legs),
             tuple(arms),
             tuple(trunk),
@@ -125,10 +125,10 @@ def figure_map(found: BoneMap) -> FigureMap:
 
 
 def read_map(path: Path) -> dict[str, str]:
-    """Pairs of a file.
+    """Read the pairs of a file.
 
     Raises:
-        RigError: it cannot be read, or does not hold {"bones": {"target": "source"}}.
+        RigError: it cannot be read, or is not of the form {"bones": {"target": "source"}}.
     """
     try:
         content = json_text.parse(read_text(path))
@@ -141,7 +141,7 @@ def read_map(path: Path) -> dict[str, str]:
 
 
 def map_as_text(bones: Mapping[str, str]) -> str:
-    """What a file of a map holds."""
+    """Return the text of a file with a map."""
     return json.dumps({"bones": dict(bones)}, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -153,24 +153,24 @@ def _require_bone(armature_object: bpy.types.Object, name: str) -> None:
 
 
 def _by_roles(figure: Figure, other: Figure) -> dict[str, str]:
-    """{target bone: source bone} of the same role."""
-    found: dict[str, str] = {}
+    """Return {target bone: source bone} of equal roles."""
+    bones: dict[str, str] = {}
     groups = {(role.part, role.side, role.number) for role in figure.roles.values()}
     for part, side, number in sorted(groups):
         ours, theirs = figure.bones(part, side, number), other.bones(part, side, number)
         if not theirs:
             continue
         if part in ROWS:
-            found.update(_along(ours, theirs))
+            bones.update(_along(ours, theirs))
         elif part in FROM_THE_END:
-            found.update(zip(reversed(ours), reversed(theirs), strict=False))
+            bones.update(zip(reversed(ours), reversed(theirs), strict=False))
         else:
-            found.update(zip(ours, theirs, strict=False))
-    return found
+            bones.update(zip(ours, theirs, strict=False))
+    return bones
 
 
 def _along(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
-    """The last bone follows the last; those before it whichever is as far along."""
+    """Map rows of different length: the last bone follows the last, the rest by their fraction of the row."""
     step = len(theirs) / len(ours)
     return {name: theirs[min(len(theirs), max(1, round((i + 1) * step))) - 1] for i, name in enumerate(ours)}
 

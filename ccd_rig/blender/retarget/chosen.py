@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an armature stores of a retargeting, as values, and back."""
+"""Stored settings of a retargeting as values, and back; the preview of one frame."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from .sampling import Reference, RestIsNoPose
 
 
 def choice_of(target: bpy.types.Object) -> RetargetChoice:
-    """What is chosen on an armature.
+    """Return the stored settings of an armature.
 
     Raises:
-        RigError: numbers that make no sense.
+        RigError: a setting is invalid.
     """
     group: Any = target.ccd_rig.retarget
     try:
@@ -53,24 +53,24 @@ def _weight(group: Any, name: str) -> Weight:
 
 
 def fill_map(target: bpy.types.Object) -> BoneMap:
-    """Write the map that roles find into the list: a pair for each bone of the target that has a role.
+    """Replace the list of pairs by the map of roles: a pair for each bone of the target with a role.
 
     Raises:
-        RigError: there are no two armatures.
+        RigError: source or target is no armature, or they are the same.
     """
     group: Any = target.ccd_rig.retarget
     require_two(group.source, target)
-    found = bone_map(target, group.source)
-    names = dict.fromkeys((*found.figure.roles, *found.bones))
+    mapped = bone_map(target, group.source)
+    names = dict.fromkeys((*mapped.figure.roles, *mapped.bones))
     group.pairs.clear()
     for name in names:
         pair = group.pairs.add()
-        pair.name, pair.source = name, found.bones.get(name, "")
-    return found
+        pair.name, pair.source = name, mapped.bones.get(name, "")
+    return mapped
 
 
 def set_pairs(target: bpy.types.Object, bones: dict[str, str]) -> None:
-    """Put pairs into the list, in place of those of the same target bones."""
+    """Set pairs {target bone: source bone} in the list; the other pairs are kept."""
     pairs: Any = target.ccd_rig.retarget.pairs
     for name, source in bones.items():
         pair = pairs.get(name) or pairs.add()
@@ -78,10 +78,10 @@ def set_pairs(target: bpy.types.Object, bones: dict[str, str]) -> None:
 
 
 def use_frame(scene: bpy.types.Scene, target: bpy.types.Object, which: ReferenceFrame) -> float:
-    """Choose a frame of the source as its reference; returns which.
+    """Choose a frame of the source as its reference, and return it.
 
     Raises:
-        RigError: there are no two armatures, the source does not move, or no map fits them.
+        RigError: source or target is no armature, the source does not move, or the map is incomplete.
     """
     group: Any = target.ccd_rig.retarget
     require_two(group.source, target)
@@ -93,15 +93,15 @@ def use_frame(scene: bpy.types.Scene, target: bpy.types.Object, which: Reference
 
 
 def note_refusal(target: bpy.types.Object, error: CCDRigError | None) -> None:
-    """Let the panel offer what helps against an error; None where all is well."""
+    """Store whether an error is about the rest pose, for which the panel offers a remedy; None clears it."""
     group: Any = target.ccd_rig.retarget
     group.no_pose = group.source.name if isinstance(error, RestIsNoPose) else ""
 
 
 def show(target: bpy.types.Object) -> None:
-    """Show the present frame as its retargeting would have it.
+    """Show the present frame as retargeted.
 
-    What stands in the way goes to the report. Else the report is empty: it was about other settings.
+    An error goes to the report. Without one the report is cleared, since it is of former settings.
     """
     group: Any = target.ccd_rig.retarget
     try:
@@ -110,14 +110,14 @@ def show(target: bpy.types.Object) -> None:
         group.report = ""
     except CCDRigError as error:
         note_refusal(target, error)
-        group.report = "" if group.no_pose else str(error)  # the panel says it, with what helps
+        group.report = "" if group.no_pose else str(error)  # the panel reports `no_pose` with a remedy
 
 
 def register() -> None:
-    """Show frames when settings change."""
+    """Add the callback that shows frames when settings change."""
     retarget_group.shows.append(show)
 
 
 def unregister() -> None:
-    """No more."""
+    """Remove the callback."""
     retarget_group.shows.remove(show)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The motion of one armature on another, as keys, and what came of it in words and as JSON.
+"""Retargeting of the motion of one armature to another as keys, and its report as text and JSON.
 
 source armature -> SourceMotion, target armature -> TargetFigure -> solvers.retarget -> keys
 
-The target's rest pose is brought in line with the source's reference pose. All its mapped bones and those
-above them get keys, so what they held before has no part in it: done again, the same comes out.
+The target's rest pose corresponds to the source's reference pose. All mapped bones of the target and their
+parents get keys. Their former values therefore do not matter, and a repeated retargeting gives the same
+result.
 """
 
 from __future__ import annotations
@@ -42,23 +43,23 @@ from .sampling import Channels, Reference, SourceChoice, source_motion, target_f
 
 MOST_FRAMES = 100_000
 MOST_LOOKED_AT = 200
-"""Frames at most, spread over a motion, that are looked at for one that is straight."""
+"""Largest number of frames, spread over a motion, among which the straightest is chosen."""
 BESIDE = 1.0
-"""Seconds of the motion to both sides of a frame that is shown alone."""
+"""Seconds of motion on both sides of a single frame, for its contacts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetargetChoice:
-    """What a user chose.
+    """Choices of the user for a retargeting.
 
     Attributes:
         frames: first and last frame of the source; None takes its action's.
         source_fps: frames per second of the source's keys; 0 for the scene's.
         start: scene frame of the first key; None for the source's first frame.
-        reference: which pose of the source is brought in line with the target's rest pose.
+        reference: pose of the source that corresponds to the target's rest pose.
         reference_frame: for `Reference.FRAME`; None for the first frame.
         bones: pairs by hand, {target bone: source bone}, see `bone_map`.
-        settings: how the motion is carried over. Where it has no ground, that of the target's Ground counts.
+        settings: of the retargeting. Without a height of the ground, the target's Ground counts.
     """
 
     frames: tuple[int, int] | None = None
@@ -72,26 +73,26 @@ class RetargetChoice:
 
 @dataclass(frozen=True, eq=False)
 class Retargeted:
-    """What a retargeting came to.
+    """Result of a retargeting.
 
     Attributes:
-        action: that holds the keys; None if nothing was written.
-        found: which bone follows which.
+        action: the action with the keys; None if nothing was written.
+        bone_map: target bones and the source bones that they follow.
         frames: (F,) scene frames of the keys.
-        measures: how good the motion is.
+        measures: quality of the motion.
     """
 
     action: bpy.types.Action | None
-    found: BoneMap
+    bone_map: BoneMap
     frames: Array
     measures: Measures
 
 
 @dataclass(frozen=True, eq=False)
 class _Motion:
-    """A retargeted motion before it is keyed; `reading` is None for a rig of controls."""
+    """Retargeted motion before it is keyed; `reading` is None for a rig of controls."""
 
-    found: BoneMap
+    bone_map: BoneMap
     figure_map: FigureMap
     source: SourceMotion
     target: TargetFigure
@@ -103,26 +104,26 @@ class _Motion:
 def retarget_motion(
     scene: bpy.types.Scene, source: bpy.types.Object, target: bpy.types.Object, choice: RetargetChoice
 ) -> Retargeted:
-    """Write the source's motion as a new action of the target; all of it, or nothing if anything is wrong.
+    """Write the source's motion as a new action of the target; nothing if an error is raised.
 
     Raises:
         RigError: names the armature, bone or field and what to do.
     """
     motion = _motion(scene, source, target, choice)
-    found = measures(motion.figure_map, motion.target, motion.source, motion.result)
+    measured = measures(motion.figure_map, motion.target, motion.source, motion.result)
     played = _played(scene, target, motion)
     with ExitStack() as undo:
         action = write_motion(scene, target, played, motion.frames, f"{target.name} {_clip(source)}", undo)
         undo.pop_all()
-    return Retargeted(action, motion.found, motion.frames, found)
+    return Retargeted(action, motion.bone_map, motion.frames, measured)
 
 
 def show_frame(
     scene: bpy.types.Scene, source: bpy.types.Object, target: bpy.types.Object, choice: RetargetChoice
 ) -> None:
-    """Pose the target as the scene's present frame would be retargeted; keys stay.
+    """Pose the target as retargeted at the scene's present frame, without changing keys.
 
-    Frames beside it are looked at too, for contacts: `BESIDE` seconds to both sides.
+    For contacts, `BESIDE` seconds on both sides are retargeted too.
 
     Raises:
         RigError: as `retarget_motion`.
@@ -130,12 +131,13 @@ def show_frame(
     first, last = choice.frames or source_range(scene, source)
     fps = scene.render.fps / scene.render.fps_base
     step = (choice.source_fps or fps) / fps
-    now = min(max(scene.frame_current_final, first), last)
-    start = max(first, int(first + step * (now - first) - BESIDE * fps * step))
-    end = min(last, int(first + step * (now - first) + BESIDE * fps * step))
+    present = min(max(scene.frame_current_final, first), last)
+    frame = first + step * (present - first)  # of the source
+    start = max(first, int(frame - BESIDE * fps * step))
+    end = min(last, int(frame + BESIDE * fps * step))
     near = replace(choice, frames=(start, max(start, end)), reference_frame=_reference(choice, first))
     motion = _motion(scene, source, target, near)
-    k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - (first + step * (now - first)))))
+    k = int(np.argmin(np.abs(start + np.arange(len(motion.frames)) * step - frame)))
     one = replace(motion, frames=np.array([float(scene.frame_current)]), result=_row(motion.result, k))
     for name, (rotations, location) in _played(scene, target, one).items():
         bone: Any = target.pose.bones[name]
@@ -147,7 +149,7 @@ def show_frame(
 
 
 def _row(result: RetargetResult, k: int) -> RetargetResult:
-    """One frame of a result's pose."""
+    """Return frame `k` of a result's poses."""
     return replace(result, rotations=result.rotations[k : k + 1], translations=result.translations[k : k + 1])
 
 
@@ -160,8 +162,8 @@ def _motion(
 ) -> _Motion:
     require_two(source, target)
     require_animated(source)
-    found = bone_map(target, source, choice.bones)
-    joints, figure, reading = figure_to_move(target, figure_map(found))
+    bones = bone_map(target, source, choice.bones)
+    joints, figure, reading = figure_to_move(target, figure_map(bones))
     require_free_hips(target, joints.hips)
     frames, sampled = _frames(scene, source, choice)
     settings = choice.settings
@@ -172,15 +174,15 @@ def _motion(
         result = retarget(joints, figure, played, settings)
     except InvalidInput as error:
         raise RigError(str(error)) from error
-    return _Motion(found, joints, played, figure, reading, frames, result)
+    return _Motion(bones, joints, played, figure, reading, frames, result)
 
 
 def figure_to_move(
     target: bpy.types.Object, joints: FigureMap
 ) -> tuple[FigureMap, TargetFigure, RigReading | None]:
-    """An armature as the figure that gets a motion, and the map of what can be moved of it.
+    """Return the map of the joints that can be moved, the target's figure, and the reading of its bones.
 
-    The reading is that of its bones; None where bones hang on others by constraints or drivers.
+    The reading is None if constraints or drivers move bones.
 
     Raises:
         RigError: the armature is mirrored or unevenly scaled, or cannot be read as joints.
@@ -192,7 +194,7 @@ def figure_to_move(
 
 
 def require_two(source: bpy.types.Object | None, target: bpy.types.Object | None) -> None:
-    """Raises RigError unless there are two armatures."""
+    """Raise RigError unless source and target are two armatures."""
     for thing, word in ((source, "source"), (target, "target")):
         if thing is None or thing.type != "ARMATURE":
             name = "nothing" if thing is None else f"'{thing.name}'"
@@ -202,7 +204,7 @@ def require_two(source: bpy.types.Object | None, target: bpy.types.Object | None
 
 
 def require_animated(source: bpy.types.Object) -> None:
-    """Raises RigError if nothing can move an armature."""
+    """Raise RigError if an armature has neither an action, strips nor constraints."""
     animation = source.animation_data
     has_keys = animation is not None and (animation.action is not None or len(animation.nla_tracks))
     if not has_keys and not any(len(bone.constraints) for bone in source.pose.bones):
@@ -219,13 +221,13 @@ def require_free_hips(target: bpy.types.Object, hips: str) -> None:
 
 
 def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int, int]:
-    """First and last frame of a source's keys; the scene's range where it has no action of its own."""
+    """Return first and last frame of a source's keys; the scene's range if it has no keys."""
     first, last = keyed_range(scene, source)
     return int(np.floor(first + 1e-3)), int(np.ceil(last - 1e-3))
 
 
 def keyed_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[float, float]:
-    """The same where keys lie between frames."""
+    """Like `source_range`, fractional if keys are between frames."""
     curves = [curve for curve in fcurves_of(source) if len(curve.keyframe_points)]
     if not curves:
         return float(scene.frame_start), float(scene.frame_end)
@@ -234,7 +236,7 @@ def keyed_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[float
 
 
 class ReferenceFrame(enum.Enum):
-    """Frames of a source that may be its reference."""
+    """Choice of the frame of a source that is its reference."""
 
     FIRST = "FIRST"
     CURRENT = "CURRENT"
@@ -248,10 +250,10 @@ def reference_frame(
     choice: RetargetChoice,
     which: ReferenceFrame,
 ) -> float:
-    """The frame of the source that is the first, the scene's, or that with the straightest arms and legs.
+    """Return the source's first frame, the scene's, or the one with the straightest arms and legs.
 
     Raises:
-        RigError: the source does not move, or no map fits the two.
+        RigError: the source does not move, or the map is incomplete.
     """
     require_animated(source)
     first, last = choice.frames or source_range(scene, source)
@@ -268,7 +270,7 @@ def reference_frame(
 def _frames(
     scene: bpy.types.Scene, source: bpy.types.Object, choice: RetargetChoice
 ) -> tuple[Array, SourceChoice]:
-    """Scene frames of the keys, and where the source is looked at for them."""
+    """Return the scene frames of the keys, and the frames of the source for them."""
     first, last = choice.frames or source_range(scene, source)
     if last < first:
         raise RigError(f"frames {first} to {last}: the end lies before the start")
@@ -283,11 +285,11 @@ def _frames(
     return start + rows, SourceChoice(sampled, 1.0 / fps, choice.reference, _reference(choice, first))
 
 
-# Keys ---------------------------------------------------------------------------------------------
+# Keys -------------------------------------------------------------------------------------------------------
 
 
 def _played(scene: bpy.types.Scene, target: bpy.types.Object, motion: _Motion) -> Channels:
-    """What the channels of bones are to hold at the frames of a motion."""
+    """Return the channels of bones at the frames of a motion."""
     pose = motion.result.rotations, motion.result.translations
     return channels_of_motion(
         scene, target, motion.figure_map, motion.target, motion.reading, motion.frames, pose
@@ -303,19 +305,26 @@ def channels_of_motion(
     frames: Array,
     pose: tuple[Array, Array],
 ) -> Channels:
-    """What the channels of bones are to hold at frames (F,) for a figure's rotations (F, n, 4) and
-    translations (F, n, 3); the first arguments are those of `figure_to_move`."""
+    """Convert poses of a figure to channels of bones.
+
+    Args:
+        scene: in which the target plays.
+        target: the armature.
+        joints, figure, reading: as returned by `figure_to_move`.
+        frames: (F,) scene frames.
+        pose: (F, n, 4) rotations and (F, n, 3) translations of the figure.
+    """
     if reading is None:
 
         @contextmanager
-        def playing(some: Channels) -> Iterator[None]:
+        def playing(played: Channels) -> Iterator[None]:
             with ExitStack() as undo:
-                if some:
-                    write_motion(scene, target, some, frames, target.name, undo)
+                if played:
+                    write_motion(scene, target, played, frames, target.name, undo)
                 yield
 
-        return sampling.channels_of(scene, target, joints, figure, pose, (frames, playing))
-    found: dict[str, tuple[Array, Array | None]] = {}
+        return sampling.channels_of(scene, target, joints, figure, pose, frames, playing)
+    bone_channels: dict[str, tuple[Array, Array | None]] = {}
     hips = figure.index(joints.hips)
     for j, name in enumerate(reading.bones):
         bone: Any = target.pose.bones[name]
@@ -324,8 +333,8 @@ def channels_of_motion(
             location = locations.locations_of(reading.shifts[j], pose[1][:, j])
         elif not bone.bone.use_connect and any(bone.location):
             location = np.zeros((len(frames), 3))
-        found[name] = pose[0][:, j], location
-    return found
+        bone_channels[name] = pose[0][:, j], location
+    return bone_channels
 
 
 def write_motion(
@@ -336,8 +345,7 @@ def write_motion(
     name: str,
     undo: ExitStack,
 ) -> bpy.types.Action:
-    """A new action with nothing but these keys, at (F,) frames and of a name; the one that played before
-    stays in the file."""
+    """Write a new action with only these keys, at (F,) frames; the former action stays in the file."""
     time = key_time(scene)
     span = float(frames[0]) * time, float(frames[-1]) * time
     keys: list[BoneKeys | PropertyKeys] = list(_keys(target, played, frames * time))
@@ -369,133 +377,133 @@ def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[
 
 
 NOTICED = 0.02
-"""Part of a limb by which its end may be off before the report warns of it."""
+"""Error of the end of a limb above which the report warns, as a fraction of the limb."""
 
 TOUCHES = 5e-4
-"""Metres above the ground up to which a sole is on it."""
+"""Largest height of a sole that is on the ground, metres."""
 
 NO_LEGS = "No leg of the two is alike: bones turn as the source's do, and feet are not held"
 
 GROUPS = ("knee", "elbow", "head")
-"""How names of effectors begin that the report tells in words of its own."""
+"""Starts of names of effectors that the report combines, under the names in `WORDS`."""
 WORDS = ("worse knee", "worse elbow", "the head")
 
 
 def lines(done: Retargeted) -> tuple[str, ...]:
-    """A sentence each, the most important first."""
-    found = done.measures
+    """Return the report in sentences, the most important first."""
+    measured = done.measures
     first, last = done.frames[0], done.frames[-1]
     return (
-        f"{len(done.frames)} frames, {first:g} to {last:g}; {len(done.found.bones)} bones follow",
+        f"{len(done.frames)} frames, {first:g} to {last:g}; {len(done.bone_map.bones)} bones follow",
         *_missing(done),
-        *((_feet(found),) if found.has_legs else (NO_LEGS,)),
-        *((_limbs(found),) if found.errors else ()),
-        *((_ground(found), _hips(found)) if found.has_legs else ()),
-        f"Largest turn {math.degrees(found.turn):.1f}° a frame, the source's "
-        f"{math.degrees(found.source_turn):.1f}°",
-        f"Jerk of hands and feet {_ratio(found.jerk, found.source_jerk)} the source's",
-        *_faults(found),
+        *((_feet(measured),) if measured.has_legs else (NO_LEGS,)),
+        *((_limbs(measured),) if measured.errors else ()),
+        *((_ground(measured), _hips(measured)) if measured.has_legs else ()),
+        f"Largest turn {math.degrees(measured.turn):.1f}° a frame, the source's "
+        f"{math.degrees(measured.source_turn):.1f}°",
+        f"Jerk of hands and feet {_ratio(measured.jerk, measured.source_jerk)} the source's",
+        *_faults(measured),
     )
 
 
 def as_values(done: Retargeted) -> Mapping[str, Any]:
-    """The same for a JSON file: metres, degrees, seconds."""
-    found = done.measures
+    """Return the report for a JSON file: metres, degrees, seconds."""
+    measured = done.measures
     return {
         "frames": len(done.frames),
-        "bones": dict(done.found.bones),
-        "missing": list(done.found.missing),
-        "errors": dict(found.errors),
-        "followed": sorted(found.followed),
-        "stances": [stance.__dict__ for stance in found.stances],
-        "ground": found.ground,
-        "penetration": found.penetration,
-        "hover": found.hover,
-        "turn": math.degrees(found.turn),
-        "source_turn": math.degrees(found.source_turn),
-        "jerk": found.jerk,
-        "source_jerk": found.source_jerk,
-        "flipped": found.flipped,
-        "broken": found.broken,
-        "moved_frames": found.moved_frames,
-        "moved": found.moved,
+        "bones": dict(done.bone_map.bones),
+        "missing": list(done.bone_map.missing),
+        "errors": dict(measured.errors),
+        "followed": sorted(measured.followed),
+        "stances": [stance.__dict__ for stance in measured.stances],
+        "ground": measured.ground,
+        "penetration": measured.penetration,
+        "hover": measured.hover,
+        "turn": math.degrees(measured.turn),
+        "source_turn": math.degrees(measured.source_turn),
+        "jerk": measured.jerk,
+        "source_jerk": measured.source_jerk,
+        "flipped": measured.flipped,
+        "broken": measured.broken,
+        "moved_frames": measured.moved_frames,
+        "moved": measured.moved,
     }
 
 
 def _missing(done: Retargeted) -> tuple[str, ...]:
-    missing = done.found.missing
+    missing = done.bone_map.missing
     if not missing:
         return ()
     more = f" and {len(missing) - 4} more" if len(missing) > 4 else ""
     return (f"Nothing to follow for: {', '.join(missing[:4])}{more}",)
 
 
-def _feet(found: Measures) -> str:
-    if not found.stances:
+def _feet(measured: Measures) -> str:
+    if not measured.stances:
         return "No foot is ever down"
-    drift = 1000.0 * max(stance.drift for stance in found.stances)
-    slide = 1000.0 * sum(stance.slide for stance in found.stances) / len(found.stances)
-    own = 1000.0 * sum(stance.source_slide for stance in found.stances) / len(found.stances)
+    drift = 1000.0 * max(stance.drift for stance in measured.stances)
+    slide = 1000.0 * sum(stance.slide for stance in measured.stances) / len(measured.stances)
+    source_slide = 1000.0 * sum(stance.source_slide for stance in measured.stances) / len(measured.stances)
     return (
-        f"{_count(len(found.stances), 'contact')}: feet drift {drift:.1f} mm at most and slide "
+        f"{_count(len(measured.stances), 'contact')}: feet drift {drift:.1f} mm at most and slide "
         f"{slide:.0f} mm/s, "
-        f"the source's {own:.0f} mm/s"
+        f"the source's {source_slide:.0f} mm/s"
     )
 
 
-def _limbs(found: Measures) -> str:
-    """Ends of limbs each, then the worse side of knees and of elbows, and the head."""
+def _limbs(measured: Measures) -> str:
+    """Describe the errors of ends of limbs, of the worse knee and elbow, and of the head."""
     worst: dict[str, float] = {}
-    for name, error in found.errors.items():
+    for name, error in measured.errors.items():
         pairs = zip(GROUPS, WORDS, strict=True)
         group = next((words for start, words in pairs if name.startswith(start)), name)
         worst[group] = max(error, worst.get(group, 0.0))
-    parts = [f"{name}: {100.0 * error:.1f} %" for name, error in worst.items()]
-    return f"Off the source's, in parts of the limb: {', '.join(parts)}"
+    errors = [f"{name}: {100.0 * error:.1f} %" for name, error in worst.items()]
+    return f"Off the source's, in parts of the limb: {', '.join(errors)}"
 
 
-def _faults(found: Measures) -> tuple[str, ...]:
-    told = []
-    if found.flipped:
-        told.append(f"Knees and elbows bend to another side in {_count(found.flipped, 'frame')}")
-    if found.broken:
-        told.append(f"Limits are broken {_count(found.broken, 'time')}")
-    return tuple(told) or ("No knee or elbow bends to another side, and no limit is broken",)
+def _faults(measured: Measures) -> tuple[str, ...]:
+    sentences = []
+    if measured.flipped:
+        sentences.append(f"Knees and elbows bend to another side in {_count(measured.flipped, 'frame')}")
+    if measured.broken:
+        sentences.append(f"Limits are broken {_count(measured.broken, 'time')}")
+    return tuple(sentences) or ("No knee or elbow bends to another side, and no limit is broken",)
 
 
-def _ground(found: Measures) -> str:
-    start = f"Ground at a height of {found.ground:.3f} m: soles "
-    if found.hover > TOUCHES:
-        return f"{start}stay {1000.0 * found.hover:.1f} mm above it at least"
-    return f"{start}get {1000.0 * found.penetration:.1f} mm below it at most"
+def _ground(measured: Measures) -> str:
+    start = f"Ground at a height of {measured.ground:.3f} m: soles "
+    if measured.hover > TOUCHES:
+        return f"{start}stay {1000.0 * measured.hover:.1f} mm above it at least"
+    return f"{start}get {1000.0 * measured.penetration:.1f} mm below it at most"
 
 
-def _hips(found: Measures) -> str:
-    if not found.moved_frames:
+def _hips(measured: Measures) -> str:
+    if not measured.moved_frames:
         return "Hips are where the source has them"
     return (
-        f"Hips are moved in {_count(found.moved_frames, 'frame')}, by {1000.0 * found.moved:.1f} mm at most, "
-        "for legs to reach"
+        f"Hips are moved in {_count(measured.moved_frames, 'frame')}, by {1000.0 * measured.moved:.1f} mm "
+        "at most, for legs to reach"
     )
 
 
 def warnings(done: Retargeted) -> tuple[str, ...]:
-    """What a user should look at."""
-    found, told = done.measures, []
-    if not found.has_legs:
-        told.append(NO_LEGS)
-    elif not found.stances:
-        told.append("No foot is ever down: raise Speed or Height, or switch Lock Feet off")
-    for limb, error in found.errors.items():
-        if error > NOTICED and limb in found.followed:
-            told.append(f"{limb}: {100.0 * error:.1f} % of the limb's length off the source's")
-    if found.flipped:
-        told.append(f"A knee or elbow bends to another side in {_count(found.flipped, 'frame')}")
-    return tuple(told)
+    """Return the problems that a user should look at, in sentences."""
+    measured, sentences = done.measures, []
+    if not measured.has_legs:
+        sentences.append(NO_LEGS)
+    elif not measured.stances:
+        sentences.append("No foot is ever down: raise Speed or Height, or switch Lock Feet off")
+    for limb, error in measured.errors.items():
+        if error > NOTICED and limb in measured.followed:
+            sentences.append(f"{limb}: {100.0 * error:.1f} % of the limb's length off the source's")
+    if measured.flipped:
+        sentences.append(f"A knee or elbow bends to another side in {_count(measured.flipped, 'frame')}")
+    return tuple(sentences)
 
 
-def _ratio(value: float, own: float) -> str:
-    return f"{value / own:.2f} of" if own > 0.0 else "is as"
+def _ratio(value: float, source_value: float) -> str:
+    return f"{value / source_value:.2f} of" if source_value > 0.0 else "is as"
 
 
 def _count(count: int, word: str) -> str:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An armature's motion as arrays of the world, and an armature as the figure that gets it.
+"""Motion of a source armature as arrays in world space, and the target armature as a figure.
 
-What the channels of such a bone come to cannot be told from rest matrices. So the motion is made on a
-skeleton of the mapped bones alone, one on the other as in the body, and then given to the rig from the hips
-out: frames are evaluated with the keys so far, which shows where a bone would be without its own channels,
-and these are set to what is missing. Bones between which nothing is constrained need no look.
+If constraints or drivers move bones of the target (a rig of controls), rest matrices do not tell the effect
+of its channels. The motion is then computed on a skeleton of the mapped bones alone, and written to the rig
+from the hips outwards. Frames are evaluated with the keys written before, which gives the matrices of the
+next bones with empty channels; their channels are set to the difference. Rigidly connected bones need no
+evaluation.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ from ..scene.isolation import isolated_scene, set_frame
 
 
 class Reference(enum.Enum):
-    """The pose of the source that is brought in line with the target's rest pose."""
+    """Pose of the source that corresponds to the target's rest pose."""
 
     REST = "REST"
     FRAME = "FRAME"
 
 
 class RestIsNoPose(RigError):
-    """The rest of a source cannot be its reference: a frame can.
+    """The rest pose of a source is not usable as its reference; a frame may be.
 
     Attributes:
         source: name of the armature.
-        foot: of a bone that is above the hips at rest.
+        foot: name of a foot that is above the hips at rest.
     """
 
     def __init__(self, source: str, foot: str) -> None:
@@ -58,19 +59,19 @@ class RestIsNoPose(RigError):
 
 
 STILL = 1e-5
-"""Part of its size by which a matrix changes that stays."""
+"""Largest change of a constant matrix, relative to its size."""
 
 
 @dataclass(frozen=True)
 class SourceChoice:
-    """What of an armature is carried over.
+    """Frames of a source armature to retarget, and its reference.
 
     Attributes:
-        frames: of the scene, which may be fractional; one for each frame that is keyed.
-        seconds: from one of them to the next, as they are played on the target.
-        reference: which pose is the source's own.
+        frames: scene frames, may be fractional; one for each keyed frame.
+        seconds: time between consecutive frames on the target.
+        reference: pose of the source that corresponds to the target's rest pose.
         reference_frame: for `FRAME`.
-        stays: whether an armature object that moves is refused.
+        stays: whether a moving armature object is refused.
     """
 
     frames: Sequence[float]
@@ -83,24 +84,24 @@ class SourceChoice:
 def source_motion(
     scene: bpy.types.Scene, source: bpy.types.Object, figure_map: FigureMap, choice: SourceChoice
 ) -> SourceMotion:
-    """The mapped bones of an armature, as they play; the scene stays as it is.
+    """Read the motion of the mapped bones of an armature as it plays, without changing the scene.
 
-    Points are seen from where the armature object is at the first frame, in the axes of the world.
+    Points are relative to the armature object at the first frame, along the axes of the world.
 
     Raises:
-        RestIsNoPose: its rest is no pose of a body.
-        RigError: the armature is shown in rest position, mirrored or sheared; a bone is nowhere; the object
-            moves and has to stay.
+        RestIsNoPose: its rest pose is no pose of a body.
+        RigError: the armature is in rest position, mirrored or sheared; the matrix of a bone is not finite;
+            the object moves and `stays` is set.
     """
     if source.data.pose_position == "REST":
         raise RigError(f"armature '{source.name}' is shown in Rest Position: switch it to Pose Position")
     names = tuple(dict.fromkeys(figure_map.sources.values()))
     require_even(source.matrix_world, source.name)
-    with _played(scene, source, names) as at:
-        played = np.array([at(frame) for frame in choice.frames])
+    with _playing(scene, source, names) as read:
+        played = np.array([read(frame) for frame in choice.frames])
         world, matrices = played[0, 0], played[:, 1:]
         if choice.reference is Reference.FRAME:
-            reference = at(choice.reference_frame)[1:]
+            reference = read(choice.reference_frame)[1:]
         else:
             reference = world @ _rest(source, names)
     if choice.stays and np.abs(played[:, 0] - world).max() > STILL * max(1.0, np.abs(world).max()):
@@ -113,10 +114,10 @@ def source_motion(
     _require_finite(reference[None], names, [choice.reference_frame])
     heads, rotations = split(np.concatenate((reference[None], matrices)))
     heads -= world[:3, 3]
-    own = {ours: heads[0, names.index(theirs)] for ours, theirs in figure_map.sources.items()}
-    feet, hips, top = figure_map.middles(own)
+    rest_heads = {ours: heads[0, names.index(theirs)] for ours, theirs in figure_map.sources.items()}
+    feet, hips, top = figure_map.middles(rest_heads)
     up = upward(feet, hips, top)
-    # Legs must lead down at rest, else the rest is no pose: such are the rests of many BVH files.
+    # Legs must point down at rest, else the rest is no pose: this is so in many BVH files.
     lead_down = 0 < len(figure_map.legs) <= MOST_LEGS
     if lead_down and choice.reference is Reference.REST and float((feet - hips) @ np.array(up)) >= 0.0:
         raise RestIsNoPose(source.name, figure_map.sources[figure_map.legs[0].end])
@@ -129,7 +130,7 @@ def source_motion(
 
 
 def target_figure(target: bpy.types.Object, figure_map: FigureMap) -> tuple[TargetFigure, RigReading]:
-    """An armature at rest as the figure that gets a motion, and the reading that its keys are made from.
+    """Return an armature at rest as the figure that gets a motion, and the reading to convert its poses.
 
     Raises:
         RigError: the armature is mirrored or unevenly scaled, or cannot be read as joints.
@@ -145,7 +146,7 @@ def target_figure(target: bpy.types.Object, figure_map: FigureMap) -> tuple[Targ
 
 
 def figure_at_rest(target: bpy.types.Object, skeleton: Skeleton) -> TargetFigure:
-    """A skeleton of an armature's bones, at rest, where the armature object has them."""
+    """Return the figure of a skeleton of an armature's bones at rest, with the object's transform."""
     place, turn, scale = target.matrix_world.decompose()
     count = len(skeleton)
     return TargetFigure(
@@ -160,7 +161,7 @@ def figure_at_rest(target: bpy.types.Object, skeleton: Skeleton) -> TargetFigure
 
 
 def _upright(figure: TargetFigure, figure_map: FigureMap) -> TargetFigure:
-    """The figure with its reference pose turned upright, where its rest lies: such as in files with Y up."""
+    """Turn the reference pose of a figure upright if its rest pose lies, as in files with Y up."""
     heads, _ = figure.reference
     names = [joint.name for joint in figure.skeleton.joints]
     up = upward(*figure_map.middles({name: heads[names.index(name)] for name in figure_map.sources}))
@@ -178,7 +179,7 @@ def _upright(figure: TargetFigure, figure_map: FigureMap) -> TargetFigure:
 
 
 def require_even(matrix: Matrix, name: str) -> None:
-    """Raises RigError unless a matrix moves, turns and scales alike along all axes."""
+    """Raise RigError unless a matrix only moves, turns and scales uniformly."""
     axes = np.array(matrix.to_3x3())
     sizes = np.linalg.norm(axes, axis=0)
     if not np.isfinite(axes).all() or sizes.min() <= 0.0:
@@ -194,12 +195,12 @@ def _upwards(pose_bone: Any) -> tuple[Any, ...]:
 
 
 @contextmanager
-def _played(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[str]) -> Iterator[Any]:
-    """Gives a function: frame -> (1 + J, 4, 4) world matrices of the armature object and of the bones."""
+def _playing(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[str]) -> Iterator[Any]:
+    """Yield a function: frame -> (1 + J, 4, 4) world matrices of the armature object and of bones."""
     slots = [source.pose.bones.find(name) for name in names]
     with isolated_scene(scene, source, [(source, name) for name in names], ()) as isolated:
 
-        def at(frame: float) -> Array:
+        def read(frame: float) -> Array:
             evaluated = source.evaluated_get(set_frame(isolated, frame))
             matrices = np.empty((len(source.pose.bones), 4, 4), np.float32)
             evaluated.pose.bones.foreach_get("matrix", matrices.ravel())
@@ -207,26 +208,26 @@ def _played(scene: bpy.types.Scene, source: bpy.types.Object, names: Sequence[st
             bones = world @ matrices.transpose(0, 2, 1)[slots].astype(np.float64)
             return np.concatenate((world[None], bones))
 
-        yield at
+        yield read
 
 
 def _rest(source: bpy.types.Object, names: Sequence[str]) -> Array:
-    """(J, 4, 4) matrices of bones at rest, armature space."""
+    """Return (J, 4, 4) matrices of bones at rest, armature space."""
     return np.array([[row[:] for row in source.data.bones[name].matrix_local] for name in names])
 
 
 def split(matrices: Array) -> tuple[Array, Array]:
-    """Heads (F, J, 3) and rotations (F, J, 4) of matrices (F, J, 4, 4)."""
+    """Return the heads (F, J, 3) and nearest rotations (F, J, 4) of matrices (F, J, 4, 4)."""
     axes = matrices[..., :3, :3]
     left, _, right = np.linalg.svd(axes)
-    turns = batch.quaternions(np.moveaxis(left @ right, (-2, -1), (0, 1)))
-    return matrices[..., :3, 3].copy(), np.moveaxis(turns, 0, -1).copy()
+    rotations = batch.quaternions(np.moveaxis(left @ right, (-2, -1), (0, 1)))
+    return matrices[..., :3, 3].copy(), np.moveaxis(rotations, 0, -1).copy()
 
 
 def _require_finite(matrices: Array, names: Sequence[str], frames: Collection[float]) -> None:
-    good = np.isfinite(matrices).all(axis=(2, 3))
-    if not good.all():
-        f, j = np.argwhere(~good)[0].tolist()
+    finite = np.isfinite(matrices).all(axis=(2, 3))
+    if not finite.all():
+        f, j = np.argwhere(~finite)[0].tolist()
         raise RigError(
             f"bone '{names[j]}' is nowhere at frame {list(frames)[f]:g}: a key of it is not a "
             f"number; delete it"
@@ -240,20 +241,20 @@ def _require_finite(matrices: Array, names: Sequence[str], frames: Collection[fl
 
 
 def upward(feet: Array, hips: Array, top: Array) -> Vector:
-    """The axis of the world along which a figure stands: Z, unless another one fits clearly better.
+    """Return the world axis that is up for a figure: Z, unless both trunk and legs are along another axis.
 
-    Legs or the trunk tell. The trunk of a bird lies, and so may the legs of a figure that sits.
+    One of them may lie: the trunk of a bird, the legs of a sitting figure.
     """
     up = Vector((0.0, 0.0, 1.0))
-    ways = [_axis_along(way) for way in (top - hips, hips - feet)]
-    return up if up in ways else ways[0]
+    axes = [_axis_along(vector) for vector in (top - hips, hips - feet)]
+    return up if up in axes else axes[0]
 
 
-def _axis_along(way: Array) -> Vector:
-    """The axis of the world that is nearest to a way (3,), Z by preference and for none."""
-    k = int(np.argmax(np.abs(way) + np.array((0.0, 0.0, 0.3)) * (float(np.linalg.norm(way)) or 1.0)))
+def _axis_along(vector: Array) -> Vector:
+    """Return the world axis nearest to a vector (3,); Z is preferred, and taken for a zero vector."""
+    k = int(np.argmax(np.abs(vector) + np.array((0.0, 0.0, 0.3)) * (float(np.linalg.norm(vector)) or 1.0)))
     axis = Vector((0.0, 0.0, 0.0))
-    axis[k] = 1.0 if way[k] >= 0.0 else -1.0
+    axis[k] = 1.0 if vector[k] >= 0.0 else -1.0
     return axis
 
 
@@ -277,22 +278,24 @@ def chosen_ground(scene: bpy.types.Scene, target: bpy.types.Object) -> float | N
 
 
 HARMLESS = {"COPY_SCALE", "LIMIT_SCALE"}
-"""Constraints that do not turn or move a bone that is not scaled."""
+"""Constraints that neither turn nor move a bone without scale."""
 
 Channels = Mapping[str, tuple[Array, Array | None]]
-"""By bone: (F, 4) rotations relative to rest, and (F, 3) what its location holds, or None."""
+"""By bone: (F, 4) rotations relative to rest, and (F, 3) locations, or None."""
 
 
 def is_controlled(target: bpy.types.Object, figure_map: FigureMap) -> bool:
-    """Whether a mapped bone, or one above it, is moved by anything but its channels."""
+    """Whether constraints or drivers move a mapped bone or one of its parents."""
     driven = _driven(target)
     bones = {bone.name: bone for name in figure_map.sources for bone in _line(target, name)}
     return any(_is_moved(bone, driven) for bone in bones.values())
 
 
 def without_carriers(target: bpy.types.Object, figure_map: FigureMap) -> FigureMap:
-    """The map without bones of the spine that legs hang on, as some rigs have below their pivot: turning them
-    would move the hips."""
+    """Return the map without bones of the spine that carry legs, as in rigs with a pivot above the hips.
+
+    Turning them would move the hips.
+    """
     carriers = {
         bone.name
         for leg in figure_map.hind_legs
@@ -307,10 +310,10 @@ def without_carriers(target: bpy.types.Object, figure_map: FigureMap) -> FigureM
 
 
 def figure_of_controls(target: bpy.types.Object, figure_map: FigureMap) -> TargetFigure:
-    """The mapped bones alone, at rest, one on the other as in the body.
+    """Return the figure of the mapped bones alone, at rest, with parents as in the body.
 
     Raises:
-        RigError: the armature is mirrored or unevenly scaled, or settings of joints contradict one another.
+        RigError: the armature is mirrored or unevenly scaled, or settings of joints are contradictory.
     """
     require_even(target.matrix_world, target.name)
     names = sorted(figure_map.sources, key=lambda name: len(_line(target, name)))
@@ -345,19 +348,20 @@ def channels_of(
     figure_map: FigureMap,
     figure: TargetFigure,
     pose: tuple[Array, Array],
-    played: tuple[Array, Callable[[Channels], AbstractContextManager[Any]]],
+    frames: Array,
+    playing: Callable[[Channels], AbstractContextManager[Any]],
 ) -> Channels:
-    """What channels must hold for the bones to be as in the figure's motion.
+    """Compute the channels for which the bones of a rig of controls have the figure's motion.
 
     Args:
         scene: in which the target plays.
         target: the armature.
-        figure_map: what is mapped.
+        figure_map: the mapped bones.
         figure: of `figure_of_controls`.
         pose: (F, n, 4) and (F, n, 3) of the figure.
-        played: (F,) scene frames, and what lets the target play channels within a block.
+        frames: (F,) scene frames.
+        playing: makes the target play channels for a block.
     """
-    frames, playing = played
     heads, world = figure.world(*pose)
     heads, turns = figure.points_to_model(heads), figure.rotations_to_model(world)
     driven = _driven(target)
@@ -365,13 +369,12 @@ def channels_of(
     waiting = [joint.name for joint in figure.skeleton.joints]
     while waiting:
         free = [name for name in waiting if not any(bone.name in waiting for bone in _line(target, name)[1:])]
-        looked_at = [name for name in free if not _is_rigid(target, figure, name, driven)]
+        evaluated = [name for name in free if not _is_rigid(target, figure, name, driven)]
         for name in free:
             done[name] = pose[0][:, figure.index(name)], None
-        if looked_at:
-            shown = {name: done[name] for name in done if name not in free or name not in looked_at}
-            with playing(shown):
-                bases = _bases(scene, target, looked_at, frames)
+        if evaluated:
+            with playing({name: done[name] for name in done if name not in evaluated}):
+                bases = _bases(scene, target, evaluated, frames)
             for name, base in bases.items():
                 j = figure.index(name)
                 _, turned = split(base[:, None])
@@ -391,38 +394,38 @@ def channels_of(
 def _bases(
     scene: bpy.types.Scene, target: bpy.types.Object, names: Sequence[str], frames: Array
 ) -> dict[str, Array]:
-    """By bone, (F, 4, 4) where it would be in armature space with empty channels."""
-    found: dict[str, Array] = {name: np.empty((len(frames), 4, 4)) for name in names}
+    """Return the matrices (F, 4, 4) of bones with empty channels, armature space."""
+    bases: dict[str, Array] = {name: np.empty((len(frames), 4, 4)) for name in names}
     with isolated_scene(scene, target, [(target, name) for name in names], ()) as isolated:
         for f, frame in enumerate(frames):
             bones: Any = target.evaluated_get(set_frame(isolated, float(frame))).pose.bones
             for name in names:
                 basis = bones[name].matrix_basis.inverted_safe()
-                found[name][f] = [row[:] for row in bones[name].matrix @ basis]
-    return found
+                bases[name][f] = [row[:] for row in bones[name].matrix @ basis]
+    return bases
 
 
 def _line(target: bpy.types.Object, name: str) -> tuple[Any, ...]:
-    """A pose bone and those above it."""
+    """Return a pose bone and its parents."""
     bone: Any = target.pose.bones[name]
     return (bone, *bone.parent_recursive)
 
 
 def _driven(target: bpy.types.Object) -> set[str]:
-    """Names of bones with drivers on their transforms."""
+    """Return the names of bones with drivers on their transforms."""
     animation = target.animation_data
     paths = [curve.data_path for curve in animation.drivers] if animation is not None else []
-    parts = ("].location", "].rotation_quaternion", "].rotation_euler", "].rotation_axis_angle")
-    return {path.split('"')[1] for path in paths if path.startswith("pose.bones[") and path.endswith(parts)}
+    ends = ("].location", "].rotation_quaternion", "].rotation_euler", "].rotation_axis_angle")
+    return {path.split('"')[1] for path in paths if path.startswith("pose.bones[") and path.endswith(ends)}
 
 
 def _is_moved(bone: Any, driven: set[str]) -> bool:
-    own = [each for each in clamps.user_constraints(bone) if not each.mute and each.type not in HARMLESS]
-    return bool(own) or bone.name in driven
+    constraints = clamps.user_constraints(bone)
+    return bone.name in driven or any(not c.mute and c.type not in HARMLESS for c in constraints)
 
 
 def _is_rigid(target: bpy.types.Object, figure: TargetFigure, name: str, driven: set[str]) -> bool:
-    """Whether a bone hangs on that of its joint's parent without anything that moves those between."""
+    """Whether a bone is rigidly connected to the bone of its parent joint: no bone in between is moved."""
     joint = figure.skeleton.joints[figure.index(name)]
     if joint.parent < 0 or _is_moved(target.pose.bones[name], driven):
         return False
@@ -436,10 +439,10 @@ def _is_rigid(target: bpy.types.Object, figure: TargetFigure, name: str, driven:
 
 
 def _body_parent(target: bpy.types.Object, figure_map: FigureMap, name: str) -> str:
-    """The mapped bone that a bone hangs on in the body; empty for the hips."""
+    """Return the mapped bone that is the parent of a bone in the body; empty for the hips."""
     if name == figure_map.hips:
         return ""
-    trunk = (figure_map.hips, *(each for each in figure_map.trunk if each != figure_map.hips))
+    trunk = (figure_map.hips, *(member for member in figure_map.trunk if member != figure_map.hips))
     if name in trunk:
         return trunk[trunk.index(name) - 1]
     if name in {leg.upper for leg in figure_map.hind_legs}:

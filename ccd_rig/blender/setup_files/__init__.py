@@ -1,1 +1,1 @@
-"""Constraints and limits of a rig outside the .blend file, and kept while the rig is generated anew."""
+"""Set-ups of rigs (constraints and limits) as files, and kept while Rigify regenerates a rig."""

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits that outlast Rigify's Re-Generate Rig.
+"""Settings of bones kept over Rigify's Re-Generate Rig.
 
-Rigify removes all bones of the rig and makes new ones, in the same object: what the object stores stays, what
-its bones store is lost. It goes through Edit Mode for that, and Blender calls handlers on the way. There the
-bones' settings are noted, and given to new bones of the same names. Each generation gives the rig another
-`rig_id`, so the rig is known by its object.
+Rigify replaces all bones of the rig in the same object: settings of the object stay, settings of its bones
+are lost. Blender calls handlers as Rigify enters Edit Mode. They note the settings of the bones, and store
+them on new bones of the same names. Each generation gives the rig a new `rig_id`; the rig is therefore
+identified by its object.
 
-The metarig keeps the whole set-up as JSON: from when its rig was generated anew or saved last. A rig that was
-deleted and generated once more gets it back by a button.
+The metarig keeps the set-up as JSON, from the last regeneration or save of its rig. A button restores it on a
+rig that was deleted and generated again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .. import evaluations
 from ..figures.rigify import is_generated
 from ..properties import renamed_bones
 from ..scene.isolation import is_isolated
-from .setup_file import Applied, Values, apply, from_json, give_values, setup_of, to_json, values_of
+from .setup_file import Applied, Values, apply, from_json, set_values, setup_of, to_json, values_of
 
 _noted: dict[int, dict[str, Values]] = {}  # by session_uid of rigs: settings of bones that may be replaced
 _edited: set[int] = set()  # `session_uid` of generated rigs that are in Edit Mode
@@ -30,40 +30,40 @@ _edited: set[int] = set()  # `session_uid` of generated rigs that are in Edit Mo
 def follow(
     scene: bpy.types.Scene, _depsgraph: bpy.types.Depsgraph, armatures: Sequence[bpy.types.Object]
 ) -> None:
-    """Note settings of bones as a generated rig goes into Edit Mode; give them to bones that replace them."""
-    for thing in armatures:
-        uid = thing.session_uid
-        if thing.mode == "EDIT":
-            if uid not in _edited and is_generated(thing.data) and not is_isolated(scene):
+    """Note settings of bones as a generated rig enters Edit Mode; restore them on new bones afterwards."""
+    for armature_object in armatures:
+        uid = armature_object.session_uid
+        if armature_object.mode == "EDIT":
+            if uid not in _edited and is_generated(armature_object.data) and not is_isolated(scene):
                 _edited.add(uid)
-                _note(thing)
+                _note(armature_object)
         elif (uid in _edited or uid in _noted) and not is_isolated(scene):
             _edited.discard(uid)
-            if uid in _noted and is_generated(thing.data):
-                _give_back(thing)
+            if uid in _noted and is_generated(armature_object.data):
+                _restore_bones(armature_object)
 
 
 def _note(armature_object: bpy.types.Object) -> None:
-    held = {
+    settings = {
         bone.name: values_of(bone.ccd_rig)
         for bone in armature_object.pose.bones
         if bone.is_property_set("ccd_rig")
     }
     if armature_object.session_uid not in _noted:
         keep(armature_object)
-    if held:
-        _noted.setdefault(armature_object.session_uid, {}).update(held)
+    if settings:
+        _noted.setdefault(armature_object.session_uid, {}).update(settings)
 
 
-def _give_back(armature_object: bpy.types.Object) -> None:
+def _restore_bones(armature_object: bpy.types.Object) -> None:
     noted = _noted[armature_object.session_uid]
     for name in list(noted):
         bone = armature_object.pose.bones.get(name)
         if bone is None:
-            continue  # Rigify comes this way several times before all bones are there
+            continue  # Rigify leaves Edit Mode several times before all bones exist
         values = noted.pop(name)
         if not values_of(bone.ccd_rig):
-            give_values(bone.ccd_rig, values)
+            set_values(bone.ccd_rig, values)
     if not noted:
         del _noted[armature_object.session_uid]
         for row in armature_object.ccd_rig.constraints:
@@ -71,15 +71,15 @@ def _give_back(armature_object: bpy.types.Object) -> None:
 
 
 def metarig_of(armature_object: bpy.types.Object) -> bpy.types.Object | None:
-    """The metarig that Rigify has generated a rig from; None where it is not in the file."""
-    for other in bpy.data.objects:
-        if other.type == "ARMATURE" and getattr(other.data, "rigify_target_rig", None) == armature_object:
-            return other
+    """Return the metarig that Rigify has generated a rig from; None if it is not in the file."""
+    for metarig in bpy.data.objects:
+        if metarig.type == "ARMATURE" and getattr(metarig.data, "rigify_target_rig", None) == armature_object:
+            return metarig
     return None
 
 
 def keep(armature_object: bpy.types.Object) -> None:
-    """Let a rig's metarig keep its set-up, if there is one."""
+    """Store the set-up of a rig on its metarig, if there is one."""
     metarig = metarig_of(armature_object)
     if metarig is None or not metarig.is_editable:
         return
@@ -87,15 +87,15 @@ def keep(armature_object: bpy.types.Object) -> None:
     if setup.bones or setup.constraints:
         try:
             metarig.ccd_rig.kept_setup = to_json(setup)
-        except ValueError:  # a value is no number, which checks name; what was kept before stays
+        except ValueError:  # a value is not a number, which checks report; the former set-up is kept
             return
 
 
 def restore(armature_object: bpy.types.Object) -> Applied:
-    """Give a generated rig the set-up that its metarig keeps.
+    """Apply the set-up that its metarig keeps to a generated rig.
 
     Raises:
-        RigError: there is none. Nothing has changed then.
+        RigError: the metarig keeps none, or the rig has none of its bones. Nothing has changed then.
     """
     metarig = metarig_of(armature_object)
     if metarig is None or not metarig.ccd_rig.kept_setup:
@@ -108,7 +108,7 @@ def restore(armature_object: bpy.types.Object) -> Applied:
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def keep_all(*_arguments: object) -> None:
-    """Before a file is saved: metarigs keep the set-ups of their rigs."""
+    """Store the set-ups of all rigs on their metarigs, before a file is saved."""
     for thing in bpy.data.objects:
         rig = getattr(thing.data, "rigify_target_rig", None) if thing.type == "ARMATURE" else None
         if rig is not None and is_generated(rig.data):
@@ -117,19 +117,19 @@ def keep_all(*_arguments: object) -> None:
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def forget(*_arguments: object) -> None:
-    """Another file is open: its objects have other numbers."""
+    """Forget all noted settings after a file was opened, whose objects have different `session_uid`."""
     _noted.clear()
     _edited.clear()
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def forget_modes(*_arguments: object) -> None:
-    """Undo or redo may have led out of Edit Mode, or into it, and changed settings."""
+    """Forget which rigs are in Edit Mode: undo or redo may have changed the mode, and settings."""
     _edited.clear()
 
 
 def register() -> None:
-    """Listen to evaluations, saving and opening."""
+    """Add the handlers of evaluations, saving, opening, undo and redo."""
     evaluations.add(follow)
     bpy.app.handlers.save_pre.append(keep_all)
     bpy.app.handlers.load_post.append(forget)
@@ -138,7 +138,7 @@ def register() -> None:
 
 
 def unregister() -> None:
-    """Listen no more."""
+    """Remove the handlers."""
     forget()
     evaluations.remove(follow)
     bpy.app.handlers.save_pre.remove(keep_all)

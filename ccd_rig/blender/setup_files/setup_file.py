@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A rig's whole set-up as a value and as JSON: its constraints and what its bones may do, read and given.
+"""Set-up of a rig (constraints, limits and settings of bones) as a value and as JSON: read and applied.
 
-{"format", "version", "armature", "bones": {bone: {"rest": [w, x, y, z], "joint": {...}}},
-"constraints": [{...}], "rig": {...}, "roles": {bone: [part, side, index, number]}, "influence": {constraint:
-keys}}. Drivers of the constraints are not part of it, nor are keys of anything but their influence: what
-drivers read are things of their own file, and often of other rigs. F-curves with modifiers lose these.
+{"format", "version", "armature", "bones": {bone: {"rest": [w, x, y, z], "joint": {...}}}, "constraints":
+[{...}], "rig": {...}, "roles": {bone: [part, side, index, number]}, "influence": {constraint: keys}}. Keys of
+influences are included; F-curves lose their modifiers. Other keys are not, nor are drivers, which read
+properties of the file and often of other rigs.
 
-Numbers come back bit for bit. What is at its default is left out. An object is {"object": name}, the armature
-itself {"object": ""}.
+Numbers keep every bit. Defaults are left out. An object is {"object": name}, the armature itself {"object":
+""}.
 """
 
 from __future__ import annotations
@@ -35,30 +35,30 @@ from ..properties.constraint_group import CCD_RIG_PG_constraint
 from ..properties.influence_keys import FIELD
 from ..properties.joints import CCD_RIG_PG_joint, limit_of, store_limits
 from ..properties.names import named
-from ..properties.renamed_bones import OTHER_BONES, OWN_BONES
+from ..properties.renamed_bones import LOCAL_BONES, OTHER_BONES
 from ..rig.bone_space import nearest_rotation
 from ..whole_files import read_text, replacing
 
 Values = dict[str, Any]
 
 NOTES = ("rna_type", "known_as")
-"""Fields that are no setting: what they hold stays."""
+"""Fields that are no settings: they are neither read nor written."""
 
 
 def values_of(group: bpy.types.PropertyGroup) -> Values:
-    """What was set in a group, by field; groups inside as values, lists of groups as lists of them."""
-    found: Values = {}
+    """Return the values of a group that were set, by field; nested groups as values, collections as lists."""
+    values: Values = {}
     for name, prop in _fields(group.bl_rna).items():
         if prop.type == "COLLECTION":
             rows = [values_of(row) for row in getattr(group, name)]
             if rows:
-                found[name] = rows
+                values[name] = rows
         elif _is_group(prop):
             if inner := values_of(getattr(group, name)):
-                found[name] = inner
+                values[name] = inner
         elif group.is_property_set(name):
-            found[name] = _value_of(group, name, prop)
-    return found
+            values[name] = _value_of(group, name, prop)
+    return values
 
 
 def _value_of(group: bpy.types.PropertyGroup, name: str, prop: Any) -> Any:
@@ -71,12 +71,12 @@ def _value_of(group: bpy.types.PropertyGroup, name: str, prop: Any) -> Any:
 
 
 def check_values(rna: Any, values: object, where: str) -> Values:
-    """`values` if a group of this type can hold them.
+    """Return `values` if they are valid for a type of group.
 
     Args:
         rna: `bl_rna` of the group's class.
-        values: as `values_of` gives them.
-        where: what they are, for messages.
+        values: in the form of `values_of`.
+        where: name of the values in messages.
 
     Raises:
         RigError: names the field that is wrong or that this version does not know.
@@ -111,8 +111,8 @@ def _check_value(prop: Any, value: object, where: str) -> None:
     elif getattr(prop, "is_array", False):
         if not isinstance(value, list) or len(value) != prop.array_length:
             raise RigError(f"{where} must be a list of {prop.array_length}, not {_shown(value)}")
-        for part in value:
-            _check_plain(prop, part, where)
+        for component in value:
+            _check_plain(prop, component, where)
     else:
         _check_plain(prop, value, where)
 
@@ -134,16 +134,19 @@ def _check_plain(prop: Any, value: object, where: str) -> None:
             raise RigError(f"{where} must be {prop.hard_min:.6g} to {prop.hard_max:.6g}, not {_shown(value)}")
 
 
-def give_values(group: bpy.types.PropertyGroup, values: Values) -> None:
-    """Let a group hold checked values, and its defaults beside them. Objects that are not there are None."""
+def set_values(group: bpy.types.PropertyGroup, values: Values) -> None:
+    """Set the fields of a group to checked values, and the remaining ones to defaults.
+
+    A missing object becomes None.
+    """
     for name, prop in _fields(group.bl_rna).items():
         if prop.type == "COLLECTION":
             rows = getattr(group, name)
             rows.clear()
             for row in values.get(name, ()):
-                give_values(rows.add(), row)
+                set_values(rows.add(), row)
         elif _is_group(prop):
-            give_values(getattr(group, name), values.get(name, {}))
+            set_values(getattr(group, name), values.get(name, {}))
         elif name not in values:
             group.property_unset(name)
         elif prop.type == "POINTER":
@@ -153,15 +156,15 @@ def give_values(group: bpy.types.PropertyGroup, values: Values) -> None:
 
 
 def object_of(owner: bpy.types.ID, value: Mapping[str, str] | None) -> bpy.types.Object | None:
-    """The object that a value names; None for none, and where there is no such object."""
+    """Return the object that a value names; None for None or a missing object."""
     if value is None:
         return None
-    found: Any = bpy.data.objects.get(value["object"]) if value["object"] else owner
-    return found
+    result: Any = bpy.data.objects.get(value["object"]) if value["object"] else owner
+    return result
 
 
 def _fields(rna: Any) -> dict[str, Any]:
-    """The fields that a group stores, by name."""
+    """Return the stored fields of a type of group, by name."""
     return {
         name: prop
         for name, prop in rna.properties.items()
@@ -187,18 +190,18 @@ Curve = Mapping[str, Any]
 
 
 def curves_of(armature_object: bpy.types.Object) -> dict[str, Curve]:
-    """The keys of influences in the present action, by the names of the constraints."""
-    found: dict[str, Curve] = {}
+    """Return the keys of influences in the present action, by the names of the constraints."""
+    curves: dict[str, Curve] = {}
     for row in armature_object.ccd_rig.constraints:
         curve = _curve(row)
         if curve is not None and len(curve.keyframe_points):
             keys = [_key(point) for point in curve.keyframe_points]
-            found[row.name] = {"extrapolation": curve.extrapolation, "keys": keys}
-    return found
+            curves[row.name] = {"extrapolation": curve.extrapolation, "keys": keys}
+    return curves
 
 
 def driven(armature_object: bpy.types.Object) -> tuple[str, ...]:
-    """Names of the constraints whose influence has a driver."""
+    """Return the names of the constraints whose influence has a driver."""
     animation = armature_object.animation_data
     paths = set() if animation is None else {driver.data_path for driver in animation.drivers}
     rows = armature_object.ccd_rig.constraints
@@ -206,7 +209,7 @@ def driven(armature_object: bpy.types.Object) -> tuple[str, ...]:
 
 
 def left_out(armature_object: bpy.types.Object) -> dict[str, tuple[str, ...]]:
-    """By label of a setting that keys or drivers move, Influence apart, the names of the constraints."""
+    """Return {label of an animated setting: names of constraints} for all settings except Influence."""
     names: dict[str, tuple[str, ...]] = {}
     for row, setting in constraint_list.moved_settings(armature_object, armature_object.ccd_rig.constraints):
         if setting.identifier != FIELD:
@@ -214,8 +217,8 @@ def left_out(armature_object: bpy.types.Object) -> dict[str, tuple[str, ...]]:
     return names
 
 
-def checked(value: object) -> dict[str, Curve]:
-    """The same as read from a file; raises RigError, which names what is wrong."""
+def check_curves(value: object) -> dict[str, Curve]:
+    """Return the keys of influences as read from a file if they are valid; raises RigError if not."""
     if not isinstance(value, dict):
         raise RigError("the field 'influence' is not an object")
     for name, curve in value.items():
@@ -230,29 +233,28 @@ def checked(value: object) -> dict[str, Curve]:
     return value
 
 
-def give(row: Any, curve: Curve) -> None:
-    """Give a constraint's influence these keys in place of those that it has in the present action.
+def set_curve(row: Any, curve: Curve) -> None:
+    """Replace the keys of a constraint's influence in the present action.
 
     Raises:
         RigError: it cannot be keyed. Nothing has changed then.
     """
     influence_keys.require_keyable(row.id_data, [row])
-    shown = row.influence
+    present = row.influence
     before = _curve(row)
     for frame in [] if before is None else [point.co[0] for point in before.keyframe_points]:
         row.keyframe_delete(FIELD, frame=frame)
     for key in curve["keys"]:
         row.influence = key["value"]
         row.keyframe_insert(FIELD, frame=key["frame"])
-    row.influence = shown
-    made: Any = _curve(row)
-    made.extrapolation = curve["extrapolation"]
-    for point, key in zip(
-        made.keyframe_points, sorted(curve["keys"], key=lambda each: each["frame"]), strict=True
-    ):
+    row.influence = present
+    fcurve: Any = _curve(row)
+    fcurve.extrapolation = curve["extrapolation"]
+    keys = sorted(curve["keys"], key=lambda key: key["frame"])
+    for point, key in zip(fcurve.keyframe_points, keys, strict=True):
         for name in (*CHOICES, *HANDLES):
             setattr(point, name, key[name])
-    made.update()
+    fcurve.update()
 
 
 def _key(point: bpy.types.Keyframe) -> dict[str, Any]:
@@ -266,7 +268,7 @@ def _require_key(key: object, where: str) -> None:
     if not isinstance(key, dict) or set(key) != wanted:
         raise RigError(f"{where} must have the fields {', '.join(sorted(wanted))}, and no others")
     for name, numbers in _numbers(key):
-        if not all(type(each) in (int, float) and math.isfinite(each) for each in numbers):
+        if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
             raise RigError(f"{where}.{name} must be a number, and of handles two")
     for name in CHOICES:
         _require_choice(bpy.types.Keyframe.bl_rna, name, key[name], where)
@@ -295,18 +297,18 @@ def _curve(row: Any) -> Any | None:
 FORMAT = "ccd_rig.setup"
 VERSION = 1
 RIG_FIELDS = ("body", "body_helps", "solver")
-"""What is taken of the armature itself, beside its constraints."""
+"""Fields of the armature itself that belong to a set-up, beside its constraints."""
 
 Components = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
 class BoneSetup:
-    """What one bone may do.
+    """Settings of one bone.
 
     Attributes:
-        joint: what its group `ccd_rig` holds.
-        rest: its orientation at rest in armature space, (w, x, y, z).
+        joint: values of its group `ccd_rig`.
+        rest: orientation at rest in armature space, (w, x, y, z).
     """
 
     joint: Values
@@ -318,12 +320,12 @@ class Setup:
     """Constraints and limits of a rig.
 
     Attributes:
-        armature: name of the object that it is from.
-        bones: what bones may do, by their names; bones at their defaults are left out.
-        constraints: what each holds, in their order.
+        armature: name of the original armature object.
+        bones: settings of bones by name; bones at their defaults are left out.
+        constraints: values of the constraints in their order.
         rig: settings of the armature (`RIG_FIELDS`).
-        roles: what part of the body bones are that it names; those that are none known are left out.
-        influence: the keys of influences in the present action, by the names of constraints.
+        roles: roles of the bones in the set-up, if they are known.
+        influence: keys of influences in the present action, by the names of constraints.
     """
 
     armature: str
@@ -334,41 +336,41 @@ class Setup:
     influence: Mapping[str, Curve] = field(default_factory=dict)
 
     def bone_names(self) -> tuple[str, ...]:
-        """The bones of the rig that it is about, each once."""
-        found = dict.fromkeys(self.bones)
+        """Return the names of the bones in the set-up, each once."""
+        names = dict.fromkeys(self.bones)
         for row in self.constraints:
-            found.update(dict.fromkeys(row[name] for name in OWN_BONES if row.get(name)))
-        return tuple(found)
+            names.update(dict.fromkeys(row[name] for name in LOCAL_BONES if row.get(name)))
+        return tuple(names)
 
 
 def setup_of(armature_object: bpy.types.Object) -> Setup:
-    """All that a rig's constraints and bones hold now, without roles."""
+    """Return the present set-up of a rig, without roles."""
     bones = {}
     for bone in armature_object.pose.bones:
         joint = values_of(bone.ccd_rig) if bone.is_property_set("ccd_rig") else {}
         if joint:
             bones[bone.name] = BoneSetup(joint, rest_of(bone))
     group = armature_object.ccd_rig
-    held = values_of(group)
-    rig = {name: held[name] for name in RIG_FIELDS if name in held}
+    values = values_of(group)
+    rig = {name: values[name] for name in RIG_FIELDS if name in values}
     rows = tuple(values_of(row) for row in group.constraints)
     return Setup(armature_object.name, bones, rows, rig, influence=curves_of(armature_object))
 
 
 def with_roles(armature_object: bpy.types.Object, setup: Setup) -> Setup:
-    """A rig's set-up with what its bones are, so that rigs with other names can take it."""
+    """Return a set-up with the roles of its bones, by which rigs with different names can take it."""
     known = roles_of(armature_object)
     return replace(setup, roles={name: known[name] for name in setup.bone_names() if name in known})
 
 
 def rest_of(pose_bone: bpy.types.PoseBone) -> Components:
-    """A bone's orientation at rest in armature space."""
+    """Return a bone's orientation at rest in armature space, (w, x, y, z)."""
     w, x, y, z = nearest_rotation(pose_bone.bone.matrix_local.to_3x3())[:]
     return w, x, y, z
 
 
 def to_json(setup: Setup) -> str:
-    """A set-up as JSON."""
+    """Return a set-up as JSON; raises ValueError if a value is not a number."""
     bones = {name: {"rest": list(bone.rest), "joint": bone.joint} for name, bone in setup.bones.items()}
     data = {
         "format": FORMAT,
@@ -384,7 +386,7 @@ def to_json(setup: Setup) -> str:
 
 
 def from_json(text: str) -> Setup:
-    """The set-up that `to_json` wrote.
+    """Parse a set-up in JSON.
 
     Raises:
         RigError: names the field that is missing or wrong.
@@ -399,7 +401,7 @@ def from_json(text: str) -> Setup:
         value = shown(json.dumps(data.get("version")))
         raise RigError(f"'version' is {value}, but this CCD Rig reads {VERSION}: save the set-up with it")
     bones = {}
-    for name, bone in _part(data, "bones", dict).items():
+    for name, bone in _field(data, "bones", dict).items():
         where = f"bones['{shown(name)}']"
         if not isinstance(bone, dict) or set(bone) != {"rest", "joint"}:
             raise RigError(f"{where} must have the fields 'rest' and 'joint', and no others")
@@ -407,19 +409,19 @@ def from_json(text: str) -> Setup:
         bones[name] = BoneSetup(joint, _rest(bone["rest"], where))
     constraints = [
         check_values(CCD_RIG_PG_constraint.bl_rna, row, f"constraints[{number}]")
-        for number, row in enumerate(_part(data, "constraints", list))
+        for number, row in enumerate(_field(data, "constraints", list))
     ]
-    rig = check_values(CCD_RIG_PG_armature.bl_rna, _part(data, "rig", dict), "rig")
+    rig = check_values(CCD_RIG_PG_armature.bl_rna, _field(data, "rig", dict), "rig")
     if others := sorted(set(rig) - set(RIG_FIELDS)):
         raise RigError(
             f"rig: '{shown(others[0])}' is no part of a set-up; it may hold {', '.join(RIG_FIELDS)}"
         )
-    roles = {name: _role(value, name) for name, value in _part(data, "roles", dict).items()}
-    influence = checked(data.get("influence", {}))
+    roles = {name: _role(value, name) for name, value in _field(data, "roles", dict).items()}
+    influence = check_curves(data.get("influence", {}))
     return Setup(str(data.get("armature", "")), bones, tuple(constraints), rig, roles, influence)
 
 
-def _part(data: Mapping[str, Any], name: str, kind: type) -> Any:
+def _field(data: Mapping[str, Any], name: str, kind: type) -> Any:
     if not isinstance(data.get(name), kind):
         wanted = "a list" if kind is list else "an object"
         raise RigError(f"the field '{name}' is missing, or is not {wanted}")
@@ -445,10 +447,10 @@ def _role(value: object, name: str) -> Role:
 
 
 def save(path: str | os.PathLike[str], setup: Setup) -> None:
-    """Write a set-up as JSON, the file as a whole or not at all.
+    """Write a set-up as JSON; the file is replaced at once.
 
     Raises:
-        RigError: a value is no number; WriteError: the folder cannot be written, or the disk is full.
+        RigError: a value is not a number; WriteError: the folder cannot be written, or the disk is full.
     """
     try:
         text = to_json(setup)
@@ -459,7 +461,7 @@ def save(path: str | os.PathLike[str], setup: Setup) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Setup:
-    """The set-up of a JSON file; raises RigError, which names the file and what is wrong in it."""
+    """Read the set-up of a JSON file; raises RigError, which names the file and the error in it."""
     text = read_text(path)
     try:
         return from_json(text)
@@ -468,18 +470,18 @@ def load(path: str | os.PathLike[str]) -> Setup:
 
 
 SAME = 1e-3
-"""Radians between rest poses below which a limit means the same in both."""
+"""Largest angle between rest orientations at which limits are copied unchanged, radians."""
 
 
 @dataclass(frozen=True)
 class Applied:
-    """What became of a set-up.
+    """Result of applying a set-up.
 
     Attributes:
-        bones: names of the bones that got their settings.
-        constraints: names of the constraints that were made or set.
-        missing: names in the set-up of bones that the rig does not have.
-        notes: sentences about other things that are not as they were.
+        bones: names of the bones whose settings were set.
+        constraints: names of the constraints that were added or set.
+        missing: names of bones of the set-up that the rig does not have.
+        notes: sentences on other differences from the set-up.
     """
 
     bones: tuple[str, ...]
@@ -488,23 +490,24 @@ class Applied:
     notes: tuple[str, ...] = ()
 
     def warnings(self) -> tuple[str, ...]:
-        """What did not come back, in sentences."""
+        """Return sentences on everything that was left out."""
         words = tuple(note[:1].upper() + note[1:] for note in self.notes)
         if not self.missing:
             return words
         return (*words, f"The armature has no bone for {named(self.missing)}: what is theirs is left out")
 
     def words(self) -> str:
-        """How much came back."""
+        """Return a summary with the numbers of bones and constraints."""
         bones = f"{len(self.bones)} bone{'' if len(self.bones) == 1 else 's'}"
         rows = f"{len(self.constraints)} constraint{'' if len(self.constraints) == 1 else 's'}"
         return f"{bones} and {rows} set"
 
 
 def apply(armature_object: bpy.types.Object, setup: Setup) -> Applied:
-    """Give a rig the limits and constraints of a set-up. Bones it does not name stay as they are.
+    """Apply the limits and constraints of a set-up to a rig.
 
-    A constraint with the name of one in the set-up takes its values; others are added.
+    Bones that are not in the set-up do not change. Constraints of the same name are set, the remaining ones
+    added.
 
     Raises:
         RigError: the rig has none of the set-up's bones. Nothing has changed then.
@@ -517,50 +520,50 @@ def apply(armature_object: bpy.types.Object, setup: Setup) -> Applied:
     notes = []
     for old, bone in setup.bones.items():
         if old in names:
-            notes += _give_joint(pose_bones[names[old]], bone, names, is_other=names[old] != old)
+            notes += _set_joint(pose_bones[names[old]], bone, names, is_other=names[old] != old)
     for name, value in setup.rig.items():
         if isinstance(value, dict):
-            give_values(getattr(armature_object.ccd_rig, name), value)
+            set_values(getattr(armature_object.ccd_rig, name), value)
         else:
             setattr(armature_object.ccd_rig, name, value)
-    made = [_give_row(armature_object, row, names, notes) for row in setup.constraints]
-    for row, name in zip(setup.constraints, made, strict=True):
+    row_names = [_set_row(armature_object, row, names, notes) for row in setup.constraints]
+    for row, name in zip(setup.constraints, row_names, strict=True):
         if curve := setup.influence.get(row.get("name", "")):
             try:
-                give(armature_object.ccd_rig.constraints[name], curve)
+                set_curve(armature_object.ccd_rig.constraints[name], curve)
             except RigError as error:
                 notes.append(f"keys are left out: {error}")
     overrides.keep(armature_object)
-    given = tuple(names[name] for name in setup.bones if name in names)
-    return Applied(given, tuple(made), missing, tuple(notes))
+    bones = tuple(names[name] for name in setup.bones if name in names)
+    return Applied(bones, tuple(row_names), missing, tuple(notes))
 
 
 def bones_for(armature_object: bpy.types.Object, setup: Setup) -> dict[str, str]:
-    """The rig's bones for those of a set-up: of the same name, else of the same role."""
-    here = armature_object.pose.bones
-    names = {name: name for name in setup.bone_names() if name in here}
-    wanted = {name: role for name, role in setup.roles.items() if name not in names}
-    if wanted:
+    """Return {bone of a set-up: bone of the rig}, of the same name, else of the same role."""
+    pose_bones = armature_object.pose.bones
+    names = {name: name for name in setup.bone_names() if name in pose_bones}
+    roles = {name: role for name, role in setup.roles.items() if name not in names}
+    if roles:
         taken = set(names.values())
         by_role = {role: name for name, role in roles_of(armature_object).items() if name not in taken}
-        names |= {name: by_role[role] for name, role in wanted.items() if role in by_role}
+        names |= {name: by_role[role] for name, role in roles.items() if role in by_role}
     return names
 
 
-def _give_joint(
+def _set_joint(
     pose_bone: bpy.types.PoseBone, bone: BoneSetup, names: Mapping[str, str], is_other: bool
 ) -> list[str]:
-    """Give a bone its settings; notes about those that it cannot have.
+    """Set the settings of a bone; return notes on the ones that it cannot have.
 
-    A bone of another name may rest with other axes: its limit is turned into them.
+    A bone of another name may have different axes at rest: the limit is turned into them.
     """
     joint = dict(bone.joint)
     if "coupled_offsets" in joint:
         joint["coupled_offsets"] = [
-            {**each, **({"driver": names.get(each["driver"], each["driver"])} if "driver" in each else {})}
-            for each in joint["coupled_offsets"]
+            {**row, "driver": names.get(row["driver"], row["driver"])} if "driver" in row else dict(row)
+            for row in joint["coupled_offsets"]
         ]
-    give_values(pose_bone.ccd_rig, joint)
+    set_values(pose_bone.ccd_rig, joint)
     turn = Quaternion(rest_of(pose_bone)).conjugated() @ Quaternion(bone.rest)
     if not is_other or angle_of(turn) < SAME:
         return []
@@ -577,26 +580,27 @@ def _give_joint(
     return notes
 
 
-def _give_row(
+def _set_row(
     armature_object: bpy.types.Object, row: Values, names: Mapping[str, str], notes: list[str]
 ) -> str:
-    """Give a constraint its values, or add it; its name."""
+    """Set the values of a constraint, adding it if it is missing; return its name."""
     values = dict(row)
-    own = [*OWN_BONES]
+    keys = [*LOCAL_BONES]  # fields that name bones of the armature
     for key, owner in OTHER_BONES.items():
         if object_of(armature_object, row.get(owner)) == armature_object:
-            own.append(key)
-    for key in own:
+            keys.append(key)
+    for key in keys:
         if row.get(key):
             values[key] = names.get(row[key], row[key])
     listed = armature_object.ccd_rig.constraints
     name = row.get("name", "")
-    found: Any = listed.get(name) if name else None
-    if found is None:
-        found = constraint_list.add(armature_object, name, values.get("tip", ""))
-        values["name"] = found.name
-    give_values(found, values)
+    constraint: Any = listed.get(name) if name else None
+    if constraint is None:
+        constraint = constraint_list.add(armature_object, name, values.get("tip", ""))
+        values["name"] = constraint.name
+    set_values(constraint, values)
     for key in OTHER_BONES.values():
-        if row.get(key) is not None and getattr(found, key) is None:
-            notes.append(f"constraint '{found.name}': there is no object '{row[key]['object']}'; choose one")
-    return str(found.name)
+        if row.get(key) is not None and getattr(constraint, key) is None:
+            missing = row[key]["object"]
+            notes.append(f"constraint '{constraint.name}': there is no object '{missing}'; choose one")
+    return str(constraint.name)

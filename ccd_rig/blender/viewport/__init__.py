@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the 3D viewport shows of limits and constraints, as values: nothing here draws."""
+"""Drawings and handles of limits, constraints and targets in the 3D viewport, as values without drawing."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Constraints in the viewport: what each one reaches, and how that is drawn."""
+"""Constraints in the viewport: their reach, and sketches of chains, targets and planted bones."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..scene.evaluation import PLANTED
 from ..scene.targets import FAR
 from .sketch import Sketch
 
-SLACK = 1e-4  # part of a chain's length by which a target may be out of reach and still is not called so
+SLACK = 1e-4  # fraction of a chain's length by which a target may be too far and still counts as reachable
 
 
 class Reach(NamedTuple):
-    """What a constraint brings to its target, in world space.
+    """Effector and target of a constraint, world space.
 
     Attributes:
-        end: the point of the tip that is to be at the target.
-        target: where it is to be.
-        gap: metres by which the target is farther away than the chain is long; 0 within reach, and where
-            the length of the chain or the place of its root is open.
+        end: the effector.
+        target: the point to reach.
+        gap: metres by which the target is out of reach of the chain; 0 within reach, and if the length of the
+            chain or the place of its root may change.
     """
 
     end: Vector
@@ -36,12 +36,12 @@ class Reach(NamedTuple):
 
     @property
     def deviation(self) -> float:
-        """Metres from the point to its target."""
+        """Distance from the effector to the target, metres."""
         return (self.end - self.target).length
 
 
 def reach_of(armature_object: bpy.types.Object, constraint: Any) -> Reach | None:
-    """From where to where a constraint reaches now; None without a point to bring, or a place to bring it."""
+    """Return the present reach of a constraint; None without an effector or a target."""
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if constraint.kind != Kind.REACH or not constraint.use_position or not chain:
         return None
@@ -49,23 +49,25 @@ def reach_of(armature_object: bpy.types.Object, constraint: Any) -> Reach | None
     if target is None:
         return None
     world: Any = armature_object.matrix_world
-    end = _end_point(chain[0], constraint)
-    if not all(abs(part) < FAR for part in (*target, *(world @ end))):  # what is not a number is not below
+    tip = chain[0]
+    start = tip.tail if constraint.use_tail else tip.head
+    end = start + tip.matrix.to_quaternion() @ Vector(constraint.effector_offset)
+    if not all(abs(value) < FAR for value in (*target, *(world @ end))):  # false for NaN
         return None
     gap = 0.0
     if not _is_open(armature_object, chain):
         root = chain[-1].head
-        there = world.inverted_safe() @ target
+        local_target = world.inverted_safe() @ target
         longest = _longest(chain, end, constraint)
-        distance = (there - root).length
+        distance = (local_target - root).length
         if distance > longest * (1.0 + SLACK):
-            nearest = root + (there - root) * (longest / distance)
+            nearest = root + (local_target - root) * (longest / distance)
             gap = (world @ nearest - target).length
     return Reach(world @ end, target, gap)
 
 
 def target_point(constraint: Any) -> Vector | None:
-    """Where a constraint's target is, offset included, in world space; None without one."""
+    """Return the point of a constraint's target, offset included, world space; None without one."""
     target = constraint.target
     if target is None:
         return None
@@ -84,18 +86,12 @@ def target_point(constraint: Any) -> Vector | None:
 
 
 def is_planted(constraint: Any) -> bool:
-    """Whether a constraint holds its bone now."""
+    """Whether a constraint plants its bone now."""
     return constraint.kind == Kind.PLANT and constraint.enabled and constraint.influence > PLANTED
 
 
-def _end_point(tip: bpy.types.PoseBone, constraint: Any) -> Vector:
-    """The point of the tip that is brought to the target, in armature space."""
-    start = tip.tail if constraint.use_tail else tip.head
-    return start + tip.matrix.to_quaternion() @ Vector(constraint.effector_offset)
-
-
 def _is_open(armature_object: bpy.types.Object, chain: Sequence[bpy.types.PoseBone]) -> bool:
-    """Whether bones of a chain also shift, or it goes up to the root bone of planted ones."""
+    """Whether bones of a chain can shift, or the chain includes the root bone of planted bones."""
     if any(any(bone.ccd_rig.use_slide) or len(bone.ccd_rig.coupled_offsets) for bone in chain):
         return True
     plants = [row for row in armature_object.ccd_rig.constraints if row.kind == Kind.PLANT and row.enabled]
@@ -107,7 +103,7 @@ def _is_open(armature_object: bpy.types.Object, chain: Sequence[bpy.types.PoseBo
 
 
 def _longest(chain: Sequence[bpy.types.PoseBone], end: Vector, constraint: Any) -> float:
-    """How far from its root a chain, tip first, can bring its end, limits aside; in armature units."""
+    """Return the reach of a chain, tip first, from its root to `end`, without limits; armature units."""
     joints = [end, *(bone.head for bone in chain)]
     lengths = [(a - b).length for a, b in pairwise(joints)]
     count = constraint.extension_joints or len(lengths)
@@ -115,9 +111,9 @@ def _longest(chain: Sequence[bpy.types.PoseBone], end: Vector, constraint: Any) 
 
 
 CHAIN, LINE, RING = 7.0, 2.0, 3.0  # [pixels]
-RING_SIZE = 0.35  # radius of the mark of a planted bone, as a part of the bone's length
-DASH = 0.08  # length of a dash, as a part of the tip's length
-ACTIVE, PASSIVE = 1.0, 0.4  # alpha of what belongs to the active constraint, and to others
+RING_SIZE = 0.35  # radius of the mark of a planted bone, as a fraction of the bone's length
+DASH = 0.08  # length of a dash, as a fraction of the tip's length
+ACTIVE, PASSIVE = 1.0, 0.4  # alpha of the active constraint, and of the others
 
 
 def sketch_rows(
@@ -127,14 +123,14 @@ def sketch_rows(
     in_words: Callable[[float], str],
     missed: Container[int] = (),
 ) -> None:
-    """Draw the constraints of an armature that are on.
+    """Draw the enabled constraints of an armature.
 
     Args:
-        sketch: what is drawn on.
+        sketch: to draw on.
         armature_object: the armature.
-        shown: names of the bones that the view shows.
-        in_words: a length in metres, as the scene's units have it.
-        missed: places of the constraints that are known to miss their goals in the pose that is shown.
+        shown: names of the visible bones.
+        in_words: formats a length in metres in the scene's units.
+        missed: indices of the constraints that miss their goals in the present pose.
     """
     active = constraint_list.active(armature_object)
     if active is not None:
@@ -149,7 +145,11 @@ def sketch_rows(
             _sketch_plant(sketch, tip, is_planted(row), alpha)
         reach = reach_of(armature_object, row)
         if reach is not None:
-            words = _warning(reach, place in missed and reach.deviation > tolerance, in_words)
+            words = ""
+            if reach.gap > 0.0:
+                words = f"{in_words(reach.gap)} out of reach"
+            elif place in missed and reach.deviation > tolerance:
+                words = f"{in_words(reach.deviation)} off"
             _sketch_reach(sketch, reach, DASH * _length(tip), alpha, words)
 
 
@@ -159,13 +159,6 @@ def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, s
     for bone in constraint_list.chain(armature_object, row.tip, row.chain_length):
         if bone.name in shown:
             sketch.path((world @ bone.head, world @ bone.tail), colour, CHAIN)
-
-
-def _warning(reach: Reach, is_missed: bool, in_words: Callable[[float], str]) -> str:
-    """What is said of a target that is out of reach, or that limits and other constraints keep away."""
-    if reach.gap > 0.0:
-        return f"{in_words(reach.gap)} out of reach"
-    return f"{in_words(reach.deviation)} off" if is_missed else ""
 
 
 def _sketch_reach(sketch: Sketch, reach: Reach, dash: float, alpha: float, words: str) -> None:
@@ -178,7 +171,7 @@ def _sketch_reach(sketch: Sketch, reach: Reach, dash: float, alpha: float, words
 
 
 def _sketch_plant(sketch: Sketch, tip: bpy.types.PoseBone, is_planted: bool, alpha: float) -> None:
-    """A level ring round the head of a bone: with a cross while it is planted, thin while it is not."""
+    """Draw a level ring around the head of a bone: with a cross while it is planted, else thin."""
     head, planted = tip.id_data.matrix_world @ tip.head, sketch.palette.planted
     radius = RING_SIZE * _length(tip)
     ring = [
@@ -196,6 +189,6 @@ def _sketch_plant(sketch: Sketch, tip: bpy.types.PoseBone, is_planted: bool, alp
 
 
 def _length(bone: bpy.types.PoseBone) -> float:
-    """Of a bone in the world, metres."""
+    """Return the length of a bone in the world, metres."""
     world: Any = bone.id_data.matrix_world
     return (world @ bone.tail - world @ bone.head).length

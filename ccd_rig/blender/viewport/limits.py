@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits in the viewport: where they stand, how they are drawn, and what can be dragged of them."""
+"""Limits in the viewport: their frames, sketches and handles."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from ..properties.joints import limit_value
 from .sketch import Sketch, placed
 
 SIZE = 0.75
-"""Radius of a limit's drawing, as a part of the bone's length."""
+"""Radius of a limit's drawing, as a fraction of the bone's length."""
 
 
 class BoneAxes(NamedTuple):
-    """The frame of a bone's limit.
+    """Frame of a bone's limit.
 
     Attributes:
-        matrix: from the joint's frame at rest, in parts of the drawing's size, to world space.
-        rotation: that the bone shows relative to rest, constraints included.
+        matrix: from the joint's frame at rest, in units of the drawing's size, to world space.
+        rotation: evaluated rotation of the bone relative to rest, constraints included.
     """
 
     matrix: Matrix
@@ -33,7 +33,7 @@ class BoneAxes(NamedTuple):
 
 
 def bone_axes(pose_bone: bpy.types.PoseBone) -> BoneAxes:
-    """The frame of a bone's limit as Blender has evaluated the bone and its parent."""
+    """Return the frame of a bone's limit, from the evaluated matrices of the bone and its parent."""
     axes = _rest_matrix(pose_bone).to_quaternion()
     head: Any = Matrix.LocRotScale(pose_bone.head, axes, None)
     size = Matrix.Scale(SIZE * pose_bone.length, 4)
@@ -42,20 +42,20 @@ def bone_axes(pose_bone: bpy.types.PoseBone) -> BoneAxes:
 
 
 def drawable_limit(pose_bone: bpy.types.PoseBone, group: Any) -> Limit | None:
-    """A limit of a bone, from how it is stored.
+    """Return the value of a stored limit of a bone.
 
-    None for a free bone, where the bounds contradict themselves, and of a bone that is nowhere.
+    None for a free bone, contradictory bounds, or a bone whose matrix is not finite.
     """
-    if not isfinite(sum(map(sum, pose_bone.matrix))):  # one number that is not makes the sum so
+    if not isfinite(sum(map(sum, pose_bone.matrix))):  # finite only if every entry is
         return None
     try:
         return limit_value(group)
-    except InvalidInput:  # the checks before a solve say it in words
+    except InvalidInput:  # the checks before a solve report it
         return None
 
 
 def _rest_matrix(pose_bone: bpy.types.PoseBone) -> Matrix:
-    """The pose matrix that the bone would have with empty channels, in armature space."""
+    """Return the pose matrix of a bone with empty channels, armature space."""
     bone, parent = pose_bone.bone, pose_bone.parent
     if parent is None:
         return bone.convert_local_to_pose(Matrix.Identity(4), bone.matrix_local)
@@ -69,16 +69,16 @@ def _rest_matrix(pose_bone: bpy.types.PoseBone) -> Matrix:
 
 EULER_COLOURS = {"X": (1.0, 0.32, 0.35), "Y": (0.55, 0.85, 0.2), "Z": (0.3, 0.55, 1.0)}
 FILL, COMFORT_FILL = 0.13, 0.16  # alpha of faces
-COMFORT_SIZE = 0.8  # of the limit's drawing
-RIBS = 8  # lines of a cone from its point to its rim
+COMFORT_SIZE = 0.8  # size relative to the limit's drawing
+RIBS = 8  # number of lines from the apex of a cone to its rim
 LINE, NEEDLE, THIN = 2.0, 3.0, 1.0  # [pixels]
-NEEDLE_LENGTH = 1.08  # of the arc's radius
+NEEDLE_LENGTH = 1.08  # relative to the radius of the arc
 
 
 def sketch_limits(sketch: Sketch, pose_bone: bpy.types.PoseBone) -> None:
     """Draw the limit of a bone and its comfort region, if it has them."""
     group = pose_bone.ccd_rig
-    limit, region = (drawable_limit(pose_bone, each) for each in (group.limit, group.comfort.region))
+    limit, region = drawable_limit(pose_bone, group.limit), drawable_limit(pose_bone, group.comfort.region)
     if limit is None and region is None:
         return
     axes = bone_axes(pose_bone)
@@ -93,23 +93,23 @@ def sketch_limits(sketch: Sketch, pose_bone: bpy.types.PoseBone) -> None:
 def sketch_shape(
     sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quaternion, is_comfort: bool = False
 ) -> None:
-    """Draw the border of a limit, for a joint with this rotation.
+    """Draw the border of a limit.
 
     Args:
-        sketch: what is drawn on.
+        sketch: to draw on.
         matrix: from the joint's frame at rest to world space.
-        limit: what is drawn.
-        rotation: of the joint relative to rest; it carries a twist and the angles of an Euler box.
-        is_comfort: whether it is a comfort region. Euler boxes that are limits have the colours of their
-            axes.
+        limit: the limit.
+        rotation: of the joint relative to rest; dials of a twist and of an Euler box turn with it.
+        is_comfort: whether it is a comfort region. Dials of an Euler box that is a limit have the colours of
+            the axes.
     """
     palette = sketch.palette
     colour, alpha = (palette.comfort, COMFORT_FILL) if is_comfort else (palette.limit, FILL)
     for dial in dials(limit, rotation):
-        own = colour if is_comfort else EULER_COLOURS.get(dial.name, colour)
+        dial_colour = colour if is_comfort else EULER_COLOURS.get(dial.name, colour)
         centre, arc = matrix @ dial.centre, placed(matrix, dial.arc())
-        sketch.fan(centre, arc, (*own, alpha))
-        sketch.path([centre, *arc, centre], (*own, 1.0), LINE)
+        sketch.fan(centre, arc, (*dial_colour, alpha))
+        sketch.path([centre, *arc, centre], (*dial_colour, 1.0), LINE)
     if isinstance(limit, Hinge) and not is_comfort:
         axis = Vector(limit.axis)
         sketch.path(placed(matrix, (-axis, axis)), (*colour, 0.6), THIN)
@@ -123,36 +123,33 @@ def sketch_shape(
 
 
 def sketch_needles(sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quaternion) -> None:
-    """Draw where a rotation stands in a limit: a needle for each angle and for the swing, red at a border."""
+    """Draw a rotation in a limit: a needle for each angle and for the swing, red at a border."""
     for dial in dials(limit, rotation):
-        _needle(sketch, (matrix @ dial.centre, matrix @ _beyond(dial)), dial.is_at_border)
+        end = dial.centre.lerp(dial.point(dial.angle), NEEDLE_LENGTH)
+        _needle(sketch, matrix @ dial.centre, matrix @ end, dial.is_at_border)
     border = rim(limit, rotation)
     if border is not None:
         end = matrix @ (border.direction * NEEDLE_LENGTH)
-        _needle(sketch, (matrix.to_translation(), end), border.is_at_border)
+        _needle(sketch, matrix.to_translation(), end, border.is_at_border)
 
 
-def _beyond(dial: Dial) -> Vector:
-    return dial.centre.lerp(dial.point(dial.angle), NEEDLE_LENGTH)
-
-
-def _needle(sketch: Sketch, ends: tuple[Vector, Vector], is_at_border: bool) -> None:
+def _needle(sketch: Sketch, start: Vector, end: Vector, is_at_border: bool) -> None:
     colour = sketch.palette.warning if is_at_border else sketch.palette.needle
-    sketch.path(ends, (*colour, 1.0), NEEDLE)
+    sketch.path((start, end), (*colour, 1.0), NEEDLE)
 
 
 _X, _Y, _Z = (Vector([float(i == k) for i in range(3)]).freeze() for k in range(3))
 
 
 class Handle(NamedTuple):
-    """A value that can be dragged.
+    """Bound of a limit that can be dragged.
 
     Attributes:
         field: name of the limit's property.
-        component: of a vector; -1 for a number, and where the whole vector is turned.
+        component: of a vector; -1 for a number, and for the axis, which is turned.
         dial: on which the value is an angle, in the joint's frame at rest.
-        value: the present one, radians.
-        lower: smallest value, radians: the property's own, or that of the other end of its range.
+        value: present value, radians.
+        lower: smallest value, radians: of the property, or the other bound of its range.
         upper: largest value, radians.
     """
 
@@ -165,34 +162,34 @@ class Handle(NamedTuple):
 
     @property
     def point(self) -> Vector:
-        """Where the handle stands, in the joint's frame at rest."""
+        """Position of the handle, in the joint's frame at rest."""
         return self.dial.point(self.value)
 
 
 def handles(group: Any, limit: Limit, rotation: Quaternion) -> list[Handle]:
-    """What can be dragged of a limit; nothing of one that has no bounds.
+    """Return the handles of a limit, one for each bound.
 
     Args:
-        group: the limit as it is stored.
+        group: the stored limit.
         limit: its value.
         rotation: of the joint, relative to rest.
     """
-    found = [_swing_handle(group, *each) for each in _SWINGS.get(group.kind, ())]
+    result = [_swing_handle(group, field, axis) for field, axis in _SWINGS.get(group.kind, ())]
     if group.kind == "HINGE":
         (dial,) = dials(limit, rotation)
-        found += _range_handles(group, dial, ("hinge_lower", "hinge_upper"), -1)
-        found += _axis_handles(group)
+        result += _range_handles(group, dial, "hinge_lower", "hinge_upper", -1)
+        result += _axis_handles(group)
     elif group.kind == "EULER":
         for dial in dials(limit, rotation):
-            found += _range_handles(group, dial, ("euler_lower", "euler_upper"), "XYZ".index(dial.name))
+            result += _range_handles(group, dial, "euler_lower", "euler_upper", "XYZ".index(dial.name))
     elif isinstance(limit, SwingTwist):
         for dial in dials(limit, rotation):
-            found += _range_handles(group, dial, ("twist_lower", "twist_upper"), -1)
-    return found
+            result += _range_handles(group, dial, "twist_lower", "twist_upper", -1)
+    return result
 
 
 def drag_to(group: Any, handle: Handle, value: float) -> None:
-    """Store a handle's value in radians; it has to lie inside the handle's bounds."""
+    """Store a value of a handle, radians; it must be inside the handle's bounds."""
     if handle.field == "axis":
         x, y, z = group.axis
         group.axis = (hypot(x, z) * cos(value), y, -hypot(x, z) * sin(value))
@@ -203,17 +200,17 @@ def drag_to(group: Any, handle: Handle, value: float) -> None:
 
 
 def stored(group: Any, handle: Handle) -> tuple[float, ...]:
-    """All that a handle's property holds, to bring it back exactly."""
+    """Return the value of a handle's property, for `restore`."""
     value = getattr(group, handle.field)
     return (value,) if isinstance(value, float) else tuple(value)
 
 
 def restore(group: Any, handle: Handle, value: tuple[float, ...]) -> None:
-    """Give a handle's property what `stored` has found in it."""
+    """Set a handle's property to a value of `stored`."""
     setattr(group, handle.field, value if len(value) > 1 else value[0])
 
 
-# Of a swing: the property, and the axis about which it turns the bone.
+# Bounds of swings: the property, and the axis about which it turns the bone.
 _SWINGS = {
     "CONE": (("cone_radius", _X),),
     "ELLIPSE": (("x_lower", _X), ("x_upper", _X), ("z_lower", _Z), ("z_upper", _Z)),
@@ -226,17 +223,17 @@ def _swing_handle(group: Any, field: str, axis: Vector) -> Handle:
     return Handle(field, -1, dial, value, prop.hard_min, prop.hard_max)
 
 
-def _range_handles(group: Any, dial: Dial, fields: tuple[str, str], component: int) -> list[Handle]:
-    """The two ends of a range; neither is dragged past the other."""
-    lower, upper = (group.bl_rna.properties[field] for field in fields)
+def _range_handles(group: Any, dial: Dial, lower: str, upper: str, component: int) -> list[Handle]:
+    """Return the handles of the two bounds of a range; neither can be dragged past the other."""
+    least, most = group.bl_rna.properties[lower].hard_min, group.bl_rna.properties[upper].hard_max
     return [
-        Handle(fields[0], component, dial, dial.lower, lower.hard_min, dial.upper),
-        Handle(fields[1], component, dial, dial.upper, dial.lower, upper.hard_max),
+        Handle(lower, component, dial, dial.lower, least, dial.upper),
+        Handle(upper, component, dial, dial.upper, dial.lower, most),
     ]
 
 
 def _axis_handles(group: Any) -> list[Handle]:
-    """The end of a hinge's axis, that is turned round the bone; none for an axis along the bone."""
+    """Return the handle that turns a hinge's axis about the bone; none for an axis along the bone."""
     axis = Vector(group.axis).normalized()
     across = hypot(axis.x, axis.z)
     if across < NOISE:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is to be drawn, collected by colour: one call of the graphics card for each. Pins and roles."""
+"""Sketches: lines, faces and labels grouped by colour, one draw call each; sketches of pins and roles."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..figures.role import Part, Role
 Colour = tuple[float, float, float, float]  # red, green, blue, alpha; 0..1
 Opaque = tuple[float, float, float]  # red, green, blue
 
-DASHES = (4, 60)  # how many dashes a dotted line has, at least and at most
+DASHES = (4, 60)  # smallest and largest number of dashes of a line
 
 
 class Label(NamedTuple):
-    """Words at a point of world space, on the side that is away from another point."""
+    """Text at a point in world space, placed on the side away from another point."""
 
     point: Vector
     away_from: Vector
@@ -31,14 +31,15 @@ class Label(NamedTuple):
 
 
 class Palette(NamedTuple):
-    """The colours of what is drawn.
+    """Colours of sketches.
 
     Attributes:
-        limit: of limits. comfort: of comfort regions.
-        needle: of the present rotation in a limit.
-        chain: of the active chain and of lines to targets.
-        planted: of planted bones.
-        warning: of what is at a border or out of reach.
+        limit: limits.
+        comfort: comfort regions.
+        needle: present rotation in a limit.
+        chain: active chain, and lines to targets.
+        planted: planted bones.
+        warning: rotations at a border, and targets out of reach.
     """
 
     limit: Opaque = (0.25, 0.62, 1.0)
@@ -50,13 +51,13 @@ class Palette(NamedTuple):
 
 
 class Sketch:
-    """Lines, faces and words in world space.
+    """Lines, faces and labels in world space.
 
     Attributes:
         palette: the colours to draw with.
-        lines: (colour, width in pixels) -> ends of straight pieces, two by two.
-        faces: colour -> corners of triangles, three by three.
-        labels: words.
+        lines: (colour, width in pixels) -> ends of segments, in pairs.
+        faces: colour -> corners of triangles, in threes.
+        labels: texts.
     """
 
     def __init__(self, palette: Palette | None = None) -> None:
@@ -66,46 +67,46 @@ class Sketch:
         self.labels: list[Label] = []
 
     def path(self, points: Iterable[Vector], colour: Colour, width: float) -> None:
-        """Straight pieces from point to point."""
-        pieces = self.lines[colour, width]
+        """Add a polyline."""
+        segments = self.lines[colour, width]
         for a, b in pairwise(points):
-            pieces += (a, b)
+            segments += (a, b)
 
     def dotted(self, ends: tuple[Vector, Vector], dash: float, colour: Colour, width: float) -> None:
-        """A line of dashes about `dash` metres long, with gaps of the same length between them."""
+        """Add a dashed line, with dashes and gaps about `dash` metres long."""
         start, end = ends
         least, most = DASHES
-        wanted = (end - start).length / (2.0 * dash) if dash > 0.0 else 0.0
-        count = round(min(max(wanted, least), most))
-        pieces = self.lines[colour, width]
+        dashes = (end - start).length / (2.0 * dash) if dash > 0.0 else 0.0
+        count = round(min(max(dashes, least), most))
+        segments = self.lines[colour, width]
         for i in range(count):
-            pieces += (
+            segments += (
                 start.lerp(end, (2 * i) / (2 * count - 1)),
                 start.lerp(end, (2 * i + 1) / (2 * count - 1)),
             )
 
     def fan(self, centre: Vector, points: Sequence[Vector], colour: Colour) -> None:
-        """Triangles from a centre to the points in turn."""
+        """Add a fan of triangles from a centre to consecutive points."""
         corners = self.faces[colour]
         for a, b in pairwise(points):
             corners += (centre, a, b)
 
     def label(self, point: Vector, away_from: Vector, words: str, colour: Colour) -> None:
-        """Words at a point, clear of a line from there to another point."""
+        """Add a text at a point, clear of the line from there to another point."""
         self.labels.append(Label(point, away_from, words, colour))
 
 
 def placed(matrix: Any, points: Iterable[Vector]) -> list[Vector]:
-    """Points moved by a matrix."""
+    """Return points transformed by a matrix."""
     return [matrix @ point for point in points]
 
 
-PIN_SIZE = 0.12  # half the width of a pin's mark, as a part of the bone's length
+PIN_SIZE = 0.12  # half the width of a pin's mark, as a fraction of the bone's length
 PIN_WIDTH = 3.0  # [pixels]
 
 
 def sketch_pins(sketch: Sketch, armature_object: bpy.types.Object, pins: Mapping[str, bool]) -> None:
-    """Draw pins: by name of the bone, whether its rotation is held too."""
+    """Draw pins: {name of the bone: whether its rotation is pinned too}."""
     for name, turns_too in pins.items():
         _sketch_pin(sketch, armature_object.pose.bones[name], turns_too)
 
@@ -148,17 +149,17 @@ COLOURS: Mapping[Part, Opaque] = MappingProxyType(
         Part.WING: (0.9, 0.9, 0.9),
     }
 )
-"""By part of the body; both sides alike."""
+"""Colours of parts of a figure, the same for both sides."""
 OTHER_COLOUR: Opaque = (0.65, 0.65, 0.5)
 NAMED = (Part.HIPS, Part.HEAD, Part.HAND, Part.FOOT, Part.FRONT_FOOT, Part.TAIL, Part.WING, Part.LEG)
 """Parts whose first bone is labelled."""
 
 
 def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mapping[str, Role]) -> None:
-    """Draw bones in the colours of their roles, with words at the ends of limbs.
+    """Draw bones in the colours of their roles, with labels at the ends of limbs.
 
     Args:
-        sketch: what is drawn on.
+        sketch: to draw on.
         armature_object: the figure.
         roles: by bone.
     """

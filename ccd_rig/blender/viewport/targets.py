@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Targets in the viewport: where they are marked, and what is moved when they are dragged."""
+"""Targets in the viewport: marks, and dragging of targets and poles."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from . import constraints
 DISC, RING = 7.0, 16.0
 """Radii of a mark and of the ring that turns it [pixels at interface scale 1]."""
 REACH = 3.0
-"""Pixels beside a mark or ring that count as it."""
+"""Tolerance of a hit beside a mark or ring [pixels at interface scale 1]."""
 
 Floats = NDArray[np.float64]
 
 
 class TargetMark(NamedTuple):
-    """A target or pole of a constraint.
+    """Mark of a target or pole of a constraint.
 
     Attributes:
-        row: place of the constraint in the list; of several with one target the active one, or the first.
+        row: index of the constraint; if several share the target, of the active one, else of the first.
         target: the object or bone.
-        point: where the constraint looks, its offset included, world.
+        point: point of the target, offset included, world.
         is_pole: whether it is a pole.
-        turns: whether it has a ring: the constraint is the active one and asks for its rotation.
-        is_active: whether the constraint is the active one.
+        turns: whether it has a ring: the constraint is active and uses the target's rotation.
+        is_active: whether the constraint is active.
         side: of the constraint's bone.
     """
 
@@ -51,18 +51,18 @@ class TargetMark(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """What lies below the pointer: a mark by its place in the list, or its ring."""
+    """Mark below the pointer, by index, or its ring."""
 
     place: int
     is_ring: bool
 
 
 def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> list[TargetMark]:
-    """The targets and poles of constraints that are on, each once, those of the active constraint last.
+    """Return marks of the targets and poles of enabled constraints, each once, the active constraint's last.
 
     Args:
         armature_object: carries the constraints.
-        shown: names of the bones that the view shows.
+        shown: names of the visible bones.
     """
     group = armature_object.ccd_rig
     active = group.active_index
@@ -75,10 +75,10 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
         if row.kind == Kind.REACH and row.pole_target is not None:
             ends.append((row.pole_target, row.pole_bone, _pole_point(row), True))
         for thing, bone, point, is_pole in ends:
-            if point is None or not all(abs(part) < FAR for part in point):
+            if point is None or not all(abs(value) < FAR for value in point):
                 continue
             target = Target(thing, bone)
-            # What an offset shifts for one constraint alone is a mark of its own.
+            # Constraints that share a target but differ in the offset have separate marks.
             key = target, is_pole, point.copy().freeze()
             is_active = place == active
             turns = is_active and not is_pole and row.kind == Kind.REACH and row.rotation != "NONE"
@@ -101,11 +101,11 @@ def _side(name: str) -> Side:
 
 
 def places_on_screen(points: Sequence[Vector], perspective: Matrix, size: tuple[int, int]) -> Floats:
-    """(n, 2) pixels of a region where world points are seen; not a number behind the viewer.
+    """Project world points to (n, 2) pixels of a region; NaN behind the viewer.
 
     Args:
         points: world.
-        perspective: the view's, from world to clip space.
+        perspective: matrix of the view, from world to clip space.
         size: of the region, pixels.
     """
     if not points:
@@ -119,35 +119,35 @@ def places_on_screen(points: Sequence[Vector], perspective: Matrix, size: tuple[
 def hit(
     marks: Sequence[TargetMark], places: Floats, pointer: tuple[float, float], scale: float
 ) -> Hit | None:
-    """The mark or ring below the pointer; of several marks the nearest, and a mark before any ring.
+    """Return the nearest mark below the pointer, else the nearest ring, else None.
 
     Args:
-        marks: what is shown.
-        places: where, (n, 2) pixels.
+        marks: visible marks.
+        places: of the marks, (n, 2) pixels.
         pointer: pixels.
         scale: of the interface.
     """
     if not marks:
         return None
-    away = np.nan_to_num(np.hypot(*(places - np.array(pointer)).T), nan=np.inf)
-    nearest = int(np.argmin(away))
-    if away[nearest] <= scale * (DISC + REACH):
+    distances = np.nan_to_num(np.hypot(*(places - np.array(pointer)).T), nan=np.inf)
+    nearest = int(np.argmin(distances))
+    if distances[nearest] <= scale * (DISC + REACH):
         return Hit(nearest, False)
-    off_ring = np.where([mark.turns for mark in marks], abs(away - scale * RING), np.inf)
+    off_ring = np.where([mark.turns for mark in marks], abs(distances - scale * RING), np.inf)
     nearest = int(np.argmin(off_ring))
     return Hit(nearest, True) if off_ring[nearest] <= scale * REACH else None
 
 
 class Grip:
-    """Holds a target or pole while it is dragged.
+    """Dragged target or pole.
 
-    A target that something else moves, or that belongs to another armature, stays where it is: then Target
-    Offset of the constraint moves the point to reach. A pole has no offset.
+    A target that has other sources of motion, or belongs to another armature, is not moved: the Target Offset
+    of the constraint changes instead. A pole has no offset.
 
     Attributes:
         can_move: whether it can be moved.
         can_turn: whether it can be turned.
-        point: where it was at first, world.
+        point: its point at the start of the drag, world.
     """
 
     def __init__(self, row: Any, target: Target, point: Vector, is_pole: bool) -> None:
@@ -160,7 +160,7 @@ class Grip:
         self._owner: Any = target.owner if self.can_turn else row
         self._target = target
         self._channels = ["location", rotation_channel(self._owner)[0]] if self.can_turn else ["offset"]
-        # What carries an object: its parents, but not its own channels.
+        # The space of an object's channels: its parents, without the channels.
         self._carrier: Any = Matrix() if target.bone else self._world @ thing.matrix_basis.inverted_safe()
         frames: dict[str, Any] = {
             "TARGET": self._matrix,
@@ -171,7 +171,7 @@ class Grip:
         self._before = {name: tuple(getattr(self._owner, name)) for name in self._channels}
 
     def move(self, shift: Vector) -> None:
-        """Shift the target from where it was at first, world."""
+        """Shift the target relative to the start of the drag, world."""
         if self.can_turn:
             matrix = Matrix.Translation(shift) @ self._matrix
             self._owner.location = self._local(matrix)[0]
@@ -180,7 +180,7 @@ class Grip:
         self._tag()
 
     def turn(self, rotation: Quaternion) -> None:
-        """Turn the target about its own origin from how it was at first, world."""
+        """Turn the target about its origin relative to the start of the drag, world."""
         if not self.can_turn:
             return
         place = self._matrix.to_translation()
@@ -192,18 +192,18 @@ class Grip:
         self._tag()
 
     def restore(self) -> None:
-        """Put everything back."""
+        """Restore the channels of the start of the drag."""
         for name, value in self._before.items():
             setattr(self._owner, name, value)
         self._tag()
 
     def changed(self) -> list[tuple[Any, str]]:
-        """What holds other values than at first: bones, objects or constraints, each with a channel."""
+        """Return the changed channels: bone, object or constraint, and name of the channel."""
         before = self._before.items()
         return [(self._owner, name) for name, value in before if tuple(getattr(self._owner, name)) != value]
 
     def _local(self, world: Matrix) -> tuple[Vector, Quaternion]:
-        """Location and rotation of the owner's channels that bring it to a place in the world."""
+        """Return the location and rotation channels of the owner for a matrix in world space."""
         if self._target.bone:
             bone, parent = self._owner.bone, self._owner.parent
             above = {}
@@ -220,15 +220,15 @@ class Grip:
 
 
 def is_free(target: Target, armature_object: bpy.types.Object) -> bool:
-    """Whether a target goes where its channels say: an object, or a bone of the constraint's own armature.
+    """Whether the channels of a target alone move it: an object, or a bone of the constraint's armature.
 
-    Nothing else moves it, and the file may change it.
+    It must be editable and have neither constraints nor drivers.
     """
     thing, owner = target.thing, target.owner
-    is_own = thing == armature_object
-    if not thing.is_editable or is_own != bool(target.bone):
+    is_same_armature = thing == armature_object
+    if not thing.is_editable or is_same_armature != bool(target.bone):
         return False
-    if any(not each.mute and each.influence > 0.0 for each in owner.constraints) or all(owner.lock_location):
+    if any(not c.mute and c.influence > 0.0 for c in owner.constraints) or all(owner.lock_location):
         return False
     if target.bone and owner.parent is not None and owner.bone.use_connect:
         return False
