@@ -266,7 +266,7 @@ def draw(results: dict[str, list[Cost]]) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    from _orders_plots import COLOURS, STYLE
+    from _plots import COLOURS, STYLE
 
     with plt.rc_context(STYLE):
         figure, plots = plt.subplots(1, 3, figsize=(13.0, 5.2), layout="constrained")
