@@ -184,7 +184,7 @@ def _bend(joints: Sequence[np.ndarray], root: np.ndarray, length: float) -> np.n
 
 
 def _outwards(joints: Sequence[np.ndarray], length: float, far: float) -> np.ndarray:
-    """What moves targets out along the limb and back, so that this part of the frames is out of its reach."""
+    """Move targets out along the limb and back, so that this part of the frames is out of reach."""
     frames = len(joints[0])
     way = joints[0] - joints[-1]
     distance = np.linalg.norm(way, axis=-1, keepdims=True)
@@ -259,11 +259,11 @@ def _roll(upper: np.ndarray, middle: np.ndarray) -> np.ndarray:
 
 def _played(rig: bpy.types.Object, frames: int) -> np.ndarray:
     """(F, J, 4, 4) of all bones, armature space."""
-    found = np.empty((frames, len(rig.pose.bones), 16), dtype=np.float32)
+    matrices_of_frames = np.empty((frames, len(rig.pose.bones), 16), dtype=np.float32)
     for f in range(frames):
         bpy.context.scene.frame_set(f + 1)
-        rig.pose.bones.foreach_get("matrix", found[f].ravel())
-    return found.reshape(frames, -1, 4, 4).swapaxes(-1, -2).astype(float)
+        rig.pose.bones.foreach_get("matrix", matrices_of_frames[f].ravel())
+    return matrices_of_frames.reshape(frames, -1, 4, 4).swapaxes(-1, -2).astype(float)
 
 
 def _rig(clip: Clip, matrices: np.ndarray) -> bpy.types.Object:

@@ -28,7 +28,7 @@ class Cost(NamedTuple):
 
 @dataclass(frozen=True)
 class Played:
-    """What the keys show, F frames, J bones, C targets.
+    """Playback of the keys, F frames, J bones, C targets.
 
     Attributes:
         errors: (F, C) metres from each target.
@@ -60,7 +60,7 @@ class Played:
 
 @dataclass(frozen=True)
 class Pairs:
-    """What was measured: the cost of each run, and what was baked.
+    """Measured costs per run, and the baked keys.
 
     Attributes:
         ours: our bake.
@@ -142,7 +142,7 @@ def add_rows(shot: Shot) -> None:
 
 
 def shot_of(rig: bpy.types.Object, **fields: Any) -> Shot:
-    """What the constraints of a rig ask for; limits as far as Blender's IK knows their like."""
+    """Make a shot of a rig's constraints, with the limits that Blender's IK supports."""
     reaches, bones = [], {}
     for row in rig.ccd_rig.constraints:
         tip = rig.pose.bones[row.tip]
@@ -371,7 +371,7 @@ def _off_pole(rig: bpy.types.Object, chain: list[bpy.types.PoseBone], end: Vecto
 
 
 def baked_keys(shot: Shot, frames: int) -> dict[tuple[str, int], bytes]:
-    """All keys of our bake, bit by bit, by data path and index."""
+    """Return all keys of our bake by data path and index."""
     add_rows(shot)
     bake(bpy.context.scene, shot.rig, settings(frames, **shot.options))
     return {name: values.tobytes() for name, values in keys_of(shot.rig).items()}
@@ -379,12 +379,12 @@ def baked_keys(shot: Shot, frames: int) -> dict[tuple[str, int], bytes]:
 
 def keys_of(rig: bpy.types.Object) -> dict[tuple[str, int], np.ndarray]:
     """Frame and value of all keys of a rig's action, float32 (K, 2), by data path and index."""
-    found = {}
+    keys = {}
     for curve in fcurves_of(rig):
         values = np.empty(2 * len(curve.keyframe_points), dtype=np.float32)
         curve.keyframe_points.foreach_get("co", values)
-        found[curve.data_path, curve.array_index] = values.reshape(-1, 2)
-    return found
+        keys[curve.data_path, curve.array_index] = values.reshape(-1, 2)
+    return keys
 
 
 def between(before: np.ndarray, after: np.ndarray) -> np.ndarray:

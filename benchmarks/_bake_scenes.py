@@ -1,4 +1,4 @@
-"""What is baked in `bake.py`: chains, a whole character, and both inside a heavy scene.
+"""Scenes of `bake.py`: chains, a character, and both inside a heavy scene.
 
 Every function fills an empty file and returns a `Shot`. Lengths in metres, angles in degrees. Targets move
 smoothly: they are keyed on every tenth frame, and Blender's Bezier curves run through the keys.
@@ -24,7 +24,7 @@ TURN = 250.0  # frames that a target takes for its closed path
 
 @dataclass(frozen=True)
 class Reach:
-    """What one bone is to do.
+    """Constraint of a bone.
 
     Attributes:
         tip: the bone.
@@ -49,7 +49,7 @@ class Reach:
 
 @dataclass(frozen=True)
 class Limit:
-    """How far a bone may turn from rest about its own axes, in degrees.
+    """Ranges of a bone's rotation from rest about its axes, degrees.
 
     Attributes:
         kind: HINGE (about X alone), CONE (the same about X and Z) or EULER, as in our limits.
@@ -108,7 +108,7 @@ def chain(
     height: float = 0.5,
     connect: bool = True,
 ) -> Shot:
-    """One straight chain upwards, and a target that goes round it.
+    """Make a straight chain upwards, and a target that goes round it.
 
     Args:
         bones: how many.
@@ -281,10 +281,10 @@ def set_range(frames: int) -> None:
 
 def continuous(rotations: Sequence[Quaternion]) -> np.ndarray:
     """(F, 4), each on the side of the one before."""
-    found = np.array([tuple(each) for each in rotations])
-    flips = np.where(np.sum(found[1:] * found[:-1], axis=1) < 0.0, -1.0, 1.0)
-    found[1:] *= np.cumprod(flips)[:, None]
-    return found
+    quaternions = np.array([tuple(each) for each in rotations])
+    flips = np.where(np.sum(quaternions[1:] * quaternions[:-1], axis=1) < 0.0, -1.0, 1.0)
+    quaternions[1:] *= np.cumprod(flips)[:, None]
+    return quaternions
 
 
 def key_all(thing: bpy.types.Object, channels: Mapping[str, np.ndarray]) -> None:

@@ -61,7 +61,7 @@ Quality = dict[str, float]
 
 @dataclass(frozen=True)
 class Golden:
-    """What one case gave.
+    """Result of a case.
 
     Attributes:
         values: arrays by channel or block; quaternions where the name says "rotation".
@@ -192,23 +192,25 @@ def _files() -> tuple[Path, Path]:
     return HASHES / f"{version}.json", VALUES / f"{version}.npz"
 
 
-def _arrays(found: dict[str, Golden]) -> Values:
-    return {f"{case}/{name}": each for case, golden in found.items() for name, each in golden.values.items()}
+def _arrays(results: dict[str, Golden]) -> Values:
+    return {
+        f"{case}/{name}": each for case, golden in results.items() for name, each in golden.values.items()
+    }
 
 
-def store(found: dict[str, Golden]) -> None:
+def store(results: dict[str, Golden]) -> None:
     """Put hashes and quality in the one file, values in the other; other cases stay."""
     hashes, values = _files()
     stored = json.loads(hashes.read_text()) if hashes.is_file() else {"cases": {}}
     stored["machine"] = f"{machine()}, NumPy {np.__version__}"
-    for case, golden in found.items():
+    for case, golden in results.items():
         quality = {name: float(f"{value:.6g}") for name, value in golden.quality.items()}
         stored["cases"][case] = {"quality": quality, "hashes": golden.hashes()}
     hashes.parent.mkdir(exist_ok=True)
     hashes.write_text(json.dumps(stored, indent=1) + "\n")
     values.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(values, **(_load(values) | _arrays(found)))
-    print(f"stored: {', '.join(found)}, Blender {bpy.app.version_string}")
+    np.savez_compressed(values, **(_load(values) | _arrays(results)))
+    print(f"stored: {', '.join(results)}, Blender {bpy.app.version_string}")
 
 
 def _load(file: Path) -> Values:
@@ -218,15 +220,15 @@ def _load(file: Path) -> Values:
         return dict(arrays)
 
 
-def compare(found: dict[str, Golden]) -> int:
+def compare(results: dict[str, Golden]) -> int:
     """Print what differs from what is stored; returns how many cases do."""
     hashes, values = _files()
     if not hashes.is_file():
         print(f"nothing is stored for Blender {bpy.app.version_string}: run with --store first")
-        return len(found)
+        return len(results)
     stored, arrays = json.loads(hashes.read_text()), _load(values)
     differing = 0
-    for case, golden in found.items():
+    for case, golden in results.items():
         before = stored["cases"].get(case)
         if before is None:
             print(f"{case}: not stored")
@@ -288,14 +290,14 @@ def main() -> int:
     chosen = parser.parse_args()
     product.register()
     try:
-        found = {}
+        results = {}
         for case in chosen.case:
-            found[case] = CASES[case]()
-            print(f"[{case}] {found[case].quality['wall [s]']:.1f} s", file=sys.stderr, flush=True)
+            results[case] = CASES[case]()
+            print(f"[{case}] {results[case].quality['wall [s]']:.1f} s", file=sys.stderr, flush=True)
         if chosen.store:
-            store(found)
+            store(results)
             return 0
-        return 1 if compare(found) else 0
+        return 1 if compare(results) else 0
     finally:
         bpy.ops.wm.read_homefile(use_empty=True)
         product.unregister()

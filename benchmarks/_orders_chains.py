@@ -82,7 +82,7 @@ def tail(count: int = 20, degrees: float = 30.0, **fields: object) -> Skeleton:
 
 
 def limited(count: int, **fields: object) -> Skeleton:
-    """As many joints as one likes that bend by 450 degrees together: enough for all paths, none too many."""
+    """Make a chain whose joints bend by 450 degrees together, enough for all paths."""
     return tail(count, min(120.0, 450.0 / count), **fields)
 
 
@@ -106,7 +106,7 @@ def length_of(skeleton: Skeleton) -> float:
 
 
 def tip_of(skeleton: Skeleton, pose: Pose) -> Vector:
-    """Where the tail of the last bone is, model space."""
+    """Return the tail of the last bone, model space."""
     last = skeleton.joints[-1]
     return forward_kinematics(skeleton, pose)[-1].point(Vector((0.0, last.length, 0.0)))
 
@@ -226,7 +226,7 @@ LAPS = {"slow": 1, "fast": 5}
 
 @dataclass(frozen=True)
 class Following:
-    """How a chain follows a target: turns are of one joint from one frame to the next, degrees."""
+    """Motion of a chain that follows a target; turns are of a joint between frames, degrees."""
 
     largest: float
     mean: float
@@ -280,7 +280,7 @@ def follow(
 
 
 def along(path: Path, laps: int, frames: int = FRAMES) -> list[Vector]:
-    """One target per frame."""
+    """Return a target per frame."""
     return [path(2.0 * math.pi * laps * frame / frames) for frame in range(frames)]
 
 

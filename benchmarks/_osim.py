@@ -106,7 +106,7 @@ class Marker:
 
 @dataclass(frozen=True)
 class Model:
-    """What is read of a file."""
+    """Model read from a file."""
 
     joints: tuple[OsimJoint, ...]  # parents first
     coordinates: dict[str, Coordinate]
@@ -130,10 +130,10 @@ def read(path: Path, markers: Path | None = None) -> Model:
     root = _parsed(path)
     joints = [_joint(element) for element in _joints(root)]
     coordinates = {each.name: each for each in map(_coordinate, root.iter("Coordinate"))}
-    found = tuple(map(_marker, (root if markers is None else _parsed(markers)).iter("Marker")))
-    if not found:
+    marker_set = tuple(map(_marker, (root if markers is None else _parsed(markers)).iter("Marker")))
+    if not marker_set:
         raise ValueError(f"{path.name}: it has no markers; name a file with a marker set")
-    return Model(_in_order(joints, {marker.body for marker in found}), coordinates, found)
+    return Model(_in_order(joints, {marker.body for marker in marker_set}), coordinates, marker_set)
 
 
 def read_trc(path: Path) -> Motion:
@@ -153,11 +153,11 @@ def read_trc(path: Path) -> Motion:
 
 def read_weights(path: Path) -> dict[str, float]:
     """Weights of the marker tasks of an inverse kinematics task file; those that do not apply have 0."""
-    found = {}
+    weights = {}
     for task in _parsed(path).iter("IKMarkerTask"):
         applies = _text(task, "apply") == "true"
-        found[task.get("name", "")] = float(_text(task, "weight")) if applies else 0.0
-    return found
+        weights[task.get("name", "")] = float(_text(task, "weight")) if applies else 0.0
+    return weights
 
 
 def rotation(angles: Array) -> Array:
@@ -209,8 +209,8 @@ def _parsed(path: Path) -> Element:
 
 
 def _text(element: Element, name: str, default: str = "") -> str:
-    found = element.find(name)
-    return (found.text or "").strip() if found is not None else default
+    child = element.find(name)
+    return (child.text or "").strip() if child is not None else default
 
 
 def _vector(text: str) -> Array:
@@ -226,8 +226,8 @@ def _joints(root: Element) -> Iterator[tuple[Element, str]]:
         yield joint, ""
 
 
-def _joint(found: tuple[Element, str]) -> OsimJoint:
-    element, body = found
+def _joint(described: tuple[Element, str]) -> OsimJoint:
+    element, body = described
     if element.tag not in KINDS:
         raise ValueError(f"joint '{element.get('name')}' is a {element.tag}; known are {', '.join(KINDS)}")
     if body:
@@ -260,8 +260,8 @@ def _frame(joint: Element, name: str) -> tuple[str, Array, Array]:
 
 
 def _function(axis: Element) -> Function:
-    found = axis.find("function")
-    element = found[0] if found is not None else next(child for child in axis if child.tag in FUNCTIONS)
+    function = axis.find("function")
+    element = function[0] if function is not None else next(child for child in axis if child.tag in FUNCTIONS)
     scale = 1.0
     while element.tag == "MultiplierFunction":
         scale *= float(_text(element, "scale"))
@@ -303,17 +303,17 @@ def _marker(element: Element) -> Marker:
 def _in_order(joints: list[OsimJoint], bodies: set[str]) -> tuple[OsimJoint, ...]:
     """The joints that move these bodies, parents first."""
     moving = {joint.body: joint for joint in joints}
-    found: dict[str, OsimJoint] = {}
+    ordered: dict[str, OsimJoint] = {}
 
     def add(body: str) -> None:
-        if body in moving and body not in found:
+        if body in moving and body not in ordered:
             add(moving[body].parent)
-            found[body] = moving[body]
+            ordered[body] = moving[body]
 
     for joint in joints:  # in the order of the file
         if joint.body in bodies:
             add(joint.body)
-    return tuple(found.values())
+    return tuple(ordered.values())
 
 
 # A marker fit independent of CCD Rig, by the model's kinematics and numpy alone: Levenberg-Marquardt over the
@@ -360,8 +360,8 @@ def fit(model: Model, targets: Array, weights: Array, start: Array, steps: int =
     root = np.sqrt(weights)[:, None]
 
     def residual(values: Array) -> Array:
-        found = places(model, fixed | dict(zip(names, values.tolist(), strict=True)))
-        return np.asarray((root * (found - targets)).ravel())
+        fitted = places(model, fixed | dict(zip(names, values.tolist(), strict=True)))
+        return np.asarray((root * (fitted - targets)).ravel())
 
     values, damping = np.clip(start, lower, upper), 1e-3
     now = residual(values)

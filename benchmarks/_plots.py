@@ -90,15 +90,15 @@ def target(axes: Axes, point: list) -> None:
     axes.scatter(*point[:2], s=90, marker="+", color=TARGET, linewidth=2.0, zorder=4)
 
 
-def poses(found: dict) -> plt.Figure:
+def poses(results: dict) -> plt.Figure:
     figure, grid = plt.subplots(2, 4, figsize=(12.5, 7.2), sharex=True, sharey=True, layout="constrained")
     scale = Normalize(0.0, 30.0)
     palette = matplotlib.colormaps["viridis"]
-    for axes, (name, pose) in zip(grid.flat, found["poses"].items(), strict=True):
+    for axes, (name, pose) in zip(grid.flat, results["poses"].items(), strict=True):
         bare(axes)
         turned = pose["turns"]
         bones(axes, pose["points"], lambda i, turned=turned: palette(scale(turned[i])))
-        target(axes, found["target"])
+        target(axes, results["target"])
         axes.set_title(NAMES[name], fontweight="bold")
         reached = "" if pose["status"] == "CONVERGED" else ", not reached"
         count = pose["iterations"]
@@ -117,14 +117,14 @@ def poses(found: dict) -> plt.Figure:
     return figure
 
 
-def smart_bounce(found: dict) -> plt.Figure:
+def smart_bounce(results: dict) -> plt.Figure:
     figure, grid = plt.subplots(1, 4, figsize=(13.0, 4.2), sharex=True, sharey=True, layout="constrained")
-    for axes, (name, pose) in zip(grid.flat, found["poses"].items(), strict=True):
+    for axes, (name, pose) in zip(grid.flat, results["poses"].items(), strict=True):
         bare(axes)
-        bones(axes, found["start"], FAINT, 6.0)
+        bones(axes, results["start"], FAINT, 6.0)
         still = [turn < 0.05 for turn in pose["turns"]]
         bones(axes, pose["points"], lambda i, still=still: INK if still[i] else COLOURS[0], 4.0, 26.0)
-        target(axes, found["target"])
+        target(axes, results["target"])
         for i, (point, turn) in enumerate(zip(pose["points"], pose["turns"], strict=False)):
             text = "still" if turn < 0.05 else f"{turn:.1f}°"
             colour = "#5b6770" if turn < 0.05 else COLOURS[0]
@@ -142,7 +142,7 @@ def smart_bounce(found: dict) -> plt.Figure:
     return figure
 
 
-def fractions(found: dict) -> plt.Figure:
+def fractions(results: dict) -> plt.Figure:
     figure, grid = plt.subplots(1, 3, figsize=(13.0, 4.0), layout="constrained")
     heads = (
         ("largest", "largest turn of one joint per frame, degrees"),
@@ -150,7 +150,7 @@ def fractions(found: dict) -> plt.Figure:
         ("bend", "mean bend of the chain, sum of joints, degrees"),
     )
     for axes, (field, label) in zip(grid, heads, strict=True):
-        for name, numbers in found["fractions"].items():
+        for name, numbers in results["fractions"].items():
             chain, sweep = name.rsplit(", ", 1)
             colour = COLOURS[["limb of 3", "10 free joints", "tail of 20", "spine of 6"].index(chain)]
             style = "-" if sweep == "ROOT_TO_TIP" else ":"
@@ -174,16 +174,16 @@ def fractions(found: dict) -> plt.Figure:
     return figure
 
 
-def following(found: dict) -> plt.Figure:
+def following(results: dict) -> plt.Figure:
     figure = plt.figure(figsize=(13.0, 8.2), layout="constrained")
     top, bottom = figure.subfigures(2, 1, height_ratios=(1.15, 1.0))
     grid = top.subplots(1, 2, sharey=True)
-    labels = list(dict.fromkeys(row["label"] for row in found["rows"]))
+    labels = list(dict.fromkeys(row["label"] for row in results["rows"]))
     shared = [label for label in labels if label.startswith("share") and label != AT_ONCE]
     palette = matplotlib.colormaps["viridis"]
     for axes, kind in zip(grid, ("free", "limited"), strict=True):
         for label in labels:
-            rows = [r for r in found["rows"] if r["kind"] == kind and r["label"] == label]
+            rows = [r for r in results["rows"] if r["kind"] == kind and r["label"] == label]
             if label in shared:
                 colour, line = palette(0.85 * shared.index(label) / (len(shared) - 1)), "-o"
             else:
@@ -193,7 +193,7 @@ def following(found: dict) -> plt.Figure:
             axes.plot(x, y, line, color=colour, lw=2.0, ms=4.5, label=label)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        counts = sorted({row["count"] for row in found["rows"]})
+        counts = sorted({row["count"] for row in results["rows"]})
         axes.set_xticks(counts, [str(count) for count in counts])
         axes.minorticks_off()
         axes.yaxis.set_major_formatter("{x:g}")
@@ -208,11 +208,13 @@ def following(found: dict) -> plt.Figure:
         AT_ONCE: AT_ONCE,
     }
     for axes, (label, strobe) in zip(
-        bottom.subplots(1, 3, sharex=True, sharey=True), found["strobes"].items(), strict=True
+        bottom.subplots(1, 3, sharex=True, sharey=True), results["strobes"].items(), strict=True
     ):
         bare(axes)
         # Seen along X, the side on which the target draws its eight.
-        axes.plot([p[2] for p in found["path"]], [p[1] for p in found["path"]], color=TARGET, lw=1.2, ls="--")
+        axes.plot(
+            [p[2] for p in results["path"]], [p[1] for p in results["path"]], color=TARGET, lw=1.2, ls="--"
+        )
         many = len(strobe["points"])
         for k, chain in enumerate(strobe["points"]):
             axes.plot(
@@ -232,10 +234,10 @@ def following(found: dict) -> plt.Figure:
     return figure
 
 
-def rounds(found: dict) -> plt.Figure:
+def rounds(results: dict) -> plt.Figure:
     figure, grid = plt.subplots(1, 3, figsize=(13.0, 4.2), layout="constrained", width_ratios=(1.3, 1.0, 1.0))
-    chains = list(dict.fromkeys(row["chain"] for row in found["rows"]))
-    for row in found["rows"]:
+    chains = list(dict.fromkeys(row["chain"] for row in results["rows"]))
+    for row in results["rows"]:
         if row["path"] != "circle":
             continue
         colour = COLOURS[chains.index(row["chain"])]
@@ -250,7 +252,7 @@ def rounds(found: dict) -> plt.Figure:
     grid[0].set_ylabel("off the round before, degrees\n(the joint that differs most)")
     grid[0].legend(fontsize=8, loc="lower left")
     palette = matplotlib.colormaps["viridis"]
-    for axes, (home, shapes) in zip(grid[1:], found["shapes"].items(), strict=True):
+    for axes, (home, shapes) in zip(grid[1:], results["shapes"].items(), strict=True):
         bare(axes)
         many = len(shapes) - 1
         for k, shape in enumerate(shapes):
@@ -264,7 +266,7 @@ def rounds(found: dict) -> plt.Figure:
     return figure
 
 
-def comfort(found: dict) -> plt.Figure:
+def comfort(results: dict) -> plt.Figure:
     figure, grid = plt.subplots(1, 2, figsize=(13.0, 4.0), layout="constrained")
     sides = (
         ("no comfort", "region 15°"),
@@ -272,13 +274,13 @@ def comfort(found: dict) -> plt.Figure:
     )
     for axes, labels in zip(grid, sides, strict=True):
         for colour, label in zip((FAINT, *COLOURS), labels, strict=False):
-            curve = found["curves"][label]
+            curve = results["curves"][label]
             frames = range(1, len(curve["per_frame"]) + 1)
             axes.plot(frames, curve["per_frame"], color=colour, lw=1.8, label=label)
         axes.set_xlabel("frame (the target moves out until 125, then back)")
         axes.set_ylim(0.0)
         axes.legend(fontsize=9, ncols=len(labels), loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    for at in found["curves"]["region 15°"]["crossed"]:
+    for at in results["curves"]["region 15°"]["crossed"]:
         grid[0].axvline(at, color=TARGET, lw=1.0, ls="--")
         grid[0].annotate(
             "region left" if at < 125 else "region entered",
@@ -302,11 +304,11 @@ LEFT_OUT = ("cones 60", "hinge, cone 60")  # they look much like those of 30 deg
 LEAST_ERROR = 1e-6  # metres: a float32 chain of 5 m has no better
 
 
-def draw_bake(found: dict[str, dict[str, Pairs]], folder: Path) -> None:
+def draw_bake(cases: dict[str, dict[str, Pairs]], folder: Path) -> None:
     """Write one plot per case that was measured."""
     folder.mkdir(parents=True, exist_ok=True)
     with plt.rc_context(STYLE | {"svg.hashsalt": "bake"}):
-        for case, pairs in found.items():
+        for case, pairs in cases.items():
             shown = {name: pair for name, pair in pairs.items() if name not in LEFT_OUT}
             figure = _bake_figure(shown)
             # Without the version of Matplotlib in it the same numbers give the same file.
@@ -360,13 +362,17 @@ class RetargetLines:
 
 
 def draw_retarget(
-    own: RetargetLines, copied: RetargetLines, ours: RetargetLines, stances: list[tuple[int, int]], file: Path
+    source: RetargetLines,
+    copied: RetargetLines,
+    ours: RetargetLines,
+    stances: list[tuple[int, int]],
+    file: Path,
 ) -> None:
     """Write the picture."""
     with plt.rc_context(STYLE):
         figure = plt.figure(figsize=(12, 7))
         grid = figure.add_gridspec(3, 2, height_ratios=(1.0, 1.0, 0.8))
-        for row, (title, drawn) in enumerate((("motion capture", own), ("Rigify's human", ours))):
+        for row, (title, drawn) in enumerate((("motion capture", source), ("Rigify's human", ours))):
             _figure_row(figure.add_subplot(grid[row, :]), title, drawn)
         axes = [figure.add_subplot(grid[2, 0])]
         axes.append(figure.add_subplot(grid[2, 1], sharex=axes[0], sharey=axes[0]))
@@ -392,7 +398,7 @@ def _figure_row(ax: Axes, title: str, drawn: RetargetLines) -> None:
 
 
 def _foot(ax: Axes, title: str, drawn: RetargetLines, stances: list[tuple[int, int]]) -> None:
-    """One foot from the side in all frames of some stances, each stance beside the one before."""
+    """Draw a foot from the side in all frames of stances, beside each other."""
     for k, (first, last) in enumerate(stances):
         shades = np.linspace(0.15, 0.9, last - first + 1)
         start = drawn.foot[1][first : last + 1, 1].mean()
@@ -465,13 +471,13 @@ def _line(ground: bpy.types.Object | None, hips: np.ndarray) -> np.ndarray:
     if ground is None:
         return np.array([(-hips[0, 1], 0.0), (-hips[-1, 1], 0.0)])
     ends = hips[0, 1] + 0.5, hips[-1, 1] - 0.5
-    found = []
+    points = []
     for y in np.linspace(*ends, 800):
         x = np.interp(-y, -hips[:, 1], hips[:, 0])
         hit, place, _, _ = ground.ray_cast((x, y, 50.0), (0.0, 0.0, -1.0))
         if hit:
-            found.append((-y, place[2]))
-    return np.array(found)
+            points.append((-y, place[2]))
+    return np.array(points)
 
 
 def draw_walk(walks: Sequence[WalkLines], file: Path) -> None:

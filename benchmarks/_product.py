@@ -1,4 +1,4 @@
-"""All that benchmarks of bakes use of the product, named in one place."""
+"""Imports of the product for benchmarks of bakes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What other libraries make of the poses of `robots.py`: reads a case on the standard input, as JSON.
+"""Poses of `robots.py` solved by other libraries: reads a case on the standard input, as JSON.
 
 Runs in an environment that has pinocchio, pink and mink, and neither Blender nor CCD Rig. Prints, by solver,
 how many poses were solved, as the solver's own library measures it, and each one's seconds of processor time.
@@ -37,7 +37,7 @@ def near(case: dict[str, Any], position: Array, rotation: Array) -> bool:
 def in_turn(
     case: dict[str, Any], start: Array, bounds: tuple[Array, Array], attempt: Attempt, targets: Any
 ) -> Any:
-    """How many poses are solved by attempts, from random starts after the first, and each pose's seconds."""
+    """Return the number of solved poses, with random starts after the first attempt, and seconds per pose."""
     rng, solved, times = np.random.default_rng(1), 0, []
     for target in targets:
         began = time.process_time()

@@ -72,7 +72,7 @@ def read(path: Path, base: str, *tips: str) -> Robot:
     ends = {base: End(-1, Vector(), Quaternion())}
 
     def place(link: str, tip: str) -> End:
-        """Where a link hangs; joints on the way to it are added."""
+        """Return the end of a link, and add the joints up to it."""
         if link in ends:
             return ends[link]
         if link not in by_child:

@@ -81,18 +81,18 @@ WIDTHS = (42, 8, 8, 6, 6, 10, 7, 8, 5, 8, 7)
 
 def case_chain(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
-    found = measure(partial(scenes.chain, 20, frames), frames, runs)
-    _say(_rows("20 bones", frames, found))
-    return {"20 bones": found}
+    measured = measure(partial(scenes.chain, 20, frames), frames, runs)
+    _say(_rows("20 bones", frames, measured))
+    return {"20 bones": measured}
 
 
 def case_bones(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
     pairs, notes = {}, []
     for bones in (50, 100):
-        found = pairs[f"{bones} bones"] = measure(partial(scenes.chain, bones, frames), frames, runs)
-        notes += _rows(f"{bones} bones", frames, found)
-        ours, its = (int(np.sum(keys.errors > 1e-3)) for keys in (found.our_keys, found.its_keys))
+        measured = pairs[f"{bones} bones"] = measure(partial(scenes.chain, bones, frames), frames, runs)
+        notes += _rows(f"{bones} bones", frames, measured)
+        ours, its = (int(np.sum(keys.errors > 1e-3)) for keys in (measured.our_keys, measured.its_keys))
         notes.append(
             f"{bones} bones: {ours} of our frames and {its} of Blender's are off by more than 1e-3 m"
         )
@@ -105,9 +105,9 @@ def case_limits(runs: int, frames: int) -> dict[str, Pairs]:
     pairs, notes, free = {}, [], 0.0
     for name, limits in LIMITS.items():
         make = partial(scenes.chain, 20, frames, limits, LOW)
-        found = pairs[name] = measure(make, frames, runs)
-        notes += _rows(name, frames, found)
-        worst = float(np.max(found.our_keys.bends))
+        measured = pairs[name] = measure(make, frames, runs)
+        notes += _rows(name, frames, measured)
+        worst = float(np.max(measured.our_keys.bends))
         free = free or worst
         notes.append(f"{name}: second difference {worst / free:.2f} times that of the chain without limits")
     _say(notes)
@@ -116,16 +116,16 @@ def case_limits(runs: int, frames: int) -> dict[str, Pairs]:
 
 def case_character(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
-    found = measure(partial(scenes.character, frames), frames, runs)
-    _say(_rows("metarig, 5 targets", frames, found))
-    return {"Rigify's human, 5 targets": found}
+    measured = measure(partial(scenes.character, frames), frames, runs)
+    _say(_rows("metarig, 5 targets", frames, measured))
+    return {"Rigify's human, 5 targets": measured}
 
 
 def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     _heads()
     light, heavy = (partial(make, 20, frames) for make in (scenes.chain, scenes.heavy))
-    found = measure(heavy, frames, runs, alike=False)
-    notes = _rows("20 bones, heavy scene", frames, found)
+    measured = measure(heavy, frames, runs, alike=False)
+    notes = _rows("20 bones, heavy scene", frames, measured)
     add_rows(shot := heavy())
     checked = time_ours(shot, frames, verify=True).wall
     notes.append(f"with the check after it: {checked * 1e3:.0f} ms")
@@ -139,7 +139,7 @@ def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     notes.append(f"{len(skin.vertices)} vertices, {others} others; a frame plays in {took * 1e3:.0f} ms")
     notes.append(f"keys {'equal those' if same else 'DIFFER from those'} of the light scene, bit by bit")
     _say(notes)
-    return {"heavy scene": found}
+    return {"heavy scene": measured}
 
 
 def case_parts(_runs: int, frames: int) -> None:
@@ -180,11 +180,11 @@ def _say(notes: Sequence[str]) -> None:
     print("\n" * bool(notes) + "\n".join(f"- {note}" for note in notes), flush=True)
 
 
-def _rows(name: str, frames: int, found: Pairs) -> list[str]:
+def _rows(name: str, frames: int, measured: Pairs) -> list[str]:
     """Print the two rows of a measurement; returns what is to be said about them below the table."""
     for side, times, keys, beside in (
-        ("ours", found.ours, found.our_keys, (_short(found.ratio), _short(found.ratio_alike))),
-        ("Blender", found.blenders, found.its_keys, ("", "")),
+        ("ours", measured.ours, measured.our_keys, (_short(measured.ratio), _short(measured.ratio_alike))),
+        ("Blender", measured.blenders, measured.its_keys, ("", "")),
     ):
         took = seconds(times) * 1e3
         cells = (
@@ -195,7 +195,7 @@ def _rows(name: str, frames: int, found: Pairs) -> list[str]:
             *_quality(keys),
         )
         _line(cells)
-    return [*_jumps(f"{name}, ours", found.our_keys), *_jumps(f"{name}, Blender", found.its_keys)]
+    return [*_jumps(f"{name}, ours", measured.our_keys), *_jumps(f"{name}, Blender", measured.its_keys)]
 
 
 def _jumps(name: str, keys: Played) -> list[str]:
@@ -224,7 +224,7 @@ def _quality(keys: Played) -> tuple[str, ...]:
 
 
 class _Tee(io.StringIO):
-    """What is printed, kept as well as shown."""
+    """Output stream that stores the printed text and shows it."""
 
     def write(self, text: str) -> int:
         sys.__stdout__.write(text)
@@ -234,7 +234,7 @@ class _Tee(io.StringIO):
 
 @contextmanager
 def printed_text() -> Iterator[io.StringIO]:
-    """What is printed within the block."""
+    """Give the text that is printed within the block."""
     shown, sys.stdout = sys.stdout, _Tee()
     try:
         yield sys.stdout
@@ -277,7 +277,7 @@ def main() -> None:
     parser.add_argument("--plot", action="store_true", help="write docs/images/bake_CASE.png")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/measurements/bake.md")
     chosen = parser.parse_args()
-    found, printed = {}, {}
+    cases, printed = {}, {}
     product.register()
     try:
         heading = f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs"
@@ -291,13 +291,13 @@ def main() -> None:
                 pairs = CASES[name](chosen.runs, chosen.frames)
             printed[name] = words.getvalue()
             if pairs:
-                found[name] = pairs
+                cases[name] = pairs
         if chosen.write:
             write_page(ROOT / "docs/measurements/bake.md", f"{heading}:", printed)
         if chosen.plot:
             import _plots  # brings Matplotlib, which nothing else here needs
 
-            _plots.draw_bake(found, ROOT / "docs/images")
+            _plots.draw_bake(cases, ROOT / "docs/images")
     finally:
         bpy.ops.wm.read_homefile(use_empty=True)
         product.unregister()

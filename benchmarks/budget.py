@@ -1,4 +1,4 @@
-"""What a frame costs whose goals cannot be met, beside one whose goals are.
+"""Cost of a frame whose goals cannot be met, beside one whose goals are met.
 
     python3 dev.py bench budget
     python3 dev.py bench budget -- --ways bake
@@ -160,7 +160,7 @@ def bake(shot: scenes.Shot) -> Callable[[], Cost]:
 
 
 def many(shot: scenes.Shot) -> Callable[[], Cost]:
-    """One call of `solve_many` for the poses and targets that a bake reads."""
+    """Prepare a call of `solve_many` with the poses and targets of a bake."""
     add_rows(shot)
     scene = bpy.context.scene
     ready = result_of(setup.require(shot.rig, scene))
@@ -168,17 +168,17 @@ def many(shot: scenes.Shot) -> Callable[[], Cost]:
     with evaluation.frames(scene, shot.rig, constraints, layout) as sample_at:
         samples = [sample_at(frame) for frame in range(1, FRAMES + 1)]
     skeleton, poses = samples[0].reading.skeleton, [sample.reading.pose for sample in samples]
-    asked = [
+    problems = [
         [g for c, row in enumerate(constraints) for g in goals(skeleton, row, s.targets[c])] for s in samples
     ]
     targets = [
-        _units([each[k].target[:] for each in asked], isinstance(asked[0][k], OrientationGoal))
-        for k in range(len(asked[0]))
+        _units([each[k].target[:] for each in problems], isinstance(problems[0][k], OrientationGoal))
+        for k in range(len(problems[0]))
     ]
 
     def run() -> Cost:
         began = time.process_time()
-        result = solve_many(skeleton, poses, asked[0], SolverSettings(), targets=targets, reference=poses)
+        result = solve_many(skeleton, poses, problems[0], SolverSettings(), targets=targets, reference=poses)
         took = time.process_time() - began
         missed = sum(status is not SolveStatus.CONVERGED for status in result.statuses)
         return Cost(1e3 * took / FRAMES, missed)
@@ -187,8 +187,8 @@ def many(shot: scenes.Shot) -> Callable[[], Cost]:
 
 
 def _units(values: Sequence[Sequence[float]], unit: bool) -> np.ndarray:
-    found = np.array(values, dtype=np.float64)
-    return found / np.linalg.norm(found, axis=1)[:, None] if unit else found
+    vectors = np.array(values, dtype=np.float64)
+    return vectors / np.linalg.norm(vectors, axis=1)[:, None] if unit else vectors
 
 
 WAYS: dict[str, Callable[[scenes.Shot], Callable[[], Cost]]] = {

@@ -85,8 +85,8 @@ HEADS = (
 
 
 def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
-    """What can be baked: each makes its shot for a number of frames; captured motion with a clip only."""
-    found: dict[str, Callable[[int], scenes.Shot]] = {}
+    """Return {case: function that makes its shot for a number of frames}; captured motion needs a clip."""
+    shots: dict[str, Callable[[int], scenes.Shot]] = {}
     if clip is not None:
         free = {
             "exact": {"moved": 0.0},
@@ -99,7 +99,7 @@ def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
         hard = {"limits": True, "far": 0.1}
         every = free | {f"{name}-limits": fields | hard for name, fields in list(free.items())[1:]}
         for name, fields in every.items():
-            found[f"captured-{name}"] = partial(captured, clip, **{"moved": MOVED, **fields})
+            shots[f"captured-{name}"] = partial(captured, clip, **{"moved": MOVED, **fields})
         rebuilt = {
             "position": {},
             "turned": {"rotation": True, "pole": True},
@@ -108,10 +108,10 @@ def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
         }
         near = {"position": {}, "poles": {"pole": True}, "limits": {"measured": True}}
         for name, fields in rebuilt.items():
-            found[f"rebuilt-{name}"] = partial(captured, clip, rebuilt=True, **fields)
+            shots[f"rebuilt-{name}"] = partial(captured, clip, rebuilt=True, **fields)
         for name, fields in near.items():
-            found[f"near-{name}"] = partial(captured, clip, raised=RAISED, **fields)
-    return found | {
+            shots[f"near-{name}"] = partial(captured, clip, raised=RAISED, **fields)
+    return shots | {
         "walk": characters.walk,
         "legs": characters.legs,
         "spine": characters.spine,
@@ -129,7 +129,7 @@ def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
 
 
 def length_of(make: Callable[[int], scenes.Shot]) -> int:
-    """How many frames a case has."""
+    """Return the number of frames of a case."""
     make(FRAMES)
     return bpy.context.scene.frame_end
 
@@ -139,8 +139,8 @@ def reached(keys: Played) -> int:
     return int(np.sum(np.all((keys.errors <= NEAR) & (keys.angles <= ALIGNED), axis=1)))
 
 
-def _cells(name: str, frames: int, found: Pairs) -> list[str]:
-    ours, its, base = found.our_keys, found.its_keys, found.base
+def _cells(name: str, frames: int, measured: Pairs) -> list[str]:
+    ours, its, base = measured.our_keys, measured.its_keys, measured.base
     angles = (np.max(keys.angles) for keys in (ours, its))
     poles = [keys.poles[np.isfinite(keys.poles)] for keys in (ours, its)]
     broken = [keys.broken for keys in (ours, its)]
@@ -157,13 +157,13 @@ def _cells(name: str, frames: int, found: Pairs) -> list[str]:
         _mean_and_largest(ours.departures, its.departures),
         _mean_and_largest(ours.off_hinges, its.off_hinges),
         f"{ours.pops} / {its.pops}",
-        f"{found.ratio_cpu:.2f}",
-        f"{found.ratio:.2f}",
+        f"{measured.ratio_cpu:.2f}",
+        f"{measured.ratio:.2f}",
     ]
 
 
 def _mean_and_largest(*sides: np.ndarray) -> str:
-    """Of both sides; nothing where there is nothing."""
+    """Format mean and largest value of each array; empty arrays are left out."""
     return " / ".join(f"{each.mean():.2f}, {each.max():.0f}" for each in sides if each.size)
 
 
@@ -219,10 +219,10 @@ def main() -> int:
         ratios, pops = [], np.zeros(2, int)
         for name in names:
             frames = length_of(known[name])
-            found = measure(partial(known[name], FRAMES), frames, chosen.runs, alike=False)
-            ratios.append(found.ratio_cpu)
-            pops += found.our_keys.pops, found.its_keys.pops
-            line(_cells(name, frames, found), WIDTHS)
+            measured = measure(partial(known[name], FRAMES), frames, chosen.runs, alike=False)
+            ratios.append(measured.ratio_cpu)
+            pops += measured.our_keys.pops, measured.its_keys.pops
+            line(_cells(name, frames, measured), WIDTHS)
         if len(ratios) > 1:
             median, worst = statistics.median(ratios), max(ratios)
             print(f"\nratio in processor time: median {median:.2f}, worst {worst:.2f}")

@@ -96,8 +96,8 @@ def crowd(count: int, frames: int) -> list[bpy.types.Object]:
 
 def ground(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Height of the ground at places."""
-    found: np.ndarray = 0.05 * np.sin(1.7 * x + 0.4) * np.cos(1.1 * y) + 0.03 * np.sin(2.9 * y + x)
-    return found
+    heights: np.ndarray = 0.05 * np.sin(1.7 * x + 0.4) * np.cos(1.1 * y) + 0.03 * np.sin(2.9 * y + x)
+    return heights
 
 
 def _armature() -> bpy.types.Armature:
@@ -171,15 +171,15 @@ def baked_alone(figures: list[bpy.types.Object], settings: product.BakeSettings)
 
 def keys_of(figures: list[bpy.types.Object]) -> list[np.ndarray]:
     """The values of all keys, figure after figure."""
-    found = []
+    keys = []
     for figure in figures:
         curves = sorted(product.fcurves_of(figure), key=lambda curve: (curve.data_path, curve.array_index))
-        found.append(np.array([[key.co[1] for key in curve.keyframe_points] for curve in curves]))
-    return found
+        keys.append(np.array([[key.co[1] for key in curve.keyframe_points] for curve in curves]))
+    return keys
 
 
 def row(count: int, frames: int) -> list[str]:
-    """One size of the crowd."""
+    """Measure a size of the crowd."""
     settings = product.BakeSettings(1, frames, verify=False)
     few = min(FEW, count)
     figures = crowd(count, frames)
@@ -255,14 +255,14 @@ def crowd_targets(skeleton: Skeleton, count: int, frame: int) -> list[np.ndarray
     """(B, 3) per tip: circles of 6 cm about the tips at rest, 4 degrees a frame, each with its own phase."""
     rest = Pose.rest(skeleton)
     phases = np.arange(count)[:, None] * 2.4 + np.arange(4) * 1.3 + math.radians(4.0) * frame
-    found = []
+    points = []
     for k, name in enumerate(TIPS):
         middle_point = 0.92 * (np.array(tail(skeleton, rest, name)) - (0, 0, 1.0)) + (0, 0, 1.0)
         angle = phases[:, k]
-        found.append(
+        points.append(
             middle_point + 0.06 * np.stack((np.sin(angle), np.cos(angle), np.sin(2.0 * angle)), axis=1)
         )
-    return found
+    return points
 
 
 def frames_of(counts: Sequence[int], frames: int) -> None:
@@ -275,12 +275,12 @@ def frames_of(counts: Sequence[int], frames: int) -> None:
         for frame in range(frames + 1):
             targets = crowd_targets(skeleton, count, frame)
             began = time.process_time()
-            found = solve_many(skeleton, poses, goals, settings, targets=targets)
+            result = solve_many(skeleton, poses, goals, settings, targets=targets)
             if frame:  # the first is a cold start
                 times.append(time.process_time() - began)
-                met += sum(status is SolveStatus.CONVERGED for status in found.statuses)
-                steps += found.iterations.mean() / frames
-            poses = (found.rotations, found.translations)
+                met += sum(status is SolveStatus.CONVERGED for status in result.statuses)
+                steps += result.iterations.mean() / frames
+            poses = (result.rotations, result.translations)
         few = min(count, 10)
         lone = [Pose.rest(skeleton)] * few
         alone: list[float] = []
@@ -288,8 +288,8 @@ def frames_of(counts: Sequence[int], frames: int) -> None:
             targets = crowd_targets(skeleton, count, frame)
             began = time.process_time()
             for k in range(few):
-                own = [PositionGoal(name, each[k]) for name, each in zip(TIPS, targets, strict=True)]
-                lone[k] = solve(skeleton, lone[k], own, settings).pose
+                figure_goals = [PositionGoal(name, each[k]) for name, each in zip(TIPS, targets, strict=True)]
+                lone[k] = solve(skeleton, lone[k], figure_goals, settings).pose
             if frame:
                 alone.append((time.process_time() - began) / few)
         each, one = float(np.median(times)) / count, float(np.median(alone))

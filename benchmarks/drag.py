@@ -1,4 +1,4 @@
-"""What an update of a drag costs beside Blender's own evaluation of the same rig, and how evenly bones turn.
+"""Cost of a drag's update beside Blender's evaluation of the same rig, and evenness of the bones' turns.
 
     python3 dev.py bench drag
     python3 dev.py bench drag -- --case snake --runs 5
@@ -116,7 +116,7 @@ CASES: dict[str, Callable[[], Made]] = {
 
 
 def path(reach: float) -> list[Vector]:
-    """Where the pointer is, as motions since the press; it begins with small ones."""
+    """Return the pointer's motions since the press, small ones first."""
     circle = []
     for k in range(1, STEPS + 1):
         angle = 2.0 * math.pi * k / STEPS

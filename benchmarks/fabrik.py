@@ -68,9 +68,9 @@ def from_effector(distance: float):
     def target(rng: random.Random, skeleton: Skeleton, start: Pose) -> Vector:
         effector = tail(skeleton, start)
         while True:
-            found = effector + direction(rng) * distance
-            if found.length <= 0.999 * REACH:
-                return found
+            candidate = effector + direction(rng) * distance
+            if candidate.length <= 0.999 * REACH:
+                return candidate
 
     return target
 

@@ -1,4 +1,4 @@
-"""How much of a motion a bake keeps, and how much it depends on what should not matter, beside Blender's IK.
+"""Fidelity of a bake to a motion, and its dependence on irrelevant settings, beside Blender's IK.
 
     python3 dev.py bench fidelity
     python3 dev.py bench fidelity -- --case loop range --clip walk.bvh
@@ -84,7 +84,7 @@ def _row(what: str, case: str, ours: str, its: str = "", motion: str = "") -> No
 
 
 def _ours(make: Make, bake: Callable[[scenes.Shot, int], object] = time_ours) -> Played:
-    """What our bake of all frames gives, or what `bake` does instead of it."""
+    """Return the playback of our bake of all frames, or of `bake` instead."""
     shot = make()
     frames = bpy.context.scene.frame_end
     bpy.context.scene.frame_set(1)
@@ -97,7 +97,7 @@ def _ours(make: Make, bake: Callable[[scenes.Shot, int], object] = time_ours) ->
 
 
 def _its(make: Make, first: int = 1, last: int = 0) -> Played:
-    """What Blender's bake gives."""
+    """Return the playback of Blender's bake."""
     shot = make()
     frames = bpy.context.scene.frame_end
     bpy.context.scene.frame_set(1)
@@ -110,7 +110,7 @@ def _its(make: Make, first: int = 1, last: int = 0) -> Played:
 
 
 def _base(make: Make) -> Played:
-    """What plays before a bake."""
+    """Return the playback before a bake."""
     shot = make()
     return played(shot, bpy.context.scene.frame_end)
 
@@ -138,8 +138,8 @@ def case_exact(clip: Path | None) -> None:
 
         def words(keys: Played, base: Played = base) -> str:
             apart = _departure(keys, base)
-            some, more = (int(np.sum(np.any(apart > least, axis=0))) for least in (0.0, 0.1))
-            return f"{some} / {more}; {apart.mean():.3g}; {apart.max():.3g}"
+            changed, changed_more = (int(np.sum(np.any(apart > least, axis=0))) for least in (0.0, 0.1))
+            return f"{changed} / {changed_more}; {apart.mean():.3g}; {apart.max():.3g}"
 
         _row("joints / by 0.1; mean; most", name, words(_ours(make)), words(_its(make)))
 

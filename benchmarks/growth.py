@@ -1,4 +1,4 @@
-"""How a bake grows: processor time, memory and the longest wait for progress against size.
+"""Growth of a bake with size: processor time, memory and the longest wait for progress.
 
     python3 dev.py bench growth
     python3 dev.py bench growth -- --case reached far --plot
@@ -55,7 +55,7 @@ IMAGES = ROOT / "docs" / "images"
 
 
 class Shot(NamedTuple):
-    """What is baked: armature objects, and the number of frames."""
+    """Scene of a bake: armature objects, and the number of frames."""
 
     rigs: tuple[bpy.types.Object, ...]
     frames: int
@@ -175,7 +175,7 @@ CASES: dict[str, tuple[Callable[[int], Shot], tuple[int, ...], str]] = {
 
 
 class Cost(NamedTuple):
-    """What one bake takes.
+    """Cost of a bake.
 
     Attributes:
         seconds: of processor time.
@@ -255,7 +255,7 @@ def in_a_process(case: str, size: int) -> Cost:
 
 
 def slopes(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, float]:
-    """Of a line fitted to the logarithms, and between the two largest sizes."""
+    """Return exponents: of a fit to the logarithms, and between the two largest sizes."""
     x, y = np.log(sizes), np.log(values)
     return float(np.polyfit(x, y, 1)[0]), float((y[-1] - y[-2]) / (x[-1] - x[-2]))
 
@@ -266,7 +266,7 @@ def draw(results: dict[str, list[Cost]]) -> None:
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
-    from _orders_plots import COLOURS, STYLE
+    from _plots import COLOURS, STYLE
 
     with plt.rc_context(STYLE):
         figure, plots = plt.subplots(1, 3, figsize=(13.0, 5.2), layout="constrained")

@@ -1,4 +1,4 @@
-"""What the extension costs where nothing in the file is of it: enabled beside disabled.
+"""Cost of the extension in files that do not use it: enabled beside disabled.
 
     python3 dev.py bench idle
     python3 dev.py bench idle -- --runs 5
@@ -93,11 +93,11 @@ def measured(change: Callable[[float], None]) -> dict[str, float]:
 
 
 def measure() -> Times:
-    """All times of this process."""
+    """Measure all times of this process."""
     scenes.metarig()
     started = time.process_time()
     rig = generate()
-    found: Times = {GENERATE: {"ms": 1e3 * (time.process_time() - started), "us": 0.0}}
+    times: Times = {GENERATE: {"ms": 1e3 * (time.process_time() - started), "us": 0.0}}
     listeners = bpy.app.handlers.depsgraph_update_post
     listeners[:] = [timed(each) if each.__module__.startswith(PACKAGE) else each for each in listeners]
     beside = bpy.data.objects.new("Beside", None)
@@ -124,8 +124,8 @@ def measure() -> Times:
     ):
         bpy.ops.object.mode_set(mode=mode)
         bpy.context.view_layer.update()
-        found[what] = measured(change)
-    return found
+        times[what] = measured(change)
+    return times
 
 
 def process(is_enabled: bool) -> Times:

@@ -64,11 +64,11 @@ def _radians(*angles: float) -> tuple[float, ...]:
     return tuple(math.radians(angle) for angle in angles)
 
 
-def _chain(*parts: tuple[str, float, object]) -> Skeleton:
+def _chain(*bones: tuple[str, float, object]) -> Skeleton:
     """Bones end to end along +Y: name, part of the height, limit. X points to the side, so a turn about X
     is flexion."""
     joints: list[Joint] = []
-    for name, part, limit in parts:
+    for name, part, limit in bones:
         offset = (0.0, joints[-1].length, 0.0) if joints else (0.0, 0.0, 0.0)
         joints.append(Joint(name, len(joints) - 1, offset, Quaternion(), part * HEIGHT, limit))
     return Skeleton(joints)
@@ -102,7 +102,7 @@ def leg() -> Skeleton:
 def spine() -> Skeleton:
     """Three bones of the back and three of the neck, each with a third of the part's range, and the head
     with none."""
-    parts = []
+    vertebrae = []
     for region, bones, length, (forward, back, side, turn) in (
         ("back", 3, 0.288, (80.0, 25.0, 35.0, 45.0)),
         ("neck", 3, 0.052, (45.0, 45.0, 45.0, 60.0)),
@@ -110,9 +110,9 @@ def spine() -> Skeleton:
         for i in range(bones):
             lower = _radians(-back / bones, -turn / bones, -side / bones)
             upper = _radians(forward / bones, turn / bones, side / bones)
-            parts.append((f"{region}{i}", length / bones, EulerBox("XYZ", lower, upper)))
-    parts.append(("head", 0.13, Hinge(X, 0.0, 0.0)))
-    return _chain(*parts)
+            vertebrae.append((f"{region}{i}", length / bones, EulerBox("XYZ", lower, upper)))
+    vertebrae.append(("head", 0.13, Hinge(X, 0.0, 0.0)))
+    return _chain(*vertebrae)
 
 
 LIMBS = {"arm": arm(), "leg": leg(), "spine and head": spine()}

@@ -1,4 +1,4 @@
-"""What an update of the live preview costs, beside Blender's own evaluation of the same rig with its IK.
+"""Cost of an update of the live preview, beside Blender's evaluation of the same rig with IK.
 
     python3 dev.py bench live
     python3 dev.py bench live -- --case chain figure --runs 5
@@ -83,32 +83,32 @@ def cases() -> dict[str, Make]:
         "human": scenes.character,
         "figure": characters.figure,
     }
-    found = dict(near)
+    shots = dict(near)
     for name, make in near.items():
         if name == "human":  # the figure walks away from targets that stand still
-            found[f"{name}-one"] = partial(one, make)
-        found[f"{name}-far"] = partial(far, make)
-    return found
+            shots[f"{name}-one"] = partial(one, make)
+        shots[f"{name}-far"] = partial(far, make)
+    return shots
 
 
 def updates(frames: int) -> np.ndarray:
     """Milliseconds of each frame change."""
-    found = []
+    times = []
     for frame in range(1, frames + 1):
         started = time.process_time()
         bpy.context.scene.frame_set(frame)
-        found.append(1e3 * (time.process_time() - started))
-    return np.array(found[WARM:])
+        times.append(1e3 * (time.process_time() - started))
+    return np.array(times[WARM:])
 
 
 def error(shot: scenes.Shot) -> float:
     """Millimetres from a target at the present frame, at most."""
-    rig, found = shot.rig, []
+    rig, errors = shot.rig, []
     for reach in shot.reaches:
         tip = rig.pose.bones[reach.tip]
         point = rig.matrix_world @ (tip.tail if reach.use_tail else tip.head)
-        found.append(1e3 * (point - reach.target.matrix_world.translation).length)
-    return max(found)
+        errors.append(1e3 * (point - reach.target.matrix_world.translation).length)
+    return max(errors)
 
 
 def ours(make: Make, frames: int) -> tuple[np.ndarray, float]:
@@ -132,8 +132,8 @@ def measure(name: str, make: Make, runs: int) -> bool:
     for run in range(runs):
         for side in (0, 1) if run % 2 == 0 else (1, 0):
             if side == 0:
-                found, off = ours(make, FRAMES)
-                mine.append(found)
+                times, off = ours(make, FRAMES)
+                mine.append(times)
             else:
                 its.append(blenders(make, FRAMES))
     unit, each = float(np.median(np.min(its, axis=0))), np.min(mine, axis=0)

@@ -40,7 +40,7 @@ SHORT = 100
 
 
 class Cost(NamedTuple):
-    """Of a process: seconds of processor time and of the clock, and its largest memory in MB."""
+    """Cost of a process: seconds of processor time and of the clock, and its largest memory in MB."""
 
     processor: float
     clock: float
@@ -48,7 +48,7 @@ class Cost(NamedTuple):
 
     @classmethod
     def of(cls, costs: Sequence[Cost]) -> Cost:
-        """One after the other."""
+        """Sum of costs of processes in turn."""
         times = [(each.processor, each.clock) for each in costs]
         processor, clock = (sum(each) for each in zip(*times, strict=True))
         return cls(processor, clock, max(each.memory for each in costs))

@@ -62,13 +62,13 @@ def made(model: osim.Model, frames: int, noise: float, seed: int) -> Array:
     half = np.array([min(0.4 * (c.upper - c.lower), 0.6) for c in each])
     phase, pace = rng.uniform(0.0, 2.0 * np.pi, len(names)), rng.uniform(0.5, 1.5, len(names))
     fixed = {name: c.default for name, c in model.coordinates.items()}
-    own = rng.normal(0.0, noise, (len(model.markers), 3))
-    found = []
+    offsets = rng.normal(0.0, noise, (len(model.markers), 3))
+    frames_made = []
     for frame in range(frames):
         values = middle + half * np.sin(2.0 * np.pi * pace * frame / max(frames, 2) + phase)
         places = osim.places(model, fixed | dict(zip(names, values.tolist(), strict=True)))
-        found.append(places + own + rng.normal(0.0, 0.2 * noise, own.shape))
-    return np.array(found)
+        frames_made.append(places + offsets + rng.normal(0.0, 0.2 * noise, offsets.shape))
+    return np.array(frames_made)
 
 
 def seen(model: osim.Model, motion: osim.Motion) -> tuple[osim.Model, Array]:
@@ -87,7 +87,7 @@ def apart(model: osim.Model, targets: Array, weights: Array, starts: int) -> Arr
     names, lower, upper = osim.bounds(model)
     default = np.array([model.coordinates[name].default for name in names])
     rng = np.random.default_rng(1)
-    found, start = [], default
+    optima, start = [], default
     fixed = {name: c.default for name, c in model.coordinates.items()}
     for frame, points in enumerate(targets):
         tries = [start]
@@ -98,9 +98,9 @@ def apart(model: osim.Model, targets: Array, weights: Array, starts: int) -> Arr
         errors = [float((weights * ((p - points) ** 2).sum(1)).sum()) for p in places]
         best = int(np.argmin(errors))
         start = fits[best]
-        found.append(places[best])
+        optima.append(places[best])
     assert all(np.all((f >= lower) & (f <= upper)) for f in fits)
-    return np.array(found)
+    return np.array(optima)
 
 
 def solved(body: Figure, targets: Array, weights: Array) -> tuple[Array, Any, float]:
@@ -117,11 +117,11 @@ def solved(body: Figure, targets: Array, weights: Array) -> tuple[Array, Any, fl
     )
     seconds = time.perf_counter() - started
     index = {joint.name: n for n, joint in enumerate(body.skeleton.joints)}
-    found = []
+    coordinates = []
     for k in range(len(targets)):
         transforms = forward_kinematics(body.skeleton, result.pose(k))
-        found.append([transforms[index[name]].point(at)[:] for name, at in body.points])
-    return np.array(found), result, seconds
+        coordinates.append([transforms[index[name]].point(at)[:] for name, at in body.points])
+    return np.array(coordinates), result, seconds
 
 
 def rig_of(body: Figure) -> bpy.types.Object:
@@ -177,29 +177,29 @@ def baked(body: Figure, targets: Array, weights: Array) -> tuple[Array, Any]:
         row.name, row.tip, row.target = f"marker {n}", bone, empty
         row.use_tail, row.effector_offset, row.weight = False, at, weight
     report = product.bake(bpy.context.scene, rig, product.BakeSettings(1, len(targets)))
-    found = []
+    positions = []
     for frame in range(1, len(targets) + 1):
         bpy.context.scene.frame_set(frame)
         played = rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones
-        found.append([(played[bone].matrix @ Vector(at))[:] for bone, at in body.points])
+        positions.append([(played[bone].matrix @ Vector(at))[:] for bone, at in body.points])
     product.unregister()
-    return np.array(found), report
+    return np.array(positions), report
 
 
-def by_frame(found: Array, targets: Array, weights: Array) -> Array:
+def by_frame(positions: Array, targets: Array, weights: Array) -> Array:
     """(frames,) weighted root mean squares, metres."""
-    square = ((found - targets) ** 2).sum(2)
+    square = ((positions - targets) ** 2).sum(2)
     return np.asarray(np.sqrt((square * weights).sum(1) / weights.sum()))
 
 
 def compared(body: Figure, targets: Array, weights: Array) -> int:
     """Prints the fits of `solve_many` and of a bake in Blender frame by frame; how many are not alike."""
-    found, _, seconds = solved(body, targets, weights)
-    line("solve_many", found, targets, weights, seconds)
-    core = by_frame(found, targets, weights)
-    found, report = baked(body, targets, weights)
-    line("baked in Blender", found, targets, weights, report.seconds)
-    played = by_frame(found, targets, weights)
+    positions, _, seconds = solved(body, targets, weights)
+    line("solve_many", positions, targets, weights, seconds)
+    core = by_frame(positions, targets, weights)
+    positions, report = baked(body, targets, weights)
+    line("baked in Blender", positions, targets, weights, report.seconds)
+    played = by_frame(positions, targets, weights)
     told = dict.fromkeys(range(1, len(targets) + 1), 0.0)
     told |= {each.frame: each.rms for each in report.fit.frames} if report.fit is not None else {}
     print(f"{'':34} {'solve_many':>10} {'played':>10} {'reported':>10}   weighted RMS, mm")
@@ -214,9 +214,9 @@ def compared(body: Figure, targets: Array, weights: Array) -> int:
     return apart
 
 
-def line(name: str, found: Array, targets: Array, weights: Array, seconds: float | None = None) -> None:
+def line(name: str, positions: Array, targets: Array, weights: Array, seconds: float | None = None) -> None:
     """Prints one row: root mean squares and the worst frame's, millimetres."""
-    square, frames = ((found - targets) ** 2).sum(2), by_frame(found, targets, weights)
+    square, frames = ((positions - targets) ** 2).sum(2), by_frame(positions, targets, weights)
     weighted = float(np.sqrt((frames**2).mean()))
     plain = float(np.sqrt(square.mean()))
     took = "" if seconds is None else f"{seconds:8.2f} s"
@@ -249,9 +249,9 @@ def main() -> int:
         targets = targets[: options.frames]
     by_name = {} if tasks is None else osim.read_weights(tasks)
     weights = np.array([by_name.get(marker.name, 0.0 if tasks else 1.0) for marker in model.markers])
-    some = np.flatnonzero(weights)
-    model = osim.Model(model.joints, model.coordinates, tuple(model.markers[n] for n in some))
-    targets, weights = targets[:, some], weights[some]
+    weighted = np.flatnonzero(weights)
+    model = osim.Model(model.joints, model.coordinates, tuple(model.markers[n] for n in weighted))
+    targets, weights = targets[:, weighted], weights[weighted]
     body, stiff = figure(model), figure(model, rolls=False)
     print(
         f"{path.name}: {len(body.skeleton)} joints, {len(osim.bounds(model)[0])} coordinates, "
@@ -262,16 +262,16 @@ def main() -> int:
     if options.blender:
         return 1 if compared(body, targets, weights) else 0
     line("numpy apart", apart(model, targets, weights, options.starts), targets, weights)
-    found, result, seconds = solved(body, targets, weights)
-    line("solve_many", found, targets, weights, seconds)
+    positions, result, seconds = solved(body, targets, weights)
+    line("solve_many", positions, targets, weights, seconds)
     print("    " + ", ".join(sorted({status.name for status in result.statuses})))
-    found, report = baked(body, targets, weights)
-    line("baked in Blender", found, targets, weights, report.seconds)
+    positions, report = baked(body, targets, weights)
+    line("baked in Blender", positions, targets, weights, report.seconds)
     print(f"    {report.summary()}")
-    found, _, seconds = solved(stiff, targets, weights)
-    line("solve_many, joints do not roll", found, targets, weights, seconds)
-    found, report = baked(stiff, targets, weights)
-    line("baked in Blender, do not roll", found, targets, weights, report.seconds)
+    positions, _, seconds = solved(stiff, targets, weights)
+    line("solve_many, joints do not roll", positions, targets, weights, seconds)
+    positions, report = baked(stiff, targets, weights)
+    line("baked in Blender, do not roll", positions, targets, weights, report.seconds)
     print(f"    {report.summary()}")
     return 0
 

@@ -109,7 +109,7 @@ def smart() -> dict:
     # 1.7 bones from the head of joint 3, half a radian off the line to the tip.
     head, tip = Vector(heads[3]), Vector(heads[5])
     goal_point = head + Quaternion((0.0, 0.0, 1.0), -0.5) @ (tip - head).normalized() * 1.7
-    found = {"start": heads, "target": list(goal_point), "poses": {}}
+    results = {"start": heads, "target": list(goal_point), "poses": {}}
     rows = []
     for sweep in (Sweep.ROOT_TO_TIP, Sweep.TIP_TO_ROOT, Sweep.BOUNCE_TIP, Sweep.SMART_BOUNCE):
         settings = SolverSettings(
@@ -117,7 +117,7 @@ def smart() -> dict:
         )
         result = solve(arm, start, [c.goal_at(arm, goal_point)], settings)
         angles = [math.degrees(angle) for angle in c.turns(start, result.pose)]
-        found["poses"][sweep.name] = {
+        results["poses"][sweep.name] = {
             "points": points(arm, result.pose),
             "turns": angles,
             "iterations": result.iterations,
@@ -125,11 +125,11 @@ def smart() -> dict:
         shown = [f"{angle:.1f}" for angle in angles]
         rows.append((words(sweep), result.status.name, result.iterations, *shown, f"{sum(angles):.0f}"))
     c.table(("order", "status", "iterations", *(f"joint {i}" for i in range(5)), "sum"), rows)
-    return found
+    return results
 
 
 def worst(runs: Sequence[c.Following]) -> dict[str, float]:
-    """Some paths in a row of numbers; `typical` is the geometric mean of their largest turns."""
+    """Summarise paths as numbers; `typical` is the geometric mean of their largest turns."""
     return {
         "largest": max(run.largest for run in runs),
         "typical": statistics.geometric_mean(run.largest for run in runs),
@@ -162,7 +162,7 @@ def followed(numbers: dict[str, float]) -> tuple[str, ...]:
 
 def settings() -> dict:
     """Root to tip and tip to root at every part of the step; then the other settings on two chains."""
-    found: dict = {"fractions": {}}
+    results: dict = {"fractions": {}}
     rows = []
     for name, make in c.CHAINS.items():
         stiff = name.startswith("spine")
@@ -171,7 +171,7 @@ def settings() -> dict:
                 skeleton = make()
                 chosen = c.settings_for(skeleton, sweep=sweep, step_fraction=fraction)
                 numbers = worst(c.all_paths(skeleton, chosen, stiff, ("fast",)))
-                found["fractions"].setdefault(f"{name}, {sweep.name}", {})[str(fraction)] = numbers
+                results["fractions"].setdefault(f"{name}, {sweep.name}", {})[str(fraction)] = numbers
                 rows.append((name, words(sweep), fraction, *followed(numbers)))
                 print(".", end="", file=sys.stderr, flush=True)
     c.table(("chain", "order", "part", *FOLLOWED), rows)
@@ -189,7 +189,7 @@ def settings() -> dict:
             rows.append((name, label, *single(reach), *followed(worst(runs)), error))
             print(".", end="", file=sys.stderr, flush=True)
     c.table(("chain", "setting", *SINGLE, *FOLLOWED, "error, most"), rows)
-    return found
+    return results
 
 
 def changes(
@@ -215,7 +215,7 @@ def changes(
 
 def presets() -> dict:
     """Candidates for the defaults with closing phase and restarts, as users have them."""
-    found: dict = {}
+    results: dict = {}
     rows = []
     shared = {"error_reduction": c.SHARE}
     steps: dict[str, tuple[dict, bool]] = {
@@ -232,11 +232,11 @@ def presets() -> dict:
             home = Pose.rest(skeleton) if at_rest else None
             reach = c.cold(skeleton, chosen, TARGETS, reference=home)
             runs = worst(c.all_paths(skeleton, chosen, name.startswith("spine"), reference=home))
-            found[f"{name}, {label}"] = runs
+            results[f"{name}, {label}"] = runs
             rows.append((name, label, *single(reach), *followed(runs)))
             print(".", end="", file=sys.stderr, flush=True)
     c.table(("chain", "step", *SINGLE, *FOLLOWED), rows)
-    return found
+    return results
 
 
 Candidate = tuple[Skeleton, SolverSettings]
@@ -258,15 +258,15 @@ def candidates(skeleton: Skeleton) -> dict[str, Candidate]:
 
 
 def shares() -> dict:
-    """Which part of the step follows best, over the number of joints; sweeps alone."""
-    found: dict = {"rows": []}
+    """Compare parts of the step over the number of joints; sweeps alone."""
+    results: dict = {"rows": []}
     cells: dict[tuple[str, str], list[str]] = {}
     missed: list[tuple[object, ...]] = []
     for kind, make in (("free", c.free), ("limited", c.limited)):
         for count in COUNTS:
             for label, (chain, chosen) in candidates(make(count)).items():
                 numbers = worst(c.all_paths(chain, chosen, laps=("fast",)))
-                found["rows"].append({"kind": kind, "count": count, "label": label, **numbers})
+                results["rows"].append({"kind": kind, "count": count, "label": label, **numbers})
                 shown = f"{numbers['typical']:.2f}° / {numbers['iterations']:.1f}"
                 cells.setdefault((kind, label), []).append(shown)
                 if numbers["missed"]:
@@ -278,19 +278,19 @@ def shares() -> dict:
     print(f"Frames missed, of {3 * c.FRAMES}:\n")
     c.table(("chain", "step", "joints", "frames missed"), missed)
 
-    found["strobes"] = {}
+    results["strobes"] = {}
     targets = c.along(c.eight(20.0), 1)
-    found["path"] = [list(target) for target in targets]
+    results["path"] = [list(target) for target in targets]
     for label, (chain, chosen) in candidates(c.free(20)).items():
         if label not in ("0.9 of each step", "one part for all, 3 % left", c.AT_ONCE):
             continue
         run = c.follow(chain, targets, chosen)
-        found["strobes"][label] = {
+        results["strobes"][label] = {
             "points": [points(chain, pose) for pose in run.poses[::25]],
             "largest": run.largest,
             "bend": run.bend,
         }
-    return found
+    return results
 
 
 ROUNDS, PER_ROUND = 10, 100
@@ -393,7 +393,7 @@ def comfort() -> dict:
 
     Without a jump the largest turn per frame falls in proportion to the target's speed.
     """
-    found: dict = {"frames": 250, "curves": {}}
+    results: dict = {"frames": 250, "curves": {}}
     rows = []
     for label, region, tolerance, most, solver in (
         ("no comfort", 0.0, 0.0, 300, Solver.CCD_LEAST_SQUARES),
@@ -416,7 +416,7 @@ def comfort() -> dict:
         limit = comfortable.region if comfortable else None
         within = [limit is None or all(contains(limit, q, 1e-4) for q in p.rotations) for p in first.poses]
         crossed = [k for k in range(1, len(within)) if within[k] != within[k - 1]]
-        found["curves"][label] = {"per_frame": first.per_frame, "crossed": crossed}
+        results["curves"][label] = {"per_frame": first.per_frame, "crossed": crossed}
         print(".", end="", file=sys.stderr, flush=True)
         rows.append((label, *cells, f"{first.iterations:.0f}", f"{first.error:.1e}", first.missed, crossed))
     heads = [f"most per frame, {frames} frames" for frames in (125, 250, 500)]
@@ -434,7 +434,7 @@ def comfort() -> dict:
             )
     print("Frames that the region of 15° missed, sweeps alone:\n")
     c.table(("frame", "status", "iterations", "error, part of the length"), spent)
-    return found
+    return results
 
 
 PARTS: dict[str, Callable[[], dict]] = {

@@ -98,7 +98,7 @@ class Played:
 
 
 def length(played: Played, names: list[str]) -> float:
-    """Of a limb, from its first to its third joint."""
+    """Return the length of a limb, from its first to its third joint."""
     heads = [played.heads[name] for name in names[:3]]
     return float(sum(np.linalg.norm(b - a, axis=1).mean() for a, b in pairwise(heads)))
 
@@ -108,13 +108,13 @@ def stances(ball: np.ndarray, leg: float, velocity: np.ndarray, metre: float) ->
     speed = np.linalg.norm(np.gradient(ball, 1.0 / FPS, axis=0) - velocity, axis=1)
     slow = np.concatenate(([False], speed < SLOW * metre, [False])).astype(int)
     edges = np.flatnonzero(np.diff(slow))
-    found = []
+    runs = []
     for first, end in zip(edges[::2], edges[1::2], strict=True):
         around = ball[max(0, first - FPS // 2) : end + FPS // 2, 2]
         low = ball[first:end, 2].mean() - around.min() < LOW * leg
         if low and (end - first) / FPS >= SHORTEST:
-            found.append((int(first), int(end) - 1))
-    return found
+            runs.append((int(first), int(end) - 1))
+    return runs
 
 
 def sole_point(
@@ -140,40 +140,42 @@ def rolls(
 ) -> list[int]:
     """Rows beyond a stance in which the heel or the toes are slow and lower than the ball."""
     speed = np.linalg.norm(np.gradient(point, 1.0 / FPS, axis=0) - velocity, axis=1)
-    row, found = edge[0] + edge[1], []
+    row, points = edge[0] + edge[1], []
     while 0 <= row < len(ball) and speed[row] < SLOW * metre and point[row, 2] < ball[row, 2]:
-        found.append(row)
+        points.append(row)
         row += edge[1]
-    return found
+    return points
 
 
-def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[str]]], rest: dict) -> dict:
+def measured(source: Played, ours: Played, limbs: dict[str, tuple[list[str], list[str]]], rest: dict) -> dict:
     """Numbers of one way; `limbs` has the names of joints of the source and the target, `rest` heights."""
     legs = {name: pair for name, pair in limbs.items() if "leg" in name}
-    leg = np.mean([length(own, pair[0]) for pair in legs.values()])
-    scale = np.mean([length(ours, pair[1]) / length(own, pair[0]) for pair in legs.values()])
-    count = len(next(iter(own.heads.values())))
+    leg = np.mean([length(source, pair[0]) for pair in legs.values()])
+    scale = np.mean([length(ours, pair[1]) / length(source, pair[0]) for pair in legs.values()])
+    count = len(next(iter(source.heads.values())))
     times = np.arange(count) / FPS
-    feet = [own.heads[pair[0][-1]] for pair in legs.values()]
+    feet = [source.heads[pair[0][-1]] for pair in legs.values()]
     velocity = ground_velocity(feet, times, float(leg), moves=True)
     if np.linalg.norm(velocity) < SLOW * leg:
         velocity = np.zeros(3)
     drifts, slides, ends, misses, depths, sides, jerks, own_jerks = [], [], [], [], [], 0, [], []
     for name, (theirs, names) in limbs.items():
-        sizes = length(own, theirs), length(ours, names)
+        sizes = length(source, theirs), length(ours, names)
         free = np.ones(count, bool)
-        starts = ([own.heads[theirs[0]]], [ours.heads[names[0]]])
+        starts = ([source.heads[theirs[0]]], [ours.heads[names[0]]])
         if name in legs:
-            starts = tuple([p.heads[pair[k][0]] for pair in legs.values()] for k, p in enumerate((own, ours)))
+            starts = tuple(
+                [p.heads[pair[k][0]] for pair in legs.values()] for k, p in enumerate((source, ours))
+            )
             ball = ours.heads[names[-1]]
-            for first, last in stances(own.heads[theirs[-1]], leg, velocity, leg / 0.9):
+            for first, last in stances(source.heads[theirs[-1]], leg, velocity, leg / 0.9):
                 rows = slice(first, last + 1)
                 for edge, step in ((first, -1), (last, 1)) if len(names) > 3 else ():
                     points = [
                         sole_point(p, n, (first, last), step, height)
-                        for p, n, height in ((own, theirs, 0.0), (ours, names, rest[names[-1]]))
+                        for p, n, height in ((source, theirs, 0.0), (ours, names, rest[names[-1]]))
                     ]
-                    rolled = rolls(points[0], own.heads[theirs[-1]], (edge, step), velocity, leg / 0.9)
+                    rolled = rolls(points[0], source.heads[theirs[-1]], (edge, step), velocity, leg / 0.9)
                     free[rolled] = False
                     along = (points[1] - scale * velocity * times[:, None])[sorted((edge, *rolled)), :2]
                     ends += (np.linalg.norm(np.diff(along, axis=0), axis=1) * FPS).tolist()
@@ -183,15 +185,15 @@ def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[s
                 slides.append(np.linalg.norm(np.diff(along, axis=0), axis=1).mean() * FPS)
                 depths.append(rest[names[-1]] - ball[rows, 2].min())
         start, own_start = np.mean(starts[1], axis=0), np.mean(starts[0], axis=0)
-        off = (ours.heads[names[2]] - start) / sizes[1] - (own.heads[theirs[2]] - own_start) / sizes[0]
+        off = (ours.heads[names[2]] - start) / sizes[1] - (source.heads[theirs[2]] - own_start) / sizes[0]
         misses.append(np.linalg.norm(off, axis=1)[free].mean() if free.any() else 0.0)
         bends = [
             np.cross(p.heads[n[1]] - p.heads[n[0]], p.heads[n[2]] - p.heads[n[1]]) / size**2
-            for p, n, size in ((own, theirs, sizes[0]), (ours, names, sizes[1]))
+            for p, n, size in ((source, theirs, sizes[0]), (ours, names, sizes[1]))
         ]
         clear = np.minimum(*[np.linalg.norm(bend, axis=1) for bend in bends]) > 0.0125
         sides += int((clear & ((bends[0] * bends[1]).sum(1) < 0.0)).sum())
-        own_jerks.append(np.linalg.norm(np.diff(own.heads[theirs[2]], 3, axis=0), axis=1) / sizes[0])
+        own_jerks.append(np.linalg.norm(np.diff(source.heads[theirs[2]], 3, axis=0), axis=1) / sizes[0])
         jerks.append(np.linalg.norm(np.diff(ours.heads[names[2]], 3, axis=0), axis=1) / sizes[1])
     return {
         "stances": len(drifts),
@@ -201,8 +203,8 @@ def measured(own: Played, ours: Played, limbs: dict[str, tuple[list[str], list[s
         "ends": 1000 * np.mean(ends) if ends else 0.0,
         "miss": 100 * np.mean(misses),
         "depth": max(0.0, 1000 * max(depths, default=0.0)),
-        "turn": turns(ours).max() / turns(own).max(),
-        "pops": count_pops(turns(ours), turns(own)),
+        "turn": turns(ours).max() / turns(source).max(),
+        "pops": count_pops(turns(ours), turns(source)),
         "jerk": np.percentile(np.concatenate(jerks), 99) / np.percentile(np.concatenate(own_jerks), 99),
         "sides": sides,
     }
@@ -303,18 +305,18 @@ def blender_ik(copied: Retargeted, source: bpy.types.Object, target: bpy.types.O
 
 
 def limbs_of(done: Retargeted) -> dict[str, tuple[list[str], list[str]]]:
-    parts = {"leg": ("thigh", "shin", "foot", "toe"), "arm": ("upper arm", "lower arm", "hand")}
+    bones_of_limbs = {"leg": ("thigh", "shin", "foot", "toe"), "arm": ("upper arm", "lower arm", "hand")}
     roles = {
         (str(role.part), str(role.side), role.index, role.number): name
         for name, role in done.bone_map.figure.roles.items()
     }
-    found = {}
-    for kind, names in parts.items():
+    limbs = {}
+    for kind, names in bones_of_limbs.items():
         for side in "LR":
             ours = [roles[name, side, 0, 0] for name in names if (name, side, 0, 0) in roles]
             ours = [name for name in ours if name in done.bone_map.bones]
-            found[f"{kind} {side}"] = [done.bone_map.bones[name] for name in ours], ours
-    return found
+            limbs[f"{kind} {side}"] = [done.bone_map.bones[name] for name in ours], ours
+    return limbs
 
 
 def row(data: Path, clip: str, target_name: str, way: str) -> dict:
@@ -336,28 +338,31 @@ def row(data: Path, clip: str, target_name: str, way: str) -> dict:
     names = list(done.bone_map.bones)
     frames = [float(frame) for frame in done.frames]
     own_frames = [frames[0] + k * fps / FPS for k in range(len(frames))]
-    own = Played.of(source, [done.bone_map.bones[name] for name in names], own_frames)
-    hips = np.mean([own.heads[limbs[f"leg {side}"][0][0]][0] for side in "LR"], axis=0)
-    own = own.upright(np.mean([own.heads[limbs[f"arm {side}"][0][0]][0] for side in "LR"], axis=0) - hips)
+    source_played = Played.of(source, [done.bone_map.bones[name] for name in names], own_frames)
+    hips = np.mean([source_played.heads[limbs[f"leg {side}"][0][0]][0] for side in "LR"], axis=0)
+    source_played = source_played.upright(
+        np.mean([source_played.heads[limbs[f"arm {side}"][0][0]][0] for side in "LR"], axis=0) - hips
+    )
     if way == "Blender IK":
         ours = Played.of(target, names, frames)
         scale = np.mean(
-            [length(ours, limbs[f"leg {s}"][1]) / length(own, limbs[f"leg {s}"][0]) for s in "LR"]
+            [length(ours, limbs[f"leg {s}"][1]) / length(source_played, limbs[f"leg {s}"][0]) for s in "LR"]
         )
         middle = [
             np.mean([p.heads[limbs[f"leg {s}"][k][0]] for s in "LR"], axis=0)
-            for k, p in enumerate((own, ours))
+            for k, p in enumerate((source_played, ours))
         ]
         ankles = {
-            limbs[f"leg {s}"][1][2]: middle[1] + scale * (own.heads[limbs[f"leg {s}"][0][2]] - middle[0])
+            limbs[f"leg {s}"][1][2]: middle[1]
+            + scale * (source_played.heads[limbs[f"leg {s}"][0][2]] - middle[0])
             for s in "LR"
         }
         started = time.process_time()
         blender_ik(done, source, target, ankles)
         seconds += time.process_time() - started
     ours = Played.of(target, names, frames)
-    found = measured(own, ours, limbs, rest)
-    return {**found, "ms": 1000 * seconds / len(frames), "limits": done.measures.broken}
+    measures = measured(source_played, ours, limbs, rest)
+    return {**measures, "ms": 1000 * seconds / len(frames), "limits": done.measures.broken}
 
 
 # The picture --------------------------------------------------------------------------------------
@@ -382,8 +387,8 @@ def picture(data: Path, file: Path) -> None:
             (settings, target, set(body), frames),
         ):
             drawn[name] = RetargetLines(*_lines(rig, used, times, limbs_of(done)["leg L"][rig is target]))
-        found = [(each.first, each.last) for each in done.measures.stances if each.leg == "left leg"]
-    draw_retarget(drawn["own"], drawn[COPIED], drawn[RetargetSettings()], found, file)
+        spans = [(each.first, each.last) for each in done.measures.stances if each.leg == "left leg"]
+    draw_retarget(drawn["own"], drawn[COPIED], drawn[RetargetSettings()], spans, file)
 
 
 def _lines(rig: bpy.types.Object, used: set[str], frames: list[float], leg: list[str]) -> tuple:
@@ -436,17 +441,16 @@ def main() -> None:
                     print(f"| {clip} | {target} | {way} | left out: shins do not end at the ankles |")
                     continue
                 with contextlib.redirect_stdout(io.StringIO()):
-                    found = row(options.data, clip, target, way)
+                    measures = row(options.data, clip, target, way)
                 print(
-                    f"| {clip} | {target} | {way} | {found['stances']} | {found['drift']:.1f} / "
-                    f"{found['worst']:.1f} | {found['slide']:.1f}, {found['ends']:.1f} | "
-                    f"{found['miss']:.2f} | {found['depth']:.1f} | "
-                    f"{found['turn']:.2f}, {found['jerk']:.2f} | {found['pops']} | {found['sides']} | "
-                    f"{found['limits']} | "
-                    f"{found['ms']:.2f} |",
+                    f"| {clip} | {target} | {way} | {measures['stances']} | {measures['drift']:.1f} / "
+                    f"{measures['worst']:.1f} | {measures['slide']:.1f}, {measures['ends']:.1f} | "
+                    f"{measures['miss']:.2f} | {measures['depth']:.1f} | "
+                    f"{measures['turn']:.2f}, {measures['jerk']:.2f} | {measures['pops']} | "
+                    f"{measures['sides']} | {measures['limits']} | {measures['ms']:.2f} |",
                     flush=True,
                 )
-                pops[way] += found["pops"]
+                pops[way] += measures["pops"]
     print("\npops of all motions: " + ", ".join(f"{way} {count}" for way, count in pops.items()))
     leave(0)
 

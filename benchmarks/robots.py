@@ -82,7 +82,7 @@ X, Y, Z = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class File:
-    """Where a robot stands, and the links that get targets.
+    """File of a robot, and the links that get targets.
 
     `published` is (KDL %, KDL ms, TRAC-IK %, TRAC-IK ms) of the same or nearly the same arm: from the README
     of TRAC-IK 1.4.6 (https://bitbucket.org/traclabs/trac_ik), 10,000 poses at 1e-5, at most 5 ms, started
@@ -129,8 +129,8 @@ def wheel(requirement: str) -> Path:
     """The wheel of a pinned PyPI package, downloaded once."""
     name = requirement.split("==")[0].replace("-", "_")
     CACHE.mkdir(parents=True, exist_ok=True)
-    for found in sorted(CACHE.glob(f"{name}-*.whl")):
-        return found
+    for file in sorted(CACHE.glob(f"{name}-*.whl")):
+        return file
     command = [
         sys.executable,
         "-m",
@@ -159,23 +159,23 @@ def robot(file: File) -> tuple[Robot, str]:
     """A robot, and a URDF that has no more than its links and joints."""
     with zipfile.ZipFile(wheel(file.source[0])) as archive, tempfile.TemporaryDirectory() as folder:
         path = Path(archive.extract(file.source[1] + file.name, folder))
-        found = read(path, file.base, *file.tips)
-        return found, _bare(path, found)
+        model = read(path, file.base, *file.tips)
+        return model, _bare(path, model)
 
 
-def _bare(path: Path, found: Robot) -> str:
+def _bare(path: Path, model: Robot) -> str:
     """The file without meshes; links have a mass, as simulators want it, and no joint is without end."""
     root = ElementTree.Element("robot", name="robot")
     compiler = ElementTree.SubElement(ElementTree.SubElement(root, "mujoco"), "compiler")
     compiler.attrib.update(fusestatic="false", boundmass="0.001", boundinertia="1e-6")
-    for link in found.links:
+    for link in model.links:
         inertial = ElementTree.SubElement(ElementTree.SubElement(root, "link", name=link), "inertial")
         ElementTree.SubElement(inertial, "mass", value="1")
         moments = {"ixx": "0.1", "iyy": "0.1", "izz": "0.1", "ixy": "0", "ixz": "0", "iyz": "0"}
         ElementTree.SubElement(inertial, "inertia", moments)
     for joint in ElementTree.parse(path).getroot().iter("joint"):
         child = joint.find("child")
-        if child is None or child.get("link") not in found.links[1:]:
+        if child is None or child.get("link") not in model.links[1:]:
             continue
         limit = joint.find("limit")
         if joint.get("type") == "continuous":
@@ -221,14 +221,14 @@ def anywhere(skeleton: Skeleton, rng: random.Random) -> Pose:
 
 
 def tiled(pose: Pose, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """One pose as the arrays of many."""
+    """Return a pose as arrays of many poses."""
     rotations = np.array([q[:] for q in pose.rotations])
     translations = np.array([t[:] for t in pose.translations])
     return np.repeat(rotations[None], count, axis=0), np.repeat(translations[None], count, axis=0)
 
 
 def goals_at(skeleton: Skeleton, ends: Sequence[End], turned: bool, pose: Pose) -> list[Goal]:
-    """What brings ends to where they are in a pose."""
+    """Return goals at the places of the ends in a pose."""
     frames = forward_kinematics(skeleton, pose)
     goals: list[Goal] = []
     for end in ends:
@@ -272,22 +272,22 @@ def run(
     """Rows of `solve` and `solve_many`; returns the poses and the tolerance of positions."""
     rng = random.Random(1)
     wanted = [anywhere(skeleton, rng) for _ in range(poses)]
-    asked = [goals_at(skeleton, ends, turned, pose) for pose in wanted]
-    tolerance = 1e-5 * max(reach_of(skeleton, goal) for goal in asked[0])
+    pose_goals = [goals_at(skeleton, ends, turned, pose) for pose in wanted]
+    tolerance = 1e-5 * max(reach_of(skeleton, goal) for goal in pose_goals[0])
     settings = SolverSettings(position_tolerance=tolerance, angle_tolerance=angle, restarts=restarts)
     start, times, solved = middle(skeleton), [], 0
-    for goals in asked:
+    for goals in pose_goals:
         began = time.process_time()
         pose = solve(skeleton, start, goals, settings).pose
         times.append(time.process_time() - began)
         solved += is_solved(skeleton, pose, goals, settings)
     row(name, "solve", solved, times)
-    targets = [np.array([goals[g].target[:] for goals in asked]) for g in range(len(asked[0]))]
+    targets = [np.array([goals[g].target[:] for goals in pose_goals]) for g in range(len(pose_goals[0]))]
     starts = tiled(start, poses)
     began = time.process_time()
-    found = solve_many(skeleton, starts, asked[0], settings, targets=targets)
+    result = solve_many(skeleton, starts, pose_goals[0], settings, targets=targets)
     took = time.process_time() - began
-    solved = sum(is_solved(skeleton, found.pose(k), goals, settings) for k, goals in enumerate(asked))
+    solved = sum(is_solved(skeleton, result.pose(k), goals, settings) for k, goals in enumerate(pose_goals))
     row(name, "solve_many", solved, [took / poses] * poses)
     return wanted, tolerance
 

@@ -1,4 +1,4 @@
-"""How often, in how many iterations and how fast single solves reach random legal targets.
+"""Success, iterations and time of single solves for random legal targets.
 
     python3 dev.py bench solve                          10,000 targets per chain, 200,000 mixed solves
     python3 dev.py bench solve -- --targets 500 --mixed 2000
@@ -71,7 +71,7 @@ def chain_row(name: str, limit: object, targets: int, seed: int = 1) -> str:
 
 def mixed_solves(first: int, count: int) -> tuple[collections.Counter[str], float]:
     """Faults of random solves of every kind, by what they say, each with its number; and the seconds."""
-    found: collections.Counter[str] = collections.Counter()
+    counts: collections.Counter[str] = collections.Counter()
     began = time.perf_counter()
     for seed in range(first, first + count):
         case = mixture(seed)
@@ -81,10 +81,10 @@ def mixed_solves(first: int, count: int) -> tuple[collections.Counter[str], floa
             wrong.append("differs when it is made again")
         for fault in wrong:
             print(f"solve {seed}: {fault}", flush=True)
-        found.update(wrong)
+        counts.update(wrong)
         if (seed - first) % 10_000 == 9_999:
-            print(f"mixed: {seed - first + 1} of {count}, {sum(found.values())} faults", flush=True)
-    return found, time.perf_counter() - began
+            print(f"mixed: {seed - first + 1} of {count}, {sum(counts.values())} faults", flush=True)
+    return counts, time.perf_counter() - began
 
 
 def main() -> None:
@@ -112,8 +112,8 @@ def main() -> None:
         )
     ):
         print(chain_row(name, limit, chosen.targets), flush=True)
-    found, seconds = mixed_solves(chosen.first, chosen.mixed)
-    count = sum(found.values())
+    counts, seconds = mixed_solves(chosen.first, chosen.mixed)
+    count = sum(counts.values())
     print(f"mixed: {chosen.mixed} solves from number {chosen.first}, {count} faults, {seconds:.0f} s")
 
 

@@ -105,7 +105,7 @@ def ours(cases: dict[str, object]) -> list[dict[str, float]]:
     skeleton = straight(JOINTS, limit)
     start = Pose.rest(skeleton)
     settings = SolverSettings(position_tolerance=TOLERANCE, max_iterations=CAP)
-    found = []
+    solves = []
     for target in cases["targets"]:
         goal = PositionGoal(f"joint{JOINTS - 1}", target)
         began = time.perf_counter()
@@ -114,10 +114,10 @@ def ours(cases: dict[str, object]) -> list[dict[str, float]]:
         distance = (tail(skeleton, result.pose) - goal.target).length
         assert (result.status is SolveStatus.CONVERGED) == (distance <= TOLERANCE)
         over = 0.0 if limit is None else max(violation(limit, rotation) for rotation in result.pose.rotations)
-        found.append(
+        solves.append(
             {"iterations": result.iterations, "micros": took * 1e6, "distance": distance, "over": over}
         )
-    return found
+    return solves
 
 
 def at_once(targets: Sequence[Sequence[float]]) -> tuple[float, float]:
@@ -127,21 +127,21 @@ def at_once(targets: Sequence[Sequence[float]]) -> tuple[float, float]:
     settings = SolverSettings(position_tolerance=TOLERANCE, max_iterations=CAP)
     start = tiled(Pose.rest(skeleton), count)
     began = time.process_time()
-    found = solve_many(skeleton, start, goals, settings, targets=[np.array(targets)])
+    result = solve_many(skeleton, start, goals, settings, targets=[np.array(targets)])
     took = time.process_time() - began
-    met = sum((tail(skeleton, found.pose(k)) - Vector(targets[k])).length <= TOLERANCE for k in range(count))
+    met = sum((tail(skeleton, result.pose(k)) - Vector(targets[k])).length <= TOLERANCE for k in range(count))
     return met / count, 1e6 * took / count
 
 
-def row(name: str, found: list[dict[str, float]]) -> str:
-    counts = [each["iterations"] for each in found]
-    times = [each["micros"] for each in found]
-    solved = sum(each["distance"] <= TOLERANCE for each in found) / len(found)
+def row(name: str, solves: list[dict[str, float]]) -> str:
+    counts = [each["iterations"] for each in solves]
+    times = [each["micros"] for each in solves]
+    solved = sum(each["distance"] <= TOLERANCE for each in solves) / len(solves)
     return (
         f"{name:24s}{solved:9.2%}{statistics.median(counts):8g}{statistics.fmean(counts):8.1f}{max(counts):6d}"
         f"{statistics.median(times):11.0f}{statistics.fmean(times):11.0f}"
         f"{sum(times) / sum(counts) / JOINTS:10.2f}"
-        f"{max(each['over'] for each in found):11.1e}"
+        f"{max(each['over'] for each in solves):11.1e}"
     )
 
 

@@ -125,12 +125,12 @@ def cold(skeleton: Skeleton, count: int, bend: float, seed: int = 1) -> list[tup
     """Solves from rest for the effectors of random poses."""
     rng = random.Random(seed)
     start = Pose.rest(skeleton)
-    found = []
+    solves = []
     for _ in range(count):
         pose = bent(skeleton, rng, bend)
         goals = [PositionGoal(name, tail(skeleton, pose, name)) for name in ends(skeleton)]
-        found.append(checked(skeleton, start, goals))
-    return found
+        solves.append(checked(skeleton, start, goals))
+    return solves
 
 
 def moving(skeleton: Skeleton, frames: int, wander: bool, seed: int) -> list[tuple[SolveResult, float]]:
@@ -141,7 +141,7 @@ def moving(skeleton: Skeleton, frames: int, wander: bool, seed: int) -> list[tup
     phases = {name: rng.uniform(0.0, math.tau) for name in middles}
     sides = {name: Quaternion([rng.gauss(0.0, 1.0) for _ in range(4)]).normalized() for name in middles}
     pose = Pose.rest(skeleton)
-    found = []
+    solves = []
     for frame in range(frames):
         goals = []
         for name, middle in middles.items():
@@ -154,8 +154,8 @@ def moving(skeleton: Skeleton, frames: int, wander: bool, seed: int) -> list[tup
             goals.append(PositionGoal(name, target))
         result, took = checked(skeleton, pose, goals)
         pose = result.pose
-        found.append((result, took))
-    return found
+        solves.append((result, took))
+    return solves
 
 
 def two_arms() -> Skeleton:
@@ -227,11 +227,11 @@ def main() -> None:
                 flush=True,
             )
         for wander in (False, True):
-            found = []
+            rows = []
             for seed in range(chosen.runs):
-                found += moving(skeleton, chosen.frames, wander, seed)[1:]
+                rows += moving(skeleton, chosen.frames, wander, seed)[1:]
             what = "wander" if wander else "around"
-            print(row(f"{name}, {what}", found, "10 on average"), flush=True)
+            print(row(f"{name}, {what}", rows, "10 on average"), flush=True)
     for line in conflicts(chosen.conflicts):
         print(line)
 

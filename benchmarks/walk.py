@@ -246,9 +246,9 @@ def row(figure: str, way: str, case: Case) -> tuple[list[str], walk.Walked, bpy.
     def timed(name: str) -> Callable[..., object]:
         def run(*arguments: object) -> object:
             start = time.process_time()
-            found = plain[name](*arguments)
+            result = plain[name](*arguments)
             spent[name] = time.process_time() - start
-            return found
+            return result
 
         return run
 
@@ -261,11 +261,11 @@ def row(figure: str, way: str, case: Case) -> tuple[list[str], walk.Walked, bpy.
     finally:
         for name, function in plain.items():
             setattr(walk, name, function)
-    found, frames = done.measures, len(done.frames)
+    measures, frames = done.measures, len(done.frames)
     cells = [figure, way, str(frames)]
-    cells += [f"{1000.0 * each:.2f}" for each in (found.slide, found.penetration, found.floating)]
-    cells += [str(found.stretched), str(found.flipped)]
-    pairs = (found.turn, found.cycle_turn), (found.bend, found.cycle_bend), (found.jerk, found.cycle_jerk)
+    cells += [f"{1000.0 * each:.2f}" for each in (measures.slide, measures.penetration, measures.floating)]
+    cells += [str(measures.stretched), str(measures.flipped)]
+    pairs = (measures.turn, measures.cycle_turn), (measures.bend, measures.cycle_bend), (measures.jerk, measures.cycle_jerk)
     cells += [f"{walked / cycled:.2f}" for walked, cycled in pairs]
     cells += [f"{1000.0 * each / frames:.2f}" for each in (whole, spent["_measured"])]
     cells.append(f"{spent['_ground']:.2f}")

@@ -1,1 +1,1 @@
-"""What `dev.py` runs: environments, packaging, checks and window tests. Never part of the extension."""
+"""Modules of `dev.py`: environments, packaging, checks and window tests. Not in the extension."""

@@ -201,7 +201,7 @@ def parts_of(folder: str, without: Sequence[str] = ()) -> list[list[str]]:
 
 
 class Suite(NamedTuple):
-    """One run of pytest.
+    """A run of pytest.
 
     Attributes:
         name: what the output calls it.
@@ -221,7 +221,7 @@ class Suite(NamedTuple):
 
     @property
     def data_file(self) -> Path:
-        """Where coverage.py puts what it measures."""
+        """Data file of coverage.py."""
         return ROOT / ".cache/coverage" / f"{self.version}-{self.layer}-{self.part}"
 
 

@@ -1,7 +1,6 @@
-"""Draws which package imports which, from the imports, into docs/development/architecture.md.
+"""Draw the imports between packages into docs/development/architecture.md.
 
-An arrow that follows from others is left out: of what bake imports, only that which no other import of it
-leads to.
+Arrows that follow from others are left out.
 """
 
 from __future__ import annotations
@@ -16,45 +15,47 @@ LEAVES = {
     *("ccd_rig.errors", "ccd_rig.interrupts", "ccd_rig.json_text"),
     *("ccd_rig.blender.classes", "ccd_rig.blender.evaluations", "ccd_rig.blender.whole_files"),
 }
-"""Small modules that many import: an arrow to one tells nothing."""
+"""Small modules that many packages import, left out of the drawing."""
 BEGIN, END = "```mermaid\n", "```\n"
 
 
 def package_of(module: str) -> str:
     """The package or lone module of the drawing that a dotted module belongs to; "" for none."""
-    parts = module.split(".")
-    if parts[0] != "ccd_rig":
-        return parts[0] if parts[0] in FOLDERS else ""
-    depth = 3 if parts[1:2] == ["blender"] else 2
-    name = ".".join(parts[:depth])
-    return "" if len(parts) < depth or name in LEAVES or parts[depth - 1].startswith("__") else name
+    names = module.split(".")
+    if names[0] != "ccd_rig":
+        return names[0] if names[0] in FOLDERS else ""
+    depth = 3 if names[1:2] == ["blender"] else 2
+    name = ".".join(names[:depth])
+    return "" if len(names) < depth or name in LEAVES or names[depth - 1].startswith("__") else name
 
 
 def imports(root: Path) -> dict[str, set[str]]:
-    """By package, the packages that its modules import.
+    """Return {package: packages that its modules import}.
 
     Args:
         root: of the project.
     """
-    found: dict[str, set[str]] = {}
+    packages: dict[str, set[str]] = {}
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*.py")):
-            parts = list(file.relative_to(root).with_suffix("").parts)
-            package = package_of(".".join(parts))
+            module_path = list(file.relative_to(root).with_suffix("").parts)
+            package = package_of(".".join(module_path))
             if not package:
                 continue
-            reads = found.setdefault(package, set())
+            reads = packages.setdefault(package, set())
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
                 if not isinstance(node, ast.ImportFrom) or not node.level:
                     continue
-                climbed = parts[: len(parts) - node.level] + (node.module.split(".") if node.module else [])
+                climbed = module_path[: len(module_path) - node.level] + (
+                    node.module.split(".") if node.module else []
+                )
                 names = [".".join([*climbed, alias.name]) for alias in node.names]
                 reads |= {package_of(name) for name in names} - {"", package}
-    return {package: reads & set(found) for package, reads in found.items()}
+    return {package: reads & set(packages) for package, reads in packages.items()}
 
 
 def reduced(needs: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """The imports that do not follow from others; no two packages import each other in a circle."""
+    """Remove imports that follow from others. The imports must have no cycle."""
     beyond: dict[str, set[str]] = {}
 
     def all_of(package: str) -> set[str]:
@@ -69,7 +70,7 @@ def reduced(needs: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
 
 def drawing(root: Path) -> str:
-    """The drawing in Mermaid's language: who imports stands above what is imported."""
+    """Return the drawing in Mermaid's language; arrows point to imported packages."""
     lines = ["flowchart TD"]
     for package, reads in sorted(reduced(imports(root)).items()):
         name = package.removeprefix("ccd_rig.").replace(".", "/")
@@ -78,7 +79,7 @@ def drawing(root: Path) -> str:
 
 
 def write(root: Path) -> None:
-    """Put the drawing into the page, in place of the one before."""
+    """Replace the drawing in the page."""
     page = root / PAGE
     before, _, rest = page.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]

@@ -56,7 +56,7 @@ class SetupError(Exception):
 
 @dataclass(frozen=True)
 class Environment:
-    """One virtual environment: a folder in `.venv`, the Python it needs, and what goes into it."""
+    """Virtual environment: a folder in `.venv`, its Python and its packages."""
 
     name: str
     pythons: tuple[str, ...]  # accepted minor versions, the preferred one first
@@ -114,7 +114,7 @@ MUTATE = Environment("mutate", ("3.11", "3.13"), MUTATION_TOOLS, "import parso, 
 def prepare(environment: Environment) -> Path:
     """Make the environment unless it is ready, and return its interpreter.
 
-    One with Blender gets the kernel that is compiled from the sources as they are.
+    Environments with Blender get the kernel, compiled from the present sources.
 
     Raises:
         SetupError: a Python, a system library or a package is missing and could not be installed.
@@ -245,28 +245,29 @@ def find_python(versions: tuple[str, ...], with_headers: bool = False) -> str:
         SetupError: there is none and none could be installed.
     """
     # Debian keeps ensurepip and headers in packages of their own.
-    parts = ("venv", "dev") if with_headers else ("venv",)
+    modules = ("venv", "dev") if with_headers else ("venv",)
     for version in versions:
-        if (python := _complete(version, parts)) is not None:
+        if (python := _complete(version, modules)) is not None:
             return python
     for version in versions:
         if not has_python((version,)):
             continue
-        packages = [f"python{version}-{part}" for part in parts]
-        if install_debian_packages(packages) and (python := _complete(version, parts)) is not None:
+        packages = [f"python{version}-{part}" for part in modules]
+        if install_debian_packages(packages) and (python := _complete(version, modules)) is not None:
             return python
         raise SetupError(
-            f"Python {version} lacks {' or '.join(parts)}: install {' and '.join(packages)} (Debian, Ubuntu)"
+            f"Python {version} lacks {' or '.join(modules)}: install {' and '.join(packages)} (Debian, "
+            "Ubuntu)"
         )
     wanted = " or ".join(versions)
     raise SetupError(f"Python {wanted} not found: install it from python.org, pyenv or uv and put it on PATH")
 
 
-def _complete(version: str, parts: tuple[str, ...]) -> str | None:
-    """Path of the first Python of a version that lacks none of `parts`."""
+def _complete(version: str, modules: tuple[str, ...]) -> str | None:
+    """Path of the first Python of a version that lacks none of `modules`."""
     for candidate in _candidates(version):
         lacks = _probe(candidate, version)
-        if lacks is not None and lacks.isdisjoint(parts):
+        if lacks is not None and lacks.isdisjoint(modules):
             return candidate
     return None
 
@@ -302,8 +303,7 @@ def _candidates(version: str) -> Iterator[str]:
 
 
 def _probe(candidate: str, version: str) -> set[str] | None:
-    """What it lacks of 'venv' and 'dev' (headers), or None for a shim or a broken install: only running it
-    tells."""
+    """Return the missing ones of 'venv' and 'dev' (headers); None for a shim or a broken install."""
     code = (
         "import os, sys, sysconfig, importlib.util as u\n"
         "header = os.path.join(sysconfig.get_path('include'), 'Python.h')\n"

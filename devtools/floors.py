@@ -1,4 +1,4 @@
-"""How much of a layer its tests run: combine what suites have measured, print it, and hold it to a floor.
+"""Coverage of a layer by its tests: combine the measurements of suites, print them, and check the floor.
 
 Runs where coverage.py is installed: `python devtools/floors.py LAYER DATA_FILE [DATA_FILE ...]`.
 """
@@ -68,11 +68,11 @@ def main(name: str, data_files: list[str]) -> int:
     left_out = {file for pattern in layer.omit for file in ROOT.glob(pattern)}
     files = {file for pattern in layer.include for file in ROOT.glob(pattern)} - left_out
     measured.get_data().touch_files(map(str, files))
-    found = measured.report(
+    percent = measured.report(
         include=list(map(str, files)), show_missing=True, skip_covered=True, sort="cover", precision=1
     )
-    print(f"{name}: tests/{name} run {found:.1f} % of lines and branches; the floor is {layer.floor:g} %")
-    return 0 if found >= layer.floor else 1
+    print(f"{name}: tests/{name} run {percent:.1f} % of lines and branches; the floor is {layer.floor:g} %")
+    return 0 if percent >= layer.floor else 1
 
 
 if __name__ == "__main__":

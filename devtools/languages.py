@@ -56,7 +56,7 @@ CORE = (
     "ccd_rig/skeleton/rerooting.py",
     "ccd_rig/solvers/analytic/single_pass.py",
 )
-"""Of the core what a panel may show: the rest of its messages is for programs that call it."""
+"""Modules of the core whose messages a panel may show; others have messages for programs."""
 ENGLISH = (
     "ccd_rig/blender/cli/",
     "ccd_rig/blender/farm/bundle.py",
@@ -65,7 +65,7 @@ ENGLISH = (
     "ccd_rig/blender/languages/",
     "ccd_rig/blender/limit_sources/joint_ranges.py",
 )
-"""The command line and farms speak English; names of bones and keys of tables are no texts."""
+"""Modules without translated texts: the command line and farms are English."""
 MORE = (
     *("prepared", "evaluated", "solved", "reduced", "keyed", "measured", "checked"),
     *("target", "pole", "pole target", "target {*mover}", "pole {*mover}"),
@@ -74,7 +74,7 @@ MORE = (
     *("slide", "limit", "comfort", "location", "rotation", "scale", "angle", "twist"),
     *("{*first} and {*last}", "{*first} or {*last}", "; ", ". ", ": ", ", "),
 )
-"""Words that reach a message as a function's argument, and what joins sentences and lists."""
+"""Words that become parts of messages as arguments, and separators of sentences and lists."""
 FOR_PROGRAMS = (
     r"(FitSettings|SwingTwist|Reversed|Comfort|Ellipse|CoupledOffset)\..*|swing_axes: .*",
     r"(rotations? (must|mode|of|\{)|previous must|frames (must|are)|frame \{outside|wanted|step must) .*",
@@ -85,7 +85,7 @@ FOR_PROGRAMS = (
     r".* docstring does not say .*|.*needs \(F,\) frames.*|keys of .*|there are no keys to write",
     r".*: frames (must increase by|outside) .*|.*a frame or a value is not a finite number",
 )
-"""Of the messages what only a program can bring about, by wrong arguments."""
+"""Messages that wrong arguments of programs cause alone."""
 NAMES = (
     r"CCD Rig (Live|Evaluation).*|Targets? (of )?\{\*?\w+\}|Pole \{tip\}|\{\*?\w+\} (CCD|Rest)|Look \{.*",
     r"[A-Z]{2}[A-Z_]*|[\w.\[\]{}*'\"]*[._\[][\w.\[\]{}*'\"]+|Legacy Slot|Object Transforms|CCD:",
@@ -94,12 +94,12 @@ NAMES = (
     r"worst|turns|witched to FK|follows planted bones|so that legs reach|walks on by",
     r"Unique name used in the code and scripting",
 )
-"""What is no text: names of data blocks, which scripts look up, paths to properties, parts of texts."""
+"""Strings that are no texts: names of data-blocks, paths of properties, parts of texts."""
 
 
 def texts(root: Path) -> dict[str, str]:
-    """Each English text with the place where it stands first, such as "operators/bake.py:24"."""
-    found: dict[str, str] = {}
+    """Return {English text: its first place, such as "operators/bake.py:24"}."""
+    places: dict[str, str] = {}
     keys = _constants(root / "ccd_rig/blender/limit_sources/joint_ranges.py")
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*.py")):
@@ -109,8 +109,8 @@ def texts(root: Path) -> dict[str, str]:
             for line, text in SourceTexts(ast.parse(file.read_text(encoding="utf-8"))).texts():
                 if text not in keys and not _is_left_out(text):
                     for each in _in_panel_words(text, name, root):
-                        found.setdefault(each, f"{name}:{line}")
-    return found | dict.fromkeys(MORE, "devtools/languages.py:1")
+                        places.setdefault(each, f"{name}:{line}")
+    return places | dict.fromkeys(MORE, "devtools/languages.py:1")
 
 
 def _is_left_out(text: str) -> bool:
@@ -127,7 +127,7 @@ def _constants(file: Path) -> set[str]:
 
 
 def _in_panel_words(text: str, name: str, root: Path) -> tuple[str, ...]:
-    """A message of the core as the function `panel_words` changes it."""
+    """Return a message of the core as the function `panel_words` changes it."""
     if "/analytic/" not in name:
         return (text,)
     tree = ast.parse((root / "ccd_rig/blender/solve/methods.py").read_text(encoding="utf-8"))
@@ -139,14 +139,14 @@ def _in_panel_words(text: str, name: str, root: Path) -> tuple[str, ...]:
 
 
 def registered(package: str) -> set[str]:
-    """The labels and tooltips that an enabled extension has registered with Blender.
+    """Return the labels and tooltips that an enabled extension has registered.
 
     Args:
         package: the extension's name as a Python package.
     """
     import bpy
 
-    found: set[str] = set()
+    words: set[str] = set()
     bases = ("Operator", "Panel", "Menu", "PropertyGroup", "AddonPreferences", "GizmoGroup")
     pending = [getattr(bpy.types, base) for base in bases]
     while pending:
@@ -156,22 +156,22 @@ def registered(package: str) -> set[str]:
             continue
         is_shown = not issubclass(class_, bpy.types.PropertyGroup | bpy.types.AddonPreferences)
         if is_shown:
-            found |= {getattr(class_, "bl_label", ""), getattr(class_, "bl_description", "")}
+            words |= {getattr(class_, "bl_label", ""), getattr(class_, "bl_description", "")}
         names = set(getattr(class_, "__annotations__", {}))
-        found |= {
+        words |= {
             text for each in class_.bl_rna.properties if each.identifier in names for text in _shown(each)
         }
     for owner in (bpy.types.Object, bpy.types.PoseBone):
-        found |= {
+        words |= {
             text for each in owner.bl_rna.properties if each.identifier == "ccd_rig" for text in _shown(each)
         }
     # A group's own field `name` may be hidden by Blender's.
-    found -= {text for each in bpy.types.PropertyGroup.bl_rna.properties for text in _shown(each)}
-    return {text for text in found if re.search("[A-Za-z]{2}", text) and not _is_left_out(text)}
+    words -= {text for each in bpy.types.PropertyGroup.bl_rna.properties for text in _shown(each)}
+    return {text for text in words if re.search("[A-Za-z]{2}", text) and not _is_left_out(text)}
 
 
 def _shown(prop: Any) -> Iterator[str]:
-    """What Blender shows of one property."""
+    """Texts that Blender shows of a property."""
     yield from (prop.name, prop.description)
     if prop.type == "ENUM":
         for item in prop.enum_items:
@@ -179,7 +179,7 @@ def _shown(prop: Any) -> Iterator[str]:
 
 
 def wanted() -> set[str]:
-    """All English texts of the extension: those of the sources, and those that it registers with Blender."""
+    """Return all English texts of the extension, of its sources and of its registered classes."""
     module = extension.load()
     try:
         return set(texts(ROOT)) | registered(extension.NAME)
@@ -188,30 +188,30 @@ def wanted() -> set[str]:
 
 
 def catalogues() -> dict[str, dict[str, str]]:
-    """The present catalogues by the names of their files."""
+    """Return {file name: catalogue}."""
     return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(FOLDER.glob("*.json"))}
 
 
 def missing(texts: set[str]) -> dict[str, dict[str, str]]:
-    """What each catalogue lacks, with Blender's own words where it has them."""
+    """Return the missing texts of each catalogue, with Blender's translations where it has them."""
     return {
-        name: {text: _of_blender(name, text) for text in sorted(texts - set(own))}
-        for name, own in catalogues().items()
+        name: {text: _of_blender(name, text) for text in sorted(texts - set(catalogue))}
+        for name, catalogue in catalogues().items()
     }
 
 
 def fill(texts: set[str], filled: dict[str, dict[str, str]]) -> None:
-    """Write the catalogues anew with what was filled in."""
-    for name, own in catalogues().items():
-        given = {text: words for text, words in filled.get(name, {}).items() if words}
-        kept = {text: words for text, words in sorted((own | given).items()) if text in texts}
+    """Write the catalogues with new translations, and without unused texts."""
+    for name, catalogue in catalogues().items():
+        new = {text: words for text, words in filled.get(name, {}).items() if words}
+        kept = {text: words for text, words in sorted((catalogue | new).items()) if text in texts}
         (FOLDER / f"{name}.json").write_text(
             json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
         )
 
 
 def _of_blender(name: str, text: str) -> str:
-    """What Blender's own catalogue says for a text, or nothing."""
+    """Translate a text by Blender's catalogue; empty if it has no translation."""
     known = _catalogue_of_blender(name)
     words = known.gettext(text)
     for context in ("Operator", "Action", "Armature"):

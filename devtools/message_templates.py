@@ -1,9 +1,8 @@
-"""The texts of one source file that a person may see, as templates.
+"""Texts of a source file that a person may see, as templates.
 
-A text that is put together becomes a template with holes: `f"Bone '{bone.name}' is {state}"` is read as
-"Bone '{name}' is {*state}", where the value of `{name}` is a name and stays, and that of `{*state}` is
-translated itself. Local variables that hold a part of a sentence are put in where they are used; each way of
-a choice ("frame", "frames") gives a template of its own.
+An f-string becomes a template with holes: `f"Bone '{bone.name}' is {state}"` is read as "Bone '{name}' is
+{*state}". The value of `{name}` is a name and stays; the value of `{*state}` is translated. Local variables
+with a part of a sentence are substituted. Every branch of a choice ("frame", "frames") gives a template.
 """
 
 from __future__ import annotations
@@ -16,27 +15,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 MOST = 16
-"""Templates of one text; of more choices a hole is made."""
+"""Maximum of templates of a text; further choices become holes."""
 LABELS = {"name", "description", "text", "heading", "bl_label", "bl_description", "because", "words"}
-"""Keywords and class attributes whose texts count even where they are one word."""
+"""Keywords and class attributes whose values are texts even if they are single words."""
 WORD_ENUMS = {"Part", "Kind", "Group"}
 """Enumerations whose values are words of a message."""
 WORD_TABLES = {"SIMULATIONS", "WORDS", "FIXES", "BOUNDS", "CHOICES", "COLOURS", "PRESET_WORDS"}
-"""Tables of words, one of which is put into a message."""
+"""Tables whose values are words of messages."""
 RAW = re.compile(
     r"(names?|bones?|tips?|constraints?|rows?|path|root|joint|hinge|who|first|one|other|action|axis|order|"
     r"library|stream|target|figure_bone|strerror)$"
 )
-"""Holes for names: nothing in them is translated."""
+"""Names of holes whose values are not translated."""
 
 
 @dataclass
 class Hole:
-    """A place in a template that a value takes.
+    """Hole in a template.
 
     Attributes:
-        name: what it is called there.
-        words: whether its value is translated itself.
+        name: in the template.
+        words: whether its value is translated.
         source: the expression.
     """
 
@@ -50,11 +49,11 @@ Template = tuple["str | Hole", ...]
 
 @dataclass
 class _Scope:
-    """What the names of one function stand for.
+    """Assignments of a function.
 
     Attributes:
-        values: expressions that each name is given.
-        changed: names that text is added to.
+        values: {name: assigned expressions}.
+        changed: names with augmented assignments.
     """
 
     values: dict[str, list[ast.expr]] = field(default_factory=dict)
@@ -62,7 +61,7 @@ class _Scope:
 
 
 class SourceTexts:
-    """One source file."""
+    """A source file."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
@@ -75,7 +74,7 @@ class SourceTexts:
         }
 
     def texts(self) -> Iterator[tuple[int, str]]:
-        """(line, text) of all that a person may see."""
+        """Yield (line, text) of all texts that a person may see."""
         for node in ast.walk(self.tree):
             if not is_text(node) or is_text(self.parents[node]) or self._is_no_text(node):
                 continue
@@ -89,7 +88,7 @@ class SourceTexts:
                     yield node.lineno, text
 
     def _templates(self, node: ast.expr, seen: frozenset[str] = frozenset()) -> list[Template]:
-        """All ways in which an expression can come out."""
+        """Return a template per value of an expression."""
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             return [(node.value,)]
         if isinstance(node, ast.IfExp):
@@ -105,22 +104,22 @@ class SourceTexts:
                 return [(Hole(_hole_name(node.value), False, ast.unparse(node.value)),)]
             return self._templates(node.value, seen)
         if isinstance(node, ast.Name) and node.id not in seen:
-            own = self._reaching(node)
-            if own and all(map(is_text, own)):
-                return [each for value in own for each in self._templates(value, seen | {node.id})]
+            values = self._reaching(node)
+            if values and all(map(is_text, values)):
+                return [each for value in values for each in self._templates(value, seen | {node.id})]
         if isinstance(node, ast.Subscript) and (words := self._few_words(node.value)):
             return [(word,) for word in words]
         return [(Hole(_hole_name(node), _is_words(node), ast.unparse(node)),)]
 
     def _joined(self, nodes: list[ast.expr], seen: frozenset[str]) -> list[Template]:
-        parts = [self._templates(node, seen) for node in nodes]
+        pieces = [self._templates(node, seen) for node in nodes]
         for index, node in enumerate(nodes):
-            if math.prod(map(len, parts)) > MOST and len(parts[index]) > 1:
-                parts[index] = [(Hole(_hole_name(node), True, ast.unparse(node)),)]
-        return [tuple(itertools.chain(*each)) for each in itertools.product(*parts)]
+            if math.prod(map(len, pieces)) > MOST and len(pieces[index]) > 1:
+                pieces[index] = [(Hole(_hole_name(node), True, ast.unparse(node)),)]
+        return [tuple(itertools.chain(*each)) for each in itertools.product(*pieces)]
 
     def _few_words(self, node: ast.expr) -> list[str]:
-        """The values of a small table of words in lower case."""
+        """Values of a small table of words in lower case."""
         tables = self.constants.values.get(node.id, []) if isinstance(node, ast.Name) else []
         if len(tables) != 1 or not isinstance(tables[0], ast.Dict) or len(tables[0].values) > 4:
             return []
@@ -128,16 +127,16 @@ class SourceTexts:
         return [word for word in words if isinstance(word, str) and word.islower()]
 
     def _reaching(self, use: ast.Name) -> list[ast.expr]:
-        """What a name may stand for where it is used; nothing if that is not told by this function."""
+        """Expressions that may reach the use of a name; empty if the function does not assign it."""
         function = self._function_of(use)
         if function is None:
-            own = self.constants.values.get(use.id, [])
-            return [] if use.id in self.constants.changed else own
+            constants = self.constants.values.get(use.id, [])
+            return [] if use.id in self.constants.changed else constants
         if use.id not in self.functions[function].values:
             return [] if use.id in self.constants.changed else self.constants.values.get(use.id, [])
         if use.id in self.functions[function].changed:
             return []
-        found: list[ast.expr] = []
+        values: list[ast.expr] = []
         node: ast.AST = use
         while node is not function:
             parent = self.parents[node]
@@ -146,13 +145,13 @@ class SourceTexts:
                 if isinstance(row, list) and node in row:
                     for before in reversed(row[: row.index(node)]):  # type: ignore[arg-type]
                         if isinstance(before, ast.Assign) and _gives(before, use.id):
-                            return [*found, before.value]
+                            return [*values, before.value]
                         inner, is_all = _assigned(before, use.id)
-                        found += inner
+                        values += inner
                         if is_all:
-                            return found
+                            return values
             node = parent
-        return found
+        return values
 
     def _function_of(self, node: ast.AST) -> ast.AST | None:
         while node in self.parents:
@@ -162,7 +161,7 @@ class SourceTexts:
         return None
 
     def _is_no_text(self, node: ast.AST) -> bool:
-        """Docstrings, keys, comparisons, formats and parts of a text that is put in elsewhere."""
+        """Whether a string is a docstring, key, comparison, format or substituted part of a text."""
         parent = self.parents[node]
         if isinstance(parent, ast.Expr | ast.Compare | ast.Subscript | ast.FormattedValue):
             return True
@@ -177,7 +176,7 @@ class SourceTexts:
         return False
 
     def _is_put_in(self, name: str, node: ast.AST) -> bool:
-        """Whether a local name is used as a part of longer texts alone."""
+        """Whether a local name is only used as a part of texts."""
         function = self._function_of(node)
         if function is None or name in self.functions[function].changed:
             return False
@@ -198,14 +197,14 @@ class SourceTexts:
         return isinstance(parent, ast.FormattedValue) or (isinstance(parent, ast.BinOp) and is_text(parent))
 
     def _is_verb(self, node: ast.AST) -> bool:
-        """Whether it is what one thing does to another, which a message names before and after it."""
+        """Whether a text is a verb, whose subject and object are holes before and after it."""
         parent = self.parents[node]
         if isinstance(parent, ast.Assign):
             return any(isinstance(target, ast.Name) and target.id == "verb" for target in parent.targets)
         return isinstance(parent, ast.Call) and ast.unparse(parent.func) == "_Source"
 
     def _is_label(self, node: ast.AST) -> bool:
-        """Whether it is a text by where it stands, even if it is one word."""
+        """Whether a string is a text by its place, even if it is a single word."""
         parent = self.parents[node]
         while isinstance(parent, ast.IfExp):
             parent = self.parents[parent]
@@ -235,13 +234,13 @@ def _gives(statement: ast.Assign, name: str) -> bool:
 
 
 def _assigned(statement: ast.stmt, name: str) -> tuple[list[ast.expr], bool]:
-    """What a statement with blocks of its own gives a name, and whether it does so in any case."""
+    """Expressions that a compound statement assigns to a name, and whether it does so in any case."""
     if isinstance(statement, ast.Assign):
         return ([statement.value], True) if _gives(statement, name) else ([], False)
     blocks = [getattr(statement, block, None) or [] for block in ("body", "orelse")]
     if not isinstance(statement, ast.If | ast.For | ast.With | ast.Try | ast.While):
         return [], False
-    found, sure = [], []
+    values, sure = [], []
     for block in blocks:
         if block and isinstance(block[-1], ast.Return | ast.Raise | ast.Continue | ast.Break):
             sure.append(True)  # what follows is not reached from here
@@ -253,9 +252,9 @@ def _assigned(statement: ast.stmt, name: str) -> tuple[list[ast.expr], bool]:
             here += inner
             if is_sure:
                 break
-        found += here
+        values += here
         sure.append(is_sure)
-    return found, isinstance(statement, ast.If) and all(sure)
+    return values, isinstance(statement, ast.If) and all(sure)
 
 
 def _scope(body: list[ast.stmt]) -> _Scope:
@@ -274,7 +273,7 @@ def _scope(body: list[ast.stmt]) -> _Scope:
 
 
 def is_text(node: ast.AST) -> bool:
-    """Whether an expression is a text by its form."""
+    """Whether an expression has the form of a text."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str)
     if isinstance(node, ast.JoinedStr):
@@ -287,7 +286,7 @@ def is_text(node: ast.AST) -> bool:
 
 
 def _hole_name(node: ast.AST) -> str:
-    """A word for what an expression gives: the last name in it."""
+    """Name of a hole: the last name in the expression."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "join":
         return _hole_name(node.args[0]) if node.args else "list"
     if isinstance(node, ast.GeneratorExp | ast.ListComp):
@@ -309,7 +308,7 @@ def _hole_name(node: ast.AST) -> str:
 
 
 def _is_words(node: ast.AST) -> bool:
-    """Whether what an expression gives may be words of a message, not a name or a number."""
+    """Whether the value of an expression may be words of a message, not a name or a number."""
     if isinstance(node, ast.Attribute):
         return not RAW.search(node.attr)
     if isinstance(node, ast.Call):
@@ -324,7 +323,7 @@ def _is_words(node: ast.AST) -> bool:
 
 
 def _written(template: Template, is_label: bool) -> Iterator[str]:
-    """A template as catalogues hold it, if a person would call it a text."""
+    """Write a template as a key of catalogues, if it has words."""
     names: dict[str, str] = {}
     written = ""
     for index, part in enumerate(template):

@@ -131,51 +131,53 @@ def fail_on(problems: list[str]) -> None:
 
 
 def manifest_problems(manifest: dict[str, object]) -> list[str]:
-    """What Blender's validator does not notice: unknown keys, licences without SPDX; wheels of the source."""
-    found = []
+    """Return faults that Blender's validator does not notice: unknown keys, licences without SPDX, wheels."""
+    problems = []
     for table, known in KEYS.items():
         values = manifest.get(table, {}) if table else manifest
         if not isinstance(values, dict):
-            found.append(f"blender_manifest.toml: [{table}] must be a table")
+            problems.append(f"blender_manifest.toml: [{table}] must be a table")
             continue
-        found += [
+        problems += [
             f"blender_manifest.toml: unknown key {key!r} in [{table}]" for key in sorted(set(values) - known)
         ]
     licenses = manifest.get("license", [])
     for license_ in licenses if isinstance(licenses, list) else [licenses]:
         if not str(license_).startswith("SPDX:"):
-            found.append(f"blender_manifest.toml: license {license_!r} lacks the prefix 'SPDX:'")
+            problems.append(f"blender_manifest.toml: license {license_!r} lacks the prefix 'SPDX:'")
     tagline = str(manifest.get("tagline", ""))
     if not 0 < len(tagline) <= 64 or not tagline[-1].isalnum():
-        found.append("blender_manifest.toml: tagline must have 1 to 64 characters and no closing punctuation")
+        problems.append(
+            "blender_manifest.toml: tagline must have 1 to 64 characters and no closing punctuation"
+        )
     if not NO_WHEELS.search((ROOT / "blender_manifest.toml").read_text(encoding="utf-8")):
-        found.append("blender_manifest.toml: the line 'wheels = []', which building fills in, is missing")
-    return found
+        problems.append("blender_manifest.toml: the line 'wheels = []', which building fills in, is missing")
+    return problems
 
 
 def content_problems(files: dict[str, bytes], targets: Sequence[kernel.Target] = kernel.TARGETS) -> list[str]:
-    """What the package must and must not hold for systems, and the platform's rules for its sources."""
-    found = [f"{name} is missing from the package" for name in sorted(PACKAGE_FILES - set(files))]
-    found += wheel_problems(files, targets)
+    """Return missing and superfluous files of a package, and violations of the platform's rules."""
+    problems = [f"{name} is missing from the package" for name in sorted(PACKAGE_FILES - set(files))]
+    problems += wheel_problems(files, targets)
     if MANUAL_PAGES - set(files):
-        found.append("the manual is missing from the package: run `python3 dev.py docs`")
+        problems.append("the manual is missing from the package: run `python3 dev.py docs`")
     for folder in sorted(PACKAGE_FOLDERS):
         if f"{folder}/__init__.py" not in files:
-            found.append(f"{folder}/__init__.py is missing from the package")
+            problems.append(f"{folder}/__init__.py is missing from the package")
     for name, content in sorted(files.items()):
         folder = name.split("/")[0] if "/" in name else ""
         is_source = folder in PACKAGE_FOLDERS and name.endswith(".py")
         if folder == WHEELS:
             continue
         if not (name in PACKAGE_FILES or is_source or re.fullmatch(f"{CATALOGUES}|{KERNEL}|{MANUAL}", name)):
-            found.append(f"{name} does not belong in the package")
+            problems.append(f"{name} does not belong in the package")
         elif name.endswith(".py"):
-            found += _source_problems(name, content)
-    return found
+            problems += _source_problems(name, content)
+    return problems
 
 
 def wheel_problems(files: dict[str, bytes], targets: Sequence[kernel.Target] = kernel.TARGETS) -> list[str]:
-    """What is wrong with the wheels of a package: each system has one, made of the package's sources.
+    """Return faults of a package's wheels: every system needs one, made of the package's sources.
 
     Args:
         files: content of the package, by name.
@@ -183,11 +185,13 @@ def wheel_problems(files: dict[str, bytes], targets: Sequence[kernel.Target] = k
     """
     manifest = tomllib.loads(files.get("blender_manifest.toml", b"").decode())
     listed = {str(name).removeprefix("./") for name in manifest.get("wheels", [])}
-    found = [
+    problems = [
         f"{name} is listed in the manifest, but not in the package" for name in sorted(listed - set(files))
     ]
     there = {name for name in files if name.startswith(f"{WHEELS}/")}
-    found += [f"{name} is in the package, but not listed in the manifest" for name in sorted(there - listed)]
+    problems += [
+        f"{name} is in the package, but not listed in the manifest" for name in sorted(there - listed)
+    ]
     with tempfile.TemporaryDirectory() as scratch:
         for name in files:
             if name.startswith("ccd_rig/kernel/"):
@@ -196,15 +200,17 @@ def wheel_problems(files: dict[str, bytes], targets: Sequence[kernel.Target] = k
     for target in targets:
         wheel = f"{WHEELS}/{kernel.DISTRIBUTION}-{version}-{kernel.PYTHON_TAG}-{target.tag}.whl"
         if wheel not in there:
-            found.append(f"{wheel} is missing from the package")
+            problems.append(f"{wheel} is missing from the package")
             continue
         there.remove(wheel)
         with zipfile.ZipFile(io.BytesIO(files[wheel])) as archive:
             if module + target.suffix not in archive.namelist():
-                found.append(f"{wheel} was compiled from other sources: {module}{target.suffix} is missing")
+                problems.append(
+                    f"{wheel} was compiled from other sources: {module}{target.suffix} is missing"
+                )
             elif machine_of(archive.read(module + target.suffix)) != (target.system, target.machines[0]):
-                found.append(f"{wheel} is for another system than its name says")
-    return found + [f"{name} is for no system that is known" for name in sorted(there & listed)]
+                problems.append(f"{wheel} is for another system than its name says")
+    return problems + [f"{name} is for no system that is known" for name in sorted(there & listed)]
 
 
 def machine_of(content: bytes) -> tuple[str, str]:
@@ -222,27 +228,29 @@ def machine_of(content: bytes) -> tuple[str, str]:
 
 
 def _source_problems(name: str, content: bytes) -> list[str]:
-    found = []
+    problems = []
     for node in ast.walk(ast.parse(content, name)):
         if isinstance(node, ast.Name) and node.id == "bl_info":
-            found.append(f"{name}:{node.lineno}: bl_info belongs to legacy add-ons")
+            problems.append(f"{name}:{node.lineno}: bl_info belongs to legacy add-ons")
         modules = [a.name for a in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom) and node.level == 0:
             modules = [node.module or ""]
         for module in modules:
             if module.split(".")[0] in PACKAGE_FOLDERS:
-                found.append(f"{name}:{node.lineno}: import {module!r} must be relative inside the extension")
-    return found
+                problems.append(
+                    f"{name}:{node.lineno}: import {module!r} must be relative inside the extension"
+                )
+    return problems
 
 
 def _scripts() -> Path:
     spec = importlib.util.find_spec("bpy")
     if spec is None or spec.origin is None:
         raise PackagingError("the bpy wheel is not installed in this Python: run `python3 dev.py build`")
-    found = sorted(Path(spec.origin).parent.glob("*/scripts"))
-    if not found:
+    folders = sorted(Path(spec.origin).parent.glob("*/scripts"))
+    if not folders:
         raise PackagingError(f"no scripts folder beside {spec.origin}")
-    return found[-1]
+    return folders[-1]
 
 
 def _tags() -> Path:

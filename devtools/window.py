@@ -75,7 +75,7 @@ def _visits(python: str, package: Path, pytest_arguments: list[str]) -> list[che
     chosen = [a for a in pytest_arguments if a.startswith("tests/window/")]
     options = [a for a in pytest_arguments if not a.startswith("tests/")]
     files = chosen or ([] if pytest_arguments else list(map(str, _window_tests())))
-    found = []
+    suites = []
     for number, file in enumerate(files):
         places = {
             "CCD_RIG_WINDOW_ROOT": str(FOLDER),
@@ -84,8 +84,8 @@ def _visits(python: str, package: Path, pytest_arguments: list[str]) -> list[che
             "CCD_RIG_SCREEN": str(FIRST_SCREEN + number),
         }
         command = [python, "-m", "pytest", file, *options]
-        found.append(checks.Suite(file, command, places, "window", version=SUITE, part=number))
-    return found
+        suites.append(checks.Suite(file, command, places, "window", version=SUITE, part=number))
+    return suites
 
 
 def _window_tests() -> list[Path]:
@@ -94,7 +94,7 @@ def _window_tests() -> list[Path]:
 
 
 def _script_size(test: Path) -> int:
-    """Of the script that a test names and drives, which is the nearest to its time."""
+    """Size of the script that a test drives, as an estimate of its time."""
     (script,) = re.findall(r'^SCRIPT = "(.+)"$', test.read_text(encoding="utf-8"), re.MULTILINE)
     return test.with_name(script).stat().st_size
 
@@ -103,26 +103,26 @@ def _inside_blender(run: Path, pytest_arguments: list[str]) -> tuple[list[checks
     """The runs of tests/blender in Debian's Blender, and the files that tell how they ended."""
     if pytest_arguments and all(a.startswith(("tests/window", "-")) for a in pytest_arguments):
         return [], []
-    parts = [[]] if pytest_arguments else checks.parts_of("tests/blender", ON_WHEELS)
+    shares = [[]] if pytest_arguments else checks.parts_of("tests/blender", ON_WHEELS)
     suites, results = [], []
-    for number, files in enumerate(parts, 1):
-        own = f"/{RUN}/part{number}"
+    for number, files in enumerate(shares, 1):
+        folder_of_part = f"/{RUN}/part{number}"
         for folder in ("user", "home", "tmp"):
             (run / f"part{number}" / folder).mkdir(parents=True)
         environment = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/games",
-            "HOME": f"{own}/home",
-            "TMPDIR": f"{own}/tmp",
+            "HOME": f"{folder_of_part}/home",
+            "TMPDIR": f"{folder_of_part}/tmp",
             "LANG": "C.UTF-8",
-            "BLENDER_USER_RESOURCES": f"{own}/user",
+            "BLENDER_USER_RESOURCES": f"{folder_of_part}/user",
             "CCD_RIG_ZIP": f"/{RUN}/ccd_rig.zip",
-            "CCD_RIG_RESULT": f"{own}/result.json",
+            "CCD_RIG_RESULT": f"{folder_of_part}/result.json",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         assignments = [f"{name}={value}" for name, value in environment.items()]
         command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]
         command += ["--python", f"/{RUN}/project/tests/run_in_blender.py", "--", *files, *pytest_arguments]
-        name = "tests/blender inside Debian's Blender" + (f", part {number}" if len(parts) > 1 else "")
+        name = "tests/blender inside Debian's Blender" + (f", part {number}" if len(shares) > 1 else "")
         suites.append(checks.Suite(name, command, {}, "blender", SUITE, number))
         results.append(run / f"part{number}" / "result.json")
     return suites, results

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Outcome:
-    """What became of one set-up.
+    """Outcome of a case.
 
     Attributes:
-        kind: what was made of it: "refused", or what was done.
-        faults: what is wrong, in words; it should be nothing.
-        digest: of all that came out; the same in every process.
+        kind: "refused", or the kind of result, for the table.
+        faults: messages; none are expected.
+        digest: of all results, equal in every process.
     """
 
     kind: str = ""
@@ -25,12 +25,12 @@ class Outcome:
     digest: str = ""
 
     def note(self, *values: object) -> None:
-        """Let the digest depend on values too."""
+        """Add values to the digest."""
         self.digest = hashlib.sha256((self.digest + repr(values)).encode()).hexdigest()[:16]
 
 
 def watch(seconds: float) -> None:
-    """End the process after so many seconds of computing, also in compiled loops; 0: no longer."""
+    """End the process after seconds of processor time, even in compiled loops; 0 switches this off."""
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGVTALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_VIRTUAL, seconds)

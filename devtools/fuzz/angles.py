@@ -1,4 +1,4 @@
-"""How far a rotation is outside a joint limit, worked out anew on plain numbers.
+"""Violation of joint limits by rotations, computed on plain numbers.
 
 Angles are radians, rotations (w, x, y, z) relative to rest. Nothing here comes from the product, nor goes its
 way: limits are compared in angles, not in half angles or distances of quaternions.
@@ -23,7 +23,7 @@ SINGLE = 2.5e-7
 
 
 def outside(limit: Mapping[str, Any], rotation: Numbers) -> float:
-    """How far a rotation is outside a limit, whose fields are those of a bone's stored one."""
+    """Return a rotation's violation of a limit with the fields of a bone's stored limit, radians."""
     kind = limit["kind"]
     if kind == "HINGE":
         return hinge(rotation, limit["axis"], limit["hinge_lower"], limit["hinge_upper"])
@@ -41,7 +41,7 @@ def outside(limit: Mapping[str, Any], rotation: Numbers) -> float:
 
 
 def outside_range(angle: float, lower: float, upper: float) -> float:
-    """How far an angle is outside a range, going round the circle the shorter way."""
+    """Return the distance of an angle from a range, the shorter way round, radians."""
     if upper - lower >= 2.0 * math.pi:
         return 0.0
     turned = (angle - lower) % (2.0 * math.pi)

@@ -1,12 +1,12 @@
-"""Runs the families of a campaign in processes of their own, survives their crashes, and tells what came out.
+"""Run the families of a campaign in separate processes, survive their crashes, and print the outcomes.
 
     python3 dev.py fuzz                               a minute of each family
     python3 dev.py fuzz core rigs --seconds 3600      an hour each; goes on where the last one ended
     python3 dev.py fuzz rigs --seed 1234              that set-up alone, with what is wrong with it
     python3 dev.py fuzz kernel                        half a minute of each variant of the compiled module
 
-A seed is a set-up, the same on every machine. What was tried is kept in .cache/fuzz; `--restart` forgets it.
-At the end of each part some of its seeds are tried once more in another process: it has to give equal bits.
+A seed is a case, the same on every machine. Outcomes are stored in .cache/fuzz; `--restart` deletes them.
+At the end of each part, seeds are repeated in another process, which has to give equal bits.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ PARTS = {
     "outside": "outside.run",
     KERNEL: "kernel.run",
 }
-"""Families: what each seed is given to, a function of a module beside this one."""
+"""{family: function of a module beside this one that tries a seed}"""
 COMPILERS = ("gcc", "libc6-dev")
 """Debian's packages for the sanitized variant."""
 SLOWER = {"bounds": 1.0, "sanitized": 5.0}
-"""Times that a case of the kernel may take as long in a variant."""
+"""{variant of the kernel: factor of the time limit of a case}"""
 CASE = 10.0  # [s] of the processor that a case of the kernel may take
 REPORT = re.compile("runtime error: .*|AddressSanitizer: .*")
-"""What a sanitizer says first of what is wrong."""
+"""First line of a sanitizer's report."""
 STUCK = 180.0  # [s] without a line in the journal: the process is ended, which is a fault
 AGAIN = 20  # one of so many seeds is tried in a second process
 SHOWN = 12  # faults that are printed
@@ -55,7 +55,7 @@ FOLDER = ROOT / ".cache/fuzz"
 
 
 class Part:
-    """One part of a campaign, and what has come out of it so far."""
+    """Part of a campaign with its outcomes."""
 
     def __init__(
         self, name: str, version: str, restart: bool, module: str = "", settings: dict[str, str] | None = None
@@ -87,14 +87,14 @@ class Part:
         self._save()
 
     def one(self, seed: int) -> list[str]:
-        """What is wrong with one set-up."""
+        """Return the faults of a single seed."""
         self.state["faults"].pop(str(seed), None)
         seeds = FOLDER / f"{self.name}-{self.version}-one.txt"
         seeds.write_text(str(seed), encoding="utf-8")
         self._one_process(600.0, f"@{seeds}", counts=False)
         seeds.unlink()
-        found: list[str] = self.state["faults"].get(str(seed), [])
-        return found
+        faults: list[str] = self.state["faults"].get(str(seed), [])
+        return faults
 
     def _one_process(self, seconds: float, which: str, counts: bool = True) -> None:
         """Let a process try seeds; one that crashes or hangs is noted, and the seeds go on behind."""
@@ -164,11 +164,11 @@ class Part:
 
     @property
     def log(self) -> Path:
-        """What its processes write."""
+        """Log of its processes."""
         return FOLDER / f"{self.name}-{self.version}.log"
 
     def _report(self, start: int) -> str:
-        """What a sanitizer has told in the log since `start`."""
+        """Return a sanitizer's report in the log after `start`."""
         with open(self.log, encoding="utf-8", errors="replace") as log:
             log.seek(start)
             report = REPORT.search(log.read())

@@ -104,30 +104,30 @@ def run_outputs(seed: int) -> Outcome:
         before = {path: path.read_bytes() for path in shots}
         words = ["farm", *map(str, shots), f"--output={job}", f"--chunk={rng.choice((0, 4))}", "--quiet"]
         code, said = run_here(words)
-        found = tracebacks(said) + _unprintable(said)
+        faults = tracebacks(said) + _unprintable(said)
         if code:
             if not said.strip() or (job / "template.json").exists():
-                found.append(f"refused with code {code}, but: {said.strip()[-100:]!r}")
+                faults.append(f"refused with code {code}, but: {said.strip()[-100:]!r}")
             outcome = Outcome("refused")
         else:
             outcome = Outcome("run")
             for task in tasks_of(job):
                 code, said = run_here(task)
-                found += tracebacks(said) + _unprintable(said)
+                faults += tracebacks(said) + _unprintable(said)
                 if code:
-                    found.append(f"{task[0]} ends with code {code}: {said.strip()[-200:]}")
-            found += wrong_results(job / "baked", {path.stem: number for path, number in shots.items()})
+                    faults.append(f"{task[0]} ends with code {code}: {said.strip()[-200:]}")
+            faults += wrong_results(job / "baked", {path.stem: number for path, number in shots.items()})
             times = {path: path.stat().st_mtime_ns for path in (job / "baked").rglob("*.*")}
             for task in tasks_of(job)[:-1]:
                 run_here(task)
             again = {path: path.stat().st_mtime_ns for path in (job / "baked").rglob("*.*")}
             if times.items() - again.items():
-                found.append("done before, but done again")
-        found += [f"{path} has changed" for path in shots if path.read_bytes() != before[path]]
+                faults.append("done before, but done again")
+        faults += [f"{path} has changed" for path in shots if path.read_bytes() != before[path]]
         known = {"jobs", *(path.parent.name for path in shots)}
-        found += [f"left behind: {each.name!r}" for each in folder.iterdir() if each.name not in known]
+        faults += [f"left behind: {each.name!r}" for each in folder.iterdir() if each.name not in known]
         names = [f"{path.parent.name}/{path.name}"[:40] for path in shots]
-        outcome.faults = [f"{words} ({names!a}, {job.name[:40]!a})" for words in found[:3]]
+        outcome.faults = [f"{words} ({names!a}, {job.name[:40]!a})" for words in faults[:3]]
         return outcome
 
 
@@ -148,7 +148,7 @@ def run_here(words: list[str]) -> tuple[int, str]:
 
 def tasks_of(job: Path) -> list[list[str]]:
     """The words of all tasks, as a farm makes them of a template."""
-    found = []
+    tasks = []
     for step in json.loads((job / "template.json").read_text(encoding="utf-8"))["steps"]:
         args = step["script"]["actions"]["onRun"]["args"]
         space = step.get("parameterSpace", {"taskParameterDefinitions": []})["taskParameterDefinitions"]
@@ -158,8 +158,8 @@ def tasks_of(job: Path) -> list[list[str]]:
             words = args[args.index("ccd_rig") + 1 :]
             for name, value in params.items():
                 words = [word.replace(f"{{{{{name}}}}}", str(value)) for word in words]
-            found.append(words)
-    return found
+            tasks.append(words)
+    return tasks
 
 
 def _unprintable(said: str) -> list[str]:
@@ -170,26 +170,26 @@ def _unprintable(said: str) -> list[str]:
 
 
 def wrong_results(folder: Path, shots: Mapping[str, int]) -> list[str]:
-    """What is wrong with the results of a job; `shots`: the mark of each, by its name."""
-    found = []
+    """Return the faults of a job's results; `shots` is {name: mark}."""
+    faults = []
     for name, number in shots.items():
         path = folder / f"{name}.blend"
         if not path.exists() or not _is_whole(path) or bpy.context.scene["kept"] != number:
-            found.append(f"{name[:40]!a} has not its own result")
+            faults.append(f"{name[:40]!a} has not its own result")
         for ending in ("json", "record.json"):
             if not (folder / f"{name}.{ending}").exists():
-                found.append(f"{name[:40]!a} has no {ending}")
+                faults.append(f"{name[:40]!a} has no {ending}")
     table = folder / "table.csv"
     if not table.exists():
-        return [*found, "there is no table"]
+        return [*faults, "there is no table"]
     with table.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file))[1:]
     if (
         len(rows) != len(shots)
         or len((folder / "table.txt").read_text("utf-8").splitlines()) != len(shots) + 1
     ):
-        found.append(f"the table has {len(rows)} rows")
-    return found + [f"a formula: {row[0]!a}" for row in rows if row[0].lstrip().startswith(FORMULA)]
+        faults.append(f"the table has {len(rows)} rows")
+    return faults + [f"a formula: {row[0]!a}" for row in rows if row[0].lstrip().startswith(FORMULA)]
 
 
 # Signals ----------------------------------------------------------------------------------------------------
@@ -217,23 +217,23 @@ def run_signals(seed: int) -> Outcome:
         began = time.monotonic()
         err = process.communicate(timeout=TIMEOUT)[1]
         went_on = (time.monotonic() - began) / takes
-        found = wrong_end(sent, process.returncode, err, min(went_on, 1.0 - part))
-        found += [f"{path.name} has changed" for path, old in sources.items() if path.read_bytes() != old]
+        faults = wrong_end(sent, process.returncode, err, min(went_on, 1.0 - part))
+        faults += [f"{path.name} has changed" for path, old in sources.items() if path.read_bytes() != old]
         if process.returncode == INTERRUPTED and output.read_bytes() != OLD:
-            found.append("says that nothing is written, but it is")
+            faults.append("says that nothing is written, but it is")
         if kind == "farm":
-            found += _wrong_job(folder, words)
+            faults += _wrong_job(folder, words)
         elif output.read_bytes() != OLD and not (_is_whole(output) if kind == "bake" else _opens(output)):
-            found.append("the output is torn")
+            faults.append("the output is torn")
         left = {each.name for each in folder.iterdir()} - {path.name for path in (*sources, output)} - {"job"}
         if sent is signal.SIGINT and left:
-            found.append(f"left behind: {sorted(left)}")
+            faults.append(f"left behind: {sorted(left)}")
         where = f"{kind}, {sent.name} after {EARLIEST + part * takes:.2f} of {takes:.1f} s"
-        return Outcome(f"{kind}, {sent.name}", [f"{where}: {words}" for words in found])
+        return Outcome(f"{kind}, {sent.name}", [f"{where}: {words}" for words in faults])
 
 
 def wrong_end(sent: signal.Signals, code: int, err: str, went_on: float) -> list[str]:
-    """What is wrong with how a command ended.
+    """Return the faults in the end of a command.
 
     Args:
         sent: the signal.
@@ -241,17 +241,17 @@ def wrong_end(sent: signal.Signals, code: int, err: str, went_on: float) -> list
         err: what it wrote to standard error.
         went_on: part of its time that it went on since.
     """
-    found = tracebacks(err)
-    if found and OURS not in err and sent is signal.SIGINT:
+    faults = tracebacks(err)
+    if faults and OURS not in err and sent is signal.SIGINT:
         return []  # Python itself was starting, and nobody can listen yet
     allowed = {0, -sent} | ({INTERRUPTED} if sent is signal.SIGINT else set())
     if code not in allowed:
-        found.append(f"exit code {code}: {err.strip()[-200:]}")
+        faults.append(f"exit code {code}: {err.strip()[-200:]}")
     if (SAID in err) != (code == INTERRUPTED):
-        found.append(f"exit code {code}, but standard error says: {err.strip()[-200:]!r}")
+        faults.append(f"exit code {code}, but standard error says: {err.strip()[-200:]!r}")
     if sent is signal.SIGINT and code == 0 and went_on > SWALLOWED:
-        found.append("the signal is swallowed")
-    return found
+        faults.append("the signal is swallowed")
+    return faults
 
 
 @cache
@@ -286,31 +286,31 @@ def _seconds(kind: str) -> float:
 
 
 def _wrong_job(folder: Path, words: list[Any]) -> list[str]:
-    """What is wrong with a job whose process has ended: tasks that go on, and what a second run comes to."""
+    """Return the faults of a job whose process has ended: running tasks, and the result of a second run."""
     until = time.monotonic() + PATIENCE
     while (running := _processes(str(folder))) and time.monotonic() < until:
         time.sleep(0.2)
-    found = [f"still there: {each[:200]}" for each in running]
+    faults = [f"still there: {each[:200]}" for each in running]
     process = _command(*words)
     said = process.communicate(timeout=TIMEOUT)[1]
     if process.returncode:
-        found.append(f"a second run ends with code {process.returncode}: {said[-200:]}")
+        faults.append(f"a second run ends with code {process.returncode}: {said[-200:]}")
     elif not _is_whole(folder / "job/baked/shot.blend"):
-        found.append("the result of a second run is torn")
-    return found
+        faults.append("the result of a second run is torn")
+    return faults
 
 
 def _processes(word: str) -> list[str]:
     """Command lines that hold a word."""
-    found = []
+    running = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             line = path.read_bytes().replace(b"\0", b" ").decode(errors="replace")
         except OSError:  # it has ended
             continue
         if word in line and path.parent.name != str(os.getpid()):
-            found.append(line)
-    return found
+            running.append(line)
+    return running
 
 
 def _opens(path: Path) -> bool:
@@ -337,15 +337,15 @@ def full(rng: random.Random) -> list[str]:
         report.write_bytes(OLD)
         process = _command("bake", shot, "--output", output, "--report", report, preexec_fn=limit)
         process.communicate(timeout=TIMEOUT)
-        found = []
+        faults = []
         if process.returncode not in (0, 4):
-            found.append(f"exit code {process.returncode} with {size} bytes")
+            faults.append(f"exit code {process.returncode} with {size} bytes")
         if report.read_bytes() != OLD:
             json.loads(report.read_text(encoding="utf-8"))
         if output.read_bytes() != OLD and not _is_whole(output):
-            found.append(f"{size} bytes: the output is torn")
+            faults.append(f"{size} bytes: the output is torn")
         left = {each.name for each in folder.iterdir()} - {"shot.blend", "out.blend", "out.json"}
-        return [*found, *(f"left behind: {each}" for each in left)]
+        return [*faults, *(f"left behind: {each}" for each in left)]
 
 
 def two_at_once(rng: random.Random) -> list[str]:
@@ -359,10 +359,10 @@ def two_at_once(rng: random.Random) -> list[str]:
         both = [_command("bake", shot, "--output", output, "--quiet") for _ in range(2)]
         for process in both:
             process.communicate(timeout=TIMEOUT)
-        found = [f"exit code {process.returncode}" for process in both if process.returncode]
+        faults = [f"exit code {process.returncode}" for process in both if process.returncode]
         if not _is_whole(output):
-            found.append("the output is torn")
+            faults.append("the output is torn")
         if output.name == "link.blend" and not output.is_symlink():
-            found.append("the link is gone")
+            faults.append("the link is gone")
         left = {each.name for each in folder.iterdir()} - {"shot.blend", "out.blend", "link.blend"}
-        return [*found, *(f"left behind: {each}" for each in left)]
+        return [*faults, *(f"left behind: {each}" for each in left)]

@@ -1,4 +1,4 @@
-"""What the open file holds, read by Blender's own API alone: F-curves by keys, channels, drivers, strips."""
+"""Content of the open file by Blender's API alone: F-curves by keys, channels, drivers, strips."""
 
 from __future__ import annotations
 
@@ -26,43 +26,47 @@ def curves_of(action: Any) -> Iterator[tuple[str, Any]]:
 
 
 def action_content(action: Any) -> dict[Any, Any]:
-    """All of an action's F-curves: {(slot, path, index): (keys, what else)}."""
-    found = {}
+    """Return an action's F-curves as {(slot, path, index): (keys, other properties)}."""
+    content = {}
     for slot, curve in curves_of(action):
         keys = [
             (*(tuple(getattr(point, name)) for name in KEY), point.interpolation, point.easing)
             for point in curve.keyframe_points
         ]
         rest = (curve.extrapolation, curve.mute, len(curve.modifiers))
-        found[slot, curve.data_path, curve.array_index] = (keys, rest)
-    return found
+        content[slot, curve.data_path, curve.array_index] = (keys, rest)
+    return content
 
 
 def content() -> dict[str, Any]:
     """{where: what} of the whole file, as it is once evaluated."""
     bpy.context.view_layer.update()
-    found: dict[str, Any] = {f"action {a.name}": action_content(a) for a in bpy.data.actions}
+    entries: dict[str, Any] = {f"action {a.name}": action_content(a) for a in bpy.data.actions}
     for thing in bpy.data.objects:
         where = f"object {thing.name}"
-        found[f"{where} place"] = [tuple(getattr(thing, name)) for name in CHANNELS]
+        entries[f"{where} place"] = [tuple(getattr(thing, name)) for name in CHANNELS]
         above = thing.parent and thing.parent.name
-        found[f"{where} ties"] = (thing.data and thing.data.name, above, thing.parent_bone)
-        found[f"{where} constraints"] = [(c.type, c.name, c.mute, c.influence) for c in thing.constraints]
-        found[f"{where} own"] = repr(thing.get("own"))
-        found |= _animation(where, thing.animation_data)
+        entries[f"{where} ties"] = (thing.data and thing.data.name, above, thing.parent_bone)
+        entries[f"{where} constraints"] = [(c.type, c.name, c.mute, c.influence) for c in thing.constraints]
+        entries[f"{where} own"] = repr(thing.get("own"))
+        entries |= _animation(where, thing.animation_data)
         for bone in thing.pose.bones if thing.pose is not None else ():
             part = f"{where} bone {bone.name}"
-            found[f"{part} constraints"] = [(c.type, c.mute, c.influence) for c in bone.constraints]
-            found[f"{part} mode"] = (bone.rotation_mode, tuple(bone.lock_rotation), tuple(bone.lock_location))
+            entries[f"{part} constraints"] = [(c.type, c.mute, c.influence) for c in bone.constraints]
+            entries[f"{part} mode"] = (
+                bone.rotation_mode,
+                tuple(bone.lock_rotation),
+                tuple(bone.lock_location),
+            )
             for name in CHANNELS:
-                found[f"{part} channel {name}"] = tuple(getattr(bone, name))
+                entries[f"{part} channel {name}"] = tuple(getattr(bone, name))
     for scene in bpy.data.scenes:
         range_ = (scene.frame_start, scene.frame_end, scene.frame_current, scene.frame_subframe)
         things = sorted(thing.name for thing in scene.objects)
-        found[f"scene {scene.name}"] = (range_, things, repr(scene.get("kept")))
+        entries[f"scene {scene.name}"] = (range_, things, repr(scene.get("kept")))
     counts = ("scenes", "objects", "armatures", "collections", "texts", "worlds")
-    found["counts"] = {name: len(getattr(bpy.data, name)) for name in counts}
-    return found
+    entries["counts"] = {name: len(getattr(bpy.data, name)) for name in counts}
+    return entries
 
 
 def is_baked() -> bool:
@@ -75,12 +79,12 @@ def stored() -> dict[str, Any]:
     """{where: what} of the extension's values in the whole file."""
     things = [*bpy.data.objects, *bpy.data.armatures, *bpy.data.actions]
     things += [bone for thing in bpy.data.objects if thing.pose is not None for bone in thing.pose.bones]
-    found = {}
+    content = {}
     for thing in things:
         group = thing.bl_system_properties_get() if hasattr(thing, "bl_system_properties_get") else thing
         values = group.get("ccd_rig") if group is not None else None
-        found[repr(thing)] = values.to_dict() if values is not None else {}
-    return found
+        content[repr(thing)] = values.to_dict() if values is not None else {}
+    return content
 
 
 def _animation(where: str, animation: Any) -> dict[str, Any]:
@@ -105,6 +109,6 @@ def _strip(strip: Any) -> tuple[Any, ...]:
 
 
 def changed(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """Where two contents differ; a number that is none equals itself."""
+    """Return the keys at which two contents differ; NaN equals NaN."""
     keys = [*before, *(key for key in after if key not in before)]
     return [key for key in keys if repr(before.get(key)) != repr(after.get(key))]

@@ -240,11 +240,11 @@ def _rotation(rng: random.Random) -> Quaternion:
 
 
 def _wrong(case: Case, pose: Pose, errors: Sequence[tuple[float, float]], met: bool) -> list[str]:
-    """What is wrong with a pose, in words."""
+    """Return the faults of a pose."""
     numbers = [x for each in (*pose.rotations, *pose.translations) for x in each]
     if not np.isfinite(numbers).all() or not np.isfinite(errors).all():
         return ["not finite"]
-    found = list(_limits_broken(case, pose))
+    faults = list(_limits_broken(case, pose))
     heads, axes = _forward(case.skeleton, pose)
     size = max((float(np.abs(head).max()) for head in heads), default=0.0)
     size += sum(joint.length for joint in case.skeleton.joints)
@@ -255,12 +255,12 @@ def _wrong(case: Case, pose: Pose, errors: Sequence[tuple[float, float]], met: b
             off = float(np.linalg.norm(heads[j] + axes[j] @ np.array(point) - np.array(goal.target)))
             room = NOISE + PART * (size + float(np.linalg.norm(goal.target)) + float(np.linalg.norm(point)))
             if abs(off - distance) > room:
-                found.append(f"{goal.name}: {distance:g} off is told, {off:g} is measured")
+                faults.append(f"{goal.name}: {distance:g} off is told, {off:g} is measured")
     tolerances = case.settings.position_tolerance, case.settings.angle_tolerance
     within = all(d <= 1.01 * tolerances[0] + NOISE and a <= tolerances[1] + ANGLE for d, a in errors)
     if met and not within:
-        found.append("CONVERGED, but goals are missed")
-    return found
+        faults.append("CONVERGED, but goals are missed")
+    return faults
 
 
 def _limits_broken(case: Case, pose: Pose) -> Any:
@@ -272,8 +272,8 @@ def _limits_broken(case: Case, pose: Pose) -> Any:
             continue  # what no goal turns stays as it was
         off = _outside(joint.limit, tuple(rotation))
         if off > ANGLE:
-            found = f"'{joint.name}' is outside its limit by {off:.2g}: {joint.limit}"
-            yield found[:LONGEST_WORDS]
+            words = f"'{joint.name}' is outside its limit by {off:.2g}: {joint.limit}"
+            yield words[:LONGEST_WORDS]
         for slide in joint.slides:
             shift = pose.translations[case.skeleton.index(joint.name)]
             along = math.fsum(a * b for a, b in zip(slide.axis, shift, strict=True))

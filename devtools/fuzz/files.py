@@ -71,10 +71,10 @@ def run(seed: int) -> Outcome:
     kind = rng.choice((*READERS, "chunk or record"))
     watch(MOST)
     try:
-        found = _healed(rng) if kind == "chunk or record" else _read(rng, READERS[kind])
+        faults = _healed(rng) if kind == "chunk or record" else _read(rng, READERS[kind])
     finally:
         watch(0.0)
-    return Outcome(kind, [f"{kind}: {words}" for words in found])
+    return Outcome(kind, [f"{kind}: {words}" for words in faults])
 
 
 def _read(rng: random.Random, reader: Reader) -> list[str]:
@@ -93,14 +93,14 @@ def tried(reader: Reader, path: Path) -> list[str]:
     before = [] if reader.opens else [contents.content(), contents.stored()]
     with printed() as text:
         refusal = reader.read(path)
-        found = tracebacks(text() + refusal)
+        faults = tracebacks(text() + refusal)
     if len(refusal) > LONGEST_WORDS:
-        found.append(f"a refusal of {len(refusal)} letters")
+        faults.append(f"a refusal of {len(refusal)} letters")
     if refusal and before:
         after = [contents.content(), contents.stored()]
         words = [each for k in (0, 1) for each in contents.changed(before[k], after[k])]
-        found += [f"refused ({refusal[:80]}), but changed: {words[:3]}"] if words else []
-    return found
+        faults += [f"refused ({refusal[:80]}), but changed: {words[:3]}"] if words else []
+    return faults
 
 
 def spoilt(rng: random.Random, content: bytes) -> bytes:
@@ -247,8 +247,10 @@ def _sound() -> Path:
     bpy.ops.ccd_rig.poses_export(filepath=str(folder / "poses.json"))
     bpy.ops.ccd_rig.setup_save(filepath=str(folder / "set_up.json"))
     finding = module("blender.bake.report")
-    found = [finding.Finding(finding.Trouble.SHORT, "Hand", "bone_3", 1, 4, 2, 0.5, fix=finding.Fix.POLE)] * 2
-    (folder / "findings.json").write_text(finding.to_json(found))
+    findings = [
+        finding.Finding(finding.Trouble.SHORT, "Hand", "bone_3", 1, 4, 2, 0.5, fix=finding.Fix.POLE)
+    ] * 2
+    (folder / "findings.json").write_text(finding.to_json(findings))
     (folder / "map.json").write_text('{"bones": {"thigh.L": "thigh.L", "shin.L": "shin.L"}}')
     names = module("blender.limit_sources.presets").VALUES
     bpy.context.object.data.bones.active = rig.data.bones["bone_1"]
@@ -277,13 +279,13 @@ def _healed(rng: random.Random) -> list[str]:
             (baked / "shot.blend").write_bytes(b"")
         for path in rng.sample(files, rng.randrange(1, len(files) + 1)):
             path.write_bytes(spoilt(rng, path.read_bytes()))
-        found = []
+        faults = []
         for words in [*tasks_of(job)[-2:-1], *tasks_of(job)]:
             code, said = run_here(words)
-            found += tracebacks(said)
+            faults += tracebacks(said)
             if code and "openjd_fail" not in said:
-                found.append(f"{words[0]} ends with code {code} and does not say why")
+                faults.append(f"{words[0]} ends with code {code} and does not say why")
         if code:
-            found.append(f"does not heal: {said.strip()[-200:]}")
+            faults.append(f"does not heal: {said.strip()[-200:]}")
         bpy.ops.wm.open_mainfile(filepath=str(baked / "shot.blend"))
-        return found + ([] if contents.is_baked() else ["the result is torn"])
+        return faults + ([] if contents.is_baked() else ["the result is torn"])

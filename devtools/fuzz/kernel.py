@@ -218,7 +218,7 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
 
 
 def _judge(case: Case, problem: Any, outcome: Outcome, when: str) -> None:
-    """What is wrong with results."""
+    """Return the faults of results."""
     faults = outcome.faults
     arrays = {
         name: np.asarray(case.arrays[name]) for name in ("rotations", "translations", "distances", "misses")
@@ -712,10 +712,10 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         outcome.note(total, np.asarray(arrays["nearest"]).tolist())
 
     def borders() -> None:
-        found = kernel.borders_at(*single.values())
-        if not 0 <= found % 8 <= 3:
-            outcome.faults.append(f"{found % 8} borders")
-        outcome.note(found, np.asarray(single["normals"]).tolist())
+        flags = kernel.borders_at(*single.values())
+        if not 0 <= flags % 8 <= 3:
+            outcome.faults.append(f"{flags % 8} borders")
+        outcome.note(flags, np.asarray(single["normals"]).tolist())
 
     def project() -> None:
         outcome.note(

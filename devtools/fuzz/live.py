@@ -51,9 +51,9 @@ class Session:
 
     def _rig(self) -> Any:
         """One of the file's own armatures, or None."""
-        found = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.is_editable]
-        found = [each for each in found if each.override_library is None]
-        return self.rng.choice(found) if found else None
+        candidates = [each for each in bpy.data.objects if each.type == "ARMATURE" and each.is_editable]
+        candidates = [each for each in candidates if each.override_library is None]
+        return self.rng.choice(candidates) if candidates else None
 
     def _add_row(self, rig: Any) -> None:
         others = [each for each in bpy.data.objects if each.type == "ARMATURE" and each != rig]

@@ -25,7 +25,7 @@ CLEANING = {"__exit__", "callback", "_restore", "_remove", "close", "_exit_wrapp
 
 
 class Injected(Exception):
-    """What is raised on purpose."""
+    """Exception that is raised on purpose."""
 
 
 def injected(rng: random.Random) -> list[str]:
@@ -108,7 +108,7 @@ def changed_meanwhile(rng: random.Random) -> list[str]:
     ]
     change, at = rng.choice(changes), rng.randrange(1, 18)
     steps = bake.bake_steps(bpy.context.scene, rig, bake.BakeSettings(0, 8))
-    found = []
+    faults = []
     try:
         for number, _ in enumerate(steps):
             if number == at:
@@ -116,12 +116,12 @@ def changed_meanwhile(rng: random.Random) -> list[str]:
     except errors.CCDRigError:
         pass
     except Exception as error:
-        found.append(f"change {changes.index(change)} at item {at}: {type(error).__name__}: {error}")
+        faults.append(f"change {changes.index(change)} at item {at}: {type(error).__name__}: {error}")
     finally:
         steps.close()
         bpy.ops.preferences.addon_enable(module=PACKAGE)
     left = [scene.name for scene in bpy.data.scenes if "Evaluation" in scene.name]
-    return [*found, *(f"left behind: {name}" for name in left)]
+    return [*faults, *(f"left behind: {name}" for name in left)]
 
 
 def on_and_off(rng: random.Random) -> list[str]:
@@ -202,9 +202,9 @@ def stranger(rng: random.Random) -> list[str]:
         now = set(dir(bpy.ops.ccd_rig)), len(bpy.app.handlers.load_post)
     finally:
         bpy.context.preferences.filepaths.use_scripts_auto_execute = True
-    found = ["a script of the file has run"] if mark.exists() else []
+    faults = ["a script of the file has run"] if mark.exists() else []
     mark.unlink(missing_ok=True)
-    return found + (["something was registered"] if now != known else [])
+    return faults + (["something was registered"] if now != known else [])
 
 
 KINDS: dict[str, Callable[[random.Random], list[str]]] = {

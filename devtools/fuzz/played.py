@@ -1,4 +1,4 @@
-"""What a saved file plays and holds, judged in a process that has neither made it nor has the extension.
+"""Playback and content of a saved file, judged in another process without the extension.
 
 python -m devtools.fuzz.played      takes plans, a line of JSON each; gives the faults of each, as one too
 
@@ -104,7 +104,7 @@ def _marks_of(thing: Any) -> Iterator[str]:
 
 
 def _wrong_at(rig: Any, plan: dict[str, Any], frame: dict[str, Any]) -> Iterator[str]:
-    """What is wrong at the frame that is played."""
+    """Yield the faults of the present frame."""
     for bone in frame["limited"]:
         off = angles.outside(plan["limits"][bone], rotation_of(rig.pose.bones[bone])[:])
         if off > LIMIT:
@@ -134,7 +134,7 @@ def _wrong_at(rig: Any, plan: dict[str, Any], frame: dict[str, Any]) -> Iterator
 
 
 def _misses(rig: Any, row: dict[str, Any]) -> tuple[float, float, float]:
-    """How far a row is off what it asks for: world metres, radians; and the lengths that lie between."""
+    """Return a row's errors, world metres and radians, and the size of the numbers, metres."""
     depsgraph = bpy.context.evaluated_depsgraph_get()
     seen, target = rig.evaluated_get(depsgraph), bpy.data.objects[row["target"]].evaluated_get(depsgraph)
     world, bones = seen.matrix_world, seen.pose.bones
@@ -178,7 +178,7 @@ def _axes(matrix: Any) -> Any:
 
 
 def rotation_of(bone: Any) -> Quaternion:
-    """What a bone's rotation channel says."""
+    """Return the rotation in a bone's channel."""
     if bone.rotation_mode == "QUATERNION":
         return bone.rotation_quaternion.normalized()
     if bone.rotation_mode == "AXIS_ANGLE":

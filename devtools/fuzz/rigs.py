@@ -62,7 +62,7 @@ def _run(seed: int, draw: setups.Draw) -> Outcome:
 
 
 def _baked(rig: Any, settings: Any, outcome: Outcome, draw: setups.Draw) -> list[str]:
-    """What is wrong with a bake."""
+    """Return the faults of a bake."""
     bake = import_module(f"{PACKAGE}.ccd_rig.blender.bake.bake")
     errors = import_module(f"{PACKAGE}.ccd_rig.errors")
     scene = bpy.context.scene
@@ -79,20 +79,20 @@ def _baked(rig: Any, settings: Any, outcome: Outcome, draw: setups.Draw) -> list
         outcome.kind = "refused"
         outcome.note(str(error))
         words = contents.changed(before, contents.content())
-        found = [f"refused ({str(error)[:80]}), but changed: {words[:3]}"] if words else []
-        return found + (
+        faults = [f"refused ({str(error)[:80]}), but changed: {words[:3]}"] if words else []
+        return faults + (
             [f"a refusal of {len(str(error))} letters"] if len(str(error)) > LONGEST_WORDS else []
         )
     outcome.kind = f"baked, {settings.destination.name.lower().replace('_', ' ')}"
     after = contents.content()
     outcome.note(sorted(contents.action_content(bpy.data.actions[report.action]).items(), key=repr))
-    found = _changed_beside(rig, report, settings, before, after) + _written(report)
+    faults = _changed_beside(rig, report, settings, before, after) + _written(report)
     for name in held if draw.is_animated else ():
         if not any(f"'{name}'" in words for words in report.warnings):
-            found.append(f"'{name}' is locked outside its limit, and nothing says so")
+            faults.append(f"'{name}' is locked outside its limit, and nothing says so")
     bpy.ops.ed.undo_push(message="after")
-    found += _there_and_back(before, after)
-    return found + _played(bpy.context.object, report, settings, bases, draw)
+    faults += _there_and_back(before, after)
+    return faults + _played(bpy.context.object, report, settings, bases, draw)
 
 
 def _held_outside(rig: Any) -> Iterator[str]:
@@ -120,7 +120,7 @@ def _check(rig: Any, outcome: Outcome) -> None:
 
 
 def _changed_beside(rig: Any, report: Any, settings: Any, before: Any, after: Any) -> list[str]:
-    """What a bake has changed that is not its own."""
+    """Return changes outside a bake's destination."""
     where = f"object {rig.name}"
     own = {f"action {report.action}", f"{where} action", f"{where} strips"}
     keyed = {path for _, path, _ in after.get(f"action {report.action}", {})}
@@ -129,7 +129,7 @@ def _changed_beside(rig: Any, report: Any, settings: Any, before: Any, after: An
         for thing in bpy.data.objects
         if thing.animation_data is not None and thing.animation_data.action is not None
     }
-    found = []
+    faults = []
     for key in contents.changed(before, after):
         if key in own or (key.startswith("action ") and key not in before):
             continue
@@ -138,16 +138,16 @@ def _changed_beside(rig: Any, report: Any, settings: Any, before: Any, after: An
             path = f"{rig.pose.bones[bone].path_from_id()}.{channel}" if bone in rig.pose.bones else ""
             if key.partition(" bone ")[0] in {where, *shared} and path in keyed:
                 continue
-        found.append(f"changed beside: {key}")
+        faults.append(f"changed beside: {key}")
     if settings.destination.name != "CURRENT_ACTION":
-        return found[:3]
+        return faults[:3]
     old, new = (state.get(f"action {report.action}") for state in (before, after))
     bones = {bone.path_from_id() for bone in rig.pose.bones}
     for curve, keys in (old or {}).items():
         is_bone = curve[1].rpartition(".")[0] in bones
         if not is_bone and (new or {}).get(curve) != keys and "ccd_rig" not in curve[1]:
-            found.append(f"changed beside: F-curve {curve}")
-    return found[:3]
+            faults.append(f"changed beside: F-curve {curve}")
+    return faults[:3]
 
 
 def _written(report: Any) -> list[str]:
@@ -159,7 +159,7 @@ def _written(report: Any) -> list[str]:
 
 
 def _played(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: setups.Draw) -> list[str]:
-    """What plays in another process, frame by frame, against limits and the report."""
+    """Check the playback in another process against limits and the report."""
     plan = _plan(rig, report, settings, bases, draw)
     with tempfile.TemporaryDirectory() as folder:
         plan["file"] = os.path.join(folder, "file.blend")
@@ -168,7 +168,7 @@ def _played(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: s
 
 
 def _plan(rig: Any, report: Any, settings: Any, bases: dict[int, Any], draw: setups.Draw) -> dict[str, Any]:
-    """What `played.judge` is to hold against the file."""
+    """Return the plan for `played.judge`."""
     rows = {row.name: _row(rig, row) for row in rig.ccd_rig.constraints}
     keyed = {path for _, path, _ in contents.action_content(bpy.data.actions[report.action])}
     limits = {bone.name: _limit(bone) for bone in rig.pose.bones if _is_limited(rig, bone, keyed)}
@@ -226,7 +226,7 @@ def _is_alone(row: dict[str, Any], chains: list[set[str]], limits: dict[str, Any
 
 
 def _row(rig: Any, row: Any) -> dict[str, Any]:
-    """What a row asks for."""
+    """Return a row as values."""
     above, bone = [], rig.pose.bones.get(row.tip)
     while bone is not None:
         above.append(bone.name)
@@ -281,13 +281,13 @@ def _limit(bone: Any) -> dict[str, Any]:
 
 def _there_and_back(before: Any, after: Any) -> list[str]:
     """Undo and redo."""
-    found = []
+    faults = []
     bpy.ops.ed.undo()
     words = contents.changed(before, contents.content())
     if words:
-        found.append(f"after undo: {words[:3]}")
+        faults.append(f"after undo: {words[:3]}")
     bpy.ops.ed.redo()
     words = contents.changed(after, contents.content())
     if words:
-        found.append(f"after redo: {words[:3]}")
-    return found
+        faults.append(f"after redo: {words[:3]}")
+    return faults

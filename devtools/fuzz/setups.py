@@ -19,7 +19,7 @@ LAST = 12  # frame
 
 @dataclass(frozen=True)
 class Draw:
-    """What set-ups are drawn from.
+    """Distribution of set-ups.
 
     Attributes:
         odd: whether scales, strips, drivers, sharing and numbers that are none are among it.
@@ -171,7 +171,7 @@ def _animate(rng: random.Random, rig: Any, draw: Draw) -> None:
 
 
 def _share(rng: random.Random, rig: Any) -> None:
-    """Others that use the same action, data, or a slot of it."""
+    """Add other users of the action, its slots, or the armature data."""
     animation = rig.animation_data
     if animation is not None and animation.action is not None:
         if rng.random() < 0.2:
@@ -311,13 +311,13 @@ def _target(rng: random.Random, rig: Any, tip: str, draw: Draw) -> tuple[Any, st
 
 
 def _around(rng: random.Random, rig: Any, draw: Draw) -> None:
-    """Blender's own constraints and drivers, and the scene."""
+    """Blender's constraints and drivers, and the scene."""
     if draw.odd and rng.random() < 0.12:
-        own = rng.choice(rig.pose.bones).constraints.new(
+        constraint = rng.choice(rig.pose.bones).constraints.new(
             rng.choice(("LIMIT_ROTATION", "COPY_ROTATION", "IK"))
         )
-        if hasattr(own, "target"):
-            own.target = rigs.empty("Aside", (3.0, 1.0, 0.0))
+        if hasattr(constraint, "target"):
+            constraint.target = rigs.empty("Aside", (3.0, 1.0, 0.0))
     if draw.odd and rng.random() < 0.04:
         rng.choice(rig.pose.bones).driver_add("location", 0).driver.expression = "0.01 * frame"
     scene = bpy.context.scene
@@ -337,7 +337,7 @@ def _solver(rng: random.Random, group: Any) -> None:
 
 
 def options(rng: random.Random, bake: Any, draw: Draw = ANY) -> dict[str, Any]:
-    """What `BakeSettings` are made of."""
+    """Draw the arguments of `BakeSettings`."""
     if not draw.odd:
         return {
             "frame_start": 1,
@@ -347,7 +347,7 @@ def options(rng: random.Random, bake: Any, draw: Draw = ANY) -> dict[str, Any]:
         }
     first = rng.choice((1, 1, 1, -4, 3, 1_048_560))
     last = first + rng.choice((0, 3, 8, 10))
-    found: dict[str, Any] = {
+    chosen: dict[str, Any] = {
         "frame_start": first,
         "frame_end": last,
         "step": rng.choice((1, 1, 1, 2, 5, 100)),
@@ -357,12 +357,12 @@ def options(rng: random.Random, bake: Any, draw: Draw = ANY) -> dict[str, Any]:
         "start": rng.choice(list(bake.Start)),
         "verify": rng.random() < 0.9,
     }
-    found["keys"] = rng.choice((bake.Keys.EVERY_FRAME,) * 12 + tuple(bake.Keys))
-    if rng.random() < 0.15 and found["keys"] is bake.Keys.EVERY_FRAME:
-        found["reduce_angle"], found["reduce_error"] = 0.02, rng.choice((0.0, 1e-3))
+    chosen["keys"] = rng.choice((bake.Keys.EVERY_FRAME,) * 12 + tuple(bake.Keys))
+    if rng.random() < 0.15 and chosen["keys"] is bake.Keys.EVERY_FRAME:
+        chosen["reduce_angle"], chosen["reduce_error"] = 0.02, rng.choice((0.0, 1e-3))
     if rng.random() < 0.02:
-        found["body"] = rng.choice(("AUTO", "KEEP_ANIMATION", "WALK_ON", "FOLLOW_FEET"))
-    return found
+        chosen["body"] = rng.choice(("AUTO", "KEEP_ANIMATION", "WALK_ON", "FOLLOW_FEET"))
+    return chosen
 
 
 def _direction(rng: random.Random) -> Vector:

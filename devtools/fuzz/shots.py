@@ -1,4 +1,4 @@
-"""What faults from outside are tried on, and what Blender prints meanwhile."""
+"""Files for faults from outside, and Blender's output."""
 
 from __future__ import annotations
 
@@ -90,8 +90,8 @@ def printed() -> Iterator[Callable[[], str]]:
 
 def tracebacks(text: str) -> list[str]:
     """The last line of each traceback in what was printed."""
-    found = []
+    faults = []
     for part in text.split("Traceback (most recent call last):")[1:]:
         lines = [line for line in part.splitlines()[1:] if line and not line.startswith((" ", "\t"))]
-        found.append(f"traceback: {(lines or ['?'])[0][:200]}")
-    return found
+        faults.append(f"traceback: {(lines or ['?'])[0][:200]}")
+    return faults

@@ -1,4 +1,4 @@
-"""One process of a campaign: tries seeds one after the other, and writes a line about each into its journal.
+"""Process of a campaign: tries seeds in turn, and writes a line about each into its journal.
 
 python -m devtools.fuzz.worker FUNCTION JOURNAL SECONDS FIRST  from a seed on, until the time is over
 python -m devtools.fuzz.worker FUNCTION JOURNAL SECONDS @SEEDS the seeds in a file, one a line

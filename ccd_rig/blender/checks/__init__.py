@@ -1,1 +1,1 @@
-"""What is wrong with a set-up."""
+"""Checks of a set-up: errors and warnings with their remedies."""

@@ -156,8 +156,8 @@ def _is_too_long(path: Path) -> bool:
 def _is_whole(path: Path) -> bool:
     """Whether a .blend file was saved to its end. Blender does not notice truncated compressed files.
 
-    Compressed files end with the magic number of a Zstandard seek table, others with the block ENDB, which
-    has at most 32 bytes.
+    Compressed files end with the magic number of a Zstandard seek table. Others end with the block ENDB, of
+    at most 32 bytes.
     """
     with open(path, "rb") as file:
         file.seek(max(0, path.stat().st_size - 32))

@@ -91,8 +91,8 @@ class Controls:
     def moves(self, bone: bpy.types.PoseBone) -> bool:
         """Whether a bone is moved by its location, not by rotations of its chain.
 
-        These are hips, targets and poles of Blender's IK with their ancestors, bones without an ancestor that
-        can be turned, and bones whose locks prevent swings, such as tweaks.
+        These are hips, and targets and poles of Blender's IK with their ancestors. Others have no ancestor
+        that can be turned, or locks that prevent swings, such as tweaks.
         """
         if not self.shifts(bone):
             return False
@@ -197,7 +197,7 @@ class Controls:
         return control
 
     def _followed(self, bone: bpy.types.PoseBone) -> list[tuple[bpy.types.Object, str]]:
-        """What a bone follows by constraints: objects, each with the name of a bone or none."""
+        """Targets that a bone follows by constraints, as (object, name of the bone or empty)."""
         if bone.name in self._iks:
             constraint = self._iks[bone.name][1]
             return [] if constraint.target is None else [(constraint.target, _subtarget(constraint))]

@@ -182,8 +182,8 @@ def joined(bake_frames: BakeFrames, chunks: Sequence[tuple[Span, Chunk]], seams:
 def _seam(span: Span, earlier: Chunk, later: Chunk) -> Seam:
     """Choose the frame from which the later chunk is taken.
 
-    This is its first frame if the chunks agree there, else the frame where they are nearest to each other,
-    within half of the frames that both have solved. `span` is the later chunk's.
+    This is its first frame if the chunks agree there. Else it is the frame where they are nearest to each
+    other, within half of the frames that both have solved. `span` is the later chunk's.
     """
     frames, before, after = np.intersect1d(earlier.frames, later.frames, return_indices=True)
     near = np.abs(frames - span.first) <= (span.first - span.solve_first) / 2

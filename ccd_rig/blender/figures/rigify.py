@@ -46,17 +46,17 @@ def metarig_bones(bones: Sequence[RestBone]) -> list[RestBone]:
         for bone in bones
         if bone.name.startswith(ORIGINAL)
     }
-    found: dict[str, RestBone] = {}
+    metarig: dict[str, RestBone] = {}
     for name, bone in originals.items():
         above = next((each for each in tree.ancestors(bone.parent) if each in originals), "")
-        found[bone.name] = bone._replace(parent=originals[above].name if above else "")
+        metarig[bone.name] = bone._replace(parent=originals[above].name if above else "")
         if "palm" in name:
-            found[bone.name] = bone._replace(parent=_limb_at(originals, tree, bone))
-    with_fk = {name for name in found if _fk_name(name) in tree.bones}
-    _join(found, "tail", with_fk)
-    _turn_back(found)
-    _join(found, "head", with_fk)
-    return list(found.values())
+            metarig[bone.name] = bone._replace(parent=_limb_at(originals, tree, bone))
+    with_fk = {name for name in metarig if _fk_name(name) in tree.bones}
+    _join(metarig, "tail", with_fk)
+    _turn_back(metarig)
+    _join(metarig, "head", with_fk)
+    return list(metarig.values())
 
 
 def _join(bones: dict[str, RestBone], end: str, with_fk: Collection[str]) -> None:
@@ -116,13 +116,13 @@ def _hangs_on(bones: Mapping[str, RestBone], name: str, above: str) -> bool:
 def controls(roles: Mapping[str, Role], bones: Sequence[RestBone]) -> dict[str, Role]:
     """Return the roles of FK controls, from the roles of the metarig's bones."""
     names = {bone.name for bone in bones}
-    found: dict[str, Role] = {}
+    control_roles: dict[str, Role] = {}
     for name, role in sorted(roles.items(), key=lambda each: each[1]):
         control = _TRUNK.get(role.part) or _fk_name(name)
         control = control if control in names else name
-        if control in names and control not in found:
-            found[control] = role
-    return found
+        if control in names and control not in control_roles:
+            control_roles[control] = role
+    return control_roles
 
 
 def _fk_name(name: str) -> str:

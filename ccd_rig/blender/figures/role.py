@@ -142,12 +142,12 @@ class Figure:
 
     def bones(self, part: Part, side: Side = Side.MIDDLE, number: int = 0) -> tuple[str, ...]:
         """Names of the bones of a part, in the order of their index."""
-        found = [
+        indexed = [
             (role.index, name)
             for name, role in self.roles.items()
             if (role.part, role.side, role.number) == (part, side, number)
         ]
-        return tuple(name for _, name in sorted(found))
+        return tuple(name for _, name in sorted(indexed))
 
     def partner(self, name: str) -> str:
         """Bone of the same role on the other side, the bone itself in the middle; empty if missing."""

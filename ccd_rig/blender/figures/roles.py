@@ -34,12 +34,12 @@ def rest_bones(armature_object: bpy.types.Object) -> tuple[RestBone, ...]:
     from other programs may have another up axis; their objects' rotations then tell it.
     """
     upright = _upright(armature_object.matrix_world)
-    found = []
+    bones = []
     for pose_bone in armature_object.pose.bones:
         bone = pose_bone.bone
         if is_control(pose_bone):
             continue
-        found.append(
+        bones.append(
             RestBone(
                 bone.name,
                 bone.parent.name if bone.parent else "",
@@ -50,7 +50,7 @@ def rest_bones(armature_object: bpy.types.Object) -> tuple[RestBone, ...]:
                 bone.parent is not None and bone.use_connect,
             )
         )
-    return tuple(found)
+    return tuple(bones)
 
 
 def figure_of(armature_object: bpy.types.Object) -> Figure:

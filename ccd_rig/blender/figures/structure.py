@@ -284,26 +284,26 @@ def _many_legs(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> dict[str
 
 
 def _leg_roles(
-    bones: Skeleton, limb: Limb, left: int, parts: tuple[Part, ...], front: Vector
+    bones: Skeleton, limb: Limb, left: int, pieces: tuple[Part, ...], front: Vector
 ) -> dict[str, Role]:
-    girdle, thigh, shin, foot, toe = parts
+    girdle, thigh, shin, foot, toe = pieces
     names = list(limb.bones)
-    found: dict[str, Role] = {}
+    roles: dict[str, Role] = {}
     while len(names) > 2:
-        shoulder = parts is FORE and len(names) + bool(limb.digits) > 3
+        shoulder = pieces is FORE and len(names) + bool(limb.digits) > 3
         if words.read(names[0]).part is Part.THIGH or not _is_girdle(bones, names, shoulder, front):
             break
-        found |= {names[0]: Role(girdle, index=len(found))}
+        roles |= {names[0]: Role(girdle, index=len(roles))}
         names = names[1:]
-    knee, ankle = _knee_and_ankle(bones, names, parts is HIND)
-    found |= _row_roles(thigh, names[:knee]) | _row_roles(shin, names[knee:ankle])
-    found |= _row_roles(foot, names[ankle : ankle + 1]) | _row_roles(toe, names[ankle + 1 :])
+    knee, ankle = _knee_and_ankle(bones, names, pieces is HIND)
+    roles |= _row_roles(thigh, names[:knee]) | _row_roles(shin, names[knee:ankle])
+    roles |= _row_roles(foot, names[ankle : ankle + 1]) | _row_roles(toe, names[ankle + 1 :])
     first = 1 if names[ankle + 1 :] else 0
     across = bones.halves.across
     rows = sorted(limb.digits, key=lambda row: abs(bones.places[row[0]].dot(across)))
     for number, row in enumerate(rows, first):
-        found |= _row_roles(toe, row, number=number)
-    return _both(bones, found, left)
+        roles |= _row_roles(toe, row, number=number)
+    return _both(bones, roles, left)
 
 
 def _is_girdle(bones: Skeleton, names: Sequence[str], fore: bool, front: Vector) -> bool:

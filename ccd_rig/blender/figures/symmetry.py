@@ -80,10 +80,10 @@ def halves(tree: SkeletonTree, axes: Sequence[Vector]) -> Halves | None:
         along = [place.dot(axis) for place in places.values()]
         width = round((max(along) - min(along)) / size, 3) if size > 0.0 else 0.0
         for middle in _middles(tree, places, axis):
-            score, found = _split(tree, places, axis, middle, CLOSE * size)
-            if found.partners and score >= ENOUGH:
-                rank = (round(score, 6), _sides_told(found.partners), -width)
-                best = (rank, found) if best is None or rank > best[0] else best
+            score, candidate = _split(tree, places, axis, middle, CLOSE * size)
+            if candidate.partners and score >= ENOUGH:
+                rank = (round(score, 6), _sides_told(candidate.partners), -width)
+                best = (rank, candidate) if best is None or rank > best[0] else best
     return _with_names(tree, places, axes, best[1] if best else None)
 
 
@@ -258,18 +258,18 @@ def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
 
 def limbs(bones: Skeleton) -> list[Limb]:
     """Return pairs of limbs that are long enough, the longest first."""
-    found = []
+    pairs = []
     for name, side in bones.halves.sides.items():
         parent = bones.tree.bones[name].parent
         starts = not parent or bones.is_middle(parent)
         if side > 0 and starts and name in bones.halves.partners:
-            found += [
+            pairs += [
                 limb
                 for first in _firsts(bones, name)
                 if len((limb := _limb(bones, parent, first)).bones) > 1
                 and _limb_length(bones, first) >= LEAST_LIMB * bones.size
             ]
-    return sorted(found, key=lambda limb: -_limb_length(bones, limb.bones[0]))
+    return sorted(pairs, key=lambda limb: -_limb_length(bones, limb.bones[0]))
 
 
 def wings_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:

@@ -182,10 +182,10 @@ def by_family(tree: SkeletonTree) -> tuple[str, dict[str, Role]]:
     best: tuple[float, int, str, dict[Role, str]] = (0.0, 0, "", {})
     for family in FAMILIES:
         names = dict(_names(family))
-        found = {role: known[key] for role, name in names.items() if (key := bare(name)) in known}
-        score = len(found) / len(names)
-        if score >= ENOUGH and (score, len(found)) > best[:2] and _is_human(tree, found):
-            best = (score, len(found), family.name, found)
+        matches = {role: known[key] for role, name in names.items() if (key := bare(name)) in known}
+        score = len(matches) / len(names)
+        if score >= ENOUGH and (score, len(matches)) > best[:2] and _is_human(tree, matches):
+            best = (score, len(matches), family.name, matches)
     _, _, name, anchors = best
     return (name, filled(tree, anchors)) if name else ("", {})
 
@@ -289,10 +289,14 @@ def _girdle(tree: SkeletonTree, roles: Mapping[str, Role], limb: Mapping[Part, s
 
 
 def _add_limb(
-    tree: SkeletonTree, roles: dict[str, Role], limb: Mapping[Part, str], parts: tuple[Part, ...], side: Side
+    tree: SkeletonTree,
+    roles: dict[str, Role],
+    limb: Mapping[Part, str],
+    pieces: tuple[Part, ...],
+    side: Side,
 ) -> None:
     """Add the anchors of a limb, with the bones between them as further bones of the part above."""
-    named = [(part, limb[part]) for part in parts if limb[part]]
+    named = [(part, limb[part]) for part in pieces if limb[part]]
     for (part, name), (_, following) in zip(named, [*named[1:], (None, "")], strict=True):
         bones = tree.path(name, following)[:-1] or [name]
         roles |= {bone: Role(part, side, index) for index, bone in enumerate(bones)}

@@ -2,7 +2,7 @@
 """Blender's handlers that update live previews, and remove them before saves, renders and copies.
 
 Blender evaluates a handler's changes in a second pass without handlers, so an update causes no other.
-One more evaluation is needed only where a solve depends on another armature's clamps, see `catch_up`.
+Another evaluation is needed only where a solve depends on a second armature's clamps, see `catch_up`.
 References to objects do not survive undo: previews are kept by `session_uid`.
 """
 
@@ -236,7 +236,7 @@ def end_copies(
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def end_copies_of_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
-    """As `end_copies` at a frame change, which may be the first evaluation of data from another file."""
+    """Call `end_copies` at a frame change, which may be the first evaluation of data from another file."""
     if armatures := evaluations.armatures_in(depsgraph):
         end_copies(scene, depsgraph, armatures)
 

@@ -5,8 +5,8 @@ Blender reports an armature after an update of its clamps exactly as after an ed
 that are keyed, or set by a script, are not reported at all. Edits are therefore detected by comparing values,
 which costs a small part of checking a set-up.
 
-Every update solves the frame from the pose in the channels, with the armature's settings, like Solve and a
-bake of that frame.
+Every update solves the frame as Solve and a bake do, from the pose in the channels and with the armature's
+settings.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _library(poses: Any) -> Iterator[tuple[str, bytes]]:
 
 
 def _values(group: Any) -> Values:
-    """All values of a group of properties. Those of a limit of kind NONE have no effect."""
+    """Return all values of a group of properties; of limits without effect the kind alone."""
     if getattr(group, "kind", "") == "NONE":
         return ("NONE",)
     single, arrays, groups, lists = _getters(type(group))

@@ -116,9 +116,9 @@ def _arms(figure: Figure) -> Iterator[PlannedRow]:
 def _legs(figure: Figure, tree: SkeletonTree) -> Iterator[PlannedRow]:
     hind = (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
     fore = (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
-    for parts in (hind, fore):
+    for pieces in (hind, fore):
         for side in SIDES:
-            thigh, shin, foot, toe = (figure.bones(part, side) for part in parts)
+            thigh, shin, foot, toe = (figure.bones(part, side) for part in pieces)
             if thigh and foot:
                 flat = figure.kind is Kind.HUMAN and _is_flat(tree, thigh[0], foot[0], toe)
                 tip = foot[0] if flat else _paw(tree, thigh[0], foot[0], toe)
