@@ -297,8 +297,9 @@ def _leg_roles(
         names = names[1:]
     knee, ankle = _knee_and_ankle(bones, names, pieces is HIND)
     roles |= _row_roles(thigh, names[:knee]) | _row_roles(shin, names[knee:ankle])
-    roles |= _row_roles(foot, names[ankle : ankle + 1]) | _row_roles(toe, names[ankle + 1 :])
-    first = 1 if names[ankle + 1 :] else 0
+    toes = [name for name in names[ankle + 1 :] if not words.says(name, Clue.HEEL)]
+    roles |= _row_roles(foot, names[ankle : ankle + 1]) | _row_roles(toe, toes)
+    first = 1 if toes else 0
     across = bones.halves.across
     rows = sorted(limb.digits, key=lambda row: abs(bones.places[row[0]].dot(across)))
     for number, row in enumerate(rows, first):

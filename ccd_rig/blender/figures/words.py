@@ -81,6 +81,7 @@ class Clue(enum.Enum):
     WING = rf".*wings?|fins?|.*flippers?|{FEATHER}"
     ARM = r".*arm|.*hands?|fingers?|thumb|wrist|elbow|claws?|pincers?|pedipalps?"
     LEG = r".*legs?|.*foot|feet|.*paws?|.*hoof|hooves|thigh|toes?|ankle|knee|shin"
+    HEEL = r".*heels?|かかと|踵"
     FRONT = r"front|fore|fore(leg|foot|feet|limb|paw|hoof)s?"
     HIND = r"back|rear|hind.*"
 

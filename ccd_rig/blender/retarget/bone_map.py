@@ -77,7 +77,7 @@ def bone_map(
             _require_bone(source, theirs)
     figure, other = figure_of(target), figure_of(source)
     found = _by_roles(figure, other) or _by_names(target, source)
-    found = {**found, **given}
+    found = {**_toes_of_feet(figure, {**found, **given}), **found, **given}
     bones = {ours: theirs for ours, theirs in found.items() if theirs}
     lost = [role for name, role in figure.roles.items() if name not in bones]
     used = set(bones.values())
@@ -173,6 +173,18 @@ def _along(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
     """Map rows of different length: the last bone follows the last, the rest by their fraction of the row."""
     step = len(theirs) / len(ours)
     return {name: theirs[min(len(theirs), max(1, round((i + 1) * step))) - 1] for i, name in enumerate(ours)}
+
+
+def _toes_of_feet(figure: Figure, found: Mapping[str, str]) -> dict[str, str]:
+    """{target bone: source bone} of toes that the source has not: they follow its foot, and so stay flat on
+    the ground as its heel rises."""
+    by_role = {role: name for name, role in figure.roles.items()}
+    pairs = [
+        (by_role.get(Role(foot, side)), by_role.get(Role(toe, side)))
+        for *_, foot, toe in LEGS
+        for side in Side
+    ]
+    return {toe: found[foot] for foot, toe in pairs if foot and toe and found.get(foot)}
 
 
 def _by_names(target: bpy.types.Object, source: bpy.types.Object) -> dict[str, str]:

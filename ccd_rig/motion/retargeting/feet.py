@@ -78,10 +78,7 @@ def foot_path(
 
 def _lowest(balls: Array, feet: Array, toes: Array | None, sole: Sole) -> Array:
     """(F,) height of the lowest point of a sole."""
-    points = [turned(feet, sole.under), turned(feet, sole.heel)]
-    if toes is not None and sole.toe is not None:
-        points.append(turned(toes, sole.toe))
-    return np.asarray(balls[:, 2] + np.min([point[:, 2] for point in points], axis=0))
+    return np.asarray(balls[:, 2] + np.min([point[:, 2] for point in sole.points(feet, toes)], axis=0))
 
 
 def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:

@@ -19,7 +19,7 @@ from ..contacts import Phase
 from .effectors import head_effector, limb_effectors, poles
 from .feet import FootPath
 from .figure_map import FigureMap, Limb
-from .motions import SourceMotion, TargetFigure, turned
+from .motions import SourceMotion, TargetFigure
 from .scaled_way import ScaledWay, limb_length
 from .settings import RetargetSettings
 from .sole import Sole
@@ -211,9 +211,7 @@ def _depths(
     for leg in figure_map.legs:
         sole, path = Sole.of(target, leg), made.feet[leg.name]
         foot, tip = target.index(leg.end), target.index(leg.tip or leg.end)
-        points = [turned(rotations[:, foot], sole.under), turned(rotations[:, foot], sole.heel)]
-        if sole.toe is not None:
-            points.append(turned(rotations[:, tip], sole.toe))
+        points = sole.points(rotations[:, foot], rotations[:, tip] if leg.tip else None)
         lowest = np.min([point[:, 2] for point in points], axis=0) + heads[:, tip, 2]
         ground = np.where(np.isfinite(path.ground), path.ground, made.way.ground)
         above.append(lowest - ground)

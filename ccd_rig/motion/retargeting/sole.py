@@ -48,6 +48,8 @@ class Sole:
         toe: (3,) end of the toes from the ball, in the frame of the toes; None where there are none.
         across: (3,) unit, the axis across the foot, along the ground, in its frame; to its left.
         height: of the ball over the ground.
+        front: (3,) end of a foot without a ball, from its ankle, in its frame; None where its bone does not
+            tell.
     """
 
     ball: Array
@@ -56,6 +58,7 @@ class Sole:
     toe: Array | None
     across: Array
     height: float
+    front: Array | None = None
 
     @property
     def rolls(self) -> bool:
@@ -81,7 +84,18 @@ class Sole:
         under, heel, offset, side = (
             turned(to_foot, each) for each in (np.array(down), behind, ball - ankle, across)
         )
-        return cls(offset, under, heel, toe, side, float(ball[2] - target.ground))
+        front = None if limb.tip else _front(target, limb)
+        front = None if front is None else turned(to_foot, front)
+        return cls(offset, under, heel, toe, side, float(ball[2] - target.ground), front)
+
+    def points(self, feet: Array, toes: Array | None) -> list[Array]:
+        """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes."""
+        found = [turned(feet, self.under), turned(feet, self.heel)]
+        if self.front is not None:
+            found.append(turned(feet, self.front))
+        if toes is not None and self.toe is not None:
+            found.append(turned(toes, self.toe))
+        return found
 
 
 def _toes(foot: Array, tail: Array) -> Array:
@@ -93,6 +107,17 @@ def _toes(foot: Array, tail: Array) -> Array:
     if size > 0.0 and along >= AHEAD * np.linalg.norm(tail) and along <= size:
         return tail * (1.0, 1.0, 0.0)
     return TOES * ahead
+
+
+def _front(target: TargetFigure, limb: Limb) -> Array | None:
+    """(3,) from the ankle to the ground below the tail of the foot's bone, where that leads ahead and down to
+    the sole; many files have tails that lead nowhere."""
+    tail = target.scale * target.skeleton.joints[target.index(limb.end)].length * _along_bone(target, limb)
+    height = float(target.reference[0][target.index(limb.end), 2]) - target.ground
+    is_ahead = np.linalg.norm(tail[:2]) >= AHEAD * np.linalg.norm(tail)
+    if not is_ahead or not height > 0.0 or not -1.5 * height <= tail[2] <= -0.5 * height:
+        return None
+    return np.array((tail[0], tail[1], -height))
 
 
 def _along_bone(target: TargetFigure, limb: Limb) -> Array:

@@ -7,7 +7,7 @@ import json
 import addon_utils
 import bpy
 import rigs
-from retargeting import odd_source
+from retargeting import as_fbx, odd_source
 
 
 def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys):
@@ -97,8 +97,7 @@ def test_a_clip_keeps_its_own_speed_in_a_scene_of_another_rate(ext, source, tmp_
     clip, hero, out = tmp_path / "walk.fbx", tmp_path / "hero.blend", tmp_path / "out.blend"
     table = tmp_path / "table.json"
     bpy.context.scene.render.fps = 24
-    bpy.ops.preferences.addon_enable(module="io_scene_fbx")
-    bpy.ops.export_scene.fbx(filepath=str(clip), object_types={"ARMATURE"}, add_leaf_bones=False)
+    as_fbx(clip, tmp_path)
     bpy.ops.wm.read_homefile(use_empty=True)
     rigs.metarig("basic_human")
     bpy.context.scene.render.fps = 30

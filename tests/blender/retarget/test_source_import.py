@@ -9,6 +9,7 @@ import struct
 import bpy
 import pytest
 import rigs
+from retargeting import as_fbx
 
 BVH = """HIERARCHY
 ROOT Hips
@@ -209,8 +210,7 @@ def test_a_file_without_motion_is_taken_and_said(hero, tmp_path, kind):
         bpy.ops.object.mode_set(mode="OBJECT")
         path = path.with_suffix(".fbx" if kind == "fbx" else ".blend")
         if kind == "fbx":
-            bpy.ops.preferences.addon_enable(module="io_scene_fbx")
-            bpy.ops.export_scene.fbx(filepath=str(path), bake_anim=False)
+            as_fbx(path, tmp_path, moves=False)
         else:
             bpy.data.libraries.write(str(path), {hero})
     (words,) = doubts(path)

@@ -1,0 +1,81 @@
+"""Feet that end otherwise: a source without toes, and figures whose feet are one bone."""
+
+from __future__ import annotations
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from retargeting import run
+
+FRAMES = range(1, 50)
+
+
+def without_toes(rig):
+    """The figure with feet of one bone each; longer ones, as toes were part of them."""
+    with rigs.edit_bones(rig) as bones:
+        for side in "LR":
+            toe = bones[f"toe.{side}"]
+            bones[f"foot.{side}"].tail = toe.tail
+            bones.remove(toe)
+    return rig
+
+
+def lowest(rig, bones):
+    """Lowest height of the tails of bones as they play."""
+    heights = []
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        evaluated = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        heights += [(evaluated.matrix_world @ evaluated.pose.bones[name].tail).z for name in bones]
+    return min(heights)
+
+
+def test_toes_that_the_source_has_not_stay_above_the_ground(ext, source, target):
+    """The source's feet are pitched by up to 38 degrees; its toes were below the ground if feet had none."""
+    without_toes(source)
+    run(target)
+    report = target.ccd_rig.retarget.report
+    assert "toe" not in report
+    toes = ("toe.L", "toe.R")
+    rest = min((target.matrix_world @ target.data.bones[name].tail_local).z for name in toes)
+    assert lowest(target, toes) > min(rest, 0.0) - 1e-3
+    assert not any(pair.name in toes for pair in target.ccd_rig.retarget.pairs)
+
+
+def test_toes_that_follow_nothing_by_hand_follow_nothing(ext, source, target):
+    bone_map = ext.module("ccd_rig.blender.retarget.bone_map")
+    without_toes(source)  # its heels, which go on from the feet now, are no toes
+    assert bone_map.bone_map(target, source).bones["toe.L"] == "foot.L"
+    by_hand = bone_map.bone_map(target, source, {"toe.L": ""})
+    assert "toe.L" not in by_hand.bones
+    assert by_hand.bones["toe.R"] == "foot.R"
+
+
+def test_a_foot_of_one_bone_keeps_its_end_above_the_ground(ext, source, target):
+    bones = rigs.biped()
+    other = without_toes(rigs.armature(bones, "Robot"))
+    other.ccd_rig.retarget.source = source
+    run(other)
+    feet = ("foot.L", "foot.R")
+    assert lowest(other, feet) > -1e-3
+    assert "0.0 mm below it" in other.ccd_rig.retarget.report
+
+
+def test_a_foot_whose_tail_leads_nowhere_has_no_end(ext, source, target):
+    """Tails of importers: as long as the shin, level or along it. Feet are not lifted for these."""
+    sole = ext.module("ccd_rig.motion.retargeting.sole")
+    sampling = ext.module("ccd_rig.blender.retarget.sampling")
+    maps = ext.module("ccd_rig.blender.retarget.bone_map")
+    ends = {}
+    for name, way in (("level", (0.0, -0.4, 0.0)), ("down", (0.0, 0.0, -0.4)), ("true", (0.0, -0.2, -0.06))):
+        rig = without_toes(rigs.armature(rigs.biped(), name))
+        with rigs.edit_bones(rig) as bones:
+            for side in "LR":
+                foot = bones[f"foot.{side}"]
+                foot.tail = [a + b for a, b in zip(foot.head, way, strict=True)]
+        joints = maps.figure_map(maps.bone_map(rig, source))
+        figure, _ = sampling.target_figure(rig, joints)
+        ends[name] = sole.Sole.of(figure, joints.legs[0]).front
+    assert ends["level"] is None and ends["down"] is None
+    assert np.linalg.norm(ends["true"]) == pytest.approx(np.hypot(0.2, 0.08), abs=0.01)
