@@ -37,5 +37,8 @@ class CCD_RIG_OT_walk_along(Command, bpy.types.Operator):
         told = report.lines(done)
         group.report = "\n".join(told)
         self.tell("INFO", told[0])
+        end, last = context.scene.frame_end, done.frames[-1]
+        if last > end:
+            self.tell("WARNING", f"The scene ends at frame {end}, the walk at {last:g}: set the scene's End")
         for warning in report.warnings(done):
             self.tell("WARNING", warning)

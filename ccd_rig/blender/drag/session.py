@@ -510,7 +510,7 @@ class Session:
         return {bone.name: bone.bone.length for bone in self._evaluated.pose.bones if bone.bone.use_deform}
 
     def _support(self) -> drag.Support:
-        """What the figure stands on: ends of pinned bones, and all of those whose rotation is pinned too, with
+        """What the figure stands on: ends of pinned bones, and all of those whose rotation is pinned, with
         what hangs on them.
 
         Raises:

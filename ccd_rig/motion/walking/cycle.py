@@ -44,6 +44,8 @@ SLOWEST = 0.05
 """Leg lengths per second of a walk at least."""
 PREVIEW = 0.1
 """Seconds for which velocities count as much as places where frames are compared."""
+LONG = 0.35
+"""Part of a leg's length from which the bone at its end, without a ball, is one of its links and no foot."""
 UPRIGHT = 1.2
 """Height of an ankle above the ball, in distances along the ground, from which a foot stands on its toes."""
 
@@ -56,12 +58,14 @@ class WalkLeg:
         limb: its joints; `end` is the foot.
         sole: the ball is what is locked.
         flat: whether the foot lies on the ground with its heel, as that of a person; not that of a cat.
+        is_free: whether the last bone turns as the leg needs it, as that of a spider; else as in the cycle.
         length: from hip to ankle, metres.
     """
 
     limb: Limb
     sole: Sole
     flat: bool
+    is_free: bool
     length: float
 
     @classmethod
@@ -77,12 +81,16 @@ class WalkLeg:
             raise InvalidInput(
                 f"{limb.name}: its bones have no length: choose bones from the hip to the foot"
             )
-        ball = turned(rotations[foot], sole.ball)
+        ball, is_free = turned(rotations[foot], sole.ball), False
         if not limb.tip:
             bone = np.array((0.0, target.scale * target.skeleton.joints[foot].length, 0.0))
             ball = turned(rotations[foot], bone)
-            if ball[2] >= 0.0:
-                return cls(limb, sole, False, length)
+            if ball[2] >= 0.0:  # a tail that an importer guessed: it stands on the ground below its joint
+                none = np.zeros(3)
+                is_free = not has_soles or sole.height > LONG * length
+                sole = replace(sole, ball=sole.under, under=none, heel=none, height=0.0)
+                return cls(limb, sole, False, is_free, length)
+            is_free = not has_soles or float(np.linalg.norm(bone)) > LONG * length
             down = np.array((0.0, 0.0, target.ground - heads[foot, 2] - ball[2]))
             behind = -1.3 * ball * (1.0, 1.0, 0.0) + down
             back = inverse(rotations[foot])
@@ -92,7 +100,7 @@ class WalkLeg:
         flat = has_soles and -ball[2] < UPRIGHT * float(np.hypot(*ball[:2]))
         if not flat:  # what is behind the ankle is in the air
             sole = replace(sole, heel=sole.under)
-        return cls(limb, sole, flat, length)
+        return cls(limb, sole, flat, is_free and not flat, length)
 
 
 @dataclass(frozen=True)
