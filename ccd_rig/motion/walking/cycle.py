@@ -195,12 +195,12 @@ class StandingFoot:
     """A foot that stands, in the cycle's frame.
 
     Attributes:
-        place: (2,) of the ball.
+        place: (2,) of the ball; None for where the cycle has it then.
         foot: (4,) rotation.
         toe: (4,), or None.
     """
 
-    place: Array
+    place: Array | None
     foot: Array
     toe: Array | None
 
@@ -342,6 +342,28 @@ def _walked(
         before = float(np.mean(middles)) if middles else float(locked[:, 0].mean())
         feet[name] = FootCycle(stances, before, locked, world[:, target.index(limb.end)], toes)
     return Cycle(figure_map, target, legs, step, speed, same_side(rotations), hips - up, turns, feet, frames)
+
+
+def standing_on_average(cycle: Cycle) -> Standing:
+    """How a figure stands as in the cycle on average: as high as it gets there, feet as they are down."""
+    hips = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
+    turn = mean_rotation(cycle.hip_turns)
+    rotations = np.array([mean_rotation(each) for each in cycle.rotations.transpose(1, 0, 2)])
+    heads, world = posed(cycle.figure_map, cycle.target, rotations[None], hips[None], turn[None])
+    feet = {}
+    for leg in cycle.legs:
+        name, limb = leg.limb.name, leg.limb
+        foot = cycle.feet[name]
+        if foot.stances:
+            middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
+            rotation, toe = (
+                None if each is None else sampled(each, middle)[0] for each in (foot.feet, foot.toes)
+            )
+        else:
+            rotation = world[0, cycle.target.index(limb.end)]
+            toe = world[0, cycle.target.index(limb.tip)] if limb.tip else None
+        feet[name] = StandingFoot(None, rotation, toe)
+    return Standing(rotations, hips, turn, heads[0], feet)
 
 
 def standing_of(cycle: Cycle, source: SourceMotion) -> Standing:
