@@ -265,7 +265,11 @@ def row(figure: str, way: str, case: Case) -> tuple[list[str], walk.Walked, bpy.
     cells = [figure, way, str(frames)]
     cells += [f"{1000.0 * each:.2f}" for each in (measures.slide, measures.penetration, measures.floating)]
     cells += [str(measures.stretched), str(measures.flipped)]
-    pairs = (measures.turn, measures.cycle_turn), (measures.bend, measures.cycle_bend), (measures.jerk, measures.cycle_jerk)
+    pairs = (
+        (measures.turn, measures.cycle_turn),
+        (measures.bend, measures.cycle_bend),
+        (measures.jerk, measures.cycle_jerk),
+    )
     cells += [f"{walked / cycled:.2f}" for walked, cycled in pairs]
     cells += [f"{1000.0 * each / frames:.2f}" for each in (whole, spent["_measured"])]
     cells.append(f"{spent['_ground']:.2f}")

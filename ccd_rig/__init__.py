@@ -39,7 +39,7 @@ from .skeleton.pose_library import PoseEntry
 from .skeleton.rerooting import reroot, restore_root
 from .solvers.analytic.target_triangle import target_triangle
 from .solvers.analytic.two_bone import TwoBoneOptions, two_bone
-from .solvers.drag import Drag, Grab, Pin, drag
+from .solvers.drag import Drag, Grab, Pin, Support, drag
 from .solvers.many import ManyResult, solve_many
 from .solvers.problem_tables import measure
 from .solvers.solve import iterate, solve
@@ -76,6 +76,7 @@ __all__ = [
     "SolveStatus",
     "Solver",
     "SolverSettings",
+    "Support",
     "Sweep",
     "SwingTwist",
     "Transform",

@@ -212,5 +212,8 @@ class CCD_RIG_OT_walk_along(Command, bpy.types.Operator):
         lines = walk_report.lines(result)
         group.report = "\n".join(lines)
         self.tell("INFO", lines[0])
+        end, last = context.scene.frame_end, result.frames[-1]
+        if last > end:
+            self.tell("WARNING", f"The scene ends at frame {end}, the walk at {last:g}: set the scene's End")
         for warning in walk_report.warnings(result):
             self.tell("WARNING", warning)

@@ -35,6 +35,7 @@ class CCD_RIG_WT_drag(bpy.types.WorkSpaceTool):
         rig = context.object
         if rig is not None and rig.type == "ARMATURE":
             layout.prop(rig.ccd_rig, "pin_feet")
+            layout.prop(rig.ccd_rig, "keep_balance")
             layout.operator("ccd_rig.pins_clear", icon="UNPINNED")
 
 

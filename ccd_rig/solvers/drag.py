@@ -6,13 +6,14 @@ not on its path. Pins are served first: a pull moves a pinned bone only where li
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mathutils import Vector
 
 from ..errors import InvalidInput
-from ..goals import Goal, GoalError, OrientationGoal, PositionGoal
+from ..goals import BalanceGoal, Goal, GoalError, OrientationGoal, PositionGoal, centre_of_mass
 from ..maths.validation import SIZES, frozen_vector, shown
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
@@ -71,6 +72,75 @@ class Grab:
         _freeze(self, f"grab of joint '{self.joint}'")
 
 
+@dataclass(frozen=True)
+class Support:
+    """What the centre of mass stays above: the convex hull of points, seen along an axis of the model.
+
+    Attributes:
+        points: model space, at least one.
+        up: the model's axis that is vertical: 0, 1 or 2.
+
+    Raises:
+        InvalidInput: there is no point, one that is not three finite numbers, or another axis.
+    """
+
+    points: tuple[Vector, ...]
+    up: int = 2
+
+    def __post_init__(self) -> None:
+        if not self.points:
+            raise InvalidInput("there is nothing to stand on: give at least one point")
+        if self.up not in (0, 1, 2):
+            raise InvalidInput(f"up must be 0, 1 or 2, not {shown(self.up)}")
+        points = tuple([frozen_vector(point, "point of the support") for point in self.points])
+        object.__setattr__(self, "points", points)
+
+    @property
+    def axes(self) -> tuple[bool, bool, bool]:
+        """Which of the model's axes are level."""
+        return self.up != 0, self.up != 1, self.up != 2
+
+    def nearest(self, point: Vector) -> Vector:
+        """The place above the hull that is nearest to a point, at the point's height: itself if it is."""
+        axes = [k for k in range(3) if k != self.up]
+        corners = _hull(sorted({(each[axes[0]], each[axes[1]]) for each in self.points}))
+        x, y = point[axes[0]], point[axes[1]]
+        edges = list(zip(corners, corners[1:] + corners[:1], strict=True))
+        crosses = [(b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) for a, b in edges]
+        if len(corners) > 2 and min(crosses) >= 0.0:
+            return point
+        best = corners[0]
+        for a, b in edges:
+            size = (b[0] - a[0]) ** 2 + (b[1] - a[1]) ** 2
+            along = ((x - a[0]) * (b[0] - a[0]) + (y - a[1]) * (b[1] - a[1])) / size if size > 0.0 else 0.0
+            u = min(max(along, 0.0), 1.0)
+            place = a[0] + u * (b[0] - a[0]), a[1] + u * (b[1] - a[1])
+            if math.dist(place, (x, y)) < math.dist(best, (x, y)):
+                best = place
+        found = Vector(point[:])
+        found[axes[0]], found[axes[1]] = best
+        return found
+
+
+def _hull(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Corners of the convex hull of different points in order of X, then Y, counterclockwise (Andrew 1979,
+    "Another efficient algorithm for convex hulls in two dimensions")."""
+    if len(points) < 3:
+        return points
+    chains: list[list[tuple[float, float]]] = []
+    for order in (points, points[::-1]):
+        chain: list[tuple[float, float]] = []
+        for x, y in order:
+            while len(chain) > 1:
+                (ax, ay), (bx, by) = chain[-2:]
+                if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0.0:
+                    break
+                chain.pop()
+            chain.append((x, y))
+        chains.append(chain[:-1])
+    return chains[0] + chains[1]
+
+
 class Drag:
     """A drag of bones from one pose, prepared for any number of updates.
 
@@ -86,6 +156,7 @@ class Drag:
         grabs: Sequence[Grab],
         pins: Iterable[Pin] = (),
         settings: SolverSettings | None = None,
+        support: Support | None = None,
     ) -> None:
         """Prepare a drag.
 
@@ -95,6 +166,7 @@ class Drag:
             grabs: at least one.
             pins: of bones that are not pulled themselves.
             settings: of each solve; None: tolerance `NEAR`, no other starts.
+            support: what the centre of mass stays above, with priority over the pulls; None: anything.
 
         Raises:
             InvalidInput: names the wrong argument.
@@ -130,6 +202,10 @@ class Drag:
         near = max(NEAR * reach_of_goals(skeleton, goals), SIZES[0])
         fine = SolverSettings(position_tolerance=near, restarts=0)
         self._search = PoseSearch(skeleton, goals, settings or fine)
+        self._support, self._near = support, near
+        if support is not None:
+            balance = BalanceGoal(centre_of_mass(skeleton, transforms), support.axes)
+            self._balanced = PoseSearch(skeleton, [*goals, balance], settings or fine)
 
     @property
     def starts(self) -> tuple[Vector, ...]:
@@ -150,7 +226,8 @@ class Drag:
             points: one per grab, in model space.
 
         Returns:
-            Its errors are those of the grabs, then those of the kept rotations and of the pins.
+            Its errors are those of the grabs, of the kept rotations and of the pins, and of the balance where
+            the pose would leave its support.
 
         Raises:
             InvalidInput: not as many points as grabs, or no point.
@@ -169,7 +246,21 @@ class Drag:
         targets = [*stored_targets(pulls), *self._targets[len(pulls) :]]
         solved = self._search.solve(*reference, targets, reference)
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
-        errors = self._search.errors(pose, targets)
+        if self._support is None:
+            errors = self._search.errors(pose, targets)
+        else:
+            # An inequality: a goal only where the pose would leave the support, at the nearest place there.
+            search, centre = (
+                self._search,
+                centre_of_mass(self.skeleton, forward_kinematics(self.skeleton, pose)),
+            )
+            above = self._support.nearest(centre)
+            if (above - centre).length > self._near:
+                search = self._balanced
+                targets = [*targets, *stored_targets([BalanceGoal(above, self._support.axes)])]
+                solved = search.solve(*reference, targets, reference)
+                pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
+            errors = search.errors(pose, targets)
         return SolveResult(pose, STATUSES[solved.statuses[0]], int(solved.steps[0]), errors)
 
 

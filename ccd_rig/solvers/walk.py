@@ -62,10 +62,10 @@ def walk(
         ankles = hips + np.minimum(1.0, plan.reach[leg.limb.name] / far)[:, None] * (ankles - hips)
         chain = target.skeleton.chain(end)
         length = len(chain) - chain.index(target.index(leg.limb.upper))
-        if leg.limb.tip or leg.flat:
+        if not leg.is_free:
             add_place(goals, targets, end, length, target.points_to_model(ankles))
             add_turn(goals, targets, end, length, target.rotations_to_model(foot.feet))
-        else:  # a foot without a ball stands on its end, and turns as its leg needs it
+        else:  # it stands on its end
             point = Vector((leg.sole.ball / target.scale).tolist())
             add_place(goals, targets, end, length, target.points_to_model(foot.balls), point)
     rotations = bent_as_ever(target, pose, [leg.limb for leg in cycle.legs])

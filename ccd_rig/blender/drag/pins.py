@@ -26,9 +26,10 @@ def pins_of(armature_object: bpy.types.Object) -> dict[str, bool]:
 
 
 def standing_feet(armature_object: bpy.types.Object, figure: Figure) -> dict[str, bool]:
-    """Return pins of feet on the ground in the present pose: of the lowest foot, and others about as low.
+    """Return pins of feet on the ground in the present pose: the feet least above their rest.
 
-    Feet are pinned with their rotations, last bones of many legs by their places alone.
+    At rest all feet stand: a paw may begin at the wrist, beside a foot with toes. Feet are pinned with their
+    rotations, last bones of many legs by their places alone.
     """
     world, bones = armature_object.matrix_world, armature_object.pose.bones
     feet = {name: True for name, role in figure.roles.items() if role.part in FEET}
@@ -36,11 +37,11 @@ def standing_feet(armature_object: bpy.types.Object, figure: Figure) -> dict[str
     feet = {name: held for name, held in feet.items() if name in bones}
     if not feet:
         return {}
-    heights = {name: _lowest(world, bones[name]) for name in feet}
-    every = [_lowest(world, bone) for bone in bones]
-    reach = STANDING * (max(every) - min(every))
-    ground = min(heights.values())
-    return {name: held for name, held in feet.items() if heights[name] <= ground + reach}
+    lifted = {name: _lowest(world, bones[name]) - _lowest(world, bones[name].bone) for name in feet}
+    heights = [(world @ end).z for bone in bones for end in (bone.head, bone.tail)]
+    reach = STANDING * (max(heights) - min(heights))
+    ground = min(lifted.values())
+    return {name: held for name, held in feet.items() if lifted[name] <= ground + reach}
 
 
 def _last_of_legs(figure: Figure) -> list[str]:
@@ -52,9 +53,14 @@ def _last_of_legs(figure: Figure) -> list[str]:
     return [name for _, name in last.values()]
 
 
-def _lowest(world: Any, bone: bpy.types.PoseBone) -> float:
-    """Height of the lower end of a bone, world space."""
-    return float(min((world @ bone.head).z, (world @ bone.tail).z))
+def _lowest(world: Any, bone: bpy.types.PoseBone | bpy.types.Bone) -> float:
+    """Height of the lowest end of a bone and its children, world space: posed, or at rest."""
+    every = (bone, *bone.children_recursive)
+    if isinstance(bone, bpy.types.Bone):
+        ends = [end for each in every for end in (each.head_local, each.tail_local)]
+    else:
+        ends = [end for each in every for end in (each.head, each.tail)]
+    return float(min((world @ end).z for end in ends))
 
 
 def in_words(pins: Mapping[str, bool]) -> str:

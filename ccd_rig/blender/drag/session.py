@@ -26,7 +26,7 @@ from ..figures import roles
 from ..figures.role import Figure, Part
 from ..limit_sources import blender_limits
 from ..properties import constraint_list
-from ..properties.joints import joint_settings
+from ..properties.joints import joint_settings, masses
 from ..properties.names import named
 from ..rig import armature, clamps
 from ..rig.rotation_modes import rotation_channel
@@ -237,6 +237,8 @@ FAR = 1e6
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
 TURNED = 1e-7
 """Largest change of a quaternion's component that counts as none: noise of the solve."""
+UPRIGHT = 1.0 - 1e-6
+"""Least cosine between the vertical and a vertical axis of an armature."""
 FLIP = Matrix.Diagonal((-1.0, 1.0, 1.0, 1.0))
 
 
@@ -480,20 +482,57 @@ class Session:
         settings = joint_settings(self.armature_object, members)
         for name in members:
             settings[name] |= self._changed_settings(bones[name], settings[name], name in sliding)
-        reading = armature.layout(self._evaluated, chains, settings).read(self._evaluated)
+        balances = self.armature_object.ccd_rig.keep_balance and bool(self.pins)
+        carried = self._masses() if balances else None
+        for name, mass in (carried or {}).items():
+            if name in settings:
+                settings[name] |= {"mass": mass}
+        reading = armature.layout(self._evaluated, chains, settings, carried).read(self._evaluated)
         grabs = []
         for grab in self._grabs:
             matrix = self._evaluated.pose.bones[grab.control].matrix
             point = matrix.to_quaternion().inverted() @ (grab.place - matrix.translation)
             grabs.append(drag.Grab(grab.control, point, lengths[grab.control], grab.control in moving))
-        made = drag.Drag(
-            reading.skeleton, reading.pose, grabs, [drag.Pin(*each) for each in self.pins.items()]
-        )
+        held = [drag.Pin(*each) for each in self.pins.items()]
+        support = self._support() if balances else None
+        made = drag.Drag(reading.skeleton, reading.pose, grabs, held, support=support)
         if not made.movable:
             raise RigError(f"Bone '{self.name}' cannot turn: unlock its rotation, or lower its stiffness")
         self._reading, self._drag = reading, made
         for name in reading.bones:
             self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in CHANNELS}
+
+    def _masses(self) -> dict[str, float]:
+        """What bones count for the balance: their mass; where none has one, deforming ones their length."""
+        found = masses(self.armature_object)
+        if found:
+            return found
+        return {bone.name: bone.bone.length for bone in self._evaluated.pose.bones if bone.bone.use_deform}
+
+    def _support(self) -> drag.Support:
+        """What the figure stands on: ends of pinned bones, and all of those whose rotation is pinned, with
+        what hangs on them.
+
+        Raises:
+            RigError: no axis of the armature is vertical.
+        """
+        heights = self._world.to_3x3().row[2].normalized()
+        up = max(range(3), key=lambda k: abs(heights[k]))
+        if abs(heights[up]) < UPRIGHT:
+            raise RigError(
+                f"'{self.armature_object.name}' is tilted: turn the object upright, or switch Keep Balance "
+                "off"
+            )
+        points: list[Vector] = []
+        for name, is_held in self.pins.items():
+            bone = self._evaluated.pose.bones[name]
+            points.append(bone.tail)
+            if is_held:
+                points += [
+                    bone.head,
+                    *(end for each in bone.children_recursive for end in (each.head, each.tail)),
+                ]
+        return drag.Support(tuple(points), up)
 
     def _changed_settings(
         self, bone: bpy.types.PoseBone, settings: Mapping[str, Any], slides: bool

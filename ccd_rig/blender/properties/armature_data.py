@@ -333,6 +333,12 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
         description="While other bones are dragged, feet on the ground stay where they are",
         override=OVERRIDE,
     )
+    keep_balance: BoolProperty(
+        name="Keep Balance",
+        description="While bones are dragged with pins, the centre of mass stays above the pinned bones. "
+        "Bones count by their Mass; where none has one, those that deform count by their length",
+        override=OVERRIDE,
+    )
     solver: PointerProperty(
         name="Solver", description="How the armature is solved", type=CCD_RIG_PG_solver, override=OVERRIDE
     )

@@ -44,6 +44,8 @@ SLOWEST = 0.05
 """Leg lengths per second of a walk at least."""
 PREVIEW = 0.1
 """Seconds for which velocities count as much as places where frames are compared."""
+LONG = 0.35
+"""Part of a leg's length from which the bone at its end, without a ball, is one of its links and no foot."""
 UPRIGHT = 1.2
 """Height of an ankle above the ball, in distances along the ground, from which a foot stands on its toes."""
 
@@ -56,12 +58,14 @@ class WalkLeg:
         limb: its joints; `end` is the foot.
         sole: the ball is what is locked.
         flat: whether the foot lies on the ground with its heel, as that of a person; not that of a cat.
+        is_free: whether the last bone turns as the leg needs it, as that of a spider; else as in the cycle.
         length: from hip to ankle, metres.
     """
 
     limb: Limb
     sole: Sole
     flat: bool
+    is_free: bool
     length: float
 
     @classmethod
@@ -77,12 +81,16 @@ class WalkLeg:
             raise InvalidInput(
                 f"{limb.name}: its bones have no length: choose bones from the hip to the foot"
             )
-        ball = turned(rotations[foot], sole.ball)
+        ball, is_free = turned(rotations[foot], sole.ball), False
         if not limb.tip:
             bone = np.array((0.0, target.scale * target.skeleton.joints[foot].length, 0.0))
             ball = turned(rotations[foot], bone)
-            if ball[2] >= 0.0:
-                return cls(limb, sole, False, length)
+            if ball[2] >= 0.0:  # a tail that an importer guessed: it stands on the ground below its joint
+                none = np.zeros(3)
+                is_free = not has_soles or sole.height > LONG * length
+                sole = replace(sole, ball=sole.under, under=none, heel=none, height=0.0)
+                return cls(limb, sole, False, is_free, length)
+            is_free = not has_soles or float(np.linalg.norm(bone)) > LONG * length
             down = np.array((0.0, 0.0, target.ground - heads[foot, 2] - ball[2]))
             behind = -1.3 * ball * (1.0, 1.0, 0.0) + down
             back = inverse(rotations[foot])
@@ -92,7 +100,7 @@ class WalkLeg:
         flat = has_soles and -ball[2] < UPRIGHT * float(np.hypot(*ball[:2]))
         if not flat:  # what is behind the ankle is in the air
             sole = replace(sole, heel=sole.under)
-        return cls(limb, sole, flat, length)
+        return cls(limb, sole, flat, is_free and not flat, length)
 
 
 @dataclass(frozen=True)
@@ -187,12 +195,12 @@ class StandingFoot:
     """A foot that stands, in the cycle's frame.
 
     Attributes:
-        place: (2,) of the ball.
+        place: (2,) of the ball; None for where the cycle has it then.
         foot: (4,) rotation.
         toe: (4,), or None.
     """
 
-    place: Array
+    place: Array | None
     foot: Array
     toe: Array | None
 
@@ -334,6 +342,28 @@ def _walked(
         before = float(np.mean(middles)) if middles else float(locked[:, 0].mean())
         feet[name] = FootCycle(stances, before, locked, world[:, target.index(limb.end)], toes)
     return Cycle(figure_map, target, legs, step, speed, same_side(rotations), hips - up, turns, feet, frames)
+
+
+def standing_on_average(cycle: Cycle) -> Standing:
+    """How a figure stands as in the cycle on average: as high as it gets there, feet as they are down."""
+    hips = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
+    turn = mean_rotation(cycle.hip_turns)
+    rotations = np.array([mean_rotation(each) for each in cycle.rotations.transpose(1, 0, 2)])
+    heads, world = posed(cycle.figure_map, cycle.target, rotations[None], hips[None], turn[None])
+    feet = {}
+    for leg in cycle.legs:
+        name, limb = leg.limb.name, leg.limb
+        foot = cycle.feet[name]
+        if foot.stances:
+            middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
+            rotation, toe = (
+                None if each is None else sampled(each, middle)[0] for each in (foot.feet, foot.toes)
+            )
+        else:
+            rotation = world[0, cycle.target.index(limb.end)]
+            toe = world[0, cycle.target.index(limb.tip)] if limb.tip else None
+        feet[name] = StandingFoot(None, rotation, toe)
+    return Standing(rotations, hips, turn, heads[0], feet)
 
 
 def standing_of(cycle: Cycle, source: SourceMotion) -> Standing:

@@ -35,10 +35,10 @@ from .cycle import (
     Stance,
     Standing,
     WalkLeg,
-    mean_rotation,
     placed,
     posed,
     sampled,
+    standing_on_average,
     yaw_of,
 )
 from .path import Strides, Way
@@ -154,7 +154,7 @@ class _Course:
     along: Array
     profile: Profile
     reach: Mapping[str, Array]
-    standing: Standing | None
+    standing: Standing
 
     @property
     def rows(self) -> Indices:
@@ -199,6 +199,7 @@ def plan_walk(
             f"{value:.2g} m: make the bend wider, or the stride shorter"
         )
     strides = Strides.even(settings.offset) if strides is None else strides
+    standing = standing_on_average(cycle) if standing is None else standing
     line = cycle.speed * (time.phases - time.phases[0])
     along = strides.along_at(line)
     profile = profile_along(cycle, way, height, ground, along, strides)
@@ -224,15 +225,9 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     rotations, hips, turns = (sampled(each, at) for each in (cycle.rotations, cycle.hips, cycle.hip_turns))
     if (share < 1.0).any():
         standing = course.standing
-        if standing is None:  # as in the cycle on average, as high as it gets there
-            place = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
-            turn = mean_rotation(cycle.hip_turns)
-            joints = [mean_rotation(each) for each in cycle.rotations.transpose(1, 0, 2)]
-        else:
-            place, turn, joints = standing.hips, standing.hip_turn, list(standing.rotations)
-        hips = place + share[:, None] * (hips - place)
-        turns = _from(turn, turns, share)
-        for i, joint in enumerate(joints):
+        hips = standing.hips + share[:, None] * (hips - standing.hips)
+        turns = _from(standing.hip_turn, turns, share)
+        for i, joint in enumerate(standing.rotations):
             rotations[:, i] = _from(joint, np.ascontiguousarray(rotations[:, i]), share)
     limits = BatchLimits([joint.limit for joint in cycle.target.skeleton.joints])
     rotations = limits.project(np.ascontiguousarray(rotations.transpose(2, 1, 0)))[0].transpose(2, 1, 0)
@@ -286,22 +281,23 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     ahead = course.strides.along_at(course.line + balls[:, 0] - foot.before) + foot.before
     aside, rises = balls[:, 1], balls[:, 2].copy()
     stances = _stances(course, foot)
-    if (time.start or time.stop) and foot.stances:
-        middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
-        flat, level_toes = (
-            None if each is None else sampled(each, middle)[0] for each in (foot.feet, foot.toes)
-        )
-        places = np.column_stack((ahead, aside))[[0, -1]]
-        turn = 0.0
-        if course.standing is not None:
-            stand = course.standing.feet[leg.limb.name]
-            places = stand.place + np.column_stack((course.along[[0, -1]], np.zeros(2)))
-            turn = yaw_of(product(stand.foot, inverse(flat)))
+    if time.start or time.stop:
+        stand, turn = course.standing.feet[leg.limb.name], 0.0
+        flat, level_toes = stand.foot, stand.toe
+        if foot.stances:
+            middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
+            turn = yaw_of(product(stand.foot, inverse(sampled(foot.feet, middle)[0])))
             back = _about_up(np.array([-turn]))[0]
             flat, level_toes = (
                 None if each is None else product(back, each) for each in (stand.foot, stand.toe)
             )
-        stances = _with_stands(stances, time, places, turn, course.standing is not None)
+        body, moves = np.column_stack((course.along[[0, -1]], np.zeros(2))), stand.place is not None
+        if stand.place is not None:
+            places = body + stand.place
+        else:
+            places = np.column_stack((ahead, aside))[[0, -1]] - body
+            places = body + [_within_reach(course, leg, place) for place in places]
+        stances = _with_stands(stances, time, places, turn, moves)
         feet = _from(flat, feet, time.shares)
         toes = None if toes is None else _from(level_toes, toes, time.shares)
         rises *= time.shares
@@ -309,6 +305,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     down = np.full(count, -1, np.intp)
     yaws, shifts, bases = np.zeros(count), np.zeros(count), course.profile.height(ahead)
     slopes, turns, carried = np.tile(NONE, (count, 1)), np.tile(NONE, (count, 1)), np.zeros((count, 3))
+    free = np.column_stack((ahead, aside))  # as in the cycle
     for i, fall in enumerate(falls):
         rows = np.flatnonzero((phases >= fall.stance.first - 1e-9) & (phases <= fall.stance.last + 1e-9))
         down[rows] = i
@@ -334,6 +331,14 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         p: Array = u
         if before is not after:
             u = p = (phases[rows] - low) / (high - low)
+            for row, stance, part in (
+                (rows[0] - 1, before.stance, 1.0 - smooth(u)),
+                (rows[-1] + 1, after.stance, smooth(u)),
+            ):
+                if 0 <= row < count:  # from where it stands, which may be beside where the cycle has it
+                    off = np.array((stance.along, stance.aside)) - free[row]
+                    ahead[rows] += part * off[0]
+                    aside[rows] += part * off[1]
             if after.stance.along > before.stance.along:
                 far = after.stance.along - before.stance.along
                 p = np.clip((ahead[rows] - before.stance.along) / far, 0.0, 1.0)
@@ -374,6 +379,21 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     return _on_surface(course, leg, plan, ahead)
 
 
+def _within_reach(course: _Course, leg: WalkLeg, place: Array) -> Array:
+    """The place (2,) of a ball on which a foot stands, in the cycle's frame; nearer to where it comes down
+    in the cycle as far as its leg needs it."""
+    standing, foot = course.standing, course.cycle.feet[leg.limb.name]
+    hip = standing.heads[course.cycle.target.index(leg.limb.upper)]
+    arm = turned(standing.feet[leg.limb.name].foot, leg.sole.ball)
+    usual = np.array((foot.before, place[1]))
+    for part in np.linspace(0.0, 1.0, TRIES):
+        tried = place + part * (usual - place)
+        ankle = np.array((*tried, leg.sole.height)) - arm
+        if np.linalg.norm(ankle - hip) <= course.reach[leg.limb.name][0]:
+            return np.asarray(tried)
+    return usual
+
+
 def _stances(course: _Course, foot: FootCycle) -> list[Stance]:
     """Stances that the frames meet, and one more, along the way."""
     cycle, phases = course.cycle, course.time.phases
@@ -392,29 +412,29 @@ def _stances(course: _Course, foot: FootCycle) -> list[Stance]:
 
 
 def _with_stands(
-    stances: list[Stance], time: Timeline, places: Array, turn: float, all_stand: bool
+    stances: list[Stance], time: Timeline, places: Array, turn: float, moves: bool
 ) -> list[Stance]:
-    """Stances with those of a foot that stands at the first and the last frame, in the air of the cycle.
+    """Stances with those of a foot that stands at the first and the last frame.
 
     Args:
         stances: of the cycle.
         time: frames.
         places: (2, 2) metres along and beside the way where it stands first and last.
         turn: of its stances there.
-        all_stand: whether a foot that is down in the cycle then stands there too.
+        moves: whether a foot that is down in the cycle then stands there too.
     """
     first, last = float(time.phases[0]), float(time.phases[-1])
     at_start, at_end = ({"along": x, "aside": y, "turn": turn} for x, y in places.tolist())
     stances = list(stances)
     if time.start and not (stances and stances[0].first <= first):
         stances.insert(0, Stance(first, first, **at_start))
-    elif time.start and all_stand:
+    elif time.start and moves:
         stances[0] = replace(stances[0], **at_start)
     if time.stop:
         stances = [each for each in stances if each.first <= last]
         if not stances or stances[-1].last < last:
             stances.append(Stance(last, last, **at_end))
-        elif all_stand:
+        elif moves:
             stances[-1] = replace(stances[-1], **at_end)
     return stances
 
@@ -584,13 +604,10 @@ def _ahead(rotations: Array, across: Array) -> Array:
 # The hips -----------------------------------------------------------------------------------------
 
 
-def _reaches(
-    cycle: Cycle, settings: WalkSettings, standing: Standing | None, shares: Array
-) -> dict[str, Array]:
+def _reaches(cycle: Cycle, settings: WalkSettings, standing: Standing, shares: Array) -> dict[str, Array]:
     """By leg, (F,) metres that it may be long: as far as cycle and stand stretch it, or the setting."""
     heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
-    if standing is not None:
-        heads = np.concatenate((heads, standing.heads[None]))
+    heads = np.concatenate((heads, standing.heads[None]))
     found = {}
     for leg in cycle.legs:
         foot, hip = (cycle.target.index(name) for name in (leg.limb.end, leg.limb.upper))

@@ -201,6 +201,70 @@ def test_standing_feet_stay_if_that_is_switched_on(begin):
     assert begin(rig, "hips").pins == {"foot.R": True}  # the other is lifted
 
 
+def test_paws_of_one_bone_stand_beside_feet_with_toes(begin):
+    """Tails that an importer guessed point anywhere, and a wrist is higher than a toe."""
+    bones = [B("hips", (0, 0.5, 1), (0, 0.5, 1.2)), B("spine", (0, 0.5, 1.2), (0, -0.4, 1.2), "hips")]
+    for side, x in (("L", 0.1), ("R", -0.1)):
+        bones += [
+            B(f"thigh.{side}", (x, 0.5, 1.0), (x, 0.4, 0.6), "hips"),
+            B(f"shin.{side}", (x, 0.4, 0.6), (x, 0.6, 0.3), f"thigh.{side}"),
+            B(f"foot.{side}", (x, 0.6, 0.3), (x, 0.7, 0.4), f"shin.{side}"),
+            B(f"toe.{side}", (x, 0.55, 0.02), (x, 0.5, 0.3), f"foot.{side}"),
+            B(f"upper_arm.{side}", (x, -0.4, 1.0), (x, -0.35, 0.6), "spine"),
+            B(f"forearm.{side}", (x, -0.35, 0.6), (x, -0.4, 0.15), f"upper_arm.{side}"),
+            B(f"hand.{side}", (x, -0.4, 0.15), (x, -0.5, 0.4), f"forearm.{side}"),
+        ]
+    rig = rigs.armature(bones)
+    rig.ccd_rig.pin_feet = True
+    every = {"foot.L", "foot.R", "hand.L", "hand.R"}
+    assert set(begin(rig, "hips").pins) == every
+    rig.pose.bones["upper_arm.L"].rotation_mode = "QUATERNION"
+    rig.pose.bones["upper_arm.L"].rotation_quaternion = Quaternion((1.0, 0.0, 0.0), 0.8)
+    rigs.update()
+    assert set(begin(rig, "hips").pins) == every - {"hand.L"}
+
+
+def centre(rig):
+    """Of mass, in the world: bones count by their length."""
+    bones = [bone for bone in rig.pose.bones if bone.bone.use_deform]
+    sizes = [bone.bone.length for bone in bones]
+    middles = [0.5 * (bone.head + bone.tail) for bone in bones]
+    return sum((size * middle for size, middle in zip(sizes, middles, strict=True)), Vector()) / sum(sizes)
+
+
+def test_the_centre_of_mass_stays_above_the_feet_if_that_is_switched_on(begin):
+    rig = biped()
+    rig.ccd_rig.pin_feet = True
+    places = {name: tail(rig, name) for name in ("foot.L", "foot.R")}
+    outside = places["foot.L"].x
+    pull = (0.25, 0.0, -0.15)
+    free = begin(rig, "hips")
+    free.move(pull)
+    rigs.update()
+    assert centre(rig).x > outside + 0.02
+    free.cancel()
+    rigs.update()
+    before = rig.pose.bones["hips"].matrix_basis.copy()
+    rig.ccd_rig.keep_balance = True
+    kept = begin(rig, "hips")
+    kept.move(pull)
+    rigs.update()
+    assert centre(rig).x == pytest.approx(outside, abs=2e-3)
+    for name, place in places.items():
+        assert (tail(rig, name) - place).length < PINNED
+    kept.move((0.0, 0.0, 0.0))
+    assert rig.pose.bones["hips"].matrix_basis == before
+
+
+def test_balance_on_a_tilted_object_is_refused(ext, begin):
+    rig = biped()
+    rig.ccd_rig.pin_feet = rig.ccd_rig.keep_balance = True
+    rig.rotation_euler = (0.3, 0.0, 0.0)
+    rigs.update()
+    with pytest.raises(ext.core.RigError, match="is tilted"):
+        begin(rig, "head")
+
+
 def test_with_pins_the_whole_body_takes_part(begin):
     rig = biped()
     for name in ("foot.L", "foot.R"):

@@ -21,6 +21,7 @@ from ccd_rig import (
     Skeleton,
     Slide,
     SolveStatus,
+    Support,
     SwingTwist,
     drag,
     forward_kinematics,
@@ -241,3 +242,86 @@ def test_bad_input_is_refused_by_name(make, words):
     skeleton = straight(3)
     with pytest.raises(InvalidInput, match=words):
         make(skeleton, Pose.rest(skeleton))
+
+
+# Balance --------------------------------------------------------------------------------------------------
+
+SQUARE = tuple(Vector((x, y, 0.3)) for x in (0.0, 0.5, 1.0) for y in (0.0, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("points", "point", "nearest"),
+    [
+        (SQUARE, (0.4, 0.7, 5.0), (0.4, 0.7, 5.0)),
+        (SQUARE, (1.4, 0.7, 5.0), (1.0, 0.7, 5.0)),
+        (SQUARE, (-1.0, -2.0, 0.0), (0.0, 0.0, 0.0)),
+        (SQUARE[:1], (3.0, 2.0, 1.0), (0.0, 0.0, 1.0)),
+        ((Vector((0, 0, 0)), Vector((2, 0, 0)), Vector((1, 0, 0))), (0.7, 3.0, 1.0), (0.7, 0.0, 1.0)),
+    ],
+)
+def test_the_nearest_place_above_a_support(points, point, nearest):
+    assert Support(points).nearest(Vector(point)) == Vector(nearest)
+    turned = tuple(Vector((each.x, each.z, each.y)) for each in points)
+    found = Support(turned, 1).nearest(Vector((point[0], point[2], point[1])))
+    assert found == Vector((nearest[0], nearest[2], nearest[1]))
+
+
+def heavy_star():
+    """Legs in a ring, and a mast on the body that carries all the mass."""
+    stand = star(4)
+    joints = [
+        *stand.joints,
+        Joint("mast", 0, (0.0, 0.0, 0.2), Quaternion((1.0, 0.0, 0.0), 1.5), 2.0, mass=1.0),
+    ]
+    return Skeleton(joints)
+
+
+def test_a_pull_does_not_take_the_centre_of_mass_off_its_support():
+    skeleton = heavy_star()
+    pose = Pose.rest(skeleton)
+    pins = [Pin(f"leg{k}.2") for k in range(4)]
+    feet = tuple(tail(skeleton, pose, pin.joint) for pin in pins)
+    edge = max(place.y for place in feet)
+    start = tail(skeleton, pose, "mast")
+
+    def pulled(support, away):
+        made = Drag(skeleton, pose, [Grab("mast")], pins, support=support)
+        result = made.to([start + Vector((0.0, away, -0.3))])
+        heads = forward_kinematics(skeleton, result.pose)
+        middle = heads[skeleton.index("mast")].point(Vector((0.0, 1.0, 0.0)))
+        assert all(
+            (tail(skeleton, result.pose, pin.joint) - place).length < 1e-3
+            for pin, place in zip(pins, feet, strict=True)
+        )
+        return middle.y, result
+
+    narrow = tuple(Vector((each.x, min(each.y, 0.4), each.z)) for each in feet)
+    free, _ = pulled(None, 1.0)
+    assert free > 0.45
+    kept, result = pulled(Support(narrow), 1.0)
+    assert kept == pytest.approx(0.4, abs=2e-3)
+    assert len(result.errors) == 6 and result.errors[-1].distance < 2e-3
+    wide, plain = pulled(Support(feet), 0.2)
+    alone, bare = pulled(None, 0.2)
+    assert wide == alone and bits(plain.pose) == bits(bare.pose), "above its support nothing changes"
+    assert edge > 0.45
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"points": ()}, "nothing to stand on"),
+        ({"up": 3}, "up must be"),
+        ({"points": (1,)}, "point of the support"),
+    ],
+)
+def test_a_support_that_is_none_is_refused(change, words):
+    with pytest.raises(InvalidInput, match=words):
+        Support(**({"points": (Vector(),)} | change))
+
+
+def test_balance_needs_a_mass():
+    skeleton = star(4)
+    pins = [Pin(f"leg{k}.2") for k in range(4)]
+    with pytest.raises(InvalidInput, match="no joint has a mass"):
+        Drag(skeleton, Pose.rest(skeleton), [Grab("body")], pins, support=Support(SQUARE))
