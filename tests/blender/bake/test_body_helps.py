@@ -247,4 +247,4 @@ def test_the_body_begins_evenly_where_limbs_are_soft(ext, channels, soft):
     steps = np.linalg.norm(np.diff(places, axis=0), axis=1)
     assert steps.max() > 1e-3
     change = np.abs(np.diff(steps)).max() / steps.max()
-    assert (change < 0.5) is (soft > 0.0), change
+    assert bool(change < 0.5) is (soft > 0.0), change
