@@ -833,7 +833,9 @@ class BakeReport:
         who = worst.constraint + (", between solved frames" if worst.status == SLERPED else "")
         fit = "" if self.fit is None else self.fit.words()
         parts = (
-            f"{reached} of {solved} {frames} reached{self._reached_so()}" if reached or not fit else "",
+            ", ".join([f"{reached} of {solved} {frames} reached", *self._reached_so()])
+            if reached or not fit
+            else "",
             fit,
             self._unsolved_range(),
             f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})",
@@ -850,17 +852,14 @@ class BakeReport:
         )
         return "; ".join(filter(None, parts))
 
-    def _reached_so(self) -> str:
+    def _reached_so(self) -> Iterator[str]:
         """At how many frames limbs stay a little behind their targets, or targets give way to the body."""
-        words = ""
-        for entries, how in (
-            (self.entries.eased(), "eased short of straight"),
-            (self.entries.gave_way(self.tolerance, self.angle_tolerance), "with targets that give way"),
-        ):
-            if entries:
-                count = len({entry.frame for entry in entries})
-                words += f", {count} {how} by up to {metres(max(entry.residual for entry in entries))}"
-        return words
+        if eased := self.entries.eased():
+            farthest = metres(max(entry.residual for entry in eased))
+            yield f"{len({entry.frame for entry in eased})} eased short of straight by up to {farthest}"
+        if gone := self.entries.gave_way(self.tolerance, self.angle_tolerance):
+            farthest = metres(max(entry.residual for entry in gone))
+            yield f"{len({entry.frame for entry in gone})} with targets that give way by up to {farthest}"
 
     def _unsolved_range(self) -> str:
         """How many frames of the range are not solved: nothing was in force there, or they got no keys."""
