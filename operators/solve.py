@@ -29,11 +29,11 @@ from . import command
 from .command import Command
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
-WORDS: dict[object, str] = {
-    SolveStatus.CONVERGED: "Reached",
-    SolveStatus.STALLED: "Not reached: stuck, another start may help",
-    SolveStatus.OPTIMAL: "Not reached: out of reach or held by limits, as near as it gets",
-    SolveStatus.ITERATION_LIMIT: "Not reached yet: more iterations may help",
+WORDS = {
+    SolveStatus.CONVERGED.name: "Reached",
+    SolveStatus.STALLED.name: "Not reached: stuck, another start may help",
+    SolveStatus.OPTIMAL.name: "Not reached: out of reach or held by limits, as near as it gets",
+    SolveStatus.ITERATION_LIMIT.name: "Not reached yet: more iterations may help",
     EASED: "Reached, eased short of straight",
     GAVE_WAY: "Reached, with targets that give way to the body",
 }
@@ -118,9 +118,9 @@ def _words(
     miss = f"{worst.distance * scale:.2g} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     is_off = worst.distance * scale > settings.position_tolerance or worst.angle > settings.angle_tolerance
-    level, ended = "WARNING", result.status
+    level, ended = "WARNING", result.status.name
     if result.status is SolveStatus.CONVERGED:
-        level, ended = "INFO", state if is_off and state in WORDS else result.status
+        level, ended = "INFO", state if is_off and state in (EASED, GAVE_WAY) else ended
     return level, f"{WORDS[ended]}. {miss} off at worst ({name}), {passes}"
 
 
