@@ -24,8 +24,12 @@ def armatures_in(depsgraph: bpy.types.Depsgraph) -> list[bpy.types.Object]:
     """The original armature objects that were evaluated, where an armature was: its bones, or its object."""
     if not depsgraph.id_type_updated("ARMATURE"):
         return []
-    things = [each.id for each in depsgraph.updates]
-    return [thing.original for thing in things if isinstance(thing, Object) and thing.type == "ARMATURE"]
+    found = []
+    for each in depsgraph.updates:
+        thing = each.id
+        if type(thing) is Object and thing.type == "ARMATURE":  # no class stands below it
+            found.append(thing.original)
+    return found
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
