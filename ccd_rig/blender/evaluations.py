@@ -24,7 +24,7 @@ def armatures_in(depsgraph: bpy.types.Depsgraph) -> list[bpy.types.Object]:
     """The original armature objects that were evaluated, where an armature was: its bones, or its object."""
     if not depsgraph.id_type_updated("ARMATURE"):
         return []
-    found = []
+    found: list[Any] = []
     for each in depsgraph.updates:
         thing = each.id
         if type(thing) is Object and thing.type == "ARMATURE":  # no class stands below it
