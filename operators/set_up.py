@@ -16,6 +16,7 @@ from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.set_up import build
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Ranges
 from ..ccd_rig.blender.setup_files import regeneration, setup_file
+from ..ccd_rig.blender.viewport.asked_roles import asked
 from . import command
 from .command import Command, JsonFile, draw_lines, selected_bones
 from .constraints import apply_choices, copy_changed, new_rig_choices
@@ -56,7 +57,8 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     bl_label = "Set Up Figure"
     bl_description = (
         "Recognise hands, feet, head, hips, tail and wings by the names of bones or by how they lie at rest, "
-        "and give each a target. Generated Rigify rigs are moved by their FK controls"
+        "and give each a target. Where names do not tell all roles they are shown, to be changed first. "
+        "Generated Rigify rigs are moved by their FK controls"
     )
 
     hands: _box("Hands", "A target for each hand")
@@ -121,6 +123,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     recognised: tuple[str, ...] = ()  # groups of the figure
     listed: Mapping[str, str] = {}  # {bone: recognised role}; roles that differ from it are the user's
     told = ""  # messages, a line each
+    asks = False  # whether the dialog is open, before anything is made
 
     why_grey = staticmethod(command.no_armature)
 
@@ -128,10 +131,37 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         choices = new_rig_choices(context)
         if choices is not None:
             copy_changed(choices.figure, self.properties)
-        return self.execute(context)
+        rig = active_rig(context)
+        guess = build.guess(rig)
+        if bpy.app.background or not guess.unsure:
+            return self.execute(context)
+        self.recognised, self.told, self.asks = tuple(guess.groups), guess.words(), True
+        self._list({name: (role, role) for name, role in guess.roles.items()}, rig)
+        self.check(context)
+        return self.ask(context)
+
+    def check(self, _context: bpy.types.Context) -> bool:
+        """Show the present roles of the dialog in the viewport, after each change."""
+        if self.asks:
+            asked[self.figure] = {item.name: item.role for item in self.roles}
+        return True
+
+    def cancel(self, _context: bpy.types.Context) -> None:
+        asked.pop(self.figure, None)
+
+    def _list(self, roles: Mapping[str, tuple[str, str]], rig: bpy.types.Object) -> None:
+        """List roles, each beside the recognised one."""
+        self.roles.clear()
+        self.figure = rig.name
+        self.listed = {name: recognised for name, (_, recognised) in roles.items()}
+        for name, (role, _) in roles.items():
+            item = self.roles.add()
+            item.name, item.role = name, role
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
+        asked.pop(rig.name, None)
+        self.asks = False
         chosen = [group for group in Group if getattr(self, group)]
         before: set[str] = set(rig.ccd_rig.constraints.keys())
         choices = Choices(
@@ -145,12 +175,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         )
         result = build.set_up(context, rig, choices)
         apply_choices(context, rig, before)
-        self.roles.clear()
-        self.figure = rig.name
-        self.listed = {name: recognised for name, (_, recognised) in result.roles.items()}
-        for name, (role, _) in result.roles.items():
-            item = self.roles.add()
-            item.name, item.role = name, role
+        self._list(result.roles, rig)
         if self.follow_motion:
             build.follow(context, rig, result)
         self.recognised = tuple(result.available)
@@ -162,6 +187,8 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     def draw(self, _context: bpy.types.Context) -> None:
         layout = self.layout
         layout.use_property_split = True
+        if self.asks:
+            self._draw_roles(layout)
         boxes = layout.column(heading="Set Up")
         for group in self.recognised:
             boxes.prop(self, group)
@@ -171,8 +198,13 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         boxes.prop(self, "plant")
         boxes.prop(self, "control_bones")
         boxes.prop(self, "follow_motion")
+        if not self.asks:
+            self._draw_roles(layout)
+
+    def _draw_roles(self, layout: bpy.types.UILayout) -> None:
         layout.label(text="Roles")
-        layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=6)
+        rows = 10 if self.asks else 6
+        layout.template_list("CCD_RIG_UL_figure_roles", "", self, "roles", self, "active_role", rows=rows)
         draw_lines(layout, self.told)
 
 

@@ -30,16 +30,14 @@ from .command import Command
 
 OVERRIDES = ("max_iterations", "step_fraction", "comfort")
 WORDS = {
-    SolveStatus.CONVERGED: "Reached",
-    SolveStatus.STALLED: "Not reached: stuck, another start may help",
-    SolveStatus.OPTIMAL: "Not reached: out of reach or held by limits, as near as it gets",
-    SolveStatus.ITERATION_LIMIT: "Not reached yet: more iterations may help",
-}
-REACHED_SO = {
+    SolveStatus.CONVERGED.name: "Reached",
+    SolveStatus.STALLED.name: "Not reached: stuck, another start may help",
+    SolveStatus.OPTIMAL.name: "Not reached: out of reach or held by limits, as near as it gets",
+    SolveStatus.ITERATION_LIMIT.name: "Not reached yet: more iterations may help",
     EASED: "Reached, eased short of straight",
     GAVE_WAY: "Reached, with targets that give way to the body",
 }
-"""Of a pose that meets its targets, by how the farthest one ended."""
+"""By how a solve ended, or of one that meets its targets the constraint that is farthest off."""
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(SolverSettings)}
 
 
@@ -119,11 +117,11 @@ def _words(
     angle = f" / {math.degrees(worst.angle):.2g} degrees" if turned else ""
     miss = f"{worst.distance * scale:.2g} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
-    level, words = "INFO" if result.status is SolveStatus.CONVERGED else "WARNING", WORDS[result.status]
     is_off = worst.distance * scale > settings.position_tolerance or worst.angle > settings.angle_tolerance
-    if result.status is SolveStatus.CONVERGED and is_off:
-        words = REACHED_SO.get(state, words)
-    return level, f"{words}. {miss} off at worst ({name}), {passes}"
+    level, ended = "WARNING", result.status.name
+    if result.status is SolveStatus.CONVERGED:
+        level, ended = "INFO", state if is_off and state in (EASED, GAVE_WAY) else ended
+    return level, f"{WORDS[ended]}. {miss} off at worst ({name}), {passes}"
 
 
 class CCD_RIG_OT_live(Command, bpy.types.Operator):

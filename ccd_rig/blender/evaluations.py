@@ -24,8 +24,12 @@ def armatures_in(depsgraph: bpy.types.Depsgraph) -> list[bpy.types.Object]:
     """Return the original armature objects that were evaluated; none if neither bones nor objects were."""
     if not depsgraph.id_type_updated("ARMATURE"):
         return []
-    datablocks = [update.id for update in depsgraph.updates]
-    return [d.original for d in datablocks if isinstance(d, Object) and d.type == "ARMATURE"]
+    armatures: list[Any] = []
+    for update in depsgraph.updates:
+        datablock = update.id
+        if type(datablock) is Object and datablock.type == "ARMATURE":  # Object has no subclasses
+            armatures.append(datablock.original)
+    return armatures
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]

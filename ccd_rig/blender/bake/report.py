@@ -831,7 +831,9 @@ class BakeReport:
         total = self.frame_end - self.frame_start + 1
         unsolved = total - solved  # nothing was active there, or they got no keys
         clauses = (
-            f"{reached} of {solved} {frames} reached{self._near_misses()}" if reached or not fit else "",
+            ", ".join([f"{reached} of {solved} {frames} reached", *self._near_misses()])
+            if reached or not fit
+            else "",
             fit,
             f"{unsolved} of {total} frames are not solved" if self.step == 1 and unsolved > 0 else "",
             f"worst {off(worst.residual, worst.angle)} at frame {worst.frame:g} ({who})",
@@ -848,17 +850,14 @@ class BakeReport:
         )
         return "; ".join(filter(None, clauses))
 
-    def _near_misses(self) -> str:
-        """Counts of frames with limbs eased short of straight, or with targets that give way to the body."""
-        words = ""
-        for entries, kind in (
-            (self.entries.eased(), "eased short of straight"),
-            (self.entries.gave_way(self.tolerance, self.angle_tolerance), "with targets that give way"),
-        ):
-            if entries:
-                count = len({entry.frame for entry in entries})
-                words += f", {count} {kind} by up to {metres(max(entry.residual for entry in entries))}"
-        return words
+    def _near_misses(self) -> Iterator[str]:
+        """Counts of frames with limbs eased short of straight, and with targets that give way to the body."""
+        if eased := self.entries.eased():
+            farthest = metres(max(entry.residual for entry in eased))
+            yield f"{len({entry.frame for entry in eased})} eased short of straight by up to {farthest}"
+        if gone := self.entries.gave_way(self.tolerance, self.angle_tolerance):
+            farthest = metres(max(entry.residual for entry in gone))
+            yield f"{len({entry.frame for entry in gone})} with targets that give way by up to {farthest}"
 
     def _smoothed(self) -> str:
         seen = [each for each in self.smoothed if each.is_seen]

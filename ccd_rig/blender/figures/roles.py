@@ -23,6 +23,10 @@ RIGIFY = "Rigify"
 _PAWS = re.compile(r"paw$")
 UP = Vector((0.0, 0.0, 1.0))
 OTHER_WAYS_UP = (Vector((0.0, 1.0, 0.0)), Vector((0.0, -1.0, 0.0)))
+ARM_PARTS = (Part.SHOULDER, Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND, Part.FINGER)
+LEG_PARTS = (Part.PELVIS, Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
+FRONT_PARTS = (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
+TOES = (Part.TOE, Part.FRONT_TOE)
 FOURS = 0.5
 """Cosine of the angle between back and hind leg at rest below which a figure goes on all fours."""
 
@@ -106,6 +110,51 @@ def recognise(bones: Sequence[RestBone], generated: bool = False) -> Figure:
             if other_kind is Kind.HUMAN and limbs.issubset(other_roles.values()):
                 return Figure(other_kind, _sided_by_names(other_roles))
     return Figure(kind, _sided_by_names(roles))
+
+
+_TOLD_BY: Mapping[Part, tuple[frozenset[Part], tuple[Clue, ...]]] = {
+    **dict.fromkeys(ARM_PARTS, (frozenset(ARM_PARTS), (Clue.ARM,))),
+    **dict.fromkeys(LEG_PARTS, (frozenset(LEG_PARTS), (Clue.LEG,))),
+    **dict.fromkeys(FRONT_PARTS, (frozenset(ARM_PARTS + LEG_PARTS), (Clue.ARM, Clue.LEG))),
+    Part.HEAD: (frozenset({Part.HEAD, Part.NECK}), (Clue.SKULL, Clue.FACE)),
+    Part.TAIL: (frozenset({Part.TAIL}), (Clue.WING,)),  # a shark's ends in a fin
+    Part.WING: (frozenset({Part.WING, *ARM_PARTS}), (Clue.WING, Clue.ARM)),
+    Part.LEG: (frozenset(LEG_PARTS + ARM_PARTS), (Clue.LEG, Clue.ARM)),
+}
+"""By part, which parts and words in the names of a limb's bones agree with it."""
+_LIMBS = (ARM_PARTS, LEG_PARTS, FRONT_PARTS, (Part.HEAD,), (Part.TAIL,), (Part.WING,), (Part.LEG,))
+
+
+def untold(figure: Figure, bones: Sequence[RestBone]) -> tuple[str, ...]:
+    """Names of bones at which limbs end whose part or side the structure alone tells; none of a sure figure.
+
+    Names of one family, a whole human's, and Rigify's marks are sure, and so is a single row of bones.
+
+    Args:
+        figure: as `recognise` has it.
+        bones: see there.
+    """
+    if figure.family or figure.kind is Kind.CHAIN or any(bone.rigify_type for bone in bones):
+        return ()
+    unsure = []
+    for parts in _LIMBS:
+        limbs: dict[tuple[Side, int], list[tuple[int, int, str]]] = {}
+        for name, role in figure.roles.items():
+            if role.part in parts and role.part is not Part.FINGER:
+                place = (parts.index(role.part), role.index, name)
+                limbs.setdefault((role.side, 0 if role.part in TOES else role.number), []).append(place)
+        for (side, _), limb in sorted(limbs.items()):
+            names = [name for *_, name in sorted(limb)]
+            if not any(_agrees(name, parts[0], side) for name in names):
+                unsure.append(names[-1])
+    return tuple(unsure)
+
+
+def _agrees(name: str, part: Part, side: Side) -> bool:
+    """Whether a bone's name says that it is of such a limb, and of no other side."""
+    said, (parts, clues) = words.read(name), _TOLD_BY[part]
+    is_part = said.part in parts or any(words.says(name, clue) for clue in clues)
+    return is_part and (side is Side.MIDDLE or said.side is side)
 
 
 def with_roles(figure: Figure, names: Collection[str], changes: Mapping[str, str]) -> Figure:

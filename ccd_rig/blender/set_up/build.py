@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import bpy
@@ -439,6 +440,35 @@ def _begins_odd_row(bone: bpy.types.Bone, figure: Figure) -> bool:
 CARRIED = (Group.HEAD, Group.HANDS, Group.TAIL, Group.WINGS)
 """Groups whose targets follow the hips."""
 KNEE_GOES_WITH_FOOT = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What Set Up Figure would take bones for.
+
+    Attributes:
+        roles: by bone, the words of its role; empty for none. Of a generated rig only controls with one.
+        groups: that the figure has.
+        unsure: names of bones at which limbs end whose role no name tells, see `roles.untold`.
+    """
+
+    roles: dict[str, str]
+    groups: tuple[Group, ...]
+    unsure: tuple[str, ...]
+
+    def words(self) -> str:
+        """What to look at first."""
+        return f"No name tells the role of {named(self.unsure)}: see whether the colours in the viewport fit"
+
+
+def guess(armature_object: bpy.types.Object) -> Guess:
+    """What an armature is taken for; nothing is made."""
+    bones = roles.rest_bones(armature_object)
+    figure = roles.recognise(bones, rigify.is_generated(armature_object.data))
+    groups = tuple(dict.fromkeys(row.group for row in planned_rows(figure, bones)))
+    listed = figure.roles if figure.family == roles.RIGIFY else [bone.name for bone in bones]
+    unsure = roles.untold(figure, bones) if groups else ()
+    return Guess({name: _role_words(figure, name) for name in listed}, groups, unsure)
 
 
 def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choices: Choices) -> Made:

@@ -269,3 +269,48 @@ def test_who_stands_upright_on_toes_is_no_human(ext):
     assert figure.kind == "two-legged animal"
     assert figure.bones("foot", "L") == ("Leg_Ankle_L",)
     assert figure.bones("hand", "L") == ("Arm_3_L",)
+
+
+def untold(ext, rig):
+    module = ext.module("ccd_rig.blender.figures.roles")
+    bones = module.rest_bones(rig)
+    return module.untold(module.recognise(bones), bones)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        creatures.bird,
+        creatures.horse,
+        creatures.dragon,
+        creatures.shark,
+        creatures.snake,
+        creatures.four_arms,
+    ],
+)
+def test_limbs_whose_names_agree_are_sure(ext, make):
+    assert untold(ext, rigs.armature(make())) == ()
+
+
+@pytest.mark.parametrize("kind", rigs.METARIGS)
+def test_metarigs_are_sure(ext, kind):
+    assert untold(ext, rigs.metarig(kind)) == ()
+
+
+def test_a_limb_that_no_name_tells_is_named(ext):
+    assert untold(ext, rigs.armature(creatures.dog())) == ("caudal_4",)
+    rig = rigs.metarig("cat")
+    for number, bone in enumerate(rig.data.bones):
+        bone.name = f"Bone.{number:03d}"
+    for bone in rig.pose.bones:
+        bone.rigify_type = ""
+    assert len(untold(ext, rig)) == 8  # four legs, two shoulders, head, tail
+
+
+def test_a_name_of_the_other_side_does_not_agree(ext):
+    roles = ext.module("ccd_rig.blender.figures.roles")
+    role = ext.module("ccd_rig.blender.figures.role")
+    foot = role.Role(role.Part.FOOT, role.Side.LEFT)
+    for name, told in (("foot_L", ()), ("foot_R", ("foot_R",)), ("foot", ("foot",))):
+        figure = role.Figure(role.Kind.QUADRUPED, {name: foot})
+        assert roles.untold(figure, ()) == told

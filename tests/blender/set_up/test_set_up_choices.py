@@ -215,3 +215,27 @@ def test_the_words_of_a_role_are_read_back(ext, kind):
     figure = ext.module("ccd_rig.blender.figures.roles").roles_of(rigs.metarig(kind))
     assert {name: role.read_role(each.words().upper()) for name, each in figure.items()} == dict(figure)
     assert len({each.words() for each in figure.values()}) == len(figure)
+
+
+def test_a_guess_says_what_there_is_and_makes_nothing(ext):
+    build = ext.module("ccd_rig.blender.set_up.build")
+    rig = rigs.metarig("basic_human")
+    sure = build.guess(rig)
+    assert sure.unsure == ()
+    assert sure.roles["hand.L"] == "left hand"
+    assert set(sure.groups) == {"hands", "feet", "head", "hips"}
+    cat = rigs.metarig("cat")
+    for number, bone in enumerate(cat.data.bones):
+        bone.name = f"Bone.{number:03d}"
+    for bone in cat.pose.bones:
+        bone.rigify_type = ""
+    before = set(bpy.data.objects.keys())
+    guess = build.guess(cat)
+    assert len(guess.unsure) == 8
+    assert guess.words().startswith(f"No name tells the role of '{guess.unsure[0]}'")
+    assert set(guess.roles.values()) >= {"left foot", "right front foot", "head", "tail", ""}
+    assert set(bpy.data.objects.keys()) == before
+    assert len(cat.ccd_rig.constraints) == 0
+    rest = rigs.armature([B("one", (0, 0, 0), (0, 0, 1))])
+    assert build.guess(rest).unsure == ()
+    assert build.guess(rest).groups == ()

@@ -1,0 +1,31 @@
+"""A visit to a real Blender window: roles that no name tells are asked for before anything is made."""
+
+from __future__ import annotations
+
+from visits import saw
+
+SCRIPT = "drive_roles.py"
+ERRORS = ()
+
+
+def test_roles_are_shown_and_nothing_is_made_yet(visit):
+    step = saw(visit, "asked")
+    assert step["asked"]
+    assert step["roles"] > 20
+    assert (step["constraints"], step["objects"]) == (0, 1)
+
+
+def test_escape_makes_nothing_and_shows_them_no_more(visit):
+    assert saw(visit, "escape") == {"roles": 0, "asked": False, "constraints": 0, "objects": 1}
+
+
+def test_return_makes_what_is_listed(visit):
+    step = saw(visit, "return")
+    assert step["constraints"] == 7
+    assert not step["asked"]
+
+
+def test_sure_roles_are_not_asked_for(visit):
+    step = saw(visit, "sure")
+    assert step["constraints"] == 6
+    assert not step["asked"]
