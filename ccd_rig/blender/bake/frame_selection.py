@@ -50,10 +50,10 @@ def frames(
                 f"No target ({names}) has keys in {span}: key one, or choose other keys for the bake"
             )
     elif settings.keys is Keys.REFERENCE_KEYS:
-        name, times = _reference_times(settings)
+        label, times = _reference_times(settings)
         key_frames = _in_range(times, scene, settings)
         if not len(key_frames):
-            raise RigError(f"{name} has no keys in {span}: key it, or choose another Reference Object")
+            raise RigError(f"{label} has no keys in {span}: key it, or choose another Reference Object")
     else:
         return list(settings.solved_frames()), list(settings.keyed_frames())
     chosen = [float(settings.frame_start)]

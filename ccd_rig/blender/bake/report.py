@@ -872,8 +872,10 @@ class BakeReport:
 
     def advice(self) -> str:
         """Words on the largest jump, or empty."""
-        pop = self._pop()
-        return f"Bone {pop}" if pop else ""
+        turn = self.largest_jump()
+        if turn is None:
+            return ""
+        return f"Bone '{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
 
     def _pop(self) -> str:
         turn = self.largest_jump()
