@@ -34,14 +34,14 @@ def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
     """After an evaluation: let the constraint follow a bone or target that was just made active, or the bone
     the constraint."""
     context = bpy.context
-    # The view layer's is there without a window that is drawn, and takes a tenth of what context members do.
-    rig = context.view_layer.objects.active
-    mode = "OBJECT" if rig is None else rig.mode
+    mode = context.mode
     if mode == "OBJECT":
-        _follow_target(context, rig)
+        _follow_target(context)
     else:
         _last_object.clear()
-    if mode != "POSE" or not rig.is_property_set("ccd_rig") or not len(rig.ccd_rig.constraints):
+    # To ask the context for the active bone takes longer than all else.
+    rig = context.view_layer.objects.active if mode == "POSE" else None
+    if rig is None or not rig.is_property_set("ccd_rig") or not len(rig.ccd_rig.constraints):
         _last.clear()  # without constraints nothing follows
         return
     bone = context.active_pose_bone
@@ -62,8 +62,9 @@ def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
         _last[:] = [_seen(rig, context.active_pose_bone)]
 
 
-def _follow_target(context: bpy.types.Context, thing: bpy.types.Object | None) -> None:
+def _follow_target(context: bpy.types.Context) -> None:
     """Make the constraint active whose target or pole was just made active in Object Mode."""
+    thing = getattr(context, "object", None)  # there is none without a window that is drawn
     present = [] if thing is None else [thing.session_uid]
     if present == _last_object:
         return
