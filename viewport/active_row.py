@@ -30,14 +30,14 @@ _last_object: list[int] = []  # session_uid of the active object in Object Mode,
 def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
     """Activate the constraint of a bone or target that was made active, or the bone of a constraint."""
     context = bpy.context
-    # The view layer's is there without a window that is drawn, and takes a tenth of what context members do.
-    rig = context.view_layer.objects.active
-    mode = "OBJECT" if rig is None else rig.mode
+    mode = context.mode
     if mode == "OBJECT":
-        _follow_target(context, rig)
+        _follow_target(context)
     else:
         _last_object.clear()
-    if mode != "POSE" or not rig.is_property_set("ccd_rig") or not len(rig.ccd_rig.constraints):
+    # The context's active bone takes longer than everything else here.
+    rig = context.view_layer.objects.active if mode == "POSE" else None
+    if rig is None or not rig.is_property_set("ccd_rig") or not len(rig.ccd_rig.constraints):
         _last.clear()  # without constraints nothing follows
         return
     bone = context.active_pose_bone
@@ -58,8 +58,9 @@ def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
         _last[:] = [_active(rig, context.active_pose_bone)]
 
 
-def _follow_target(context: bpy.types.Context, target: bpy.types.Object | None) -> None:
+def _follow_target(context: bpy.types.Context) -> None:
     """Activate the constraint whose target or pole was made active in Object Mode."""
+    target = getattr(context, "object", None)  # missing in contexts without a drawn window
     present = [] if target is None else [target.session_uid]
     if present == _last_object:
         return
