@@ -28,7 +28,6 @@ from ...limits.mirroring import turned
 from ...maths.rotations import angle_of
 from ..figures.role import Part, Role, Side
 from ..figures.roles import roles_of
-from ..keys.channels import fcurves_of
 from ..properties import constraint_list, influence_keys, overrides
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.constraint_group import CCD_RIG_PG_constraint
@@ -193,7 +192,7 @@ def curves_of(armature_object: bpy.types.Object) -> dict[str, Curve]:
     """Return the keys of influences in the present action, by the names of the constraints."""
     curves: dict[str, Curve] = {}
     for row in armature_object.ccd_rig.constraints:
-        curve = _curve(row)
+        curve = influence_keys.curve_of(row)
         if curve is not None and len(curve.keyframe_points):
             keys = [_key(point) for point in curve.keyframe_points]
             curves[row.name] = {"extrapolation": curve.extrapolation, "keys": keys}
@@ -241,14 +240,14 @@ def set_curve(row: Any, curve: Curve) -> None:
     """
     influence_keys.require_keyable(row.id_data, [row])
     present = row.influence
-    before = _curve(row)
+    before = influence_keys.curve_of(row)
     for frame in [] if before is None else [point.co[0] for point in before.keyframe_points]:
         row.keyframe_delete(FIELD, frame=frame)
     for key in curve["keys"]:
         row.influence = key["value"]
         row.keyframe_insert(FIELD, frame=key["frame"])
     row.influence = present
-    fcurve: Any = _curve(row)
+    fcurve: Any = influence_keys.curve_of(row)
     fcurve.extrapolation = curve["extrapolation"]
     keys = sorted(curve["keys"], key=lambda key: key["frame"])
     for point, key in zip(fcurve.keyframe_points, keys, strict=True):
@@ -287,11 +286,6 @@ def _require_choice(rna: Any, name: str, value: object, where: str) -> None:
     if value not in known:
         value = shown(repr(value))
         raise RigError(f"{where}.{name} is {value}; give one of {', '.join(known)}")
-
-
-def _curve(row: Any) -> Any | None:
-    path = f"{row.path_from_id()}.{FIELD}"
-    return next((curve for curve in fcurves_of(row.id_data) if curve.data_path == path), None)
 
 
 FORMAT = "ccd_rig.setup"
