@@ -43,9 +43,9 @@ def _read_groups(group: bpy.types.PropertyGroup, reference: bpy.types.PropertyGr
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def keep_all(*_arguments: object) -> None:
     """Create missing groups of all overrides, before a file is saved and after one was opened."""
-    for thing in bpy.data.objects:
-        if thing.type == "ARMATURE" and thing.override_library is not None:
-            keep(thing)
+    for obj in bpy.data.objects:
+        if obj.type == "ARMATURE" and obj.override_library is not None:
+            keep(obj)
 
 
 def register() -> None:
