@@ -507,8 +507,8 @@ def layout(
     chains therefore count. Bones of a chain are read from their channels; their constraints are ignored.
 
     A bone whose rotation is locked on all axes gets stiffness 1 and no limit. If it slides, it gets an
-    EulerBox at its present rotation instead, in any mode. A bone in an Euler mode that is locked on one or
-    two axes and has no limit gets an EulerBox with these axes fixed at their present angles.
+    EulerBox at its present rotation instead, in any mode. In an Euler mode, a bone without a limit may be
+    locked on one or two axes: it gets an EulerBox with these axes fixed at their present angles.
 
     Args:
         armature_object: original or evaluated.

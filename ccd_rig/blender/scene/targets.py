@@ -189,7 +189,7 @@ class TargetRows(NamedTuple):
 def orthonormals(axes: Array) -> Array:
     """Return the rotations (..., 4) of matrices (..., 3, 3) that may scale, shear and mirror.
 
-    Gram-Schmidt: Y is the direction of the second column, Z the part of the third orthogonal to it, and X
+    Gram-Schmidt: Y is the direction of the second column, and Z the part of the third orthogonal to it. X
     completes a right-handed frame. If a matrix mirrors, X is therefore reversed. NaN for a flat matrix.
     """
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Set-up of a rig (constraints, limits and settings of bones) as a value and as JSON: read and applied.
 
-{"format", "version", "armature", "bones": {bone: {"rest": [w, x, y, z], "joint": {...}}}, "constraints":
-[{...}], "rig": {...}, "roles": {bone: [part, side, index, number]}, "influence": {constraint: keys}}. Keys of
-influences are included; F-curves lose their modifiers. Other keys are not, nor are drivers, which read
-properties of the file and often of other rigs.
+    {"format", "version", "armature",
+     "bones": {bone: {"rest": [w, x, y, z], "joint": {...}}},
+     "constraints": [{...}], "rig": {...},
+     "roles": {bone: [part, side, index, number]},
+     "influence": {constraint: keys}}
 
-Numbers keep every bit. Defaults are left out. An object is {"object": name}, the armature itself {"object":
-""}.
+Keys of influences are included, without modifiers of their F-curves. The keys of further settings are left
+out. So are drivers, which read properties of the file and often of other rigs.
+
+Numbers keep every bit. Defaults are left out. An object is {"object": name}; {"object": ""} is the armature.
 """
 
 from __future__ import annotations
