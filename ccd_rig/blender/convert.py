@@ -177,7 +177,8 @@ def _pole_angle(chain: Sequence[bpy.types.PoseBone], angle: float) -> float | No
 def _present_angle(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> float | None:
     """Return the present angle from the pole to the bend of the bones before the tip; None without a bend.
 
-    Blender turns such a chain about the line to the tail of the tip, which defines no angle of this bend.
+    Blender turns such a chain about the line to the tail of the tip. Its pole angle is not an angle of this
+    bend.
     """
     thing, bone = constraint.pole_target, constraint.pole_subtarget
     heads = [Vector(pose_bone.head) for pose_bone in reversed(chain[1:])]

@@ -14,8 +14,8 @@ from . import channels
 def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
     """Key channels at the present frame if Auto Keying is on.
 
-    The preferences and the mode of Auto Keying apply. With *Only Active Keying Set* this set is applied to
-    the bones and objects that were moved, as by Blender's transforms.
+    The preferences and the mode of Auto Keying apply. With *Only Active Keying Set*, this set is applied to
+    the moved bones and objects, as by Blender's transforms.
 
     Args:
         context: its scene has the switch of Auto Keying.

@@ -2,9 +2,10 @@
 """Writing keys into actions, all of them or none: they replace keys in a range, or play in a strip on top.
 
 A new action is a copy of the present one with the chains' keys replaced in the range; the old one is kept by
-a fake user. An NLA strip has only the new keys; the former animation continues below it. Keys are written to
-an unused action that is assigned at the end, or in place with an undo of each step. Esc or a failure
-therefore leaves the file unchanged.
+a fake user. An NLA strip has only the new keys; the former animation continues below it.
+
+A new action is assigned when it is complete, and each step in a present action can be undone. Esc or a
+failure therefore leaves the file unchanged.
 
 Frames are times of keys (see `frame_selection.key_time`) and may be fractional. Values are in the units of
 channels: radians, quaternions (w, x, y, z), metres.
@@ -93,8 +94,8 @@ def add_strip(
 def plays_below(armature_object: bpy.types.Object, paths: Collection[str], span: tuple[float, float]) -> bool:
     """Whether strips should play outside the span of a new action, instead of its held ends.
 
-    They cannot if a channel of the action is in no strip, since Blender would show its default there, or if
-    Blender rounds an end of the span.
+    They cannot if Blender rounds an end of the span, or if a channel of the action is in no strip: Blender
+    would show its default.
     """
     animation = armature_object.animation_data
     return (
@@ -442,8 +443,8 @@ def _fill(
 ) -> Work[None]:
     """Write all channels into a bag. Without `undo` the bag itself is discarded on failure.
 
-    All F-curves are added before any gets keys: Blender searches all F-curves for each new one, which takes
-    up to twice as long if keys lie between them in memory.
+    All F-curves are added before any gets keys. Blender searches all F-curves for each new one, which is up
+    to two times slower if keys lie between them in memory.
     """
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
     groups, added = {group.name: group for group in bag.groups}, set()

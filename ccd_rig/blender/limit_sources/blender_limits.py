@@ -4,11 +4,11 @@
 Blender's IK rotates a bone from rest about its unlocked axes: swing (X and Z) after twist (Y).
 
 - One free axis is a hinge, and one swing axis with twist an ellipse whose other sides are 0. Both are exact.
-- Two swing axes are in Blender an ellipse in the sine of half the angle. Its rim is 0.2 degrees away from
-  ours for sides of 90 and 45 degrees, and 0.8 for 120 and 60.
-- If only one of X and Z has a range, the free side of our ellipse is 180 degrees. The range therefore narrows
-  with the swing about the free axis: by 3 % at 45 degrees, by 13 % at 90. Blender's does not, and if Y is
-  locked Blender does not enforce such a range.
+- Two swing axes are in Blender an ellipse in the sine of half the angle. Its rim differs from that of a limit
+  by 0.2 degrees for sides of 90 and 45 degrees, by 0.8 for 120 and 60.
+- If only one of X and Z has a range, the free side of the limit's ellipse is 180 degrees. The range therefore
+  narrows with the swing about the free axis: by 3 % at 45 degrees, by 13 % at 90. Blender's does not narrow.
+  If Y is locked, Blender does not enforce such a range.
 """
 
 from __future__ import annotations

@@ -5,11 +5,10 @@ HUMAN counts from the anatomical position: upright, arms hanging, feet flat.
 
 - American Academy of Orthopaedic Surgeons, "Joint Motion: Method of Measuring and Recording", Chicago 1965:
   limbs, spine, fingers, toes. Norkin & White, "Measurement of Joint Motion", gives these values among others.
-- Neumann, "Kinesiology of the Musculoskeletal System": the clavicle. Its elevation is subtracted from the
-arm's 180.
+- Neumann, "Kinesiology of the Musculoskeletal System": the clavicle. Its elevation is part of the arm's 180.
 
-DOG has angles inside the joint (180 is straight), measured on 16 Labrador Retrievers by Jaegger,
-Marcellin-Little & Levine, "Reliability of goniometry in Labrador Retrievers", American Journal of Veterinary
+DOG has angles inside the joint; 180 is straight. Jaegger, Marcellin-Little & Levine measured them on 16
+Labrador Retrievers: "Reliability of goniometry in Labrador Retrievers", American Journal of Veterinary
 Research 63, 2002, 979-986. Comments mark values that are chosen, since no measurement is published.
 """
 

@@ -481,7 +481,7 @@ def tail_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, L
 
 
 def finger_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, Limit | None]:
-    """Return the limits of a finger or a thumb, which bends to the side to which it is curled at rest.
+    """Return the limits of a finger or a thumb, which bends to the side of its curl at rest.
 
     The last three bones of the row are limited; a bone in the palm is free. A straight finger bends about the
     X axis of its bones, as in Rigify.

@@ -11,11 +11,11 @@ def active_rig(context: bpy.types.Context) -> bpy.types.Object | None:
     active = context.object
     if active is None or active.type == "ARMATURE":
         return active
-    for thing in context.scene.objects:
-        if thing.type == "ARMATURE" and any(
-            active in (row.target, row.pole_target) for row in thing.ccd_rig.constraints
+    for obj in context.scene.objects:
+        if obj.type == "ARMATURE" and any(
+            active in (row.target, row.pole_target) for row in obj.ccd_rig.constraints
         ):
-            return thing
+            return obj
     return None
 
 

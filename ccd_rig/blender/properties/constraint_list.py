@@ -56,8 +56,10 @@ def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
 
     The bone above a limb also carries another one. A limb has at least two bones, and is not much shorter
     than its neighbour: a mane on a neck or feathers on a wing are none. The chain also ends below a root that
-    it is not joined to, as in game rigs. A single bone joined to its parent, such as a head on the chest,
-    goes on to the next such bone, unless it is one of a pair.
+    it is not joined to, as in game rigs.
+
+    The chain of a lone bone that is joined to its parent, such as a head on the chest, continues past the
+    first such parent, unless the bone is one of a pair.
     """
     to_root = chain(armature_object, tip)
     extents = _extents(to_root[0].id_data.data)

@@ -204,9 +204,9 @@ def _name(stem: str, rows: Any, library: int) -> None:
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def name_all(*_arguments: object) -> None:
     """Name the rows that scripts have added, before a file is saved."""
-    for thing in bpy.data.objects:
-        if thing.type == "ARMATURE" and thing.library is None:
-            for bone in thing.pose.bones:
+    for obj in bpy.data.objects:
+        if obj.type == "ARMATURE" and obj.library is None:
+            for bone in obj.pose.bones:
                 if bone.is_property_set("ccd_rig") and len(bone.ccd_rig.coupled_offsets):
                     name_rows(bone)
 

@@ -44,9 +44,7 @@ def key_spans(constraint: Any, spans: Sequence[tuple[int, int]], start: int, end
         spans: first and last frame of each span, in order, disjoint, inside the range.
         start, end: first and last frame of the range.
     """
-    rig: bpy.types.Object = constraint.id_data
-    path = _path(constraint)
-    before = _curve(rig, path)
+    before = curve_of(constraint)
     if before is not None:
         times = [point.co[0] for point in before.keyframe_points]
         after, value = [t for t in times if t > end], before.evaluate(end + 1)
@@ -60,7 +58,7 @@ def key_spans(constraint: Any, spans: Sequence[tuple[int, int]], start: int, end
     for frame, value in sorted(values.items()):
         constraint.influence = value
         constraint.keyframe_insert(FIELD, frame=frame)
-    curve: Any = _curve(rig, path)
+    curve: Any = curve_of(constraint)
     for point in curve.keyframe_points:
         if round(point.co[0]) in values:
             point.interpolation = "CONSTANT"
@@ -69,7 +67,7 @@ def key_spans(constraint: Any, spans: Sequence[tuple[int, int]], start: int, end
 
 def planted_spans(constraint: Any) -> list[tuple[int, int | None]]:
     """Return first and last frame of each span whose keys are above 0.5; None for a span without an end."""
-    curve = _curve(constraint.id_data, _path(constraint))
+    curve = curve_of(constraint)
     spans: list[tuple[int, int | None]] = []
     for point in [] if curve is None else curve.keyframe_points:
         frame, is_on = round(point.co[0]), point.co[1] > 0.5
@@ -83,11 +81,13 @@ def planted_spans(constraint: Any) -> list[tuple[int, int | None]]:
 
 def has_keys(constraint: Any) -> bool:
     """Whether the influence has an F-curve in the present action."""
-    return _curve(constraint.id_data, _path(constraint)) is not None
+    return curve_of(constraint) is not None
 
 
-def _curve(rig: bpy.types.Object, path: str) -> Any | None:
-    return next((curve for curve in fcurves_of(rig) if curve.data_path == path), None)
+def curve_of(constraint: Any) -> Any | None:
+    """Return the F-curve of a constraint's influence in the present action, or None."""
+    path = _path(constraint)
+    return next((curve for curve in fcurves_of(constraint.id_data) if curve.data_path == path), None)
 
 
 def _path(constraint: Any) -> str:

@@ -2,8 +2,8 @@
 """Library overrides, and how changed property groups are saved in them.
 
 Since 5.0, Blender compares a property group as one value if the library's data has never had the group. It
-notes that the group is replaced, cannot do so when the file is opened again, and the values are lost. If the
-group exists on both sides, Blender notes value by value, as before. Reading a group creates it.
+stores an override that replaces the group, which fails when the file is opened again: the values are lost. If
+the group exists on both sides, Blender compares value by value, as before. Reading a group creates it.
 """
 
 from typing import Any
@@ -43,9 +43,9 @@ def _read_groups(group: bpy.types.PropertyGroup, reference: bpy.types.PropertyGr
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def keep_all(*_arguments: object) -> None:
     """Create missing groups of all overrides, before a file is saved and after one was opened."""
-    for thing in bpy.data.objects:
-        if thing.type == "ARMATURE" and thing.override_library is not None:
-            keep(thing)
+    for obj in bpy.data.objects:
+        if obj.type == "ARMATURE" and obj.override_library is not None:
+            keep(obj)
 
 
 def register() -> None:

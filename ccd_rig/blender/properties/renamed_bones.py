@@ -31,37 +31,37 @@ _last_check: dict[int, tuple[int, list[str]]] = {}
 
 def on_named(row: Any, _context: bpy.types.Context | None = None) -> None:
     """Store the names of the bones that a constraint refers to, after one of its properties was set."""
-    for thing, _, name in _references(row):
-        note(thing, (name,))
+    for obj, _, name in _references(row):
+        note(obj, (name,))
 
 
-def note(thing: bpy.types.Object | None, names: Iterable[str], undo: ExitStack | None = None) -> None:
+def note(obj: bpy.types.Object | None, names: Iterable[str], undo: ExitStack | None = None) -> None:
     """Store the names of bones in `known_as`, if the armature has them and is editable.
 
     Args:
-        thing: the armature object; None and other types are ignored.
+        obj: the armature object; None and other types are ignored.
         names: names of bones.
         undo: gets callbacks that restore the former values.
     """
-    if thing is None or thing.type != "ARMATURE" or thing.pose is None or not thing.is_editable:
+    if obj is None or obj.type != "ARMATURE" or obj.pose is None or not obj.is_editable:
         return
     for name in names:
-        bone = thing.pose.bones.get(name)
+        bone = obj.pose.bones.get(name)
         if bone is not None and bone.ccd_rig.known_as != name:
             if undo is not None:
-                undo.callback(_restore_name, thing, name, bone.ccd_rig.known_as)
+                undo.callback(_restore_name, obj, name, bone.ccd_rig.known_as)
             bone.ccd_rig.known_as = name
-            _last_check.pop(thing.session_uid, None)
+            _last_check.pop(obj.session_uid, None)
 
 
-def _restore_name(thing: bpy.types.Object, name: str, before: str) -> None:
+def _restore_name(obj: bpy.types.Object, name: str, before: str) -> None:
     with suppress(ReferenceError):  # another file was opened, or undo went back
-        settings = thing.pose.bones[name].ccd_rig
+        settings = obj.pose.bones[name].ccd_rig
         if before:
             settings.known_as = before
         else:
             settings.property_unset("known_as")
-        _last_check.pop(thing.session_uid, None)
+        _last_check.pop(obj.session_uid, None)
 
 
 def follow(armature_object: bpy.types.Object) -> dict[str, str]:
@@ -136,9 +136,9 @@ def forget(*_arguments: object) -> None:
 def note_all(*_arguments: object) -> None:
     """Store the names of referenced bones after a file was opened, which an older version may have saved."""
     _last_check.clear()
-    for thing in bpy.data.objects:
-        if thing.type == "ARMATURE" and thing.is_editable:
-            for row in thing.ccd_rig.constraints:
+    for obj in bpy.data.objects:
+        if obj.type == "ARMATURE" and obj.is_editable:
+            for row in obj.ccd_rig.constraints:
                 on_named(row)
 
 
@@ -174,10 +174,10 @@ def _references(row: Any) -> Iterator[tuple[bpy.types.Object | None, str, str]]:
 
 def _rows_referring_to(armature_object: bpy.types.Object) -> Iterator[tuple[Any, str]]:
     """Yield constraints with a reference to a bone of an armature object, and the property that has it."""
-    for thing in bpy.data.objects:
-        if not thing.is_editable:
+    for obj in bpy.data.objects:
+        if not obj.is_editable:
             continue
-        for row in thing.ccd_rig.constraints:
+        for row in obj.ccd_rig.constraints:
             for owner, key, name in _references(row):
                 if name and owner == armature_object:
                     yield row, key

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Motion of a source armature as arrays in world space, and the target armature as a figure.
 
-If constraints or drivers move bones of the target (a rig of controls), rest matrices do not tell the effect
-of its channels. The motion is then computed on a skeleton of the mapped bones alone, and written to the rig
-from the hips outwards. Frames are evaluated with the keys written before, which gives the matrices of the
-next bones with empty channels; their channels are set to the difference. Rigidly connected bones need no
+A rig of controls is a target whose bones are moved by constraints or drivers. Rest matrices do not tell the
+effect of its channels. Its motion is therefore computed on a skeleton of the mapped bones alone, and written
+to the rig from the hips outwards. Frames are evaluated with the keys written so far, for the matrices of the
+next bones with empty channels. Their channels are set to the difference. Rigidly connected bones need no
 evaluation.
 """
 

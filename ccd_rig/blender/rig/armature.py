@@ -43,7 +43,7 @@ ORDER = "XYZ"
 STILL: Any = Matrix.Identity(4).freeze()
 
 
-class Causes(NamedTuple):
+class PlacementInputs(NamedTuple):
     """Values that determine the constants of joints: scales, locked angles and parents.
 
     Attributes:
@@ -64,12 +64,12 @@ class PlacedBones:
     """Joints of bones; the children of a rigid parent are relative to it.
 
     Attributes:
-        causes: the values that determine them.
+        inputs: the values that determine them.
         skeleton: the joints.
         shifts: (joints, 3, 3) matrices from location channel to translation of a pose.
     """
 
-    causes: Causes
+    inputs: PlacementInputs
     skeleton: Skeleton
     shifts: Array
     placed: tuple[PlacedBone, ...] = field(repr=False)
@@ -93,54 +93,54 @@ class PlacedBones:
     def of(
         cls,
         pose_bones: Any,
-        causes: Causes,
+        inputs: PlacementInputs,
         bones: Sequence[BoneRest],
         locked: Sequence[tuple[int, ...]],
         previous: PlacedBones | None = None,
     ) -> PlacedBones:
-        """Place the bones; bones whose causes did not change keep their `previous` joints.
+        """Place the bones; bones whose inputs did not change keep their `previous` joints.
 
         Args:
             pose_bones: of the armature object.
-            causes: the values that determine the joints.
+            inputs: the values that determine the joints.
             bones: constants of the bones.
             locked: by bone, its locked Euler axes; empty for a bone that is not partly locked.
-            previous: the same bones with different causes.
+            previous: the same bones with different inputs.
 
         Raises:
             RigError: as `bone_space.place`; a scale that is not a finite number.
         """
-        require_finite(pose_bones, [bone.slot for bone in bones], causes.scales, "scale")
+        require_finite(pose_bones, [bone.slot for bone in bones], inputs.scales, "scale")
         placed: list[PlacedBone] = []
         for i, bone in enumerate(bones):
-            if previous is not None and _is_unchanged(bone, i, causes, placed, previous):
+            if previous is not None and _is_unchanged(bone, i, inputs, placed, previous):
                 placed.append(previous.placed[i])
                 continue
-            parent = causes.parents.get(bone.parent_slot) if bone.parent < 0 else None
+            parent = inputs.parents.get(bone.parent_slot) if bone.parent < 0 else None
             if bone.parent >= 0:
                 parent = Matrix.Diagonal(placed[bone.parent].stretch).to_4x4()
-            angles = dict(zip(locked[i], causes.locked_angles[i], strict=True))
-            item = _placed(bone, pose_bones[bone.slot], causes.scales[i].tolist(), parent, angles)
+            angles = dict(zip(locked[i], inputs.locked_angles[i], strict=True))
+            item = _placed(bone, pose_bones[bone.slot], inputs.scales[i].tolist(), parent, angles)
             last = item.stretch if previous is None else previous.placed[i].stretch
             if all(abs(a - b) <= NOISE * abs(b) for a, b in zip(item.stretch, last, strict=True)):
                 item = item._replace(stretch=last)  # the children then keep their joints
             placed.append(item)
         shifts = np.array([item.shift for item in placed]).reshape(-1, 3, 3)
-        return cls(causes, Skeleton(item.joint for item in placed), shifts, tuple(placed))
+        return cls(inputs, Skeleton(item.joint for item in placed), shifts, tuple(placed))
 
 
 def _is_unchanged(
-    bone: BoneRest, i: int, causes: Causes, placed: Sequence[PlacedBone], previous: PlacedBones
+    bone: BoneRest, i: int, inputs: PlacementInputs, placed: Sequence[PlacedBone], previous: PlacedBones
 ) -> bool:
-    """Whether the causes of a bone are equal to the previous ones."""
-    before = previous.causes
-    if before.locked_angles[i] != causes.locked_angles[i]:
+    """Whether the inputs of a bone are equal to the previous ones."""
+    before = previous.inputs
+    if before.locked_angles[i] != inputs.locked_angles[i]:
         return False
-    if not np.array_equal(before.scales[i], causes.scales[i]):
+    if not np.array_equal(before.scales[i], inputs.scales[i]):
         return False
     if bone.parent >= 0:
         return placed[bone.parent].stretch == previous.placed[bone.parent].stretch
-    return bool(causes.parents.get(bone.parent_slot) == before.parents.get(bone.parent_slot))
+    return bool(inputs.parents.get(bone.parent_slot) == before.parents.get(bone.parent_slot))
 
 
 @dataclass(frozen=True)
@@ -247,9 +247,9 @@ class BonePlacer:
                     slot: STILL if is_rigid[k, p] else Matrix(parents[k, p].tolist()).freeze()
                     for p, slot in enumerate(self.parents)
                 }
-                causes = Causes(key, scales[k], locked_angles, parents_now)
-                if self._last is None or self._last.causes.key != key:
-                    self._last = PlacedBones.of(pose_bones, causes, self.bones, self.locked, self._last)
+                inputs = PlacementInputs(key, scales[k], locked_angles, parents_now)
+                if self._last is None or self._last.inputs.key != key:
+                    self._last = PlacedBones.of(pose_bones, inputs, self.bones, self.locked, self._last)
                 known[key] = len(kinds)
                 kinds.append(self._last)
             kind[k:] = known[key]
@@ -507,8 +507,8 @@ def layout(
     chains therefore count. Bones of a chain are read from their channels; their constraints are ignored.
 
     A bone whose rotation is locked on all axes gets stiffness 1 and no limit. If it slides, it gets an
-    EulerBox at its present rotation instead, in any mode. A bone in an Euler mode that is locked on one or
-    two axes and has no limit gets an EulerBox with these axes fixed at their present angles.
+    EulerBox at its present rotation instead, in any mode. In an Euler mode, a bone without a limit may be
+    locked on one or two axes: it gets an EulerBox with these axes fixed at their present angles.
 
     Args:
         armature_object: original or evaluated.

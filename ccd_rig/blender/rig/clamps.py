@@ -101,9 +101,9 @@ def remove(armature_object: Any) -> None:
 
 def mute_all(mute: bool) -> None:
     """Mute or unmute the clamps of all armatures in the file."""
-    for thing in bpy.data.objects:
-        if thing.type == "ARMATURE":
-            for _, constraint in clamps_of(thing):
+    for obj in bpy.data.objects:
+        if obj.type == "ARMATURE":
+            for _, constraint in clamps_of(obj):
                 constraint.mute = mute
 
 

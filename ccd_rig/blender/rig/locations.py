@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Slides and coupled offsets of bones, converted between the location channel and the core.
 
-Axes, ranges, shifts and slopes of a bone are in the space of its location channel, whose axes and unit depend
-on the bone's flags and its parents' scale. The core has them along the joint's rest axes, in the model's
-unit. `shift`, a 3x3 matrix of the reading, converts a location to a translation.
+Axes, ranges, shifts and slopes of a bone are in the space of its location channel. Axes and unit of this
+space depend on the bone's flags and its parents' scale. The core has them along the joint's rest axes, in the
+model's unit. `shift`, a 3x3 matrix of the reading, converts a location to a translation.
 
 Along its axis a coupled offset determines the location: keys there do not count, and a bake replaces them.
 The rest of the location is kept.

@@ -71,9 +71,8 @@ def with_locked(mode: str, rotations: Array, angles: Array, locked: Array) -> Ar
 def _two_angles(rotations: Array, outer: int, inner: int) -> tuple[Array, Array]:
     """Return (F,) angles about two axes, the inner one applied first, nearest to rotations.
 
-    For half angles a (outer) and b (inner), the product has w = cos a cos b, cos a sin b along the inner
-    axis, sin a cos b along the outer axis, and sin a sin b along their cross product. These form a matrix of
-    rank one.
+    With half angles a (outer) and b (inner), the components of the product are: w, cos a cos b; inner axis,
+    cos a sin b; outer axis, sin a cos b; their cross product, sin a sin b. They form a matrix of rank one.
     """
     third = 3 - outer - inner
     sign = (outer - inner) * (inner - third) * (third - outer) // 2  # 1 where outer x inner = third

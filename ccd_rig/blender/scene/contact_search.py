@@ -207,7 +207,7 @@ def key_contacts(armature_object: bpy.types.Object, contacts: Contacts, frames: 
     """Key the influences of constraints: 1 in contacts, else 0.
 
     A planted bone keeps its place in the frame before. Its influence therefore starts at the second frame of
-    a contact, and at the first frame only if the range starts there.
+    a contact. It starts at the first one only if the range starts there.
     """
     for name, phases in contacts.phases.items():
         spans = [(p.first + (p.first > frames[0]), p.last) for p in phases]

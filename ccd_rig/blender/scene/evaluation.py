@@ -87,9 +87,9 @@ def read_bones(
     return [(armature_object, bone) for bone in bones]
 
 
-def is_evaluated(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
+def is_evaluated(obj: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
     """Whether a depsgraph keeps an object up to date: it does not evaluate hidden objects."""
-    return thing.evaluated_get(depsgraph).is_evaluated and thing.visible_get(view_layer=depsgraph.view_layer)
+    return obj.evaluated_get(depsgraph).is_evaluated and obj.visible_get(view_layer=depsgraph.view_layer)
 
 
 def world_matrices(
@@ -384,10 +384,10 @@ def frames(
     """
     require_evaluable(scene, armature_object, constraints)
     reader = FrameReader.of(armature_object, constraints, layout, with_keyed=True)
-    things = [*read_bones(armature_object, constraints), *objects_of(reader.targets.sources)]
+    references = [*read_bones(armature_object, constraints), *objects_of(reader.targets.sources)]
     with ExitStack() as stack:
         shared = shared or stack.enter_context(shared_scene(scene))
-        shared.refer(armature_object, things, sampled_paths(reader.targets.sources))
+        shared.refer(armature_object, references, sampled_paths(reader.targets.sources))
         yield Frames(reader, stack.enter_context(shared.reading(armature_object, reader.look)))
 
 
@@ -454,7 +454,7 @@ def current(
         elsewhere = {}
         if hidden:
             isolated = stack.enter_context(isolated_scene(scene, armature_object, hidden, ()))
-            elsewhere = dict.fromkeys((thing for thing, _ in hidden), set_frame(isolated, frame))
+            elsewhere = dict.fromkeys((obj for obj, _ in hidden), set_frame(isolated, frame))
         return reader.samples([present(reader, depsgraph, elsewhere)])
 
 
@@ -542,11 +542,11 @@ def playback(
 ) -> Iterator[Playback]:
     """Set up the playback of frames for the block; arguments and errors as of `frames`."""
     reader = TargetReader(armature_object, target_sources(armature_object, constraints))
-    things = [*read_bones(armature_object, constraints), *objects_of(reader.sources)]
+    references = [*read_bones(armature_object, constraints), *objects_of(reader.sources)]
     bones = len(armature_object.pose.bones)
     with ExitStack() as stack:
         shared = shared or stack.enter_context(shared_scene(scene))
-        shared.refer(armature_object, things, sampled_paths(reader.sources))
+        shared.refer(armature_object, references, sampled_paths(reader.sources))
 
         def look(depsgraph: bpy.types.Depsgraph, frame: float, with_targets: bool) -> PlayedFrame:
             evaluated = armature_object.evaluated_get(depsgraph)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Switches between FK and IK: properties that decide whether the bones of a chain move others.
 
-In rigs such as Rigify's, a bone copies an FK control, and then an IK bone by a constraint whose influence is
-driven by a property of a control. Keys of the FK control take effect only if the property drives this
-influence to 0. A switch is recognised by this structure, whatever its name.
+In rigs such as Rigify's, a bone copies an FK control, and then an IK bone. A property of a control drives the
+influence of the second constraint. Keys of the FK control take effect only if it drives this influence to 0.
+A switch is recognised by this structure, whatever its name.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def _switches_of(
     bones: Collection[str],
     drivers: Mapping[str, bpy.types.FCurve],
 ) -> Iterator[tuple[str, float, str]]:
-    """Yield path of a property, its value at which a bone follows a bone of a chain, and name of the latter.
+    """Yield (path of a property, value, bone of a chain): at this value `pose_bone` follows the bone.
 
     If a bone follows bones of chains alone, such a property is a strength, not a switch.
     """

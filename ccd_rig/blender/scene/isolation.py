@@ -58,7 +58,7 @@ class SharedScene:
     def refer(
         self,
         armature_object: bpy.types.Object,
-        things: Sequence[tuple[bpy.types.Object, str]],
+        references: Sequence[tuple[bpy.types.Object, str]],
         paths: Sequence[str],
     ) -> None:
         """Make the scene evaluate an armature object and everything that is read with it.
@@ -67,14 +67,14 @@ class SharedScene:
 
         Args:
             armature_object: its transform is evaluated.
-            things: objects, or single bones of them where a name is not empty.
+            references: objects, or single bones of them where a name is not empty.
             paths: data paths of numbers of the armature object.
         """
-        references = list(dict.fromkeys(_references(armature_object, things)))
-        for first in range(0, max(len(references), len(paths)), PROBED):
+        evaluated = list(dict.fromkeys(_with_dependencies(armature_object, references)))
+        for first in range(0, max(len(evaluated), len(paths)), PROBED):
             probe = bpy.data.objects.new(ISOLATED, None)
             self._probes.append(probe)
-            _refer(probe, armature_object, references[first : first + PROBED], paths[first : first + PROBED])
+            _refer(probe, armature_object, evaluated[first : first + PROBED], paths[first : first + PROBED])
             self.isolated.collection.objects.link(probe)
 
     def clear(self) -> None:
@@ -182,12 +182,12 @@ def shared_scene(scene: bpy.types.Scene) -> Iterator[SharedScene]:
 def isolated_scene(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
-    things: Sequence[tuple[bpy.types.Object, str]],
+    references: Sequence[tuple[bpy.types.Object, str]],
     paths: Sequence[str],
 ) -> Iterator[bpy.types.Scene]:
     """Make a temporary scene with references for the block, see `SharedScene.refer`."""
     with shared_scene(scene) as shared:
-        shared.refer(armature_object, things, paths)
+        shared.refer(armature_object, references, paths)
         yield shared.isolated
 
 
@@ -226,7 +226,7 @@ def set_frame(isolated: bpy.types.Scene, frame: float) -> bpy.types.Depsgraph:
 def _refer(
     probe: bpy.types.Object,
     armature_object: bpy.types.Object,
-    things: Sequence[tuple[bpy.types.Object, str]],
+    references: Sequence[tuple[bpy.types.Object, str]],
     paths: Sequence[str],
 ) -> None:
     """Make an empty depend on objects and bones, and on numbers of the armature object.
@@ -234,9 +234,9 @@ def _refer(
     Objects outside of the scene are evaluated only as far as objects in it depend on them: a constraint
     depends on the transform of an object or on one bone, a driver on one property.
     """
-    for thing, bone in things:
+    for obj, bone in references:
         constraint: Any = probe.constraints.new("COPY_LOCATION")
-        constraint.target, constraint.subtarget = thing, bone
+        constraint.target, constraint.subtarget = obj, bone
     if paths:
         driver = probe.driver_add("location", 0).driver
         driver.type = "SUM"
@@ -245,21 +245,21 @@ def _refer(
             source.id, source.data_path = armature_object, path
 
 
-def _references(
-    armature_object: bpy.types.Object, things: Sequence[tuple[bpy.types.Object, str]]
+def _with_dependencies(
+    armature_object: bpy.types.Object, references: Sequence[tuple[bpy.types.Object, str]]
 ) -> Iterator[tuple[bpy.types.Object, str]]:
     """Yield the objects and bones to refer to; some more than once.
 
     Bones with a spline IK are added: Blender allocates it in each frame, and frees it only if it is
     evaluated.
     """
-    for thing in (armature_object, *(thing for thing, _ in things)):
-        yield thing, ""
-    yield from things
-    for thing in dict.fromkeys(thing for thing, bone in things if bone):
-        for pose_bone in () if thing.pose is None else thing.pose.bones:
+    for obj in (armature_object, *(obj for obj, _ in references)):
+        yield obj, ""
+    yield from references
+    for obj in dict.fromkeys(obj for obj, bone in references if bone):
+        for pose_bone in () if obj.pose is None else obj.pose.bones:
             if any(constraint.type == "SPLINE_IK" for constraint in pose_bone.constraints):
-                yield thing, pose_bone.name
+                yield obj, pose_bone.name
 
 
 def register() -> None:

@@ -189,7 +189,7 @@ class TargetRows(NamedTuple):
 def orthonormals(axes: Array) -> Array:
     """Return the rotations (..., 4) of matrices (..., 3, 3) that may scale, shear and mirror.
 
-    Gram-Schmidt: Y is the direction of the second column, Z the part of the third orthogonal to it, and X
+    Gram-Schmidt: Y is the direction of the second column, and Z the part of the third orthogonal to it. X
     completes a right-handed frame. If a matrix mirrors, X is therefore reversed. NaN for a flat matrix.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -208,18 +208,18 @@ def orthonormal(axes: Any) -> Quaternion | None:
     return None if np.isnan(rotation).any() else Quaternion(rotation.tolist())
 
 
-def object_channels(thing: bpy.types.Object, basis: Matrix) -> tuple[Vector, Quaternion]:
+def object_channels(obj: bpy.types.Object, basis: Matrix) -> tuple[Vector, Quaternion]:
     """Return the location and rotation channels of an object for a basis matrix, with its present deltas.
 
     Args:
-        thing: the object.
+        obj: the object.
         basis: from object space to the space of its parent.
     """
     location, rotation, _ = basis.decompose()
-    delta = thing.delta_rotation_quaternion
-    if thing.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
-        delta = thing.delta_rotation_euler.to_quaternion()
-    return location - thing.delta_location, delta.inverted() @ rotation
+    delta = obj.delta_rotation_quaternion
+    if obj.rotation_mode not in ("QUATERNION", "AXIS_ANGLE"):
+        delta = obj.delta_rotation_euler.to_quaternion()
+    return location - obj.delta_location, delta.inverted() @ rotation
 
 
 Ahead = Mapping[tuple[bpy.types.Object, str], Matrix]
@@ -234,7 +234,7 @@ FAR = 1e18  # armature space: the squares of lengths above this overflow float32
 class ObjectRef(NamedTuple):
     """Reference to an object, or to one of its bones."""
 
-    thing: bpy.types.Object
+    obj: bpy.types.Object
     bone: str  # name of the bone, or empty
     is_armature: bool  # whether the object is the armature that carries the constraint
 
@@ -266,8 +266,8 @@ def target_sources(
     names = [constraint.name for constraint in armature_object.ccd_rig.constraints]
     animated = {path for path, _ in animated_components(armature_object)} if with_keyed else set()
 
-    def ref(thing: bpy.types.Object | None, bone: str) -> ObjectRef | None:
-        return None if thing is None else ObjectRef(thing, bone, thing == armature_object)
+    def ref(obj: bpy.types.Object | None, bone: str) -> ObjectRef | None:
+        return None if obj is None else ObjectRef(obj, bone, obj == armature_object)
 
     sources = []
     for constraint in constraints:
@@ -311,7 +311,7 @@ def sampled_paths(sources: Sequence[TargetSource]) -> list[str]:
 def objects_of(sources: Sequence[TargetSource]) -> list[tuple[bpy.types.Object, str]]:
     """Return the targets and poles: objects, with the name of a bone, or empty."""
     refs = (ref for source in sources for ref in (source.target, source.pole))
-    return [(ref.thing, ref.bone) for ref in refs if ref is not None]
+    return [(ref.obj, ref.bone) for ref in refs if ref is not None]
 
 
 class TargetReader:
@@ -377,13 +377,13 @@ class TargetReader:
             ahead: matrices of bones that were posed since the last evaluation.
         """
         seen: list[float] = []
-        for thing, bone, is_armature in self._refs:
+        for obj, bone, is_armature in self._refs:
             if is_armature:
                 matrix: Any = evaluated.pose.bones[bone].matrix if bone else STILL
-            elif ahead and (thing, bone) in ahead:
-                matrix = ahead[thing, bone]
+            elif ahead and (obj, bone) in ahead:
+                matrix = ahead[obj, bone]
             else:
-                target = thing.evaluated_get(elsewhere.get(thing, depsgraph))
+                target = obj.evaluated_get(elsewhere.get(obj, depsgraph))
                 matrix = target.matrix_world
                 if bone:
                     matrix = matrix @ target.pose.bones[bone].matrix
@@ -509,17 +509,17 @@ class TargetReader:
             problem = "too far away to compute with" if is_number else "not a number"
             bone = f"bone '{constraint.target_bone}' of " if constraint.target_bone else ""
             raise RigError(
-                f"Constraint '{constraint.name}': target {bone}'{target.thing.name}' has a place that is "
+                f"Constraint '{constraint.name}': target {bone}'{target.obj.name}' has a place that is "
                 f"{problem} at frame {frame:g}: look at its transform and keys, and at the constraint's "
                 "offset"
             )
         if fault == 1:
             raise RigError(
-                f"Constraint '{constraint.name}': target '{target.thing.name}' has a scale of 0 at frame "
+                f"Constraint '{constraint.name}': target '{target.obj.name}' has a scale of 0 at frame "
                 f"{frame:g}, so it has no rotation: give it another scale"
             )
         assert pole is not None
         raise RigError(
-            f"Constraint '{constraint.name}': pole target '{pole.thing.name}' has a place that is not a "
+            f"Constraint '{constraint.name}': pole target '{pole.obj.name}' has a place that is not a "
             f"number at frame {frame:g}: look at its transform and keys"
         )

@@ -109,8 +109,8 @@ def restore(armature_object: bpy.types.Object) -> Applied:
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def keep_all(*_arguments: object) -> None:
     """Store the set-ups of all rigs on their metarigs, before a file is saved."""
-    for thing in bpy.data.objects:
-        rig = getattr(thing.data, "rigify_target_rig", None) if thing.type == "ARMATURE" else None
+    for obj in bpy.data.objects:
+        rig = getattr(obj.data, "rigify_target_rig", None) if obj.type == "ARMATURE" else None
         if rig is not None and is_generated(rig.data):
             keep(rig)
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Set-up of a rig (constraints, limits and settings of bones) as a value and as JSON: read and applied.
 
-{"format", "version", "armature", "bones": {bone: {"rest": [w, x, y, z], "joint": {...}}}, "constraints":
-[{...}], "rig": {...}, "roles": {bone: [part, side, index, number]}, "influence": {constraint: keys}}. Keys of
-influences are included; F-curves lose their modifiers. Other keys are not, nor are drivers, which read
-properties of the file and often of other rigs.
+    {"format", "version", "armature",
+     "bones": {bone: {"rest": [w, x, y, z], "joint": {...}}},
+     "constraints": [{...}], "rig": {...},
+     "roles": {bone: [part, side, index, number]},
+     "influence": {constraint: keys}}
 
-Numbers keep every bit. Defaults are left out. An object is {"object": name}, the armature itself {"object":
-""}.
+Keys of influences are included, without modifiers of their F-curves. The keys of further settings are left
+out. So are drivers, which read properties of the file and often of other rigs.
+
+Numbers keep every bit. Defaults are left out. An object is {"object": name}; {"object": ""} is the armature.
 """
 
 from __future__ import annotations
@@ -28,7 +31,6 @@ from ...limits.mirroring import turned
 from ...maths.rotations import angle_of
 from ..figures.role import Part, Role, Side
 from ..figures.roles import roles_of
-from ..keys.channels import fcurves_of
 from ..properties import constraint_list, influence_keys, overrides
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.constraint_group import CCD_RIG_PG_constraint
@@ -193,7 +195,7 @@ def curves_of(armature_object: bpy.types.Object) -> dict[str, Curve]:
     """Return the keys of influences in the present action, by the names of the constraints."""
     curves: dict[str, Curve] = {}
     for row in armature_object.ccd_rig.constraints:
-        curve = _curve(row)
+        curve = influence_keys.curve_of(row)
         if curve is not None and len(curve.keyframe_points):
             keys = [_key(point) for point in curve.keyframe_points]
             curves[row.name] = {"extrapolation": curve.extrapolation, "keys": keys}
@@ -241,14 +243,14 @@ def set_curve(row: Any, curve: Curve) -> None:
     """
     influence_keys.require_keyable(row.id_data, [row])
     present = row.influence
-    before = _curve(row)
+    before = influence_keys.curve_of(row)
     for frame in [] if before is None else [point.co[0] for point in before.keyframe_points]:
         row.keyframe_delete(FIELD, frame=frame)
     for key in curve["keys"]:
         row.influence = key["value"]
         row.keyframe_insert(FIELD, frame=key["frame"])
     row.influence = present
-    fcurve: Any = _curve(row)
+    fcurve: Any = influence_keys.curve_of(row)
     fcurve.extrapolation = curve["extrapolation"]
     keys = sorted(curve["keys"], key=lambda key: key["frame"])
     for point, key in zip(fcurve.keyframe_points, keys, strict=True):
@@ -287,11 +289,6 @@ def _require_choice(rna: Any, name: str, value: object, where: str) -> None:
     if value not in known:
         value = shown(repr(value))
         raise RigError(f"{where}.{name} is {value}; give one of {', '.join(known)}")
-
-
-def _curve(row: Any) -> Any | None:
-    path = f"{row.path_from_id()}.{FIELD}"
-    return next((curve for curve in fcurves_of(row.id_data) if curve.data_path == path), None)
 
 
 FORMAT = "ccd_rig.setup"
