@@ -50,7 +50,7 @@ def test_a_body_that_climbs_and_tips_is_found(ext, bake, limb):
     assert "climbs" in climbs.label() and "tips" in tips.label()
     assert any("carries no figure" in warning for warning in report.warnings)
     panel = ext.module("panels.bake")
-    assert panel._icon_of_head(limb.ccd_rig.report, report.findings) == "ERROR"
+    assert panel.head_icon(limb.ccd_rig.report, report.findings) == "ERROR"
     assert bpy.ops.ccd_rig.report_markers() == {"FINISHED"}
     assert sorted(marker.frame for marker in bpy.context.scene.timeline_markers) == sorted(
         (climbs.frame, tips.frame)
