@@ -343,10 +343,14 @@ class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
     why_grey = staticmethod(command.no_armature)
 
     def run(self, context: bpy.types.Context) -> None:
-        applied = setup_file.apply(active_rig(context), setup_file.load(bpy.path.abspath(self.filepath)))
-        self.tell("INFO", applied.words())
-        for warning in applied.warnings():
-            self.tell("WARNING", warning)
+        path = bpy.path.abspath(self.filepath)
+        _tell_applied(self, setup_file.apply(active_rig(context), setup_file.load(path)))
+
+
+def _tell_applied(operator: Command, applied: setup_file.Applied) -> None:
+    operator.tell("INFO", applied.words())
+    for warning in applied.warnings():
+        operator.tell("WARNING", warning)
 
 
 class CCD_RIG_OT_setup_restore(Command, bpy.types.Operator):
@@ -365,7 +369,4 @@ class CCD_RIG_OT_setup_restore(Command, bpy.types.Operator):
         return reason
 
     def run(self, context: bpy.types.Context) -> None:
-        applied = regeneration.restore(active_rig(context))
-        self.tell("INFO", applied.words())
-        for warning in applied.warnings():
-            self.tell("WARNING", warning)
+        _tell_applied(self, regeneration.restore(active_rig(context)))

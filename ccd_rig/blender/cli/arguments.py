@@ -22,6 +22,7 @@ from . import figure_command, files, retarget_command, walk_command
 from .files import Exit, UsageError
 from .retarget_command import Words
 
+COMMAND = "ccd_rig"
 FARM = "farm"
 TASKS = {
     "farm-bake": "bake one part of a job",
@@ -30,118 +31,6 @@ TASKS = {
     "farm-table": "write the table",
 }
 """{command of a farm job: its help}; people run these to learn why a task fails."""
-
-FARM_EXAMPLES = """\
-examples:
-  blender -b --command ccd_rig farm shots/*.blend --output job --chunk 500
-  python -m ccd_rig farm shot_010.blend shot_020.blend --output job --frames 1-250
-  python -m ccd_rig farm long.blend --output job --chunk 500 --jobs 2
-  python -m ccd_rig farm clips/ more/walk.bvh --retarget hero.blend --output job --reference frame
-
-"""
-
-Add: TypeAlias = Callable[[Words], None]
-
-
-def _add_farm_commands(commands: Any, look: dict[str, Any]) -> None:
-    """Add `farm` and the commands of its tasks to the parser's commands.
-
-    Args:
-        commands: the parser's subparsers.
-        look: keyword arguments that all parsers share.
-    """
-    farm = _add_command(
-        commands,
-        FARM,
-        "write a job for a render farm that bakes .blend files, or puts clips onto an armature",
-        FARM_EXAMPLES,
-        look,
-    )
-    farm.add_argument(
-        "files",
-        nargs="+",
-        type=Path,
-        metavar="FILE",
-        help="the .blend files, with --retarget clips or folders of them; none is changed",
-    )
-    _add_job_arguments(farm)
-    farm.add_argument(
-        "--armature",
-        type=_name,
-        metavar="NAME",
-        help="armature object (default: all that have constraints; with --retarget the only one of TARGET)",
-    )
-    baking = farm.add_argument_group("how shots are baked")
-    for add_options in FARM_BAKE_ARGUMENTS:
-        add_options(baking)
-    retarget_command.add_choice_arguments(
-        farm.add_argument_group("how clips are carried over, with --retarget")
-    )
-    for name, words in TASKS.items():
-        task = commands.add_parser(name, description=f"As a job does: {words}.", epilog=EPILOG, **look)
-        if name == "farm-retarget":
-            task.add_argument("clip", type=Path, metavar="CLIP", help="the file with the motion")
-            task.add_argument("target", type=Path, metavar="TARGET", help="the .blend file with the armature")
-        elif name != "farm-table":
-            task.add_argument("shot", type=Path, metavar="FILE", help="the .blend file")
-        if name == "farm-bake":
-            task.add_argument("--part", type=int, required=True, metavar="K", help="of its chunks, from 1")
-        task.add_argument("--settings", type=Path, required=True, metavar="FILE", help="of the bundle")
-        task.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
-
-
-def _add_job_arguments(farm: argparse.ArgumentParser) -> None:
-    farm.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the job bundle")
-    farm.add_argument(
-        "--retarget",
-        type=Path,
-        metavar="TARGET",
-        help="put clips onto the armature of this .blend file instead of baking",
-    )
-    farm.add_argument(
-        "--program",
-        metavar="PROGRAM",
-        help="what runs a task on the farm (default: blender, or python where this is python)",
-    )
-    farm.add_argument(
-        "--jobs",
-        type=_count,
-        default=0,
-        metavar="N",
-        help="run the job here too, N tasks at once, each in a Blender of its own",
-    )
-    farm.add_argument("--quiet", action="store_true", help="only errors and warnings")
-
-
-def non_default(options: argparse.Namespace, adders: Sequence[Add]) -> list[str]:
-    """Names of the options added by `adders` that differ from their defaults."""
-    probe = argparse.ArgumentParser(add_help=False)
-    for add_options in adders:
-        add_options(probe)
-    defaults = vars(probe.parse_args([]))
-    return [
-        f"--{name.replace('_', '-')}" for name, value in defaults.items() if getattr(options, name) != value
-    ]
-
-
-def _add_chunk_argument(command: Words) -> None:
-    command.add_argument(
-        "--chunk",
-        type=_count,
-        default=0,
-        metavar="N",
-        help="share longer shots out in chunks of at most N frames (default: each shot is one task)",
-    )
-
-
-def _count(words: str) -> int:
-    if not words.isdecimal():
-        raise argparse.ArgumentTypeError(f"'{words}' is not a whole number of 0 or more")
-    return int(words)
-
-
-COMMAND = "ccd_rig"
-
 
 KEYS = {
     "every": Keys.EVERY_FRAME,
@@ -182,6 +71,17 @@ examples:
 
 """,
 }
+
+FARM_EXAMPLES = """\
+examples:
+  blender -b --command ccd_rig farm shots/*.blend --output job --chunk 500
+  python -m ccd_rig farm shot_010.blend shot_020.blend --output job --frames 1-250
+  python -m ccd_rig farm long.blend --output job --chunk 500 --jobs 2
+  python -m ccd_rig farm clips/ more/walk.bvh --retarget hero.blend --output job --reference frame
+
+"""
+
+Add: TypeAlias = Callable[[Words], None]
 
 
 def parse(argv: Sequence[str]) -> argparse.Namespace:
@@ -246,6 +146,17 @@ def _destination(options: argparse.Namespace) -> Destination:
     if options.nla_strip:
         return Destination.NLA_STRIP
     return Destination.CURRENT_ACTION if options.current_action else Destination.NEW_ACTION
+
+
+def non_default(options: argparse.Namespace, adders: Sequence[Add]) -> list[str]:
+    """Names of the options added by `adders` that differ from their defaults."""
+    probe = argparse.ArgumentParser(add_help=False)
+    for add_options in adders:
+        add_options(probe)
+    defaults = vars(probe.parse_args([]))
+    return [
+        f"--{name.replace('_', '-')}" for name, value in defaults.items() if getattr(options, name) != value
+    ]
 
 
 # --- the parser ---------------------------------------------------------------------------------------------
@@ -451,6 +362,16 @@ def _add_play_arguments(command: Words) -> None:
     )
 
 
+def _add_chunk_argument(command: Words) -> None:
+    command.add_argument(
+        "--chunk",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="share longer shots out in chunks of at most N frames (default: each shot is one task)",
+    )
+
+
 FARM_BAKE_ARGUMENTS: tuple[Add, ...] = (
     _add_chunk_argument,
     _add_constraint_argument,
@@ -461,6 +382,79 @@ FARM_BAKE_ARGUMENTS: tuple[Add, ...] = (
 """Functions that add the options of a farm's bakes."""
 
 
+def _add_farm_commands(commands: Any, look: dict[str, Any]) -> None:
+    """Add `farm` and the commands of its tasks to the parser's commands.
+
+    Args:
+        commands: the parser's subparsers.
+        look: keyword arguments that all parsers share.
+    """
+    farm = _add_command(
+        commands,
+        FARM,
+        "write a job for a render farm that bakes .blend files, or puts clips onto an armature",
+        FARM_EXAMPLES,
+        look,
+    )
+    farm.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="the .blend files, with --retarget clips or folders of them; none is changed",
+    )
+    _add_job_arguments(farm)
+    farm.add_argument(
+        "--armature",
+        type=_name,
+        metavar="NAME",
+        help="armature object (default: all that have constraints; with --retarget the only one of TARGET)",
+    )
+    baking = farm.add_argument_group("how shots are baked")
+    for add_options in FARM_BAKE_ARGUMENTS:
+        add_options(baking)
+    retarget_command.add_choice_arguments(
+        farm.add_argument_group("how clips are carried over, with --retarget")
+    )
+    for name, words in TASKS.items():
+        task = commands.add_parser(name, description=f"As a job does: {words}.", epilog=EPILOG, **look)
+        if name == "farm-retarget":
+            task.add_argument("clip", type=Path, metavar="CLIP", help="the file with the motion")
+            task.add_argument("target", type=Path, metavar="TARGET", help="the .blend file with the armature")
+        elif name != "farm-table":
+            task.add_argument("shot", type=Path, metavar="FILE", help="the .blend file")
+        if name == "farm-bake":
+            task.add_argument("--part", type=int, required=True, metavar="K", help="of its chunks, from 1")
+        task.add_argument("--settings", type=Path, required=True, metavar="FILE", help="of the bundle")
+        task.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
+
+
+def _add_job_arguments(farm: argparse.ArgumentParser) -> None:
+    farm.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the job bundle")
+    farm.add_argument(
+        "--retarget",
+        type=Path,
+        metavar="TARGET",
+        help="put clips onto the armature of this .blend file instead of baking",
+    )
+    farm.add_argument(
+        "--program",
+        metavar="PROGRAM",
+        help="what runs a task on the farm (default: blender, or python where this is python)",
+    )
+    farm.add_argument(
+        "--jobs",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="run the job here too, N tasks at once, each in a Blender of its own",
+    )
+    farm.add_argument("--quiet", action="store_true", help="only errors and warnings")
+
+
+# --- values -------------------------------------------------------------------------------------------------
+
+
 def _name(words: str) -> str:
     """Accept a name in UTF-8, as .blend files have them."""
     try:
@@ -468,6 +462,12 @@ def _name(words: str) -> str:
     except UnicodeEncodeError:  # bytes of another encoding
         raise argparse.ArgumentTypeError(f"{words!a} is not a name in UTF-8") from None
     return words
+
+
+def _count(words: str) -> int:
+    if not words.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{words}' is not a whole number of 0 or more")
+    return int(words)
 
 
 def _frame_range(words: str) -> tuple[int, int]:

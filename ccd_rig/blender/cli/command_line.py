@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
 """`ccd_rig bake` and `check`, and the entry of all commands.
 
 The words after `blender -b FILE --command` and after `python -m` are the same.

@@ -30,12 +30,13 @@ from ..bake import bake_all, report
 from ..bake.bake import bake, bake_solved_steps, solve_steps
 from ..bake.progress import Progress, run
 from ..bake.report import write
-from ..farm import bundle, chunks, job, records, table
+from ..farm import bundle, chunks, records, table
 from ..farm import clips as clip_jobs
+from ..farm import shots as shot_jobs
 from ..farm.chunks import Chunk, Seam
 from ..farm.clips import Clips
-from ..farm.job import Shot, Span
 from ..farm.records import Record
+from ..farm.shots import Shot, Span
 from ..keys import file_version
 from ..retarget import clips, retarget
 from ..whole_files import WriteError
@@ -266,7 +267,7 @@ def _shots_job(options: argparse.Namespace, check: Check, program: str, is_modul
         settings = arguments.bake_settings(options, scene)
         rigs = bake_all.rigs(scene) if options.armature is None else [_armature(scene, options.armature)]
         try:
-            shot, reason = job.plan(scene, dict.fromkeys(rigs, settings), options.chunk)
+            shot, reason = shot_jobs.plan(scene, dict.fromkeys(rigs, settings), options.chunk)
         except CCDRigError as error:
             raise RigError(f"{file}: {error}") from error
         if reason and not options.quiet:
@@ -312,7 +313,7 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
 
 def _bake(options: argparse.Namespace, check: Check) -> Exit:
     """Bake a shot, or solve one of its chunks."""
-    shot = job.shot_of(job.read(options.settings), options.shot)
+    shot = shot_jobs.shot_of(shot_jobs.read(options.settings), options.shot)
     spans = shot.spans()
     if not 1 <= options.part <= len(spans):
         raise UsageError(f"{shot.file} has the parts 1 to {len(spans)}, not {options.part}")
@@ -352,7 +353,7 @@ def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Che
 
 def _join(options: argparse.Namespace, check: Check) -> Exit:
     """Join the chunks of a shot."""
-    shot = job.shot_of(job.read(options.settings), options.shot)
+    shot = shot_jobs.shot_of(shot_jobs.read(options.settings), options.shot)
     if _is_done(options.output, options.shot, records.made_with(shot.content())):
         return Exit.DONE
     solved: list[tuple[Span, Chunk]] = []
@@ -425,7 +426,7 @@ def _table(options: argparse.Namespace, _check: Check) -> Exit:
         results = {Path(file).stem: records.made_with(settings.content(file)) for file in settings.files}
     else:
         columns = table.COLUMNS
-        results = {shot.name: records.made_with(shot.content()) for shot in job.read(options.settings)}
+        results = {shot.name: records.made_with(shot.content()) for shot in shot_jobs.read(options.settings)}
     say(table.write_table(results, columns, options.output).rstrip("\n"))
     _say_done("wrote table.csv and table.txt")
     return Exit.DONE

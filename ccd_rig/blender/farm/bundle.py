@@ -19,7 +19,7 @@ from ...errors import RigError
 from ...json_text import printable
 from ..bake.progress import PERCENT, Pace, Progress
 from ..whole_files import WriteError, replacing
-from .job import Shot, to_json
+from .shots import Shot, to_json
 
 
 class Names(NamedTuple):

@@ -23,8 +23,8 @@ from ...maths.batch import Array
 from ..bake.bake_frames import BakeFrames, SmoothedGroup, Solutions
 from ..bake.report import SEAM
 from ..whole_files import replacing
-from .job import Span
 from .records import Record
+from .shots import Span
 
 DIGEST_SIZE = hashlib.sha256().digest_size
 SAME = math.radians(0.01)

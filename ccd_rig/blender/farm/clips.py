@@ -19,7 +19,7 @@ from ...motion.retargeting.settings import SPACES
 from ..retarget.retarget import RetargetChoice
 from ..whole_files import read_text
 from .bundle import Job, Step, parameter
-from .job import LONGEST, decoded, read_settings
+from .shots import LONGEST, decoded, read_settings
 
 FORMAT, VERSION = "ccd_rig.farm_clips", 1
 

@@ -18,7 +18,7 @@ from ... import json_text
 from ...errors import RigError
 from ..keys import file_version
 from ..whole_files import read_text, replacing
-from .job import Span
+from .shots import Span
 
 FORMAT, VERSION = "ccd_rig.farm_record", 2
 BLOCK = 1 << 20

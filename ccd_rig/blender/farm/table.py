@@ -16,7 +16,7 @@ from ..bake.report import BakeReport, write
 from ..retarget.retarget import Retargeted, warnings
 from . import bundle, records
 from .chunks import Seam
-from .job import Shot
+from .shots import Shot
 
 COLUMNS = (
     "shot",

@@ -157,7 +157,7 @@ def test_names_are_no_formulas_and_keep_to_their_lines(cli, tmp_path, name):
 
 def test_a_job_of_an_earlier_version_is_read(ext, cli, tmp_path):
     """It holds an order of frames, which has no meaning any more, and no smoothness."""
-    jobs, settings = ext.module("ccd_rig.blender.farm.job"), ext.module("ccd_rig.blender.bake.settings")
+    jobs, settings = ext.module("ccd_rig.blender.farm.shots"), ext.module("ccd_rig.blender.bake.settings")
     job = Job(cli, tmp_path / "job", wander(tmp_path / "shot.blend", SHORT), words=("--smoothness", "2.5"))
     path = job.folder / "settings.json"
     content = json.loads(path.read_text())

@@ -91,7 +91,7 @@ def test_a_script_that_says_nothing_gets_the_defaults(ext, chosen):
 def test_live_and_drag_have_an_entry_without_a_key_that_comes_and_goes(ext):
     configuration = bpy.context.window_manager.keyconfigs.addon
     if configuration is None:
-        assert ext.module("viewport.shortcut")._made == []
+        assert ext.module("viewport.preferences")._keymap_items == []
         return
 
     def entries(keymap, command):
