@@ -1,4 +1,4 @@
-"""A walk with its legs solved: feet where they are planned, knees bent as in the cycle."""
+"""Solve the legs of a planned walk: feet at their planned places, knees bent as in the cycle."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..motion.walking.path import Way
 from ..motion.walking.settings import WalkSettings
 from ..motion.walking.steps import WalkPlan, plan_walk
 from ..motion.walking.timeline import Timeline
-from .retarget_goals import add_place, add_turn, bent_as_ever, goals_met, turned_to
+from .retarget_goals import add_place, add_turn, bent_to_usual_side, goals_met, turned_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,8 @@ class Walk:
     Attributes:
         rotations: (F, n, 4) relative to rest.
         translations: (F, n, 3) relative to rest, model units.
-        plan: what feet and hips were to do.
-        cycle: what is walked.
+        plan: of feet and hips.
+        cycle: of the walk.
     """
 
     rotations: Array
@@ -40,7 +40,7 @@ class Walk:
 def walk(
     cycle: Cycle, way: Way, height: float, ground: Ground, time: Timeline, settings: WalkSettings
 ) -> Walk:
-    """The walk of a cycle along a way; arguments and errors are those of `plan_walk`."""
+    """Plan and solve the walk of a cycle along a path; arguments and errors as in `plan_walk`."""
     plan = plan_walk(cycle, way, height, ground, time, settings)
     target, figure_map = cycle.target, cycle.figure_map
     pose = plan.rotations, plan.translations
@@ -49,7 +49,7 @@ def walk(
     heads, _ = target.world(*pose)
     for leg in cycle.legs:
         foot, end = plan.feet[leg.limb.name], leg.limb.end
-        # An ankle is no farther from its hip than its leg is long: the foot keeps its rotation then.
+        # An ankle stays within its leg's length of its hip: the foot then keeps its rotation.
         hips, ankles = heads[:, target.index(leg.limb.upper)], foot.ankles(leg)
         far = np.maximum(batch.length(ankles - hips, -1), 1e-12)
         ankles = hips + np.minimum(1.0, plan.reach[leg.limb.name] / far)[:, None] * (ankles - hips)
@@ -58,10 +58,10 @@ def walk(
         if leg.limb.tip or leg.flat:
             add_place(goals, targets, end, length, target.points_to_model(ankles))
             add_turn(goals, targets, end, length, target.rotations_to_model(foot.feet))
-        else:  # a foot without a ball stands on its end, and turns as its leg needs it
+        else:  # a foot without a ball stands on its end; its rotation is free
             point = Vector((leg.sole.ball / target.scale).tolist())
             add_place(goals, targets, end, length, target.points_to_model(foot.balls), point)
-    rotations = bent_as_ever(target, pose, [leg.limb for leg in cycle.legs])
+    rotations = bent_to_usual_side(target, pose, [leg.limb for leg in cycle.legs])
     rotations = goals_met(figure_map, target, (rotations, pose[1]), goals, targets)
     tips = {leg.limb.tip: toes for leg in cycle.legs if (toes := plan.feet[leg.limb.name].toes) is not None}
     rotations = turned_to(target, rotations, tips)

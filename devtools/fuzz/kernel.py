@@ -198,7 +198,7 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
     residual, slope = np.zeros(problem.rows), np.zeros((problem.rows, problem.columns))
     poses = [np.asarray(case.arrays[name])[:1] for name in ("rotations", "translations", "targets")]
     if len(poses[0]):
-        kernel.look_at(problem, *poses, residual, slope)
+        kernel.evaluate_at(problem, *poses, residual, slope)
         if not (np.isfinite(residual).all() and np.isfinite(slope).all()):
             outcome.faults.append("residual or slope is not finite")
         short = [residual, slope]
@@ -208,13 +208,13 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
         )
         if short[at].shape != (residual, slope)[at].shape:
             try:
-                kernel.look_at(problem, *poses, *short)
+                kernel.evaluate_at(problem, *poses, *short)
             except ValueError:
                 pass
             except IndexError:
-                outcome.faults.append("look_at does not check the sizes of its results")
+                outcome.faults.append("evaluate_at does not check the sizes of its results")
             else:
-                outcome.faults.append("look_at writes to arrays that are too short")
+                outcome.faults.append("evaluate_at writes to arrays that are too short")
 
 
 def _judge(case: Case, problem: Any, outcome: Outcome, when: str) -> None:
@@ -295,7 +295,7 @@ def _run_unready(rng: random.Random, outcome: Outcome) -> None:
         lambda: kernel.set_search(problem, *case.search.values()),
         lambda: kernel.solve_poses(problem, *arrays.values(), False),
         lambda: kernel.solve_poses(problem, *arrays.values(), True),
-        lambda: kernel.look_at(
+        lambda: kernel.evaluate_at(
             problem,
             *[arrays[name] for name in ("rotations", "translations", "targets")],
             np.zeros(0),
@@ -349,7 +349,7 @@ def _case(rng: random.Random) -> Case:
         "most": most,
         "budget": rng.choice((budget, budget, 0)),
         "only_ccd": only_ccd,
-        "is_calm": rng.random() < 0.1,
+        "stays_local": rng.random() < 0.1,
         "starts_at_reference": rng.random() < 0.5,
     }
     sizes = {

@@ -97,11 +97,11 @@ def shown(parts: Generator[float, None, T], progress: Progress) -> Steps[T]:
 
 
 def paced(work: Work[T], progress: Progress) -> Steps[T]:
-    """Work as steps: `progress` whenever `motion.PART` seconds have passed."""
+    """Work as steps: `progress` whenever `motion.CHUNK_SECONDS` seconds have passed."""
     latest = time.perf_counter()
     with contextlib.closing(work):
         while not isinstance(part := advance(work), Ended):
-            if time.perf_counter() - latest >= motion.PART:
+            if time.perf_counter() - latest >= motion.CHUNK_SECONDS:
                 yield progress
                 latest = time.perf_counter()
     return part.result
