@@ -1,4 +1,4 @@
-"""Solve the legs of a planned walk: feet at their planned places, knees bent as in the cycle."""
+"""A walk with its legs solved: feet where they are planned, knees bent as in the cycle."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Walk:
     Attributes:
         rotations: (F, n, 4) relative to rest.
         translations: (F, n, 3) relative to rest, model units.
-        plan: of feet and hips.
-        cycle: of the walk.
+        plan: what feet and hips were to do.
+        cycle: what is walked.
     """
 
     rotations: Array
@@ -40,7 +40,7 @@ class Walk:
 def walk(
     cycle: Cycle, way: Way, height: float, ground: Ground, time: Timeline, settings: WalkSettings
 ) -> Walk:
-    """Plan and solve the walk of a cycle along a path; arguments and errors as in `plan_walk`."""
+    """The walk of a cycle along a way; arguments and errors are those of `plan_walk`."""
     plan = plan_walk(cycle, way, height, ground, time, settings)
     target, figure_map = cycle.target, cycle.figure_map
     pose = plan.rotations, plan.translations
@@ -49,7 +49,7 @@ def walk(
     heads, _ = target.world(*pose)
     for leg in cycle.legs:
         foot, end = plan.feet[leg.limb.name], leg.limb.end
-        # An ankle stays within its leg's length of its hip: the foot then keeps its rotation.
+        # An ankle is no farther from its hip than its leg is long: the foot keeps its rotation then.
         hips, ankles = heads[:, target.index(leg.limb.upper)], foot.ankles(leg)
         far = np.maximum(batch.length(ankles - hips, -1), 1e-12)
         ankles = hips + np.minimum(1.0, plan.reach[leg.limb.name] / far)[:, None] * (ankles - hips)
@@ -58,7 +58,7 @@ def walk(
         if leg.limb.tip or leg.flat:
             add_place(goals, targets, end, length, target.points_to_model(ankles))
             add_turn(goals, targets, end, length, target.rotations_to_model(foot.feet))
-        else:  # a foot without a ball stands on its end; its rotation is free
+        else:  # a foot without a ball stands on its end, and turns as its leg needs it
             point = Vector((leg.sole.ball / target.scale).tolist())
             add_place(goals, targets, end, length, target.points_to_model(foot.balls), point)
     rotations = bent_to_usual_side(target, pose, [leg.limb for leg in cycle.legs])
