@@ -157,7 +157,7 @@ def rig_of(body: Figure) -> bpy.types.Object:
         for offset in joint.coupled_offsets:
             row = group.coupled_offsets.add()
             row.driver, row.axis, row.use_slopes = offset.hinge, offset.axis, True
-            for angle, shift, slope in zip(*(values.tolist() for values in offset.table), strict=True):
+            for angle, shift, slope in offset.knots.reshape(-1, 3).tolist():
                 point = row.points.add()
                 # The bone at rest is drawn where the offset has it at angle 0.
                 point.angle, point.shift, point.slope = angle, shift - offset.shift(0.0), slope

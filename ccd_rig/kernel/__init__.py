@@ -1,7 +1,7 @@
-"""The kernel: all that is done once for each pose, joint or step.
+"""The kernel: all computation per pose, joint or step.
 
 Its modules are plain Python, with C types in the `.pxd` beside each; `devtools/kernel.py` compiles them into
-one module. Where that is at hand the names below are the compiled ones, else those of the plain modules.
+one module. The names below are those of the compiled module, or of the plain modules where it is missing.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from .loading import load
 
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("limits", ("LIMIT_WIDTH", "borders_at", "nearest_of_many", "project_rotation")),
-    ("skeleton", ("Problem", "place_joints")),
+    ("skeleton", ("Problem", "evaluate_spline", "place_joints")),
     ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),
-    ("pose", ("look_at", "measure_placed", "set_search", "solve_poses")),
+    ("pose", ("evaluate_at", "measure_placed", "set_search", "solve_poses")),
 )
-"""What the rest of the package may use: names of classes, functions and constants, by module. Their types
-stand in `__init__.pyi`."""
+"""Public names of classes, functions and constants, by module; `__init__.pyi` has their types."""
 
 _compiled, _why_plain = load(Path(__file__).parent)
 
@@ -28,5 +27,5 @@ for _module, _names in ENTRIES:
 
 
 def why_plain() -> str:
-    """One line that says why the kernel runs uncompiled; empty where it is compiled."""
+    """The reason why the kernel runs uncompiled, in one line; empty where it is compiled."""
     return _why_plain

@@ -40,7 +40,7 @@ def set_search(
     most: int,
     budget: int,
     only_ccd: bool,
-    is_calm: bool,
+    stays_local: bool,
     starts_at_reference: bool,
 ) -> None: ...
 def solve_poses(
@@ -62,13 +62,14 @@ def solve_poses(
     steps: Any,
     distances: Any,
     misses: Any,
-    goes_on: bool,
+    is_retry: bool,
 ) -> None: ...
 def measure_placed(
     p: Problem, heads: Any, frames: Any, targets: Any, pole_angles: Any, distances: Any, misses: Any
 ) -> None: ...
+def evaluate_spline(knots: Any, angles: Any, values: Any, slopes: Any) -> None: ...
 def measure_bend(points: Any, axis: Any, scale: float, bend: Any) -> None: ...
-def look_at(
+def evaluate_at(
     p: Problem, rotations: Any, translations: Any, targets: Any, residual: Any, slope: Any
 ) -> None: ...
 def project_rotation(

@@ -1,10 +1,14 @@
-"""Cyclic coordinate descent: the best move of one joint for all goals above it, in each order of joints.
+"""Cyclic coordinate descent: the best move of a joint for all goals above it, in each order of joints.
 
-A turn R of a joint minimises sum w |R a - b|^2 over pairs of vectors seen from its head: position: to the
-effector and to its target; orientation and direction: axes of the frame and where they should point, times a
-lever; pole: the chain's bend, and as long a vector towards its side; balance: how far a turn shifts the
-centre of mass. For one pair that is the shortest arc, for several Davenport's quaternion (Horn 1987), for a
-hinge an arc tangent. The limit is applied right after the step (Kenwright 2012, sections 5 to 9).
+A turn R of a joint minimises sum w |R a - b|^2 over pairs (a, b) of vectors from its head:
+
+- position: the effector, and its target;
+- orientation and direction: axes of the frame, and their targets, times a lever;
+- pole: the chain's bend, and a vector of the same length towards its side;
+- balance: the lever of the centre of mass, and the same plus the centre's offset to its target.
+
+The minimum is the shortest arc for one pair, Davenport's quaternion for several (Horn 1987), and an arc
+tangent for a hinge. The limit is applied right after the step (Kenwright 2012, sections 5 to 9).
 """
 
 from __future__ import annotations
@@ -12,9 +16,9 @@ from __future__ import annotations
 from math import atan2, fabs, pi, sqrt
 
 from .geometry import (
-    about,
     add,
     angle_of,
+    axis_rotation,
     between,
     conjugate,
     cross,
@@ -63,13 +67,13 @@ SMART_THRESHOLD = 1e-3
 SMART_GAIN = 0.64
 """Part of the squared error that may be left since the last time a smart bounce went back."""
 INERTIA = 1e-2
-"""What a turn must win, in parts of all there is to win, where several pairs leave a joint nearly free."""
+"""Least gain of a turn, in parts of the largest gain, where several pairs leave a joint nearly free."""
 HALVINGS = 12
-"""How finely a step is cut that would stretch a reach window: to 1/4096 of it."""
+"""Bisections of a step that would stretch a reach window: to 1/4096 of it."""
 BEND_IN = 0.1
 """Radians by which joints are bent before a chain is bent into its reach window."""
 SMALL_ARM = 1e-6
-"""Part of the reach below which an arm points nowhere."""
+"""Part of the reach below which an arm has no direction."""
 ENTRY_PASSES = 40
 """Most passes that bend a chain into its reach window."""
 BACKWARD = 2.0
@@ -80,7 +84,7 @@ BACKWARD = 2.0
 
 
 def run_pass(p, order, number, fraction):
-    """One iteration over the joints that may move; the longest way that one step moved an effector.
+    """Run an iteration over the joints that may move; returns the longest motion of an effector by a step.
 
     Args:
         order: one of the above.
@@ -92,7 +96,7 @@ def run_pass(p, order, number, fraction):
     longest = 0.0
     if p.has_tips:
         solve_tips(p)
-        if is_alone_met(p):
+        if is_single_goal_met(p):
             measure(p)
             return 0.0
     if order == ALTERNATING:
@@ -100,7 +104,7 @@ def run_pass(p, order, number, fraction):
     if order == ROOT_TO_TIP or order == TIP_TO_ROOT:
         for n in range(count):
             longest = max(longest, visit(p, p.moving[n if order == ROOT_TO_TIP else count - 1 - n], fraction))
-            if is_alone_met(p):
+            if is_single_goal_met(p):
                 break
     elif order == BOUNCE_TIP or order == BOUNCE_ROOT:
         for last in range(1, count + 1):
@@ -108,9 +112,9 @@ def run_pass(p, order, number, fraction):
                 longest = max(
                     longest, visit(p, p.moving[n if order == BOUNCE_ROOT else count - 1 - n], fraction)
                 )
-                if is_alone_met(p):
+                if is_single_goal_met(p):
                     break
-            if is_alone_met(p):
+            if is_single_goal_met(p):
                 break
     elif order == SMART_BOUNCE:
         longest = smart_bounce(p, fraction)
@@ -129,17 +133,17 @@ def visit(p, i, fraction):
 
 
 def smart_bounce(p, fraction):
-    """From the tip, and back to it after each correction that is not tiny, as long as that pays."""
+    """Visit joints from the tip, and start over after each large correction, as long as the error falls."""
     count, n, error, longest = p.moving_count, 0, -1.0, 0.0
     for _ in range(count * (count + 1) // 2):
         if n == count:
             break
         longest = max(longest, visit(p, p.moving[count - 1 - n], fraction))
-        if is_alone_met(p):
+        if is_single_goal_met(p):
             break
         # The first joint has just been corrected as far as it goes: once more would change nothing.
         if n > 0 and p.last_turn > SMART_THRESHOLD:
-            present = carried_square(p)
+            present = effector_square(p)
             if error < 0.0 or present < SMART_GAIN * error:
                 n = 0
                 error = present
@@ -149,41 +153,41 @@ def smart_bounce(p, fraction):
 
 
 def largest_first(p, fraction):
-    """The joints that would turn furthest come first."""
+    """Visit joints in descending order of their wanted turn."""
     longest = 0.0
     for n in range(p.moving_count):
-        p.wish_angle[n] = desired_angle(p, p.moving[n])
+        p.angle_order[n] = desired_angle(p, p.moving[n])
     for _ in range(p.moving_count):
         best = -1
         for n in range(p.moving_count):
-            if p.wish_angle[n] >= 0.0 and (best < 0 or p.wish_angle[n] > p.wish_angle[best]):
+            if p.angle_order[n] >= 0.0 and (best < 0 or p.angle_order[n] > p.angle_order[best]):
                 best = n
         if best < 0:
             break
-        p.wish_angle[best] = -1.0
+        p.angle_order[best] = -1.0
         longest = max(longest, visit(p, p.moving[best], fraction))
-        if is_alone_met(p):
+        if is_single_goal_met(p):
             break
     return longest
 
 
-def is_alone_met(p):
-    """Whether there is one goal, a position, and its effector is there: later joints stay then.
+def is_single_goal_met(p):
+    """Whether the only goal is a position that is met: later joints then stay.
 
-    Carrying rounds a little: a little inside the tolerance.
+    The bound is a little inside the tolerance, as carried effectors have rounding errors.
     """
     if not p.is_single:
         return False
     off = subtract(vector_at(p.effector, 0), vector_at(p.target, 0))
-    near = 0.9 * p.enough * p.position_tolerance
+    near = 0.9 * p.met_ratio * p.position_tolerance
     return dot(off, off) <= near * near
 
 
-# Effectors that follow ------------------------------------------------------------------------------
+# Carried effectors ----------------------------------------------------------------------------------
 
 
 def start_carrying(p):
-    """Place all joints and effectors, from which steps carry effectors along."""
+    """Place all joints and effectors; steps then carry the effectors along."""
     forward(p)
     p.valid = p.evaluated_count
     for k in range(p.goals):
@@ -193,7 +197,7 @@ def start_carrying(p):
 
 
 def place_up_to(p, i):
-    """Place the joints up to one that is visited; those beyond it wait."""
+    """Place the joints up to a visited one; joints beyond it are placed later."""
     if not p.is_rigid:
         if p.valid < p.evaluated_count:
             start_carrying(p)
@@ -204,7 +208,7 @@ def place_up_to(p, i):
 
 
 def carry(p, i, step):
-    """Let effectors follow a turn of joint i (model axes); the longest way of one."""
+    """Carry effectors along a turn of joint i (model axes); returns the longest motion."""
     longest = 0.0
     p.valid = min(p.valid, p.place_of[i])
     if not p.is_rigid:
@@ -233,7 +237,7 @@ def carry(p, i, step):
     return longest
 
 
-def carried_square(p):
+def effector_square(p):
     """The squared error of positions, orientations and directions, in squared model units."""
     sum_ = 0.0
     for k in range(p.goals):
@@ -248,7 +252,7 @@ def carried_square(p):
 
 
 def frame_miss(p, k):
-    """How far an effector's frame, or its axis, is turned from its target; radians."""
+    """The angle between an effector's frame, or its axis, and its target; radians."""
     frame = quaternion_at(p.effector_frame, 4 * k)
     if p.goal_kind[k] == ORIENTATION:
         return angle_of(multiply(frame, conjugate(quaternion_at(p.target, 4 * k))))
@@ -260,9 +264,9 @@ def frame_miss(p, k):
 
 
 def gather_pairs(p, i):
-    """Note the sums that the goals above joint i ask of its turn; how many pairs there are.
+    """Store the attitude profile of the goals above joint i; returns the number of pairs.
 
-    `profile`: sum w b a^T; the first pair is kept beside it.
+    `profile`: sum w b a^T; the first pair is stored beside it.
     """
     count = 0
     for n in range(9):
@@ -276,19 +280,19 @@ def gather_pairs(p, i):
             arm = subtract(vector_at(p.effector, 3 * k), head)
             aim = subtract(target, head)
             if p.lever_joint[k * p.joints + i] >= 0:
-                held = vector_at(p.head, 3 * p.lever_joint[k * p.joints + i])
-                aim = subtract(subtract(target, subtract(vector_at(p.effector, 3 * k), held)), head)
-                arm = subtract(held, head)
+                lever_head = vector_at(p.head, 3 * p.lever_joint[k * p.joints + i])
+                aim = subtract(subtract(target, subtract(vector_at(p.effector, 3 * k), lever_head)), head)
+                arm = subtract(lever_head, head)
             count = add_pair(p, count, arm, aim, weight)
         elif kind == ORIENTATION:
             lever = weight * p.goal_lever[k] * p.goal_lever[k]
             for axis in range(3):
                 way = Vector(1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0)
-                now = rotate(quaternion_at(p.effector_frame, 4 * k), way)
-                count = add_pair(p, count, now, rotate(quaternion_at(p.target, 4 * k), way), lever)
+                present = rotate(quaternion_at(p.effector_frame, 4 * k), way)
+                count = add_pair(p, count, present, rotate(quaternion_at(p.target, 4 * k), way), lever)
         elif kind == DIRECTION:
-            now = rotate(quaternion_at(p.effector_frame, 4 * k), vector_at(p.goal_axis, 3 * k))
-            count = add_pair(p, count, now, target, weight * p.goal_lever[k] * p.goal_lever[k])
+            present = rotate(quaternion_at(p.effector_frame, 4 * k), vector_at(p.goal_axis, 3 * k))
+            count = add_pair(p, count, present, target, weight * p.goal_lever[k] * p.goal_lever[k])
         elif kind == POLE:
             if i == p.goal_root[k]:
                 if p.valid < p.evaluated_count:
@@ -321,7 +325,7 @@ def add_pair(p, count, a, b, weight):
 
 
 def add_balance(p, k, i, count):
-    """Add the pair of a balance: the lever of the centre of mass about joint i, and where it should be."""
+    """Add the pair of a balance: the lever of the centre of mass about joint i, and its target."""
     gather_mass(p)
     head, share = vector_at(p.head, 3 * i), 1.0 / p.total_mass
     mass = p.below[4 * i + 3]
@@ -335,7 +339,7 @@ def add_balance(p, k, i, count):
 
 
 def step_joint(p, i, fraction):
-    """Take a part of joint i's best move for all goals above it; the longest way of an effector."""
+    """Take a part of joint i's best move for all goals; returns the longest motion of an effector."""
     place_up_to(p, i)
     longest = 0.0
     for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
@@ -351,32 +355,32 @@ def step_joint(p, i, fraction):
     part = fraction * p.share[i] * p.mobility[3 * i]
     angle_before = p.angle[i]
     if p.width[i] == 1:
-        turn = hinge_turn_in_range(p, i, eased(p, i, best_hinge_turn(p, i, base))) * part
+        turn = hinge_turn_in_range(p, i, beyond_comfort(p, i, best_hinge_turn(p, i, base))) * part
         turn = min(max(turn, -p.max_step[i]), p.max_step[i])
         set_angle(p, i, p.angle[i] + turn)
     else:
         best = best_rotation(p, count)
         angle = angle_of(best)
         if angle > 0.0 and (p.comfort[i] != 0.0 or p.max_step[i] < pi):
-            part = min(eased(p, i, angle) * part, p.max_step[i]) / angle
+            part = min(beyond_comfort(p, i, angle) * part, p.max_step[i]) / angle
         if part != 1.0:
             best = exponential(scaled(logarithm(best), part))
         turned = multiply(conjugate(base), multiply(best, multiply(base, before)))
         put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
     if p.has_windows:
-        stay_in_windows(p, i, base, before, angle_before)
+        limit_to_windows(p, i, base, before, angle_before)
     step = multiply(multiply(base, quaternion_at(p.rotation, 4 * i)), conjugate(multiply(base, before)))
     p.last_turn = angle_of(step)
     if p.last_turn == 0.0:
         return longest
     longest = max(longest, carry(p, i, step))
     if p.couplings:
-        undo_if_worse(p, i, before, angle_before)
+        damp_if_worse(p, i, before, angle_before)
     return longest
 
 
-def eased(p, i, angle):
-    """Kenwright 2012, section 11: no further than to the border of the joint's tolerance region."""
+def beyond_comfort(p, i, angle):
+    """The part of an angle beyond the joint's comfort tolerance (Kenwright 2012, section 11)."""
     tolerance = p.comfort[i]
     if angle < 0.0:
         return min(0.0, angle + tolerance)
@@ -384,7 +388,7 @@ def eased(p, i, angle):
 
 
 def desired_angle(p, i):
-    """The angle by which joint i would turn for its goals if nothing held it."""
+    """The angle by which joint i would turn for its goals without limits and tolerances."""
     place_up_to(p, i)
     if not p.width[i]:
         return 0.0
@@ -397,7 +401,7 @@ def desired_angle(p, i):
 
 
 def best_hinge_turn(p, i, base):
-    """atan2(sum w n.(a x b), sum w (a.b - (a.n)(b.n))); 0 where every turn is as good."""
+    """atan2(sum w n.(a x b), sum w (a.b - (a.n)(b.n))); 0 where all turns are equally good."""
     n = rotate(base, hinge_axis(p.limit, LIMIT_WIDTH * i))
     m = p.profile
     sine = n.x * (m[7] - m[5]) + n.y * (m[2] - m[6]) + n.z * (m[3] - m[1])
@@ -408,12 +412,12 @@ def best_hinge_turn(p, i, base):
     cosine, scale = trace - along, 0.0
     for k in range(9):
         scale += fabs(m[k])
-    # Single precision leaves 1e-7 of the lengths as noise: that is no direction to turn to.
+    # Single precision has noise of 1e-7 of the lengths: no direction to turn to.
     return 0.0 if fabs(sine) + fabs(cosine) <= 1e-6 * scale else atan2(sine, cosine)
 
 
 def hinge_turn_in_range(p, i, turn):
-    """A turn of a hinge that ends inside its range, at the end that is nearer round the circle."""
+    """A turn of a hinge clamped to its range, to the end that is nearer on the circle."""
     lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
     if upper - lower >= 2.0 * pi:
         return turn
@@ -422,7 +426,7 @@ def hinge_turn_in_range(p, i, turn):
 
 
 def best_rotation(p, count):
-    """The largest eigenvector of Davenport's matrix; of one pair the shortest arc."""
+    """The dominant eigenvector of Davenport's matrix; for one pair the shortest arc."""
     if count == 1:
         return between(vector_at(p.first_pair, 0), vector_at(p.first_pair, 3))
     m, scale = p.profile, 0.0
@@ -447,7 +451,7 @@ def best_rotation(p, count):
 
 
 def largest_eigenvector(p):
-    """Of the symmetric 4 x 4 matrix `davenport`, by Jacobi's rotations; as a quaternion with w >= 0."""
+    """The dominant eigenvector of `davenport` by Jacobi's rotations, as a quaternion with w >= 0."""
     a, v = p.davenport, p.eigenvectors
     for k in range(16):
         v[k] = 1.0 if k % 5 == 0 else 0.0
@@ -486,7 +490,7 @@ def largest_eigenvector(p):
 
 
 def step_slide(p, i, column, fraction):
-    """Take a part of the best shift of a joint along a slide; its length."""
+    """Take a part of the best shift of a joint along a slide; returns its length."""
     slide = p.column_slide[column]
     axis = rotate(quaternion_at(p.shift_base, 4 * i), vector_at(p.slide_axis, 3 * slide))
     along, weights = 0.0, 0.0
@@ -517,12 +521,12 @@ def step_slide(p, i, column, fraction):
 
 
 def slide_place(p, slide, i):
-    """Where a joint is along a slide."""
+    """The present shift of a joint along a slide."""
     return dot(vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i))
 
 
 def shift_joint(p, i, slide, axis, shift):
-    """Shift a joint along a slide, and let effectors follow; the length of the way."""
+    """Shift a joint along a slide, and carry effectors; returns the length of the shift."""
     if shift == 0.0:
         return 0.0
     moved = add(vector_at(p.translation, 3 * i), scaled(vector_at(p.slide_axis, 3 * slide), shift))
@@ -538,10 +542,10 @@ def shift_joint(p, i, slide, axis, shift):
     return fabs(shift)
 
 
-def undo_if_worse(p, i, before, angle_before):
-    """Halve a turn, and at last take it back, while goals are farther off than before.
+def damp_if_worse(p, i, before, angle_before):
+    """Halve a turn, and finally undo it, while the errors are larger than before.
 
-    The best turn does not see what coupled offsets add to it.
+    The best turn neglects coupled offsets.
     """
     limit = p.square
     measure(p)
@@ -564,8 +568,8 @@ def undo_if_worse(p, i, before, angle_before):
 # Reach windows --------------------------------------------------------------------------------------
 
 
-def stay_in_windows(p, i, base, before, angle_before):
-    """Take as much of a joint's step as stretches no reach window further."""
+def limit_to_windows(p, i, base, before, angle_before):
+    """Take the largest part of a joint's step that stretches no reach window further."""
     wanted, angle, low = quaternion_at(p.rotation, 4 * i), p.angle[i], 0.0
     if fits_windows(p, i, base, before):
         return
@@ -581,7 +585,7 @@ def stay_in_windows(p, i, base, before, angle_before):
 
 
 def try_part(p, i, before, way, angle_before, angle, part):
-    """Turn a joint a part of its way, inside its limit."""
+    """Turn a joint by a part of its step, inside its limit."""
     if p.width[i] == 1:
         set_angle(p, i, angle_before + part * (angle - angle_before))
         return
@@ -592,7 +596,7 @@ def try_part(p, i, before, way, angle_before, angle, part):
 
 
 def fits_windows(p, i, base, before):
-    """Whether no reach window is stretched past its end by joint i's turn; one that is may only come back."""
+    """Whether joint i's turn stretches no reach window past its end, nor a stretched one further."""
     step = multiply(multiply(base, quaternion_at(p.rotation, 4 * i)), conjugate(multiply(base, before)))
     head = vector_at(p.head, 3 * i)
     for k in range(p.goals):
@@ -606,7 +610,7 @@ def fits_windows(p, i, base, before):
 
 
 def shift_in_windows(p, i, axis, shift):
-    """As much of a slide's shift as stretches no reach window further."""
+    """The largest part of a slide's shift that stretches no reach window further."""
     low, high, part = 0.0, 1.0, 1.0
     for _ in range(HALVINGS + 1):
         fits = True
@@ -630,7 +634,7 @@ def shift_in_windows(p, i, axis, shift):
 
 
 def solve_tips(p):
-    """Solve the last two joints of the goals that ask for it by the law of cosines (Kenwright 2012, 5.2)."""
+    """Solve the two-bone tips of goals by the law of cosines (Kenwright 2012, 5.2)."""
     for k in range(p.goals):
         if p.tip_first[k] >= 0 and p.goal_rank[k] <= p.stage:
             bend_tip(p, k)
@@ -638,7 +642,7 @@ def solve_tips(p):
 
 
 def bend_tip(p, k):
-    """Open or close the middle joint until the effector is as far away as the target, then point it there."""
+    """Bend the middle joint until the effector is as far away as the target, then aim the first joint."""
     first, middle = p.tip_first[k], p.tip_middle[k]
     place_up_to(p, middle)
     root, joint = vector_at(p.head, 3 * first), vector_at(p.head, 3 * middle)
@@ -652,7 +656,7 @@ def bend_tip(p, k):
         axis = (
             scaled(axis, 1.0 / size) if size > 1e-6 * length(upper) * length(lower) else perpendicular(upper)
         )
-    turn = opening(upper, lower, axis, length(subtract(vector_at(p.target, 4 * k), root)))
+    turn = opening_turn(upper, lower, axis, length(subtract(vector_at(p.target, 4 * k), root)))
     turn_joint(p, middle, axis, turn)
     share = p.share[first]
     p.share[first] = 1.0
@@ -661,9 +665,9 @@ def bend_tip(p, k):
 
 
 def bend_limbs(p):
-    """Bend limbs until they are as long as their targets are far, to the side of their bend, and point them.
+    """Bend limbs to the distance of their targets, to the side of their bend, and aim them.
 
-    Least squares from there keep that side; from a pose that is nearly straight they may take the other.
+    Least squares keep the side of this start; from a nearly straight pose they may take the other.
     """
     start_carrying(p)
     for k in range(p.goals):
@@ -680,7 +684,7 @@ def bend_limbs(p):
             else:
                 axis_way = rotate(axis, Vector(1.0, 0.0, 0.0))
             way = subtract(vector_at(p.target, 4 * k), root)
-            turn_joint(p, middle, axis_way, opening(upper, lower, axis_way, length(way)))
+            turn_joint(p, middle, axis_way, opening_turn(upper, lower, axis_way, length(way)))
             place_up_to(p, first)
             arm = subtract(vector_at(p.effector, 3 * k), root)
             if length(arm) > SMALL_ARM * p.reach and length(way) > SMALL_ARM * p.reach:
@@ -689,11 +693,10 @@ def bend_limbs(p):
     measure(p)
 
 
-def opening(upper, lower, axis, distance):
-    """The turn of the lower bone about an axis after which its end is at a distance from the upper's start.
+def opening_turn(upper, lower, axis, distance):
+    """The turn R of the lower bone about an axis with |upper + R lower| = distance.
 
-    Of the two solutions of |upper + R lower|^2 = distance^2 it is that to the side on which the bones bend
-    already.
+    Of the two solutions it is the one on the side of the present bend.
     """
     along = dot(upper, axis) * dot(lower, axis)
     x, y = dot(upper, lower) - along, dot(axis, cross(upper, lower))
@@ -708,22 +711,22 @@ def opening(upper, lower, axis, distance):
 
 
 def turn_joint(p, i, axis, angle):
-    """Turn a joint about an axis of model space inside its limit, and let effectors follow."""
+    """Turn a joint about an axis of model space inside its limit, and carry effectors."""
     base, before = quaternion_at(p.base, 4 * i), quaternion_at(p.rotation, 4 * i)
     if p.width[i] == 1:
-        # A hinge turns about its own axis, on its side of the range.
+        # A hinge turns about its axis, on its side of the range.
         set_angle(p, i, p.angle[i] + hinge_turn_in_range(p, i, angle))
     elif p.width[i] == 3:
-        turned = multiply(conjugate(base), multiply(about(axis, angle), multiply(base, before)))
+        turned = multiply(conjugate(base), multiply(axis_rotation(axis, angle), multiply(base, before)))
         put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
     carry(p, i, multiply(multiply(base, quaternion_at(p.rotation, 4 * i)), conjugate(multiply(base, before))))
 
 
-# Ways out of dead ends ------------------------------------------------------------------------------
+# Perturbations --------------------------------------------------------------------------------------
 
 
-def nudge(p, angle):
-    """Bend the joints that may move a little, by turns to either side, so that steps see a way."""
+def perturb(p, angle):
+    """Bend the joints that may move a little, by turns to either side, to leave a local minimum."""
     start_carrying(p)
     side = angle
     for n in range(p.moving_count):
@@ -748,7 +751,7 @@ def nudge(p, angle):
 
 
 def point_joint(p, i, arm, way):
-    """Turn a joint, as far as one step may, so that what hangs on it at `arm` points along `way`."""
+    """Turn a joint towards `way`, as far as a step may, so that `arm` points along it."""
     v = logarithm(between(arm, way))
     turn = length(v)
     if turn == 0.0:
@@ -757,7 +760,7 @@ def point_joint(p, i, arm, way):
     if p.width[i] == 1:
         axis = rotate(quaternion_at(p.base, 4 * i), hinge_axis(p.limit, LIMIT_WIDTH * i))
         turn = atan2(dot(axis, cross(arm, way)), dot(arm, way) - dot(axis, arm) * dot(axis, way))
-    size = min(eased(p, i, fabs(turn)), p.max_step[i]) * p.mobility[3 * i]
+    size = min(beyond_comfort(p, i, fabs(turn)), p.max_step[i]) * p.mobility[3 * i]
     turn_joint(p, i, axis, size if turn > 0.0 else -size)
 
 
@@ -765,7 +768,7 @@ def bend_into_windows(p):
     """Bend chains that start stretched past a reach window, as far as their limits let them."""
     for k in range(p.goals):
         if p.goal_kind[k] == WINDOW and p.distance[k] > 0.0:
-            nudge(p, BEND_IN)  # a straight chain sees no side to bend to
+            perturb(p, BEND_IN)  # a straight chain has no side to bend to
             for _ in range(ENTRY_PASSES):
                 start_carrying(p)
                 start = vector_at(p.head, 3 * p.goal_root[k])
@@ -776,7 +779,7 @@ def bend_into_windows(p):
                 wanted = add(start, scaled(line, 0.99 * p.target[4 * k] / extent))
                 i = p.goal_joint[k]
                 while i != p.goal_root[k]:
-                    if p.moves_now[i] and p.width[i] and p.serves[k * p.joints + i]:
+                    if p.is_moving[i] and p.width[i] and p.serves[k * p.joints + i]:
                         start_carrying(p)
                         head = vector_at(p.head, 3 * i)
                         point_joint(
@@ -787,9 +790,9 @@ def bend_into_windows(p):
 
 
 def stretch(p):
-    """Point every link at its target, from the root: the straight chain at once, where limits allow it.
+    """Point every link at its target, from the root: the straight chain, where limits allow it.
 
-    Passes creep towards a stretched chain, as their steps grow smaller while it straightens.
+    Passes converge slowly to a stretched chain: their steps shrink while it straightens.
     """
     start_carrying(p)
     for n in range(p.moving_count):
@@ -816,12 +819,12 @@ def stretch(p):
 
 
 def share_steps(p, reduction):
-    """Note the part of its best step that each joint takes when one pass removes `reduction` of the error.
+    """Store the part of its best step that each joint takes when a pass removes `reduction` of the error.
 
-    Joint i removes w_i of it: `reduction` times its squared lever, in parts of the sum over its chain. It
-    turns by its lever times a common factor: the step of least squared rotation. Visited from the root it
-    finds 1 - w_0 - ... - w_(i-1) of the error left, so its part is w_i over that. With 0 each takes its whole
-    step. A joint of several goals takes the largest part.
+    Joint i removes w_i of the error: `reduction` times its squared lever, in parts of the sum over its chain.
+    It turns by its lever times a common factor: the step of least squared rotation. Visited from the root, 1
+    - w_0 - ... - w_(i-1) of the error is left, and its part is w_i divided by that. With a reduction of 0
+    each joint takes its full step. A joint of several goals takes the largest part.
     """
     for i in range(p.joints):
         p.share[i] = 1.0 if reduction == 0.0 else 0.0
@@ -840,7 +843,7 @@ def share_steps(p, reduction):
 
 
 def lever_squares(p, k, total, reduction):
-    """The sum of squared levers of the joints that move for a goal; with a `total` also their shares."""
+    """The sum of squared levers of the joints that move for a goal; with a `total` it stores their shares."""
     i, lever, sum_ = p.goal_joint[k], 0.0, 0.0
     before = vector_at(p.effector, 3 * k)
     while i >= 0:
@@ -848,21 +851,21 @@ def lever_squares(p, k, total, reduction):
             head = vector_at(p.head, 3 * i)
             lever += length(subtract(before, head))
             before = head
-            # A frame is turned alike by every joint.
+            # Every joint turns a frame by the same amount.
             square = lever * lever if p.goal_kind[k] == POSITION else 1.0
             sum_ += square
             if total > 0.0:
-                way = reduction * square / total
+                removed = reduction * square / total
                 left = 1.0 - reduction * (total - sum_) / total
-                p.share[i] = max(p.share[i], way / left)
+                p.share[i] = max(p.share[i], removed / left)
         i = p.parent[i]
     return sum_
 
 
 def is_out_of_reach(p):
-    """Whether a target is farther away, or nearer, than a chain can reach whatever its joints do.
+    """Whether a target is outside a chain's reach for all rotations.
 
-    Known where the first of the chain's joints stays where it is and its links keep their lengths.
+    It can be told only if the chain's first joint stays in place and its links keep their lengths.
     """
     if p.couplings:
         return False
@@ -902,7 +905,7 @@ def misses_shell(p, k):
 def swivel(p):
     """Turn the roots of chains about their lines until they bend towards their poles; ends stay.
 
-    The swivel angle (Tolani, Goswami & Badler 2000): stiff joints turn as far as it takes too.
+    This is the swivel angle (Tolani, Goswami & Badler 2000). Stiffness does not reduce it.
     """
     for k in range(p.goals):
         i = p.goal_root[k]
@@ -910,20 +913,20 @@ def swivel(p):
             start_carrying(p)
             line = subtract(goal_point(p, k), vector_at(p.head, 3 * i))
             pole_angle_of(p, k)
-            turn_about_line(p, i, line, -bend_turn(p, line))
+            turn_on_line(p, i, line, -bend_turn(p, line))
     measure(p)
 
 
 def bend_turn(p, line):
-    """The angle about a chain's line from where its bend should point to where it does; 0 without a bend."""
+    """The angle about a chain's line from its pole's side to its bend; 0 without a bend."""
     bend, side = vector_at(p.bend, 0), vector_at(p.bend, 3)
     if p.bend[6] == 0.0:
         return 0.0
     return atan2(dot(line, cross(side, bend)) / length(line), dot(side, bend))
 
 
-def turn_about_line(p, i, line, angle):
-    """Turn a joint about a line; a hinge by the part of it that is about its own axis."""
+def turn_on_line(p, i, line, angle):
+    """Turn a joint about a line; a hinge by the projection on its axis."""
     size = length(line)
     if size == 0.0 or angle == 0.0:
         return
@@ -934,9 +937,9 @@ def turn_about_line(p, i, line, angle):
 
 
 def mirror_bends(p):
-    """Take the bends of nearly straight chains that point away from their poles half round their lines.
+    """Mirror the bends of nearly straight chains that point away from their poles; whether there are any.
 
-    Each bone swings without roll. Whether there are such chains.
+    Each bone swings without roll.
     """
     done = False
     for k in range(p.goals):
@@ -951,7 +954,7 @@ def may_mirror(p, k):
     i, root = p.goal_joint[k], p.goal_root[k]
     while True:
         free = p.width[i] and p.mobility[3 * i] == 1.0 and p.max_step[i] >= pi and p.inherits[i]
-        if not free or not p.moves_now[i]:
+        if not free or not p.is_moving[i]:
             return False
         if i == root:
             break
@@ -962,29 +965,29 @@ def may_mirror(p, k):
     size = length(line)
     if size == 0.0:
         return False
-    way, offsets, sum_ = scaled(line, 1.0 / size), 0.0, Vector(0.0, 0.0, 0.0)
+    line_way, offsets, sum_ = scaled(line, 1.0 / size), 0.0, Vector(0.0, 0.0, 0.0)
     i = p.goal_joint[k]
     while i != root:
         arm = subtract(vector_at(p.head, 3 * i), start)
-        across = subtract(arm, scaled(way, dot(arm, way)))
+        across = subtract(arm, scaled(line_way, dot(arm, line_way)))
         offsets += length(across)
         sum_ = add(sum_, across)
         i = p.parent[i]
     axis = rotate(quaternion_at(p.frame, 4 * p.goal_axis_joint[k]), vector_at(p.goal_axis, 3 * k))
-    backward = dot(sum_, cross(way, axis)) < 0.0
+    backward = dot(sum_, cross(line_way, axis)) < 0.0
     if offsets >= (BACKWARD if backward else 1.0) * BEND_RANGE * p.goal_scale[k]:
         return False
-    now = pole_angle_of(p, k)
+    present = pole_angle_of(p, k)
     turn = bend_turn(p, line)
     between, side = heads_between(p, k), subtract(vector_at(p.target, 4 * k), start)
-    along = scaled(way, dot(between, way))
+    along = scaled(line_way, dot(between, line_way))
     mirrored = subtract(scaled(along, 2.0), between)
-    then = pole_angle(line, mirrored, side, axis, p.goal_scale[k], p.goal_angle[k], p.bend)
-    return p.bend[6] > 0.0 and fabs(turn) > 0.5 * pi and fabs(then) < fabs(now)
+    mirrored_angle = pole_angle(line, mirrored, side, axis, p.goal_scale[k], p.goal_angle[k], p.bend)
+    return p.bend[6] > 0.0 and fabs(turn) > 0.5 * pi and fabs(mirrored_angle) < fabs(present)
 
 
 def mirror_bend(p, k):
-    """Point each bone of a chain where its mirror image about the chain's line does, from the root on."""
+    """Point each bone of a chain along its mirror image about the chain's line, from the root on."""
     root = p.goal_root[k]
     start_carrying(p)
     start = vector_at(p.head, 3 * root)
@@ -1010,7 +1013,7 @@ def mirror_bend(p, k):
             arm = subtract(vector_at(p.head, 3 * after), head)
             wanted = subtract(vector_at(p.mirrored, 3 * after), head)
         v = logarithm(between(arm, wanted))
-        turn_about_line(p, i, v, length(v))
+        turn_on_line(p, i, v, length(v))
 
 
 def mirror_image(point, start, way):

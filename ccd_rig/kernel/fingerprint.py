@@ -1,4 +1,4 @@
-"""Which sources the compiled kernel is made of, and the name of the module that is made of them.
+"""Sources of the compiled kernel, and the name of the module made of them.
 
 Standard library only, and readable by Python 3.9: the tools that build the kernel load this file by itself.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 PREFIX = "ccd_rig_kernel_"
 LEFT_OUT = ("__init__.py", "fingerprint.py", "loading.py", "plain.py")
-"""Modules that are no part of the compiled one."""
+"""Modules that are not compiled."""
 
 
 def source_files(folder: Path) -> list[Path]:
@@ -21,18 +21,18 @@ def source_files(folder: Path) -> list[Path]:
 
 def fingerprint(folder: Path) -> str:
     """Hash of all sources, 12 hexadecimal digits; ends of lines do not count."""
-    together = hashlib.sha256()
+    digest = hashlib.sha256()
     for file in source_files(folder):
         content = file.read_bytes().replace(b"\r\n", b"\n")
-        together.update(f"{file.name} {len(content)}\n".encode())
-        together.update(content)
-    return together.hexdigest()[:12]
+        digest.update(f"{file.name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()[:12]
 
 
 def module_name(folder: Path) -> str:
-    """What the module compiled from these sources is called.
+    """The name of the module compiled from these sources.
 
-    Modules of other sources have other names. So two versions never get in each other's way: neither in a
-    Blender that runs during an update, nor where Windows keeps a file that is in use.
+    Modules of other sources have other names. Two versions never meet: neither in a Blender that runs during
+    an update, nor where Windows keeps a file that is in use.
     """
     return PREFIX + fingerprint(folder)

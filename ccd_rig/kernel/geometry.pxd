@@ -18,8 +18,8 @@ cdef Vector rotate(Quaternion q, Vector v) noexcept nogil
 cdef Vector rotate_back(Quaternion q, Vector v) noexcept nogil
 cdef Quaternion exponential(Vector v) noexcept nogil
 cdef Vector logarithm(Quaternion q) noexcept nogil
-cdef Quaternion about(Vector axis, double angle) noexcept nogil
-cdef double turn_about(Quaternion q, Vector axis) noexcept nogil
+cdef Quaternion axis_rotation(Vector axis, double angle) noexcept nogil
+cdef double twist_angle(Quaternion q, Vector axis) noexcept nogil
 cdef double angle_of(Quaternion q) noexcept nogil
 cdef Quaternion between(Vector a, Vector b) noexcept nogil
 cdef double wrapped(double angle, double middle) noexcept nogil

@@ -1,7 +1,7 @@
 """Vectors and unit quaternions (w, x, y, z) as values; all angles are radians.
 
 The types stand in the `.pxd` beside each module of this folder. Compiled, `Vector` and `Quaternion` are
-structs; as it is, the module uses the named tuples of `plain`.
+structs; uncompiled, they are the named tuples of `plain`.
 """
 
 from __future__ import annotations
@@ -109,13 +109,13 @@ def logarithm(q):
     return Vector(scale * q.x, scale * q.y, scale * q.z)
 
 
-def about(axis, angle):
+def axis_rotation(axis, angle):
     """The rotation by `angle` about a unit vector."""
     sine = sin(0.5 * angle)
     return Quaternion(cos(0.5 * angle), sine * axis.x, sine * axis.y, sine * axis.z)
 
 
-def turn_about(q, axis):
+def twist_angle(q, axis):
     """The twist of `q` about a unit vector, -2 pi to 2 pi."""
     return 2.0 * atan2(q.x * axis.x + q.y * axis.y + q.z * axis.z, q.w)
 

@@ -1,6 +1,6 @@
 @cython.locals(kind=cython.int)
 cdef void measure(Problem p) noexcept nogil
-cdef bint is_served_now(Problem p, Py_ssize_t k) noexcept nogil
+cdef bint is_current(Problem p, Py_ssize_t k) noexcept nogil
 cdef bint has_room(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(row=cython.Py_ssize_t, joint=cython.Py_ssize_t)
 cdef void measure_goal(Problem p, Py_ssize_t k) noexcept nogil
@@ -9,7 +9,7 @@ cdef double angle_factor(Problem p, Py_ssize_t k) noexcept nogil
 cdef void put_rows(Problem p, Py_ssize_t row, Vector v) noexcept nogil
 cdef Vector goal_point(Problem p, Py_ssize_t k) noexcept nogil
 cdef Vector window_line(Problem p, Py_ssize_t k) noexcept nogil
-cdef Vector way_across(Vector axis, Vector target) noexcept nogil
+cdef Vector tangent_towards(Vector axis, Vector target) noexcept nogil
 cdef double pole_angle_of(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(joint=cython.Py_ssize_t)
 cdef Vector heads_between(Problem p, Py_ssize_t k) noexcept nogil
@@ -40,7 +40,7 @@ cdef double jacobian_factor(double square) noexcept nogil
 cdef void direction_rows(Problem p, Py_ssize_t k, double factor) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, joint=cython.Py_ssize_t, root=cython.Py_ssize_t, row=cython.Py_ssize_t, inside=cython.bint)
 cdef void pole_row(Problem p, Py_ssize_t k, double factor) noexcept nogil
-cdef Vector part_across(Vector v, Vector way) noexcept nogil
+cdef Vector reject(Vector v, Vector way) noexcept nogil
 cdef double share_slope(double size, double full) noexcept nogil
 @cython.locals(x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t, i=cython.Py_ssize_t, driver=cython.Py_ssize_t)
 cdef void balance_rows(Problem p, Py_ssize_t k, double factor) noexcept nogil

@@ -1,7 +1,8 @@
-"""What goals ask for: how far off they are, and how that changes as joints move.
+"""Residuals of goals, and their Jacobian rows.
 
-Of each kind its residual (`measure`) and the slope of that (`slopes`). Residuals have no unit: lengths are in
-parts of the problem's reach, angles in radians times `LEVER`, all times the root of the goal's weight.
+`measure` computes the residual of each kind of goal, `slopes` its derivatives by the columns. Residuals have
+no unit: lengths are in parts of the problem's reach, angles in radians times `LEVER`. All are multiplied by
+the root of the goal's weight.
 
 | kind | residual | target |
 |---|---|---|
@@ -10,7 +11,7 @@ parts of the problem's reach, angles in radians times `LEVER`, all times the roo
 | direction | from the target to an axis of a joint, on two axes across the target | unit vector |
 | pole | angle about the chain's line from the target to its bend, past its play, weighted | point |
 | balance | from the target to the centre of mass, on the axes that count | point |
-| window | how much longer a part of a chain is than it may be; below 0 it asks nothing | longest extent |
+| window | excess length of a part of a chain; inactive below 0 | longest extent |
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from __future__ import annotations
 from math import atan2, fabs, pi, sqrt, tan
 
 from .geometry import (
-    about,
     add,
+    axis_rotation,
     conjugate,
     cross,
     dot,
@@ -49,7 +50,7 @@ from .skeleton import (
 )
 
 LEVER = 0.3
-"""Part of the reach that stands for one radian: what an angle counts beside a length."""
+"""Length, in parts of the reach, that counts as much as one radian."""
 BEND_RANGE = 0.05
 """Mean offset of the heads between, in parts of the chain's length, from which only the actual bend counts.
 
@@ -63,22 +64,22 @@ OFF_LINE = 0.5
 POLE_NOISE = 1e-5
 """Part of a chain's scale (or of a target's distance) below which its line (or side) is rounding."""
 FIRST = 1e4
-"""What the square error of goals that were served before counts, beside 1 of those being served."""
+"""Weight of the square errors of goals of earlier ranks, beside 1 of the current rank."""
 WINDOW_SLACK = 0.1
 """Part of the position tolerance past which a reach window counts as stretched."""
 
 
-# How far off ----------------------------------------------------------------------------------------
+# Residuals ------------------------------------------------------------------------------------------
 
 
 def measure(p):
-    """Place the joints, and note residuals, how far off goals are, and the sum of squares of what counts.
+    """Place the joints, and store residuals, errors, their sum of squares and the largest error ratio.
 
-    Goals that are served after `stage` do not count. Those served before it, and reach windows, are to stay
-    where they are: `row_offset` is their residual there.
+    Goals of later ranks than `stage` do not count. Goals of earlier ranks, and reach windows, keep their
+    errors: `row_offset` is the residual to keep.
     """
     forward(p)
-    p.square, p.worst = 0.0, 0.0
+    p.square, p.error_ratio = 0.0, 0.0
     for k in range(p.goals):
         measure_goal(p, k)
         if p.goal_rank[k] > p.stage or has_room(p, k):
@@ -87,30 +88,30 @@ def measure(p):
         for row in range(p.first_row[k], p.first_row[k + 1]):
             off = p.residual[row] - p.row_offset[row]
             square += off * off
-        p.square += square if is_served_now(p, k) else FIRST * square
+        p.square += square if is_current(p, k) else FIRST * square
         kind = p.goal_kind[k]
         if kind == WINDOW:
-            p.worst = max(p.worst, p.distance[k] / (WINDOW_SLACK * p.position_tolerance))
+            p.error_ratio = max(p.error_ratio, p.distance[k] / (WINDOW_SLACK * p.position_tolerance))
         elif kind == POSITION or kind == BALANCE:
-            p.worst = max(p.worst, sqrt(square) / (length_factor(p, k) * p.position_tolerance))
+            p.error_ratio = max(p.error_ratio, sqrt(square) / (length_factor(p, k) * p.position_tolerance))
         else:
-            p.worst = max(p.worst, sqrt(square) / (angle_factor(p, k) * p.angle_tolerance))
+            p.error_ratio = max(p.error_ratio, sqrt(square) / (angle_factor(p, k) * p.angle_tolerance))
 
 
-def is_served_now(p, k):
-    """Whether a goal is among those that are being served, not among those that were before."""
+def is_current(p, k):
+    """Whether a goal is of the current rank, not of an earlier one."""
     return p.goal_rank[k] == p.stage or (p.is_equal and p.goal_rank[k] >= 0)
 
 
 def has_room(p, k):
-    """Whether a goal asks for nothing until something moves: a chain in its window, a bend in its play."""
+    """Whether a goal is inactive: a chain inside its window, a bend inside its play."""
     if p.goal_kind[k] == WINDOW:
         return p.distance[k] == 0.0
     return p.goal_kind[k] == POLE and fabs(p.turned[k]) < p.play[k]
 
 
 def measure_goal(p, k):
-    """Note a goal's residual, and how far off it is: `distance` in the model's unit, or `miss` in radians."""
+    """Store a goal's residual and error: `distance` in the model's unit, or `miss` in radians."""
     kind, row, joint = p.goal_kind[k], p.first_row[k], p.goal_joint[k]
     by_length, by_angle = length_factor(p, k), angle_factor(p, k)
     target = vector_at(p.target, 4 * k)
@@ -130,7 +131,7 @@ def measure_goal(p, k):
         axis = rotate(quaternion_at(p.frame, 4 * joint), vector_at(p.goal_axis, 3 * k))
         first = perpendicular(target)
         angle = atan2(length(cross(target, axis)), dot(target, axis))
-        off = scaled(way_across(axis, target), by_angle * angle)
+        off = scaled(tangent_towards(axis, target), by_angle * angle)
         p.residual[row] = dot(off, first)
         p.residual[row + 1] = dot(off, cross(target, first))
         p.miss[k] = angle
@@ -169,7 +170,7 @@ def put_rows(p, row, v):
 
 
 def goal_point(p, k):
-    """The point that a goal is about, in model space."""
+    """The effector of a goal, in model space."""
     joint = p.goal_joint[k]
     turned = rotate(quaternion_at(p.frame, 4 * joint), vector_at(p.goal_point, 3 * k))
     return add(vector_at(p.head, 3 * joint), turned)
@@ -180,8 +181,8 @@ def window_line(p, k):
     return subtract(goal_point(p, k), vector_at(p.head, 3 * p.goal_root[k]))
 
 
-def way_across(axis, target):
-    """The unit tangent at a unit vector towards another; always the same one where they are on one line."""
+def tangent_towards(axis, target):
+    """The unit tangent at `target` towards `axis`; on one line a fixed perpendicular."""
     across = subtract(axis, scaled(target, dot(axis, target)))
     sine = length(across)
     return scaled(across, 1.0 / sine) if sine > 1e-9 else perpendicular(target)
@@ -191,7 +192,7 @@ def way_across(axis, target):
 
 
 def pole_angle_of(p, k):
-    """How far a chain's bend is turned from its pole target: `pole_angle` of the present pose."""
+    """The `pole_angle` of a goal in the present pose."""
     root = vector_at(p.head, 3 * p.goal_root[k])
     line = subtract(goal_point(p, k), root)
     axis = rotate(quaternion_at(p.frame, 4 * p.goal_axis_joint[k]), vector_at(p.goal_axis, 3 * k))
@@ -200,7 +201,7 @@ def pole_angle_of(p, k):
 
 
 def heads_between(p, k):
-    """The sum of the heads of a pole's chain, seen from the first."""
+    """The sum of the heads of a pole's chain, relative to the first."""
     sum_, joint, heads = Vector(0.0, 0.0, 0.0), p.goal_joint[k], 0.0
     while joint != p.goal_root[k]:
         sum_ = add(sum_, vector_at(p.head, 3 * joint))
@@ -222,8 +223,8 @@ def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
         axis: about which the chain bends where it is straight; 0 if unknown.
         scale: (heads between) x (length of the chain).
         turn: radians by which the bend is turned from the target.
-        bend_and_side: (9) bend, unit vector where it should point, which in its play is where it does, how
-            much that counts, 0 to 1, the play, and by what the bend is turned from the target's side.
+        bend_and_side: (9) written: the bend (3), the unit vector to which it should point (3; inside the play
+            that of the bend), the weight (0 to 1), the play, and the angle from the pole's side to the bend.
     """
     bend_and_side[6] = 0.0
     bend_and_side[7] = 0.0
@@ -239,12 +240,12 @@ def pole_angle(line, between, side, axis, scale, turn, bend_and_side):
     bend = chain_bend(line, between, axis, scale)
     away = scaled(away, 1.0 / across)
     if turn != 0.0:
-        away = rotate(about(way, turn), away)
+        away = rotate(axis_rotation(way, turn), away)
     share, play = smooth_step(length(bend) / full), pole_play(across / length(side))
     angle = atan2(dot(way, cross(away, bend)), dot(away, bend))
     near = min(max(angle, -play), play)
     put_vector(bend_and_side, 0, bend)
-    put_vector(bend_and_side, 3, rotate(about(way, near), away) if near != 0.0 else away)
+    put_vector(bend_and_side, 3, rotate(axis_rotation(way, near), away) if near != 0.0 else away)
     bend_and_side[6] = share
     bend_and_side[7] = play
     bend_and_side[8] = angle
@@ -326,7 +327,7 @@ def smooth_step(x):
 
 
 def gather_mass(p):
-    """Note mass and moment of what hangs on each joint, itself included: (4J) moment, mass."""
+    """Store moment and mass of each joint's subtree: (4J) moment, mass."""
     for n in range(p.evaluated_count):
         i = p.evaluated[n]
         at, mass = 4 * i, p.mass[i]
@@ -349,9 +350,9 @@ def gather_mass(p):
 
 
 def rigid_moment(p, i):
-    """The moment of what hangs on a joint, as rotations of its ancestors move it.
+    """The moment of a joint's subtree for rotations of its ancestors.
 
-    What hangs on a joint that does not inherit rotation goes where its head goes.
+    The subtree of a joint that does not inherit rotation only translates with its head.
     """
     if p.inherits[i]:
         return vector_at(p.below, 4 * i)
@@ -359,7 +360,7 @@ def rigid_moment(p, i):
 
 
 def total_moment(p):
-    """The moment of all bones: mass times place."""
+    """The sum of mass times position over all bones."""
     sum_ = Vector(0.0, 0.0, 0.0)
     for n in range(p.evaluated_count):
         i = p.evaluated[n]
@@ -370,11 +371,11 @@ def total_moment(p):
     return sum_
 
 
-# Slopes ---------------------------------------------------------------------------------------------
+# Jacobian -------------------------------------------------------------------------------------------
 
 
 def slopes(p):
-    """Note how residuals change with each column, and the columns' axes in model space."""
+    """Store the Jacobian of the residuals, and the columns' axes in model space."""
     for i in range(p.joints):
         if p.first_column[i + 1] > p.first_column[i]:
             place_columns(p, i)
@@ -391,7 +392,7 @@ def slopes(p):
 
 
 def place_columns(p, i):
-    """Note the axes of a joint's columns times what one unit of the column is: radians, or model units."""
+    """Store the axes of a joint's columns, scaled by a unit of the column in radians or model units."""
     column, base = p.first_column[i], quaternion_at(p.base, 4 * i)
     if p.width[i] == 1:
         axis = rotate(base, hinge_axis(p.limit, LIMIT_WIDTH * i))
@@ -415,7 +416,7 @@ def put_axis(p, column, v):
 
 
 def goal_slopes(p, k):
-    """Write the rows of a goal."""
+    """Add the Jacobian rows of a goal."""
     kind, row, joint = p.goal_kind[k], p.first_row[k], p.goal_joint[k]
     by_length, by_angle = length_factor(p, k), angle_factor(p, k)
     if kind == POSITION:
@@ -438,7 +439,7 @@ def goal_slopes(p, k):
 
 
 def point_rows(p, row, joint, point, factor):
-    """Add how a point that a joint carries moves, times a factor, to three rows."""
+    """Add the derivative of a point on a joint, times a factor, to three rows."""
     x, y, z = row * p.columns, (row + 1) * p.columns, (row + 2) * p.columns
     i, lever = joint, point
     while i >= 0:
@@ -464,7 +465,7 @@ def point_rows(p, row, joint, point, factor):
 
 
 def point_row(p, row, joint, point, force):
-    """Add how a point that a joint carries moves along `force` to a row."""
+    """Add the derivative of a point on a joint along `force` to a row."""
     at, i, lever = row * p.columns, joint, point
     while i >= 0:
         first, slides = p.first_column[i], p.first_column[i] + p.width[i]
@@ -481,7 +482,7 @@ def point_row(p, row, joint, point, force):
 
 
 def coupled_rows(p, at, i, force):
-    """Add to drivers' columns how coupled offsets of a joint move what hangs on it along `force`."""
+    """Add the derivative of a joint's coupled offsets along `force` to their drivers' columns."""
     for k in range(p.couplings):
         driver = p.coupled_driver[k]
         if p.coupled_joint[k] == i and p.width[driver] == 1:
@@ -491,7 +492,7 @@ def coupled_rows(p, at, i, force):
 
 
 def turn_row(p, row, joint, moment):
-    """Add how a joint's frame turns about `moment` to a row."""
+    """Add the derivative of a joint's rotation about `moment` to a row."""
     at, i = row * p.columns, joint
     while i >= 0:
         for column in range(p.first_column[i], p.first_column[i] + p.width[i]):
@@ -502,7 +503,7 @@ def turn_row(p, row, joint, moment):
 
 
 def orientation_rows(p, k, factor):
-    """The inverse of the left Jacobian of SO(3): 1 - [e] / 2 + c [e]^2, e the rotation vector."""
+    """Add rows of an orientation, by the inverse of SO(3)'s left Jacobian: 1 - [e] / 2 + c [e]^2."""
     row, joint = p.first_row[k], p.goal_joint[k]
     e = scaled(vector_at(p.residual, row), 1.0 / factor)
     square = dot(e, e)
@@ -535,10 +536,13 @@ def jacobian_factor(square):
 
 
 def direction_rows(p, k, factor):
-    """A turn w changes the angle by w.side, and the way round the target by w.(axis x side) angle / sine."""
+    """Add rows of a direction.
+
+    A turn w changes the angle by w.side, and the azimuth about the target by w.(axis x side) / sine.
+    """
     row, joint, target = p.first_row[k], p.goal_joint[k], vector_at(p.target, 4 * k)
     axis = rotate(quaternion_at(p.frame, 4 * joint), vector_at(p.goal_axis, 3 * k))
-    way = way_across(axis, target)
+    way = tangent_towards(axis, target)
     side = cross(target, way)
     sine, cosine = length(cross(target, axis)), dot(target, axis)
     ratio = 1.0 if cosine > 0.0 else 0.0
@@ -559,9 +563,9 @@ def direction_rows(p, k, factor):
 
 
 def pole_row(p, k, factor):
-    """The slope of a pole's angle: of what it depends on first, then of the joints that move that.
+    """Add the row of a pole: `pole_angle` differentiated by its arguments, then by the joints.
 
-    Each step is one of `pole_angle`, taken backwards.
+    The steps are those of `pole_angle` in reverse (reverse-mode differentiation).
     """
     row, joint, root, scale = p.first_row[k], p.goal_joint[k], p.goal_root[k], p.goal_scale[k]
     start = vector_at(p.head, 3 * root)
@@ -576,8 +580,8 @@ def pole_row(p, k, factor):
         return
     extent, full = length(line), BEND_RANGE * scale
     way = scaled(line, 1.0 / extent)
-    # share = f(|bend| / full); of a bend in its play all of the angle is looked at
-    aside = part_across(side, way)
+    # share = f(|bend| / full); inside the play the full angle is differentiated
+    aside = reject(side, way)
     inside = fabs(p.bend[8]) < p.bend[7]
     off = p.bend[8] if inside else angle / share
     by_bend = scaled(cross(way, bend), factor * share / (size * size))
@@ -591,20 +595,20 @@ def pole_row(p, k, factor):
     else:
         along = Vector(0.0, 0.0, 0.0)
     # bend = clear + fill (way x axis), clear = between across the line, fill = (1 - f(|clear| / full)) full
-    clear, about_axis = part_across(between, way), cross(way, axis)
+    clear, line_cross_axis = reject(between, way), cross(way, axis)
     fill = (1.0 - smooth_step(length(clear) / full)) * full
     by_clear = by_bend
     if length(clear) > 0.0:
-        less = share_slope(length(clear), full) * full * dot(by_bend, about_axis)
+        less = share_slope(length(clear), full) * full * dot(by_bend, line_cross_axis)
         by_clear = subtract(by_bend, scaled(clear, less / length(clear)))
     by_axis = scaled(cross(by_bend, way), fill)
     by_way = scaled(cross(axis, by_bend), fill)
     by_way = subtract(by_way, scaled(by_clear, dot(way, between)))
     by_way = subtract(by_way, scaled(by_aside, dot(way, side)))
-    by_line = scaled(part_across(by_way, way), 1.0 / extent)
+    by_line = scaled(reject(by_way, way), 1.0 / extent)
     by_between, by_side = by_clear, add(by_aside, along)
     point_row(p, row, joint, end, by_line)
-    # The root's head is in all of them: line, side and each of the heads between are seen from there.
+    # Line, side and the heads between are relative to the root's head: it enters all of them.
     heads, i = 0.0, joint
     while i != root:
         point_row(p, row, i, vector_at(p.head, 3 * i), by_between)
@@ -615,8 +619,8 @@ def pole_row(p, k, factor):
     turn_row(p, row, p.goal_axis_joint[k], cross(axis, by_axis))
 
 
-def part_across(v, way):
-    """The part of a vector across a unit vector."""
+def reject(v, way):
+    """The component of a vector across a unit vector."""
     return subtract(v, scaled(way, dot(way, v)))
 
 
@@ -627,7 +631,7 @@ def share_slope(size, full):
 
 
 def balance_rows(p, k, factor):
-    """How the centre of mass moves, on the axes that count."""
+    """Add rows of the centre of mass, on the axes that count."""
     x, axes = p.first_row[k] * p.columns, vector_at(p.goal_axis, 3 * k)
     y, z = x + p.columns, x + 2 * p.columns
     share = factor / p.total_mass

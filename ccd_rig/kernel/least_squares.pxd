@@ -1,16 +1,16 @@
-cdef void look(Problem p) noexcept nogil
+cdef void evaluate(Problem p) noexcept nogil
 @cython.locals(count=cython.Py_ssize_t, at=cython.Py_ssize_t)
-cdef void note_borders(Problem p) noexcept nogil
-cdef void depart(Problem p) noexcept nogil
-cdef void depart_from_regions(Problem p) noexcept nogil
-cdef void depart_ball(Problem p, Py_ssize_t i, Quaternion reference) noexcept nogil
+cdef void update_normals(Problem p) noexcept nogil
+cdef void measure_departure(Problem p) noexcept nogil
+cdef void measure_region_departure(Problem p) noexcept nogil
+cdef void add_ball_departure(Problem p, Py_ssize_t i, Quaternion reference) noexcept nogil
 @cython.locals(more=cython.bint)
-cdef void find_step(Problem p, double back, double damping) noexcept nogil
-@cython.locals(counts_now=cython.bint, at=cython.Py_ssize_t)
-cdef void free_all(Problem p, double back) noexcept nogil
-cdef Py_ssize_t free_place(Problem p, Py_ssize_t row, Py_ssize_t column) noexcept nogil
+cdef void compute_step(Problem p, double back, double damping) noexcept nogil
+@cython.locals(is_counted=cython.bint, at=cython.Py_ssize_t)
+cdef void reset_active_set(Problem p, double back) noexcept nogil
+cdef Py_ssize_t free_slope_index(Problem p, Py_ssize_t row, Py_ssize_t column) noexcept nogil
 @cython.locals(basis=cython.Py_ssize_t, column=cython.Py_ssize_t)
-cdef void hold_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
+cdef void activate_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
 cdef void remove_along(double[::1] values, Py_ssize_t at, Py_ssize_t apart, Vector normal) noexcept nogil
 cdef void fix_column(Problem p, Py_ssize_t column, double step) noexcept nogil
 @cython.locals(others=cython.Py_ssize_t, at=cython.Py_ssize_t, from_a=cython.Py_ssize_t, from_b=cython.Py_ssize_t)
@@ -21,25 +21,25 @@ cdef void solve_symmetric(Problem p) noexcept nogil
 @cython.locals(best=cython.Py_ssize_t)
 cdef void solve_general(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, slide=cython.Py_ssize_t, column=cython.Py_ssize_t)
-cdef bint hold_more(Problem p) noexcept nogil
+cdef bint activate_limits(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, row=cython.Py_ssize_t)
-cdef bint hold_windows(Problem p) noexcept nogil
+cdef bint activate_windows(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, row=cython.Py_ssize_t)
-cdef bint hold_poles(Problem p) noexcept nogil
-cdef bint stop_at(Problem p, Py_ssize_t column, double value, double lower, double upper, double scale) noexcept nogil
+cdef bint activate_poles(Problem p) noexcept nogil
+cdef bint stop_at_bound(Problem p, Py_ssize_t column, double value, double lower, double upper, double scale) noexcept nogil
 cdef double longest_turn(Problem p) noexcept nogil
 @cython.locals(slide=cython.Py_ssize_t)
-cdef void make_step(Problem p, double part) noexcept nogil
-@cython.locals(now=cython.bint)
-cdef void wish(Problem p, double part) noexcept nogil
+cdef void apply_step(Problem p, double part) noexcept nogil
+@cython.locals(is_first=cython.bint)
+cdef void set_row_gains(Problem p, double part) noexcept nogil
 @cython.locals(slow=cython.Py_ssize_t)
-cdef bint reach(Problem p, double slow_part) noexcept nogil
-cdef double turn_of_all(Problem p) noexcept nogil
+cdef bint reach(Problem p, double slow_ratio) noexcept nogil
+cdef double summed_turn(Problem p) noexcept nogil
 cdef double share_pass(Problem p) noexcept nogil
-@cython.locals(now=cython.bint)
+@cython.locals(is_first=cython.bint)
 cdef double predicted_square(Problem p, double part) noexcept nogil
 @cython.locals(has_old=cython.bint, is_judged=cython.bint)
 cdef void slide(Problem p) noexcept nogil
-cdef double near_goals(Problem p, double aside) noexcept nogil
-cdef void come_back(Problem p) noexcept nogil
+cdef double approach_goals(Problem p, double aside) noexcept nogil
+cdef void return_to_goals(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil

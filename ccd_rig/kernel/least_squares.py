@@ -1,14 +1,17 @@
 """Damped least squares of all joints at once, inside their limits: *reach* the goals, *slide* along them.
 
-Unknowns are one number per column: a hinge's angle, the three parts of a ball's rotation vector in its base,
-a slide's shift; each in parts of its mobility. Steps are those of Levenberg and Marquardt in dual form, with
-K = J P B^T and P the projection onto what limits leave free (an active set):
+Unknowns are one number per column, in parts of its mobility: a hinge's angle, the three components of a
+ball's rotation vector in its base, a slide's shift. Steps are those of Levenberg and Marquardt in dual form,
+with K = J P B^T and P the projection onto the free directions of the limits (an active set):
 
     d = -g - P B^T (K + damping)^-1 (w r - J g)
 
-Here r is the residual, w the part of it to remove, J its slope, B the part of J whose joints may move for
-each goal (most often all of it), and g the part of the way back to the reference pose (Rosen 1960, "The
-gradient projection method for nonlinear programming"): w = 1 and g = 0 reaches, w = 0 slides.
+- r is the residual, w the part of it to remove, J its Jacobian.
+- B is the part of J whose joints may move for each goal, mostly all of it.
+- g is the step back to the reference pose (Rosen 1960, "The gradient projection method for nonlinear
+  programming").
+
+w = 1 and g = 0 reaches, w = 0 slides.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from .goals import (
     angle_factor,
     goal_point,
     has_room,
-    is_served_now,
+    is_current,
     jacobian_factor,
     measure,
     slopes,
@@ -50,48 +53,51 @@ from .plain import Vector
 from .skeleton import NORMALS, POLE, WINDOW, restore, save, set_angle
 
 LONGEST_STEP = 1.0
-"""Radians that a joint turns in a step of `reach` at most."""
+"""Largest turn of a joint in a step of `reach`, radians."""
 LONGEST_SLIDE = 0.5
-"""The same of `slide`: the way back to the goals stays short."""
+"""Largest turn of a joint in a step of `slide`, radians: the return to the goals stays short."""
 NEAR = 0.3
-"""Part of the tolerances within which a pose counts as on its goals: the rest is left to rounding."""
-SHARP = 1e-3
-"""The same of `slide`: where the departure hardly curves, poses beside the goals would end degrees apart."""
+"""Error ratio at which `reach` ends: the rest is left to rounding."""
+TIGHT = 1e-3
+"""Error ratio at which `slide` ends.
+
+Where the departure is flat, poses a little beside the goals would end degrees apart.
+"""
 BORDER = 1e-7
-"""Radians from a limit's border within which a rotation stands on it."""
+"""Radians from a limit's border within which the limit is active."""
 ROUNDS = 6
-"""Most times that a step is solved anew with more limits held."""
-PATIENCE = 8
-"""So many steps in a row that win little end `reach`."""
+"""Most rounds in which a step is solved again with more active limits."""
+SLOW_STEPS = 8
+"""Number of slow steps in a row that ends `reach`."""
 SHARED_DAMPING = 0.1
-"""Part of the square error by which a step shared by all joints is damped (Sugihara 2011)."""
+"""Damping of a step shared by all joints, in parts of the square error (Sugihara 2011)."""
 DEPENDENT = 1e-12
-"""Part of a row's square that rounding may leave of it beside rows that it depends on."""
-NEVER = 1e150
-"""The pivot of such a row: what is divided by it is nothing."""
+"""Part of a row's square below which the remainder beside other rows is rounding: a dependent row."""
+VOID_PIVOT = 1e150
+"""The pivot of a dependent row: quotients by it vanish."""
 LEAST_DAMPING = 1e-12
-"""Added to the system of each step: rows that say the same leave it solvable."""
-STILL = 1e-3
-"""Radians of a step back to the reference below which a pose is the nearest."""
-ASIDE = 0.1
-"""Part of a slide's step that the way back to the goals may be long: slopes tell it that far."""
+"""Least damping of each step: dependent rows leave the system solvable."""
+LEAST_SLIDE = 1e-3
+"""Radians of a step towards the reference below which a pose counts as the nearest."""
+RETURN_PART = 0.1
+"""Largest return to the goals, in parts of a slide's step: the range of the linear model."""
 FLAT = 1e-7
-"""Part of the departure that a step must win."""
+"""Least gain of a step, in parts of the departure."""
 
 
-# Where the pose is ----------------------------------------------------------------------------------
+# Evaluation -----------------------------------------------------------------------------------------
 
 
-def look(p):
-    """Note residuals and slopes, the borders that the pose stands on, and its departure."""
+def evaluate(p):
+    """Evaluate the pose: residuals, Jacobian, normals of active limits, and departure."""
     measure(p)
     slopes(p)
-    note_borders(p)
-    depart(p)
+    update_normals(p)
+    measure_departure(p)
 
 
-def note_borders(p):
-    """Note the outward normals of limits, in units of the columns."""
+def update_normals(p):
+    """Store the outward normals of limits at the pose, in units of the columns."""
     for i in range(p.joints):
         p.normal_count[i] = 0
         if p.width[i] == 3:
@@ -113,11 +119,11 @@ def note_borders(p):
                 put_vector(p.normals, at, scaled(normal, 1.0 / size if size > 0.0 else 0.0))
 
 
-def depart(p):
-    """Note the sum of squares of what joints are turned from the reference, and half its gradient."""
-    p.departed = 0.0
+def measure_departure(p):
+    """Store the sum of squares of the joints' departures from the reference, and half its gradient."""
+    p.departure_square = 0.0
     if p.to_region:
-        depart_from_regions(p)
+        measure_region_departure(p)
         return
     if not p.has_reference:
         return
@@ -129,41 +135,41 @@ def depart(p):
             if upper - lower >= 2.0 * pi:
                 off = wrapped(off, 0.0)
             off = off / p.mobility[3 * i]
-            p.departure[column] = off
-            p.departed += off * off
+            p.departure_gradient[column] = off
+            p.departure_square += off * off
         elif p.width[i] == 3:
-            depart_ball(p, i, quaternion_at(p.reference_rotation, 4 * i))
+            add_ball_departure(p, i, quaternion_at(p.reference_rotation, 4 * i))
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
             off = dot(
                 vector_at(p.slide_axis, 3 * p.column_slide[column]),
                 subtract(vector_at(p.translation, 3 * i), vector_at(p.reference_translation, 3 * i)),
             )
-            p.departure[column] = off / p.reach
-            p.departed += p.departure[column] * p.departure[column]
+            p.departure_gradient[column] = off / p.reach
+            p.departure_square += p.departure_gradient[column] * p.departure_gradient[column]
 
 
-def depart_from_regions(p):
-    """The same where what counts is how far joints are outside their comfort regions."""
+def measure_region_departure(p):
+    """Store the sum of squares of the joints' distances from their comfort regions, and half its gradient."""
     for column in range(p.columns):
-        p.departure[column] = 0.0
+        p.departure_gradient[column] = 0.0
     for i in range(p.joints):
         if p.width[i] == 1 and is_hinge(p.region, LIMIT_WIDTH * i):
             lower, upper = hinge_range(p.region, LIMIT_WIDTH * i)
             if upper - lower < 2.0 * pi:
                 off = (p.angle[i] - min(max(p.angle[i], lower), upper)) / p.mobility[3 * i]
-                p.departure[p.first_column[i]] = off
-                p.departed += off * off
+                p.departure_gradient[p.first_column[i]] = off
+                p.departure_square += off * off
         elif p.width[i] == 3:
             q = quaternion_at(p.rotation, 4 * i)
             nearest = nearest_allowed(p.region, LIMIT_WIDTH * i, q)
             if nearest.w != q.w or nearest.x != q.x or nearest.y != q.y or nearest.z != q.z:
-                depart_ball(p, i, nearest)
+                add_ball_departure(p, i, nearest)
 
 
-def depart_ball(p, i, reference):
-    """The departure of a ball joint: u = S^-1 M^T v, with v the rotation vector from the reference.
+def add_ball_departure(p, i, reference):
+    """Add the departure of a ball joint: u = S^-1 M^T v, with v the rotation vector from the reference.
 
-    Its half gradient is S M^T J^-T M S^-1 u, where J^-T = 1 + [v] / 2 + [v]^2 / 12 + ... is that of SO(3).
+    Half its gradient is S M^T J^-T M S^-1 u, with SO(3)'s J^-T = 1 + [v] / 2 + [v]^2 / 12 + ...
     """
     column = p.first_column[i]
     metric = quaternion_at(p.metric, 4 * i)
@@ -172,85 +178,85 @@ def depart_ball(p, i, reference):
     x, y, z = p.mobility[3 * i], p.mobility[3 * i + 1], p.mobility[3 * i + 2]
     u = rotate_back(metric, v)
     u = Vector(u.x / x, u.y / y, u.z / z)
-    p.departed += dot(u, u)
+    p.departure_square += dot(u, u)
     if x == y and y == z:
-        p.departure[column] = u.x
-        p.departure[column + 1] = u.y
-        p.departure[column + 2] = u.z
+        p.departure_gradient[column] = u.x
+        p.departure_gradient[column + 1] = u.y
+        p.departure_gradient[column + 2] = u.z
         return
     w = rotate(metric, Vector(u.x / x, u.y / y, u.z / z))
     once = cross(v, w)
     w = rotate_back(
         metric, add(w, add(scaled(once, 0.5), scaled(cross(v, once), jacobian_factor(dot(v, v)))))
     )
-    p.departure[column] = x * w.x
-    p.departure[column + 1] = y * w.y
-    p.departure[column + 2] = z * w.z
+    p.departure_gradient[column] = x * w.x
+    p.departure_gradient[column + 1] = y * w.y
+    p.departure_gradient[column + 2] = z * w.z
 
 
 # Steps ----------------------------------------------------------------------------------------------
 
 
-def find_step(p, back, damping):
-    """Note the step that removes `row_wish` of the residuals and goes part `back` of the departure.
+def compute_step(p, back, damping):
+    """Compute the step that removes the part `row_gain` of the residuals and `back` of the departure.
 
-    Limits that the step would leave are held, and the step is found anew.
+    Limits that the step would violate become active, and the step is computed again.
     """
-    free_all(p, back)
+    reset_active_set(p, back)
     for _ in range(ROUNDS + p.goals if p.has_windows or p.has_poles else ROUNDS):
         solve_step(p, damping)
-        if not hold_more(p):
+        if not activate_limits(p):
             return
 
 
-def free_all(p, back):
-    """Let all columns move but for limits without any room."""
+def reset_active_set(p, back):
+    """Start with the limits active that have no room, and all other columns free."""
     for k in range(p.goals):
-        counts_now = p.goal_rank[k] <= p.stage and not has_room(p, k)
+        is_counted = p.goal_rank[k] <= p.stage and not has_room(p, k)
         for row in range(p.first_row[k], p.first_row[k + 1]):
-            p.row_counts[row] = counts_now
+            p.row_is_active[row] = is_counted
     for row in range(p.rows):
         for column in range(p.columns):
             at = row * p.columns + column
-            p.free_slope[free_place(p, row, column)] = p.serving[at] if p.masked else p.slope[at]
+            p.free_slope[free_slope_index(p, row, column)] = p.serving[at] if p.masked else p.slope[at]
     for column in range(p.columns):
         p.is_fixed[column] = 0
         p.fixed_step[column] = 0.0
-        p.free_departure[column] = back * p.pull[column] if back != 0.0 else 0.0
+        p.free_gradient[column] = back * p.gradient[column] if back != 0.0 else 0.0
     for i in range(p.joints):
-        p.held_count[i] = 0
+        p.active_count[i] = 0
         for n in range(p.normal_count[i]):
-            p.is_held[NORMALS * i + n] = 0
+            p.is_active[NORMALS * i + n] = 0
             if (p.normal_pairs[i] >> n) & 1:
-                hold_normal(p, i, n)
+                activate_normal(p, i, n)
 
 
-def free_place(p, row, column):
-    """Where `free_slope` has the slope of a row: rows stand in fours, with their columns side by side."""
+def free_slope_index(p, row, column):
+    """Index of a row's slope in `free_slope`: rows are blocked in fours, with columns interleaved."""
     return (row - row % 4) * p.columns + 4 * column + row % 4
 
 
-def hold_normal(p, i, n):
-    """Take a normal of a joint's limit out of what it may move."""
-    p.is_held[NORMALS * i + n] = 1
+def activate_normal(p, i, n):
+    """Make a normal of a joint's limit active: project it out of the free slopes."""
+    p.is_active[NORMALS * i + n] = 1
     normal, basis = vector_at(p.normals, 3 * (NORMALS * i + n)), 9 * i
-    for k in range(p.held_count[i]):
-        other = vector_at(p.held_basis, basis + 3 * k)
+    for k in range(p.active_count[i]):
+        other = vector_at(p.active_basis, basis + 3 * k)
         normal = subtract(normal, scaled(other, dot(normal, other)))
     size = length(normal)
-    if size < 1e-6 or p.held_count[i] >= 3:
+    if size < 1e-6 or p.active_count[i] >= 3:
         return
     normal = scaled(normal, 1.0 / size)
-    put_vector(p.held_basis, basis + 3 * p.held_count[i], normal)
-    p.held_count[i] += 1
+    put_vector(p.active_basis, basis + 3 * p.active_count[i], normal)
+    p.active_count[i] += 1
     column = p.first_column[i]
     for row in range(p.rows):
-        remove_along(p.free_slope, free_place(p, row, column), 4, normal)
-    remove_along(p.free_departure, column, 1, normal)
+        remove_along(p.free_slope, free_slope_index(p, row, column), 4, normal)
+    remove_along(p.free_gradient, column, 1, normal)
 
 
 def remove_along(values, at, apart, normal):
-    """Take the part along a unit vector out of three numbers, which stand `apart`."""
+    """Remove the component along a unit vector from three numbers with stride `apart`."""
     along = values[at] * normal.x + values[at + apart] * normal.y + values[at + 2 * apart] * normal.z
     values[at] -= along * normal.x
     values[at + apart] -= along * normal.y
@@ -258,28 +264,28 @@ def remove_along(values, at, apart, normal):
 
 
 def fix_column(p, column, step):
-    """Let a hinge or slide make a given step and no other."""
+    """Fix the step of a hinge or slide."""
     p.is_fixed[column] = 1
     p.fixed_step[column] = step
-    p.free_departure[column] = 0.0
+    p.free_gradient[column] = 0.0
     for row in range(p.rows):
-        p.free_slope[free_place(p, row, column)] = 0.0
+        p.free_slope[free_slope_index(p, row, column)] = 0.0
 
 
 def solve_step(p, damping):
-    """Note the step of what is free, beside fixed steps."""
+    """Compute the step of the free columns, beside fixed steps."""
     rows, columns = p.rows, p.columns
     for a in range(rows):
         others = rows if p.masked else a + 1
         for b in range(others):
             p.system[a * rows + b] = 0.0
-        if not p.row_counts[a]:
+        if not p.row_is_active[a]:
             p.system[a * rows + a] = 1.0
             p.right[a] = 0.0
             continue
-        for b in range(0, others, 4):  # four sums at once: one has to wait for itself
+        for b in range(0, others, 4):  # four independent sums: a single one waits for itself
             one, two, three, four = 0.0, 0.0, 0.0, 0.0
-            from_a, from_b = free_place(p, a, 0), free_place(p, b, 0)
+            from_a, from_b = free_slope_index(p, a, 0), free_slope_index(p, b, 0)
             for column in range(columns):
                 at = from_b + 4 * column
                 slope = p.slope[a * columns + column] if p.masked else p.free_slope[from_a + 4 * column]
@@ -292,31 +298,31 @@ def solve_step(p, damping):
             note_product(p, a, b + 2, three)
             note_product(p, a, b + 3, four)
         p.system[a * rows + a] += damping * p.row_damping[a] + LEAST_DAMPING
-        sum_ = p.row_wish[a] * (p.residual[a] - p.row_offset[a])
+        sum_ = p.row_gain[a] * (p.residual[a] - p.row_offset[a])
         for column in range(columns):
-            sum_ += p.slope[a * columns + column] * (p.fixed_step[column] - p.free_departure[column])
+            sum_ += p.slope[a * columns + column] * (p.fixed_step[column] - p.free_gradient[column])
         p.right[a] = sum_
     if p.masked:
         solve_general(p)
     else:
         solve_symmetric(p)
     for column in range(columns):
-        sum_ = p.fixed_step[column] - p.free_departure[column]
+        sum_ = p.fixed_step[column] - p.free_gradient[column]
         for a in range(rows):
-            sum_ -= p.free_slope[free_place(p, a, column)] * p.right[a]
+            sum_ -= p.free_slope[free_slope_index(p, a, column)] * p.right[a]
         p.step[column] = sum_
 
 
 def note_product(p, a, b, product):
-    """Put a product of two rows of slopes, of which both count, into the system."""
-    if b < p.rows and p.row_counts[b]:
+    """Store the product of two active rows in the system."""
+    if b < p.rows and p.row_is_active[b]:
         p.system[a * p.rows + b] = product
 
 
 def solve_symmetric(p):
-    """Cholesky's method; `right` becomes the solution.
+    """Solve by Cholesky's method; `right` becomes the solution.
 
-    A row of which nothing but rounding is left beside those before it asks for nothing of its own.
+    A row that depends on the rows before it, but for rounding, is dropped.
     """
     n = p.rows
     for i in range(n):
@@ -326,7 +332,7 @@ def solve_symmetric(p):
             for k in range(j):
                 sum_ -= p.system[i * n + k] * p.system[j * n + k]
             if i == j:
-                p.system[i * n + i] = sqrt(sum_) if sum_ > least else NEVER
+                p.system[i * n + i] = sqrt(sum_) if sum_ > least else VOID_PIVOT
             else:
                 p.system[i * n + j] = sum_ / p.system[j * n + j]
     for i in range(n):
@@ -342,7 +348,7 @@ def solve_symmetric(p):
 
 
 def solve_general(p):
-    """Gauss's method with exchanged rows; `right` becomes the solution."""
+    """Solve by Gauss's method with row pivoting; `right` becomes the solution."""
     n = p.rows
     for j in range(n):
         best = j
@@ -374,67 +380,66 @@ def solve_general(p):
         p.right[i] = sum_ / p.system[i * n + i]
 
 
-def hold_more(p):
-    """Hold the limits that the step would leave; whether there are any."""
-    more = hold_windows(p) if p.has_windows else False
-    more = (p.has_poles and hold_poles(p)) or more
+def activate_limits(p):
+    """Make the limits active that the step would violate; whether there are any."""
+    more = activate_windows(p) if p.has_windows else False
+    more = (p.has_poles and activate_poles(p)) or more
     for i in range(p.joints):
         if p.width[i] == 1:
             column = p.first_column[i]
             lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
             if not p.is_fixed[column] and upper - lower < 2.0 * pi:
-                more = stop_at(p, column, p.angle[i], lower, upper, p.mobility[3 * i]) or more
+                more = stop_at_bound(p, column, p.angle[i], lower, upper, p.mobility[3 * i]) or more
         for n in range(p.normal_count[i]):
-            if not p.is_held[NORMALS * i + n]:
+            if not p.is_active[NORMALS * i + n]:
                 step = vector_at(p.step, p.first_column[i])
                 if dot(step, vector_at(p.normals, 3 * (NORMALS * i + n))) > 1e-9:
-                    hold_normal(p, i, n)
+                    activate_normal(p, i, n)
                     more = True
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
             if not p.is_fixed[column]:
                 slide = p.column_slide[column]
                 place = dot(vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i))
                 lower, upper = p.slide_range[2 * slide], p.slide_range[2 * slide + 1]
-                more = stop_at(p, column, place, lower, upper, p.reach) or more
+                more = stop_at_bound(p, column, place, lower, upper, p.reach) or more
     return more
 
 
-def hold_windows(p):
-    """Let reach windows count that the step would stretch past their end; whether there are any."""
+def activate_windows(p):
+    """Make reach windows active that the step would stretch past their end; whether there are any."""
     more = False
     for k in range(p.goals):
         row = p.first_row[k]
-        if p.goal_kind[k] == WINDOW and not p.row_counts[row]:
+        if p.goal_kind[k] == WINDOW and not p.row_is_active[row]:
             over = p.residual[row]
             for column in range(p.columns):
                 over += p.slope[row * p.columns + column] * p.step[column]
             if over > 1e-12:
-                p.row_counts[row] = 1
+                p.row_is_active[row] = 1
                 more = True
     return more
 
 
-def hold_poles(p):
-    """Let poles count whose chains the step would bend out of their play, to its border; whether there are
-    any."""
+def activate_poles(p):
+    """Make poles active whose chains the step would bend out of their play; whether there are any."""
     more = False
     for k in range(p.goals):
         row = p.first_row[k]
-        if p.goal_kind[k] == POLE and p.goal_rank[k] <= p.stage and not p.row_counts[row]:
+        if p.goal_kind[k] == POLE and p.goal_rank[k] <= p.stage and not p.row_is_active[row]:
             by_angle = angle_factor(p, k) * p.bend_share[k]
             to, border = by_angle * p.turned[k], by_angle * p.play[k]
             for column in range(p.columns):
                 to += p.slope[row * p.columns + column] * p.step[column]
             if fabs(to) > border + 1e-12:
                 p.residual[row] = by_angle * p.turned[k] - (border if to > 0.0 else -border)
-                p.row_wish[row] = 1.0
-                p.row_counts[row] = 1
+                p.row_gain[row] = 1.0
+                p.row_is_active[row] = 1
                 more = True
     return more
 
 
-def stop_at(p, column, value, lower, upper, scale):
-    """Fix a column's step to where its range ends, if it would leave that; whether it would."""
+def stop_at_bound(p, column, value, lower, upper, scale):
+    """Fix a column's step at the end of its range, if it would leave it; whether it would."""
     to = value + scale * p.step[column]
     if lower <= to <= upper:
         return False
@@ -459,8 +464,8 @@ def longest_turn(p):
     return longest
 
 
-def make_step(p, part):
-    """Move part of the step, and bring joints back inside their limits."""
+def apply_step(p, part):
+    """Apply a part of the step, and clamp joints to their limits."""
     for i in range(p.joints):
         column = p.first_column[i]
         if p.width[i] == 1:
@@ -484,77 +489,77 @@ def make_step(p, part):
     p.steps += 1
 
 
-def wish(p, part):
-    """Ask steps to remove a part of the residuals; goals served before those served now are kept."""
+def set_row_gains(p, part):
+    """Set the part of the residuals to remove; goals of earlier ranks keep theirs."""
     for k in range(p.goals):
-        now = is_served_now(p, k)
+        is_first = is_current(p, k)
         for row in range(p.first_row[k], p.first_row[k + 1]):
-            p.row_wish[row] = part if now else 1.0
-            p.row_damping[row] = 1.0 if now else 1.0 / FIRST
+            p.row_gain[row] = part if is_first else 1.0
+            p.row_damping[row] = 1.0 if is_first else 1.0 / FIRST
 
 
 # Reach and slide ------------------------------------------------------------------------------------
 
 
-def reach(p, slow_part):
-    """Meet the goals by damped least squares, with no pull to the reference; whether they are met.
+def reach(p, slow_ratio):
+    """Meet the goals by damped least squares, without the reference; whether they are met.
 
-    Looks at the pose first, and leaves what it saw of the last. Ends with the try's steps, or after
-    `PATIENCE` in a row that leave more than `slow_part` of the square error.
+    The pose is evaluated at the beginning and at the end. It ends with the try's steps, or after `SLOW_STEPS`
+    steps in a row that leave more than `slow_ratio` of the square error.
     """
-    wish(p, 1.0)
+    set_row_gains(p, 1.0)
     damping, growth, slow = 1e-3, 5.0, 0
-    look(p)
+    evaluate(p)
     while True:
-        if p.worst <= NEAR:
+        if p.error_ratio <= NEAR:
             return True
         if p.steps >= p.last_step:
-            p.ran_out = p.worst > p.enough
+            p.ran_out = p.error_ratio > p.met_ratio
             break
         square = p.square
         save(p, 0)
-        find_step(p, 0.0, damping * square)
+        compute_step(p, 0.0, damping * square)
         longest = longest_turn(p)
         part = LONGEST_STEP / longest if longest > LONGEST_STEP else 1.0
         predicted = predicted_square(p, part)
-        make_step(p, part)
-        look(p)
+        apply_step(p, part)
+        evaluate(p)
         if p.square < square:
-            # How much of what was predicted came true (More 1978): curvature asks for damping.
+            # Ratio of actual to predicted reduction (More 1978): curvature needs damping.
             gain = (square - p.square) / max(square - predicted, 1e-30)
             if gain > 0.75:
                 damping = max(0.3 * damping, 1e-6)
             elif gain < 0.25:
                 damping *= 2.0
             growth = 5.0
-            slow = slow + 1 if p.square > slow_part * square else 0
+            slow = slow + 1 if p.square > slow_ratio * square else 0
         else:
             restore(p, 0)
-            look(p)
+            evaluate(p)
             damping *= growth
             growth *= 2.0
             slow += 1
-        if slow >= PATIENCE:
+        if slow >= SLOW_STEPS:
             break
-    return p.worst <= p.enough
+    return p.error_ratio <= p.met_ratio
 
 
 def share_pass(p):
-    """One damped step of all joints at once towards a position; how far that moved the effector."""
+    """Make a damped step of all joints towards a position; returns the motion of the effector."""
     before = goal_point(p, 0)
-    wish(p, 1.0)
-    look(p)
-    find_step(p, 0.0, SHARED_DAMPING * p.square)
-    # A long chain whose joints turn by a little each would be rolled up.
-    together = max(longest_turn(p), turn_of_all(p))
-    make_step(p, LONGEST_STEP / together if together > LONGEST_STEP else 1.0)
+    set_row_gains(p, 1.0)
+    evaluate(p)
+    compute_step(p, 0.0, SHARED_DAMPING * p.square)
+    # Small turns of many joints would coil a long chain.
+    total_turn = max(longest_turn(p), summed_turn(p))
+    apply_step(p, LONGEST_STEP / total_turn if total_turn > LONGEST_STEP else 1.0)
     p.steps -= 1
     measure(p)
     return length(subtract(goal_point(p, 0), before))
 
 
-def turn_of_all(p):
-    """How far all rotations of the step together turn, radians."""
+def summed_turn(p):
+    """The length of the sum of the step's rotation vectors, radians."""
     sum_ = Vector(0.0, 0.0, 0.0)
     for column in range(p.columns):
         if p.column_slide[column] < 0:
@@ -563,53 +568,54 @@ def turn_of_all(p):
 
 
 def predicted_square(p, part):
-    """The square error after part of the step, if residuals were as linear as their slopes say."""
+    """The square error after a part of the step, by the linear model."""
     sum_ = 0.0
     for k in range(p.goals):
-        now = is_served_now(p, k)
+        is_first = is_current(p, k)
         for row in range(p.first_row[k], p.first_row[k + 1]):
-            if p.row_counts[row]:
+            if p.row_is_active[row]:
                 off = p.residual[row] - p.row_offset[row]
                 for column in range(p.columns):
                     off += part * p.slope[row * p.columns + column] * p.step[column]
-                sum_ += off * off if now else FIRST * off * off
+                sum_ += off * off if is_first else FIRST * off * off
     return sum_
 
 
 def slide(p):
-    """Go along the goals towards the reference, from a pose that meets them.
+    """Move along the goals towards the reference, from a pose that meets them.
 
-    Each step goes down the departure's gradient in what the goals leave free, and back onto the goals. The
-    departure is that of the pose on them, by their slopes: where it falls the step counts, else it is
-    shortened. The next step's length is by the curvature seen in the last one (Barzilai and Borwein 1988).
+    Each step descends the departure's gradient in the goals' null space, and returns onto the goals. A step
+    is accepted if the departure falls, extrapolated to the goals by the linear model, and shortened
+    otherwise. The length of the next step follows from the curvature of the last one (Barzilai and Borwein
+    1988).
     """
     part, turned, least = 1.0, 0.0, 0.0
     has_old, is_judged = False, True
     save(p, 0)
-    while p.steps < p.last_step and p.departed > 0.0:
-        beside = near_goals(p, ASIDE * turned)
+    while p.steps < p.last_step and p.departure_square > 0.0:
+        beside = approach_goals(p, RETURN_PART * turned)
         if is_judged and beside < 0.0:
             break
         if not is_judged:
             if not 0.0 <= beside < least:
                 restore(p, 1)
-                look(p)
+                evaluate(p)
                 part, has_old, is_judged = 0.4 * part, False, True
-                if 0.4 * turned < STILL:
+                if 0.4 * turned < LEAST_SLIDE:
                     break
                 continue
-            if p.worst <= p.enough:
+            if p.error_ratio <= p.met_ratio:
                 save(p, 0)
             if least - beside < FLAT * least:
                 break
             has_old = True
         least = beside
-        wish(p, 0.0)
+        set_row_gains(p, 0.0)
         for column in range(p.columns):
-            p.pull[column] = p.departure[column]
-        find_step(p, 1.0, 1e-10)
+            p.gradient[column] = p.departure_gradient[column]
+        compute_step(p, 1.0, 1e-10)
         longest = longest_turn(p)
-        if not longest >= STILL:
+        if not longest >= LEAST_SLIDE:
             break
         if has_old:
             part = curvature_part(p, part)
@@ -618,55 +624,55 @@ def slide(p):
         for column in range(p.columns):
             p.old_gradient[column] = p.step[column]
             p.old_step[column] = part * p.step[column]
-            p.step[column] = p.old_step[column] + p.way_back[column]
+            p.step[column] = p.old_step[column] + p.return_step[column]
         save(p, 1)
-        make_step(p, 1.0)
-        look(p)
+        apply_step(p, 1.0)
+        evaluate(p)
         is_judged = False
-    come_back(p)
-    if p.worst > p.enough:
+    return_to_goals(p)
+    if p.error_ratio > p.met_ratio:
         restore(p, 0)
-        look(p)
+        evaluate(p)
 
 
-def near_goals(p, aside):
-    """Come so near to the goals that joints turn by `aside` at most on the way back, and note that.
+def approach_goals(p, aside):
+    """Approach the goals until the remaining return step turns joints by `aside` at most, and store it.
 
     Returns:
-        The departure of the pose on the goals, as far as slopes tell; -1 where they stay far.
+        The departure of the pose on the goals by the linear model; -1 where they stay too far.
     """
-    wish(p, 1.0)
+    set_row_gains(p, 1.0)
     for _ in range(4):
-        find_step(p, 0.0, LEAST_DAMPING)
+        compute_step(p, 0.0, LEAST_DAMPING)
         longest = longest_turn(p)
-        if p.worst <= p.enough or longest <= aside:
-            beside = p.departed
+        if p.error_ratio <= p.met_ratio or longest <= aside:
+            beside = p.departure_square
             for column in range(p.columns):
-                p.way_back[column] = p.step[column]
-                beside += 2.0 * p.departure[column] * p.step[column]
+                p.return_step[column] = p.step[column]
+                beside += 2.0 * p.departure_gradient[column] * p.step[column]
             return beside
         if longest > LONGEST_STEP:
             break
-        make_step(p, 1.0)
-        look(p)
+        apply_step(p, 1.0)
+        evaluate(p)
     return -1.0
 
 
-def come_back(p):
-    """Return onto the goals by undamped steps, from a pose that has been looked at."""
-    wish(p, 1.0)
+def return_to_goals(p):
+    """Return onto the goals by undamped steps, from an evaluated pose."""
+    set_row_gains(p, 1.0)
     for _ in range(4):
-        if p.worst <= SHARP:
+        if p.error_ratio <= TIGHT:
             return
-        find_step(p, 0.0, LEAST_DAMPING)
+        compute_step(p, 0.0, LEAST_DAMPING)
         if longest_turn(p) > LONGEST_STEP:
             return
-        make_step(p, 1.0)
-        look(p)
+        apply_step(p, 1.0)
+        evaluate(p)
 
 
 def curvature_part(p, part):
-    """The length of the next step: s.s / s.y, with s the last step and y the change of the gradient."""
+    """The length of the next step: s.s / s.y, s the last step and y the change of the gradient."""
     along, change = 0.0, 0.0
     for column in range(p.columns):
         along += p.old_step[column] * p.old_step[column]

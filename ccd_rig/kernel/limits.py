@@ -28,8 +28,8 @@ from __future__ import annotations
 from math import asin, atan2, copysign, cos, fabs, floor, pi, sin, sqrt
 
 from .geometry import (
-    about,
     add,
+    axis_rotation,
     cross,
     exponential,
     length,
@@ -47,7 +47,7 @@ from .plain import Quaternion, Vector, nogil
 LIMIT_WIDTH = 32
 """Numbers of a row."""
 LIMIT_ROUNDING = 1e-6
-"""Radians by which a rotation may be outside and still count as inside, as `maths.tolerances.ROUNDING`."""
+"""Radians by which a rotation may be outside and still count as inside, as `maths.rotations.ROUNDING`."""
 LIMIT_SLACK = 0.5e-6
 """The same as a distance between unit quaternions, which is half the angle between the rotations."""
 WEDGE = 0.03
@@ -882,9 +882,9 @@ def normals_of_box(rows, at, q, margin, normals, at_normals):
         # A middle angle that cannot leave the lock leaves the sum alone.
         a_held = b_held or most - least <= 2.0 * thin
         g_held = False
-    turned = about(third, sign * gamma)
+    turned = axis_rotation(third, sign * gamma)
     a2 = rotate(turned, unit_axis(rows[at + 7]))
-    a1 = rotate(turned, rotate(about(unit_axis(rows[at + 7]), beta), unit_axis(rows[at + 6])))
+    a1 = rotate(turned, rotate(axis_rotation(unit_axis(rows[at + 7]), beta), unit_axis(rows[at + 6])))
     of_alpha, of_gamma = cross(a2, third), cross(a1, a2)
     if cos(beta) < 0.0:
         of_alpha, of_gamma = scaled(of_alpha, -1.0), scaled(of_gamma, -1.0)

@@ -27,14 +27,9 @@ def load(folder: Path) -> tuple[ModuleType | None, str]:
             importlib.invalidate_caches()  # it may have been installed since its folder was read
             return importlib.import_module(name), ""
     except ModuleNotFoundError:
-        if _others():
+        if any(any(Path(each).glob(f"{PREFIX}*")) for each in sys.path if each):
             return None, "The compiled kernel is of another version, so solving is slower: restart Blender"
         system_name = " ".join((platform.system(), platform.machine()))
         return None, f"This package has no compiled kernel for '{system_name}': solving is slower"
     except ImportError as error:
         return None, f"The compiled kernel does not start ('{error}'): solving is slower"
-
-
-def _others() -> bool:
-    """Whether a compiled kernel of other sources can be found."""
-    return any(any(Path(folder).glob(f"{PREFIX}*")) for folder in sys.path if folder)

@@ -1,4 +1,4 @@
-"""What the kernel's modules take from C when they are compiled, for when they run as they are."""
+"""Stand-ins for C types, for modules of the kernel that run uncompiled."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A pose: inside its limits, on its goals, and of all such poses the nearest to its reference.
+"""Solve a pose: inside its limits, on its goals, and of all such poses the nearest to its reference.
 
-Passes of CCD bring effectors near from anywhere, *reach* meets the goals, *slide* goes back towards the
-reference along them (`least_squares`). What misses its goals is tried from other starts, and then brought as
-near as it gets: goals served first before the others. With CCD alone there are passes and nothing else.
+Passes of CCD bring effectors near from anywhere. *Reach* meets the goals, *slide* moves along them towards
+the reference (`least_squares`). A pose that misses its goals is retried from other starts. Then its errors
+are minimised, rank by rank of the goals. With CCD alone there are only passes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .ccd import (
     bend_limbs,
     is_out_of_reach,
     mirror_bends,
-    nudge,
+    perturb,
     run_pass,
     share_steps,
     stretch,
@@ -24,7 +24,7 @@ from .ccd import (
 )
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
 from .goals import WINDOW_SLACK, measure, measure_goal
-from .least_squares import SHARP, come_back, find_step, look, reach, share_pass, slide
+from .least_squares import TIGHT, compute_step, evaluate, reach, return_to_goals, share_pass, slide
 from .limits import LIMIT_WIDTH, nearest_allowed
 from .plain import Quaternion, Vector, nogil
 from .skeleton import (
@@ -34,60 +34,62 @@ from .skeleton import (
     SMALLEST,
     UNIT_SLACK,
     WINDOW,
-    put_inside,
+    clamp_slide,
+    copy_reference_shift,
     read_angle,
     restore,
     save,
     set_tolerance,
-    take_shift,
 )
 
 MISFIT = "kernel: the arrays do not fit the problem"
 
-CONVERGED = 0  # how a solve ends: see `settings.SolveStatus`
+CONVERGED = 0  # statuses: see `settings.SolveStatus`
 STALLED = 1
 OPTIMAL = 2
 ITERATION_LIMIT = 3
 OUT_OF_REACH = 4  # of a first solve: other starts are of no use
 
-START = 2  # slots of saved poses: where a try started
+START = 2  # slots of saved poses: the start of a try
 BEST = 3
-ALIKE = 0.01
-"""Part of what the best pose misses by which one that is reached from the reference may miss more."""
-ROUNDS_AT_LAST = 2
-"""How often a pose that is not yet as near as it gets goes on from there."""
-SERVED = 5  # before a dead end was left
-FIRST_START = 4  # where the solve started
+REFERENCE_SLACK = 0.01
+"""Part of the best pose's error by which the error of a pose reached from the reference may be larger."""
+FINAL_ROUNDS = 2
+"""Most further rounds of minimising errors while the pose is not stationary."""
+SERVED = 5  # the pose before a perturbation
+FIRST_START = 4  # the start of the solve
 
 PASSES = 3
 """Passes of CCD before least squares."""
-HURRIED = 0.95
-"""Part of the square error that a step may leave while other starts are waiting."""
-PATIENT = 0.999
-"""The same while a pose is brought as near as it gets."""
+EARLY_EXIT = 0.95
+"""Part of the square error that a step may leave before it counts as slow, while other starts remain."""
+STRICT = 0.999
+"""`EARLY_EXIT` while errors are minimised."""
 SLOW_PASSES = 40
 """Passes of CCD alone over which the error must fall by `SLOW_GAIN`."""
 SLOW_GAIN = 0.02
-LAST_WORD = 12
-"""Most passes in which goals that are served first recover what later ones took from them."""
+RESTORE_PASSES = 12
+"""Most passes in which goals of earlier ranks recover their errors from a pass of later ones."""
 BEND = 0.1
-"""Radians by which joints are bent to leave a dead end."""
+"""Radians by which joints are bent to leave a local minimum."""
 MOST_STEPS = 2147483647
-"""More steps are not counted."""
+"""Largest count of steps."""
 SHORT = 1e-4
 """Length of the step by which limits are tested."""
 STATIONARY = 1e-2
-"""Steepness up to which a pose that misses its goals counts as OPTIMAL: a cosine, see `steepness`."""
+"""Projected gradient up to which a pose that misses its goals counts as OPTIMAL: a cosine."""
 FAR_TURN = 1.5
-"""Radians that a joint is from its reference, from which on a pose may not be the nearest. Chains of three
-to twelve bones with joints turned by up to 160 degrees missed it in 3 of 100 poses; so did a straight chain
-whose target is behind it."""
+"""Radians between a joint and its reference from which a pose may not be the nearest.
+
+Chains of three to twelve bones with joints turned by up to 160 degrees missed the nearest in 3 of 100 poses.
+So did a straight chain whose target is behind it.
+"""
 GIVING_WAY = 10.0
-"""How much more the steepness of a goal counts that gives way to others."""
+"""Factor of the projected gradient of a goal that gives way to others."""
 
 
 def enter_limits(p):
-    """Bring joints that may move inside their limits, and note the angles of hinges."""
+    """Clamp joints that may move to their limits, and store the angles of hinges."""
     for i in range(p.joints):
         if p.width[i]:
             turned = nearest_allowed(p.limit, LIMIT_WIDTH * i, quaternion_at(p.rotation, 4 * i))
@@ -95,7 +97,7 @@ def enter_limits(p):
         if p.width[i] == 1:
             read_angle(p, i)
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
-            put_inside(p, p.column_slide[column], i)
+            clamp_slide(p, p.column_slide[column], i)
     for k in range(p.couplings):
         read_angle(p, p.coupled_driver[k])
 
@@ -104,18 +106,18 @@ def enter_limits(p):
 
 
 def solve_pose(p):
-    """Solve the pose that is loaded, from where it is; how that ended."""
+    """Solve the loaded pose from its present state; returns the status."""
     begin(p)
-    if p.worst <= 1.0 and p.departed == 0.0:
+    if p.error_ratio <= 1.0 and p.departure_square == 0.0:
         return CONVERGED
-    if p.has_reference and start_from_reference(p):
+    if p.has_reference and try_reference(p):
         return CONVERGED
     if not p.moving_count:
-        return CONVERGED if p.worst <= p.enough else STALLED
+        return CONVERGED if p.error_ratio <= p.met_ratio else STALLED
     is_far = is_out_of_reach(p)
     if is_far:
         stretch(p)
-        keep_better(p)
+        keep_if_better(p)
         restore(p, START)
         measure(p)
     if p.by_passes:
@@ -124,7 +126,7 @@ def solve_pose(p):
             return OUT_OF_REACH
         status = descend(p)
         if status == CONVERGED and p.to_region and not p.only_ccd:
-            look(p)
+            evaluate(p)
             slide(p)
         return OUT_OF_REACH if is_far and status != CONVERGED else status
     if is_far and p.is_alone:
@@ -132,20 +134,20 @@ def solve_pose(p):
         return OUT_OF_REACH
     if p.has_limbs and p.has_reference:
         bend_limbs(p)
-        if reach(p, HURRIED):
+        if reach(p, EARLY_EXIT):
             slide(p)
             return CONVERGED
-        keep_better(p)
+        keep_if_better(p)
         restore(p, START)
-        look(p)
-    if meet(p, PATIENT if p.is_calm else HURRIED):
-        if not p.has_tips:  # two bones that reach alone leave the others as they are
+        evaluate(p)
+    if meet(p, STRICT if p.stays_local else EARLY_EXIT):
+        if not p.has_tips:  # two bones that reach alone leave the others in place
             slide(p)
-            if p.has_reference and not p.is_calm and farthest_turn(p) > FAR_TURN:
-                go_half_way(p)
+            if p.has_reference and not p.stays_local and farthest_turn(p) > FAR_TURN:
+                solve_by_halfway_pose(p)
         return CONVERGED
     enter_windows(p)
-    keep_better(p)
+    keep_if_better(p)
     if is_far:
         return OUT_OF_REACH
     return ITERATION_LIMIT if p.ran_out else STALLED
@@ -157,83 +159,83 @@ def farthest_turn(p):
     for i in range(p.joints):
         square = 0.0
         for column in range(p.first_column[i], p.first_column[i] + p.width[i]):
-            part = p.departure[column] * p.mobility[3 * i + column - p.first_column[i]]
+            part = p.departure_gradient[column] * p.mobility[3 * i + column - p.first_column[i]]
             square += part * part
         farthest = max(farthest, sqrt(square))
     return farthest
 
 
-def go_half_way(p):
-    """Meet the goals by way of the pose that meets them half, and keep that if it is nearer to the reference.
+def solve_by_halfway_pose(p):
+    """Meet the goals through the pose at half of the errors, and keep the result if it is nearer.
 
-    A pose far from its reference may be nearest only among those close by; a path of nearest poses leads to
-    the nearest of all more often.
+    A pose far from its reference may be the nearest only locally. A path of nearest poses leads to the
+    nearest of all more often.
     """
-    departed = p.departed
+    departure_square = p.departure_square
     save(p, SERVED)
     restore(p, START)
     measure(p)
     for row in range(p.rows):
         p.row_offset[row] = 0.5 * p.residual[row]
-    met = reach(p, HURRIED)
+    met = reach(p, EARLY_EXIT)
     if met:
         slide(p)
     for row in range(p.rows):
         p.row_offset[row] = 0.0
-    met = met and reach(p, HURRIED)
+    met = met and reach(p, EARLY_EXIT)
     if met:
         slide(p)
-    if not met or p.departed >= departed:
+    if not met or p.departure_square >= departure_square:
         restore(p, SERVED)
-        look(p)
+        evaluate(p)
 
 
-def start_from_reference(p):
-    """Look whether the reference meets the goals; if so, whether it is the pose. CCD alone starts from it."""
-    take_reference(p)
-    if p.worst <= p.enough:
+def try_reference(p):
+    """Whether the reference meets the goals; the pose is then the reference. CCD alone starts from it."""
+    load_reference_pose(p)
+    if p.error_ratio <= p.met_ratio:
         return True
     if p.by_passes:
-        keep_better(p)
+        keep_if_better(p)
         if p.has_windows:
             bend_into_windows(p)
-            keep_better(p)
+            keep_if_better(p)
         save(p, START)
     else:
         restore(p, START)
-        look(p)
+        evaluate(p)
     return False
 
 
-def take_reference(p):
-    """Move the joints that may move to the reference, and look how far off the goals are there."""
+def load_reference_pose(p):
+    """Move the joints that may move to the reference, and measure the goals there."""
     for n in range(p.moving_count):
         i = p.moving[n]
         put_quaternion(p.rotation, 4 * i, quaternion_at(p.reference_rotation, 4 * i))
         p.angle[i] = p.reference_angle[i]
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
-            take_shift(p, p.column_slide[column], i)
+            copy_reference_shift(p, p.column_slide[column], i)
     measure(p)
 
 
 def begin_try(p):
-    """Let a try take as many steps as one may."""
+    """Set the last step of a try, by its own limit and the budget."""
     p.last_step = min(p.steps + min(p.most, MOST_STEPS - p.steps), p.budget)
     p.ran_out = False
 
 
 def begin(p):
-    """Bring the pose inside its limits, look at it, and take it for the best so far."""
+    """Clamp the pose to its limits, evaluate it, and take it for the best so far."""
     p.stage = p.last_rank
     p.is_equal = True
-    # The step of a lone joint is the best move there is.
+    # For a single joint the step of CCD is the optimum.
     p.to_region = p.likes_regions and not p.has_reference
     p.by_passes = p.only_ccd or p.has_comfort or (p.moving_count == 1 and not p.has_reference)
     begin_try(p)
     for row in range(p.rows):
         p.row_offset[row] = 0.0
     enter_limits(p)
-    look(p)
+    evaluate(p)
     for k in range(p.goals):
         p.start_distance[k] = p.distance[k]
     save(p, BEST)
@@ -242,23 +244,23 @@ def begin(p):
         p.best_score[place] = p.score[place]
     if p.has_windows and (p.score[0] > 0.0 or p.score[1] > 0.0):
         bend_into_windows(p)
-        keep_better(p)
+        keep_if_better(p)
         restore(p, BEST)
-        look(p)
+        evaluate(p)
     save(p, START)
     save(p, FIRST_START)
 
 
-def meet(p, slow_part):
-    """Meet all goals: passes, then least squares; whether they are met.
+def meet(p, slow_ratio):
+    """Meet all goals by passes, then least squares; whether they are met.
 
-    Near a reference least squares come first: what counts is the reference, not the order of joints.
+    Near a reference least squares come first: the reference counts there, not the order of joints.
     """
-    if (p.is_calm or p.has_reference) and not p.has_tips and reach(p, slow_part):
+    if (p.stays_local or p.has_reference) and not p.has_tips and reach(p, slow_ratio):
         return True
     enter_windows(p)
-    keep_better(p)
-    if p.is_calm:
+    keep_if_better(p)
+    if p.stays_local:
         return False
     restore(p, START)
     if p.has_poles and swivel_poles(p):
@@ -271,31 +273,31 @@ def meet(p, slow_part):
             break
         pass_over(p, number, first)
         p.steps += 1
-        if p.worst <= p.enough:
+        if p.error_ratio <= p.met_ratio:
             break
-    if reach(p, slow_part):
+    if reach(p, slow_ratio):
         return True
     enter_windows(p)
-    keep_better(p)
+    keep_if_better(p)
     if p.steps >= p.last_step:
         p.ran_out = True
         return False
-    nudge(p, BEND)
-    return reach(p, slow_part)
+    perturb(p, BEND)
+    return reach(p, slow_ratio)
 
 
 def swivel_poles(p):
-    """Turn chains to their poles, as a start for what follows; whether that meets all goals.
+    """Turn chains to their poles as a start; whether all goals are met.
 
-    A nearly straight chain that bends away from its pole is first taken to the other side.
+    A nearly straight chain that bends away from its pole is first mirrored to the other side.
     """
     for n in range(2):
         if n == 0 and not mirror_bends(p):
             continue
         swivel(p)
         p.steps += 1
-        keep_better(p)
-        if p.worst <= p.enough:
+        keep_if_better(p)
+        if p.error_ratio <= p.met_ratio:
             return True
         restore(p, START)
     restore(p, BEST)
@@ -303,10 +305,10 @@ def swivel_poles(p):
 
 
 def note_score(p):
-    """Note what a pose is judged by, first things first; each is 0 where nothing is wrong.
+    """Store the scores of a pose, in order of importance; each is 0 where its goals are met.
 
-    By how much reach windows are longer than they may be and were at the start; by how much they are longer
-    than they may be; then the square errors of the goals that are missed, by rank.
+    First the excess of reach windows that are longer than at the start, then the excess of all reach windows,
+    then the square errors of missed goals by rank.
     """
     for place in range(p.last_rank + 3):
         p.score[place] = 0.0
@@ -323,15 +325,15 @@ def note_score(p):
 
 
 def is_better(p):
-    """Whether the pose is better than the best so far in the first thing in which they differ."""
+    """Whether the pose is better than the best so far in the first score in which they differ."""
     return compare_scores(p, p.position_tolerance / p.reach, 0.0) > 0
 
 
 def compare_scores(p, tolerance, part):
-    """How the pose compares with the best so far: 1 better, -1 worse, 0 alike.
+    """Compare the pose with the best so far: 1 better, -1 worse, 0 equal.
 
-    Alike is what differs by no more than `tolerance` and a part of the best; of two that are, the lower score
-    stays, or many of them would add up. In what counts least the smallest gain is better.
+    Scores are equal that differ by no more than `tolerance` plus a part of the best. The lower of two equal
+    scores is kept, or small losses would add up. In the last score any gain is better.
     """
     note_score(p)
     last = p.last_rank + 2
@@ -350,30 +352,30 @@ def compare_scores(p, tolerance, part):
     return 0
 
 
-def keep_better(p):
-    """Take the pose for the best if it is; it has been measured."""
+def keep_if_better(p):
+    """Take the measured pose for the best if it is better."""
     if is_better(p):
-        take_for_best(p)
+        set_best(p)
 
 
-def take_for_best(p):
+def set_best(p):
     save(p, BEST)
     for place in range(p.last_rank + 3):
         p.best_score[place] = p.score[place]
 
 
 def enter_windows(p):
-    """Bring chains back into their reach windows, which least squares leave by a little for far targets."""
+    """Bring chains back into their reach windows, which least squares may leave by a little."""
     if p.has_windows:
         stage, equal = p.stage, p.is_equal
         p.stage = -1
         p.is_equal = False
         measure(p)
-        if p.worst > p.enough:
-            reach(p, PATIENT)
-        if p.worst > SHARP:
-            look(p)
-            come_back(p)
+        if p.error_ratio > p.met_ratio:
+            reach(p, STRICT)
+        if p.error_ratio > TIGHT:
+            evaluate(p)
+            return_to_goals(p)
         p.stage = stage
         p.is_equal = equal
         measure(p)
@@ -383,13 +385,10 @@ def enter_windows(p):
 
 
 def descend(p):
-    """Passes until the goals are met or nothing is won any more, for one rank of goals after the other.
+    """Run passes rank by rank of the goals, until they are met or no longer come nearer; returns the status.
 
-    Goals served first get the last word in every pass (Kenwright 2012, section 9.1), and poses in which they
-    are farther off do not count.
-
-    Returns:
-        How that ended.
+    Goals of earlier ranks are restored after every pass (Kenwright 2012, section 9.1). Poses with larger
+    errors of these goals do not count.
     """
     status = CONVERGED
     for rank in range(p.last_rank + 1):
@@ -401,16 +400,16 @@ def descend(p):
     p.stage = p.last_rank
     restore(p, BEST)
     measure(p)
-    return CONVERGED if p.worst <= p.enough else max(status, STALLED)
+    return CONVERGED if p.error_ratio <= p.met_ratio else max(status, STALLED)
 
 
 def descend_rank(p):
-    """Passes for the goals of a rank; how that ended.
+    """Run passes for the goals of a rank; returns the status.
 
-    The first stall is answered by bending all joints a little, which leaves straight and folded chains.
+    After the first stall all joints are bent a little, which leaves straight and folded chains.
     """
-    number, nudged, count = 0, False, 0
-    if p.worst <= p.enough:
+    number, is_perturbed, count = 0, False, 0
+    if p.error_ratio <= p.met_ratio:
         return CONVERGED
     trivial = min(p.stall * p.reach, 0.02 * p.position_tolerance)
     first = sqrt(p.square)
@@ -422,12 +421,12 @@ def descend_rank(p):
     while p.steps < p.last_step:
         longest = pass_over(p, number, first)
         if p.stage > 0:
-            say_last_word(p)
+            restore_earlier_goals(p)
         number += 1
         count += 1
         p.steps += 1
-        keep_better(p)
-        if p.worst <= p.enough:
+        keep_if_better(p)
+        if p.error_ratio <= p.met_ratio:
             return CONVERGED
         stuck = longest <= trivial
         if count % SLOW_PASSES == 0:
@@ -436,11 +435,11 @@ def descend_rank(p):
         if stuck:
             restore(p, BEST)
             measure(p)
-            if nudged or p.is_calm:
+            if is_perturbed or p.stays_local:
                 return STALLED
-            nudge(p, BEND)
+            perturb(p, BEND)
             window_error = p.square
-            nudged = True
+            is_perturbed = True
             count = 0
     restore(p, BEST)
     measure(p)
@@ -449,23 +448,23 @@ def descend_rank(p):
 
 
 def pass_over(p, number, first):
-    """One pass over the joints; the longest way that one step moved an effector.
+    """Run a pass over the joints; returns the longest motion of an effector by a step.
 
-    Where one position is to be evenly shared by joints that only turn, all of them move at once: the step of
-    least squared rotation, joint by joint, in one.
+    With error reduction, one position and joints that only turn, all joints move at once: the step of least
+    squared rotation.
     """
     if p.reduction > 0.0 and p.order == ROOT_TO_TIP and p.can_share:
         return share_pass(p)
     return run_pass(p, p.order, number, part_of_step(p, first))
 
 
-def say_last_word(p):
-    """Passes for goals that are served first, until they are as near as they were."""
+def restore_earlier_goals(p):
+    """Run passes for goals of earlier ranks, until their errors are restored."""
     rank = p.stage
     p.stage = rank - 1
-    for number in range(LAST_WORD):
+    for number in range(RESTORE_PASSES):
         measure(p)
-        if p.worst <= p.enough:
+        if p.error_ratio <= p.met_ratio:
             break
         run_pass(p, p.order, number, 1.0)
     p.stage = rank
@@ -473,7 +472,7 @@ def say_last_word(p):
 
 
 def part_of_step(p, first):
-    """Kenwright 2012, section 8: what the part of a step differs from 1 is fed back from the error."""
+    """The part of a step: its difference from 1 fades with the error (Kenwright 2012, section 8)."""
     if p.reduction > 0.0:
         return 1.0
     beside = p.fraction - 1.0
@@ -488,7 +487,7 @@ def part_of_step(p, first):
 def try_start(p, rotations, translations, is_turn, number):
     """Solve from another start; whether it meets the goals. The best pose stays in its slot.
 
-    Joints stand as the start has them, or are turned by that from where the solve started.
+    Rotations of the start are absolute, or relative to the start of the solve (`is_turn`).
     """
     restore(p, FIRST_START)
     begin_try(p)
@@ -519,82 +518,82 @@ def try_start(p, rotations, translations, is_turn, number):
     if p.by_passes:
         save(p, START)
         return descend(p) == CONVERGED
-    if reach(p, HURRIED):
+    if reach(p, EARLY_EXIT):
         slide(p)
         return True
     enter_windows(p)
-    keep_better(p)
+    keep_if_better(p)
     return False
 
 
-def go_on_with(p, rotations, translations, is_turn, status):
-    """Solve the pose that is loaded from other starts, and else bring it as near as it gets; how that ended.
+def retry(p, rotations, translations, is_turn, status):
+    """Solve the loaded pose from other starts, and minimise its errors if all fail; returns the status.
 
-    `status` is that of the first solve, from which it is.
+    `status` is the result of the first solve.
     """
     begin(p)
-    was_late = status == ITERATION_LIMIT
+    had_run_out = status == ITERATION_LIMIT
     for start in range(rotations.shape[0]):
         if p.steps >= p.budget:
             break
         if try_start(p, rotations, translations, is_turn, start):
             return CONVERGED
-        was_late = p.ran_out
-    return settle(p, was_late)
+        had_run_out = p.ran_out
+    return minimise_error(p, had_run_out)
 
 
-# As near as it gets ---------------------------------------------------------------------------------
+# Least errors ---------------------------------------------------------------------------------------
 
 
-def settle(p, was_late):
-    """Bring the best pose as near to its goals as it gets, rank by rank; how that ended.
+def minimise_error(p, had_run_out):
+    """Minimise the errors of the best pose, rank by rank of the goals; returns the status.
 
-    `was_late` says whether steps had run out before.
+    `had_run_out` says whether steps had run out before.
     """
     restore(p, BEST)
     begin_try(p)
-    p.ran_out = was_late
+    p.ran_out = had_run_out
     measure(p)
-    goes_on = not p.by_passes and not (p.is_alone and not p.has_reference and is_out_of_reach(p))
-    slow_gain = 1.0 - PATIENT
-    if goes_on and p.has_reference:
-        take_reference(p)
-        serve_ranks(p, 1.0 - slow_gain, ALIKE if p.starts_at_reference else 0.0)
+    is_retry = not p.by_passes and not (p.is_alone and not p.has_reference and is_out_of_reach(p))
+    slow_gain = 1.0 - STRICT
+    if is_retry and p.has_reference:
+        load_reference_pose(p)
+        solve_ranks(p, 1.0 - slow_gain, REFERENCE_SLACK if p.starts_at_reference else 0.0)
         restore(p, BEST)
-    look(p)
-    for _ in range(ROUNDS_AT_LAST):
-        if goes_on and steepness(p) > STATIONARY:
-            serve_ranks(p, 1.0 - slow_gain, 0.0)
+    evaluate(p)
+    for _ in range(FINAL_ROUNDS):
+        if is_retry and projected_gradient(p) > STATIONARY:
+            solve_ranks(p, 1.0 - slow_gain, 0.0)
             slow_gain *= 0.1
             restore(p, BEST)
-            look(p)
-        if p.worst <= p.enough:
+            evaluate(p)
+        if p.error_ratio <= p.met_ratio:
             return CONVERGED
-        if steepness(p) <= STATIONARY:
+        if projected_gradient(p) <= STATIONARY:
             return OPTIMAL
-        if not goes_on or p.ran_out:
+        if not is_retry or p.ran_out:
             break
     return ITERATION_LIMIT if p.ran_out else STALLED
 
 
-def serve_ranks(p, slow_part, alike):
-    """Serve the goals rank by rank: each as near as those before it leave room for.
+def solve_ranks(p, slow_ratio, slack_part):
+    """Minimise errors rank by rank, each in the null space of the ranks before.
 
-    The pose is taken for the best if it is no worse, by a part `alike` of what the best misses.
+    The pose becomes the best if it is no worse, within the part `slack_part` of the best pose's error.
     """
     p.is_equal = False
     for rank in range(p.last_rank + 1):
         p.stage = rank
-        if not reach(p, slow_part):
-            # A straight or folded chain sees no way: bent a little, it may.
+        if not reach(p, slow_ratio):
+            # The gradient of a straight or folded chain vanishes: bend it a little.
             square = p.square
             save(p, SERVED)
-            nudge(p, BEND)
-            reach(p, slow_part)
+            perturb(p, BEND)
+            reach(p, slow_ratio)
             if p.square >= square:
                 restore(p, SERVED)
-                look(p)
-            enter_windows(p)  # what goals miss can be kept only inside
+                evaluate(p)
+            enter_windows(p)  # errors can be kept only inside
         for k in range(p.goals):
             if p.goal_rank[k] == rank and (
                 p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance
@@ -603,36 +602,36 @@ def serve_ranks(p, slow_part, alike):
                     p.row_offset[row] = p.residual[row]
     measure(p)
     slide(p)
-    # What later goals have moved of earlier ones within rounding is put back.
+    # Rounding errors of earlier ranks, left by later ones, are removed.
     for rank in range(p.last_rank):
         p.stage = rank
         measure(p)
-        if p.worst > p.enough:
-            reach(p, slow_part)
+        if p.error_ratio > p.met_ratio:
+            reach(p, slow_ratio)
     p.stage = p.last_rank
     p.is_equal = True
     for row in range(p.rows):
         p.row_offset[row] = 0.0
     enter_windows(p)
     measure(p)
-    # Of poses as near as each other the one that slid to its reference.
-    if compare_scores(p, p.position_tolerance / p.reach, alike) >= 0:
-        take_for_best(p)
+    # Of equally near poses the one that slid to its reference.
+    if compare_scores(p, p.position_tolerance / p.reach, slack_part) >= 0:
+        set_best(p)
 
 
-def steepness(p):
-    """How steeply the error of the goals that are missed can still fall; 0 where it is stationary.
+def projected_gradient(p):
+    """The norm of the error's gradient, projected into the limits; 0 where the pose is stationary.
 
-    The largest part of the gradient that belongs to one joint, beside the residual times the longest lever: a
-    cosine, as in MINPACK's test of the gradient (More 1978). The gradient is projected into the limits. A
-    goal that gives way to others is tested along directions that leave those alone.
+    It is the largest part of the gradient that belongs to a joint, divided by the residual times the longest
+    lever: a cosine, as in MINPACK's test of the gradient (More 1978). A goal that gives way to others is
+    tested in their null space.
     """
     steepest = 0.0
     p.is_equal = False
     for rank in range(p.last_rank + 1):
         lever, square = 0.0, 0.0
         for column in range(p.columns):
-            p.pull[column] = 0.0
+            p.gradient[column] = 0.0
         for k in range(p.goals):
             if p.goal_rank[k] == rank and (
                 p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance
@@ -642,7 +641,7 @@ def steepness(p):
                     for column in range(p.columns):
                         at = row * p.columns + column
                         serving = p.serving[at] if p.masked else p.slope[at]
-                        p.pull[column] += serving * p.residual[row]
+                        p.gradient[column] += serving * p.residual[row]
         if square == 0.0:
             continue
         for column in range(p.columns):
@@ -658,13 +657,13 @@ def steepness(p):
             continue
         p.stage = rank - 1
         for row in range(p.rows):
-            p.row_wish[row] = 0.0
+            p.row_gain[row] = 0.0
             p.row_damping[row] = 0.0
-        # As short a step as is sure to leave no limit from inside.
+        # A step so short that it leaves no limit from inside.
         scale = sqrt(lever * square)
         for column in range(p.columns):
-            p.pull[column] *= SHORT / scale
-        find_step(p, 1.0, 0.0)
+            p.gradient[column] *= SHORT / scale
+        compute_step(p, 1.0, 0.0)
         steep = largest_part(p) / SHORT
         steepest = max(steepest, steep * (GIVING_WAY if rank > 0 else 1.0))
     p.stage = p.last_rank
@@ -673,7 +672,7 @@ def steepness(p):
 
 
 def largest_part(p):
-    """The largest part of the step that belongs to one joint or slide."""
+    """The largest part of the step that belongs to a joint or slide."""
     largest = 0.0
     for i in range(p.joints):
         column, square = p.first_column[i], 0.0
@@ -703,7 +702,7 @@ def load_bones(p, offsets, rests, number):
 
 
 def load_reference(p, rotations, translations, number):
-    """Note the pose to stay near to: inside the limits, since nothing outside can be reached."""
+    """Store the reference, clamped to the limits: poses outside cannot be reached."""
     load_pose(p, rotations, translations, number)
     enter_limits(p)
     for k in range(4 * p.joints):
@@ -733,22 +732,22 @@ def solve_poses(
     steps,
     distances,
     misses,
-    goes_on,
+    is_retry,
 ):
-    """Solve B poses of a problem, each by itself; results take the place of where they start.
+    """Solve B poses of a problem, each by itself.
 
     Args:
-        rotations, translations: (B, 4J) and (B, 3J), relative to rest.
+        rotations, translations: (B, 4J) and (B, 3J), relative to rest: starts, overwritten by results.
         targets: (B or 1, 4G).
-        weights, pole_angles: (B or 1, G) in place of those of the problem; radians.
-        offsets, rests: (B or 1, 3J) and (B or 1, 4J), in place of those of the problem.
-        tolerances: (B or 1) of positions, in the model's unit; likewise.
-        reference_rotations, reference_translations: of B, or of 0 poses where none is to be near to.
-        start_rotations, start_translations: (K, 4J) and (K, 3J) other starts for what misses its goals.
-        start_is_turn: (K, J) 1 where a start turns a joint from where it is.
-        statuses: (B) results; where it goes on, at first those of the first solve.
-        steps: (B) those that are taken are added.
-        distances, misses: (B, G) results, in the model's unit and radians.
+        weights, pole_angles: (B or 1, G), override those of the problem; radians.
+        offsets, rests: (B or 1, 3J) and (B or 1, 4J), override those of the problem.
+        tolerances: (B or 1) of positions, in the model's unit; override that of the problem.
+        reference_rotations, reference_translations: of B poses, or of 0 without a reference.
+        start_rotations, start_translations: (K, 4J) and (K, 3J) other starts for poses that miss their goals.
+        start_is_turn: (K, J) 1 where a start's rotation is relative to the pose.
+        statuses: (B) written; of a retry at first those of the first solve.
+        steps: (B) increased by the steps taken.
+        distances, misses: (B, G) written, in the model's unit and radians.
         goes_on: 0 a first solve; 1 what follows it where goals are missed, from the best pose of it: other
             starts, then as near as it gets.
     """
@@ -788,8 +787,8 @@ def solve_poses(
                 load_reference(p, reference_rotations, reference_translations, k)
             load_pose(p, rotations, translations, k)
             p.steps = steps[k]
-            if goes_on:
-                status = go_on_with(p, start_rotations, start_translations, start_is_turn, statuses[k])
+            if is_retry:
+                status = retry(p, start_rotations, start_translations, start_is_turn, statuses[k])
             else:
                 status = solve_pose(p)
                 if status != CONVERGED:
@@ -808,13 +807,13 @@ def solve_poses(
 
 
 def measure_placed(p, heads, frames, targets, pole_angles, distances, misses):
-    """Measure how far off the goals are of B poses whose joints are placed, wherever that is.
+    """Measure the goals of B poses whose joints are placed.
 
     Args:
         heads, frames: (B, 3J) and (B, 4J) of joints in model space.
         targets: (B or 1, 4G).
-        pole_angles: (B or 1, G) in place of those of the problem, radians.
-        distances, misses: (B, G) results, in the model's unit and radians.
+        pole_angles: (B or 1, G), override those of the problem, radians.
+        distances, misses: (B, G) written, in the model's unit and radians.
     """
     check_ready(p)
     size, joints, goals = heads.shape[0], p.joints, p.goals
@@ -866,7 +865,7 @@ def check_poses(
     distances,
     misses,
 ):
-    """Raise ValueError unless the arrays of `solve_poses` have the sizes and numbers that they must have."""
+    """Raise ValueError unless the arrays of `solve_poses` have sound sizes and numbers."""
     check_ready(p)
     size, joints, goals = rotations.shape[0], p.joints, p.goals
     references, starts = reference_rotations.shape[0], start_rotations.shape[0]
@@ -916,19 +915,19 @@ def check_poses(
 
 
 def check_size(values, rows, columns):
-    """Raise ValueError unless an array has so many rows and columns."""
+    """Raise ValueError unless an array has `rows` rows and `columns` columns."""
     if values.shape[0] != rows or values.shape[1] != columns:
         raise ValueError(MISFIT)
 
 
 def check_size_or_one(values, rows, columns):
-    """Raise ValueError unless an array has so many columns, and so many rows or one for all."""
+    """Raise ValueError unless an array has `columns` columns, and `rows` rows or one for all."""
     if (values.shape[0] != rows and values.shape[0] != 1) or values.shape[1] != columns:
         raise ValueError(MISFIT)
 
 
 def check_ready(p):
-    """Raise TypeError unless `p` is a problem that was made, ValueError if another thread solves it."""
+    """Raise TypeError unless `p` is an initialised problem, ValueError if another thread uses it."""
     if p is None or not getattr(p, "is_ready", False):
         raise TypeError("kernel: give a Problem that was made")
     if p.is_busy:
@@ -963,15 +962,15 @@ def check_targets(p, targets):
 
 
 def set_search(
-    p, order, fraction, feedback, reduction, stall, most, budget, only_ccd, is_calm, starts_at_reference
+    p, order, fraction, feedback, reduction, stall, most, budget, only_ccd, stays_local, starts_at_reference
 ):
-    """Set how poses are solved, see `settings.SolverSettings`.
+    """Set the settings of solves, see `settings.SolverSettings`.
 
     Args:
-        budget: of all steps of a pose.
-        is_calm: whether to end in the nearest dead end, which moves with the target.
-        starts_at_reference: whether poses start from their references, so that what is reached from there is
-            never worse than the start.
+        budget: of all steps of a pose. is_calm: whether to end in the nearest local minimum, which moves with
+        the target. starts_at_reference: whether poses start from their references; a pose reached from there
+        is then never
+            worse than the start.
     """
     check_ready(p)
     if not 0 <= order <= LARGEST_ERROR:
@@ -984,10 +983,10 @@ def set_search(
         raise ValueError("kernel: settings of steps are out of range")
     p.order, p.most, p.budget = order, most, budget
     p.fraction, p.feedback, p.reduction, p.stall = fraction, feedback, reduction, stall
-    p.only_ccd, p.is_calm, p.starts_at_reference = only_ccd, is_calm, starts_at_reference
+    p.only_ccd, p.stays_local, p.starts_at_reference = only_ccd, stays_local, starts_at_reference
 
 
-def look_at(p, rotations, translations, targets, residual, slope):
+def evaluate_at(p, rotations, translations, targets, residual, slope):
     """Measure one pose: its residual (rows) and slope (rows, columns), for tests of both."""
     check_ready(p)
     check_size(rotations, 1, 4 * p.joints)

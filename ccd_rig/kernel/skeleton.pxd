@@ -4,7 +4,7 @@ cdef int[::1] counts(Py_ssize_t count)
 cdef class Problem:
     cdef readonly Py_ssize_t joints, goals, columns, rows, slides, couplings, steps
     cdef readonly double reach, position_tolerance, angle_tolerance
-    cdef double total_mass, enough
+    cdef double total_mass, met_ratio
     cdef readonly bint is_ready, is_busy
     cdef int[::1] parent, inherits, width
     cdef double[::1] offset, rest, limit, region, metric, mobility, mass, mass_point
@@ -20,30 +20,30 @@ cdef class Problem:
     cdef double[::1] rotation, translation, angle
     cdef double[::1] reference_rotation, reference_translation, reference_angle
     cdef double[::1] head, frame, base, shift_base, below, saved
-    cdef double[::1] column_axis, slope, serving, residual, departure, distance, miss, play, turned, bend_share
-    cdef double square, worst, departed
-    cdef double[::1] row_damping, row_wish
-    cdef double[::1] normals, held_basis
-    cdef int[::1] normal_count, normal_pairs, is_held, held_count
-    cdef double[::1] free_slope, system, right, step, fixed_step, free_departure
-    cdef double[::1] old_gradient, old_step, way_back
+    cdef double[::1] column_axis, slope, serving, residual, departure_gradient, distance, miss, play, turned, bend_share
+    cdef double square, error_ratio, departure_square
+    cdef double[::1] row_damping, row_gain
+    cdef double[::1] normals, active_basis
+    cdef int[::1] normal_count, normal_pairs, is_active, active_count
+    cdef double[::1] free_slope, system, right, step, fixed_step, free_gradient
+    cdef double[::1] old_gradient, old_step, return_step
     cdef int[::1] is_fixed
     cdef double[::1] max_step, comfort, goal_lever, row_offset
     cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, limb_first, limb_middle, moving, place_of
     cdef bint is_rigid, has_windows, has_limbs, has_tips, has_poles, is_alone, is_single, can_share
     cdef readonly Py_ssize_t moving_count
     cdef Py_ssize_t valid, stage, last_rank
-    cdef double[::1] effector, effector_frame, share, wish_angle, profile, first_pair, bend, davenport, eigenvectors
+    cdef double[::1] effector, effector_frame, share, angle_order, profile, first_pair, bend, davenport, eigenvectors
     cdef double last_turn
     cdef Py_ssize_t order
     cdef double fraction, feedback, reduction, stall
-    cdef int[::1] moves_now, in_tip
+    cdef int[::1] is_moving, in_tip
     cdef double[::1] mirrored
-    cdef bint to_region, likes_regions, is_calm, starts_at_reference, by_passes, only_ccd, is_equal, has_comfort
+    cdef bint to_region, likes_regions, stays_local, starts_at_reference, by_passes, only_ccd, is_equal, has_comfort
     cdef Py_ssize_t most, last_step
     cdef readonly bint ran_out
-    cdef int[::1] row_counts
-    cdef double[::1] pull, score, best_score, start_distance
+    cdef int[::1] row_is_active
+    cdef double[::1] gradient, score, best_score, start_distance
     cdef Py_ssize_t budget
 
 cdef void forward(Problem p) noexcept nogil
@@ -54,8 +54,12 @@ cdef void place_below(double[::1] heads, double[::1] frames, double[::1] bases, 
 cpdef place_joints(const int[::1] parent, const int[::1] inherits, const double[:, ::1] offsets, const double[:, ::1] rests, const double[:, ::1] rotations, const double[:, ::1] translations, double[:, ::1] heads, double[:, ::1] frames)
 @cython.locals(row=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef check_rows(const double[:, ::1] values, Py_ssize_t rows, Py_ssize_t columns)
-@cython.locals(at=cython.Py_ssize_t, last=cython.Py_ssize_t, before=cython.Py_ssize_t, after=cython.Py_ssize_t)
+@cython.locals(first=cython.Py_ssize_t, end=cython.Py_ssize_t)
 cdef (double, double) coupled_shift(Problem p, Py_ssize_t coupling) noexcept nogil
+@cython.locals(at=cython.Py_ssize_t, last=cython.Py_ssize_t, before=cython.Py_ssize_t, after=cython.Py_ssize_t)
+cdef (double, double) spline_at(const double[::1] knots, Py_ssize_t first, Py_ssize_t end, double angle) noexcept nogil
+@cython.locals(k=cython.Py_ssize_t, count=cython.Py_ssize_t, size=cython.Py_ssize_t, known=cython.bint)
+cpdef evaluate_spline(const double[::1] knots, const double[::1] angles, double[::1] values, double[::1] slopes)
 cdef void set_tolerance(Problem p, double position_tolerance) noexcept nogil
 cdef double angle_in_range(Problem p, Py_ssize_t i, double angle) noexcept nogil
 cdef void set_angle(Problem p, Py_ssize_t i, double angle) noexcept nogil
@@ -64,5 +68,5 @@ cdef void read_angle(Problem p, Py_ssize_t i) noexcept nogil
 cdef void save(Problem p, Py_ssize_t slot) noexcept nogil
 @cython.locals(at=cython.Py_ssize_t)
 cdef void restore(Problem p, Py_ssize_t slot) noexcept nogil
-cdef void put_inside(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil
-cdef void take_shift(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil
+cdef void clamp_slide(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil
+cdef void copy_reference_shift(Problem p, Py_ssize_t slide, Py_ssize_t i) noexcept nogil

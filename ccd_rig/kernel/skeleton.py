@@ -4,9 +4,11 @@ Of joint i with parent p (R model rotation, t head, s its shift along slides and
 
     t_i = t_p + R_p (offset_i + rest_i s_i)        R_i = R_p rest_i q_i
 
-A joint that does not inherit rotation has R_i = rest_i q_i; a root has no R_p. A joint has three frames: the
-*base* in which its rotation is seen (R_p rest_i, or rest_i), its *frame* (R_i), and the frame in which it
-is shifted (R_p rest_i, inherited or not).
+A joint that does not inherit rotation has R_i = rest_i q_i; a root has no R_p. A joint has three frames:
+
+- *base*: the frame before its rotation, R_p rest_i, or rest_i without inheritance;
+- *frame*: R_i;
+- *shift base*: the frame of its translations, R_p rest_i, inherited or not.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from array import array
 from math import fabs, pi
 
 from .geometry import (
-    about,
     add,
+    axis_rotation,
     dot,
     multiply,
     put_quaternion,
@@ -24,7 +26,7 @@ from .geometry import (
     quaternion_at,
     rotate,
     scaled,
-    turn_about,
+    twist_angle,
     unit,
     vector_at,
     wrapped,
@@ -33,15 +35,15 @@ from .limits import LIMIT_WIDTH, are_rows_known, hinge_axis, hinge_range, is_hin
 from .plain import Quaternion, Vector, nogil
 
 SLOTS = 8
-"""Poses that a problem can save beside the one it works on: 0 and 1 by steps, 2 and more by searches."""
+"""Poses that a problem can save beside the present one: 0 and 1 by steps, 2 and more by searches."""
 SMALLEST = 1e-30
 """Least size of a weight, mobility, tolerance or reach."""
 LARGEST = 1e60
-"""Most of any number: squares of products stay finite."""
+"""Largest number: squares of products stay finite."""
 UNIT_SLACK = 1e-2
 """By how much the square of a unit vector may differ from 1."""
 SINGLE = 1e-6
-"""Radians, or parts of the reach, that a pose in single precision may be off."""
+"""Rounding of a pose in single precision: radians, or parts of the reach."""
 KNOT = 3
 """Numbers of a knot of a spline: angle [rad], shift, slope [1/rad]."""
 NORMALS = 3
@@ -69,7 +71,7 @@ def checked_doubles(tables, name, count):
 
 
 def checked_sizes(tables, name, count):
-    """The same of doubles that are 0 or more."""
+    """A copy of a table of `count` finite doubles, 0 or more."""
     values = checked_doubles(tables, name, count)
     for value in values:
         if value < 0.0:
@@ -100,9 +102,9 @@ def checked_indices(tables, name, count, least, most):
 
 
 class Problem:
-    """All that solving a pose takes: joints, goals, what may move, and room to work in.
+    """Inputs and working memory of a solve: joints, goals, degrees of freedom.
 
-    Used by one thread at a time.
+    One thread uses it at a time.
     """
 
     def __init__(self, tables, reach, position_tolerance, angle_tolerance):
@@ -111,7 +113,7 @@ class Problem:
         Args:
             tables: {name: array}; int32 and float64, flat. J joints, G goals, S slides, C coupled offsets.
                 parent (J), -1 or less than the joint's number; inherits (J) 0 or 1; offset (3J), rest (4J);
-                limit, region (LIMIT_WIDTH J): what joints may do, and where they like to be;
+                limit, region (LIMIT_WIDTH J): limits and comfort regions;
                 width (J) columns of the joint's rotation: 0 fixed, 1 a hinge, 3;
                 metric (4J) the axes of `mobility` (3J) in the joint's base, 0 to 1;
                 max_step (J) radians of a step of CCD; comfort (J) tolerances, radians;
@@ -191,7 +193,7 @@ class Problem:
         self.is_ready = True
 
     def check_joints(self):
-        """Raise ValueError unless the tables about joints fit each other."""
+        """Raise ValueError unless the joints' tables fit each other."""
         check_units("rest", self.rest, 4)
         check_units("metric", self.metric, 4)
         check_units("slide_axis", self.slide_axis, 3, self.slides)
@@ -257,7 +259,7 @@ class Problem:
         self.rows = rows
 
     def lay_out(self):
-        """Number the columns, choose the joints to evaluate, and make room for what depends on both."""
+        """Number the columns, choose the joints to evaluate, and allocate memory."""
         joints, columns, self.steps = self.joints, 0, 0
         self.first_column = counts(joints + 1)
         for i in range(joints):
@@ -297,30 +299,30 @@ class Problem:
         self.saved = zeros(SLOTS * 8 * joints)
         self.column_axis = zeros(3 * columns)
         self.slope, self.serving = zeros(rows * columns), zeros(rows * columns)
-        self.residual, self.departure = zeros(rows), zeros(columns)
+        self.residual, self.departure_gradient = zeros(rows), zeros(columns)
         self.distance, self.miss = zeros(self.goals), zeros(self.goals)
         self.bend_share, self.play, self.turned = zeros(self.goals), zeros(self.goals), zeros(self.goals)
-        self.row_damping, self.row_wish, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
-        self.row_counts, self.pull, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
-        self.to_region, self.by_passes, self.only_ccd, self.is_calm = False, False, False, False
+        self.row_damping, self.row_gain, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
+        self.row_is_active, self.gradient, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
+        self.to_region, self.by_passes, self.only_ccd, self.stays_local = False, False, False, False
         self.starts_at_reference = False
-        self.order, self.most, self.square, self.worst, self.departed = 0, 0, 0.0, 0.0, 0.0
+        self.order, self.most, self.square, self.error_ratio, self.departure_square = 0, 0, 0.0, 0.0, 0.0
         self.fraction, self.feedback, self.reduction, self.stall = 1.0, 0.0, 0.0, 0.0
         self.last_step, self.ran_out = 0, False
         self.score, self.best_score = zeros(self.last_rank + 3), zeros(self.last_rank + 3)
         self.start_distance = zeros(self.goals)
         self.normals, self.normal_count = zeros(3 * NORMALS * joints), counts(joints)
-        self.normal_pairs, self.is_held = counts(joints), counts(NORMALS * joints)
-        self.held_basis, self.held_count = zeros(9 * joints), counts(joints)
+        self.normal_pairs, self.is_active = counts(joints), counts(NORMALS * joints)
+        self.active_basis, self.active_count = zeros(9 * joints), counts(joints)
         fours = 4 * ((rows + 3) // 4)
         self.free_slope, self.system = zeros(fours * columns), zeros(rows * rows)
         self.right = zeros(rows)
         self.step, self.fixed_step, self.is_fixed = zeros(columns), zeros(columns), counts(columns)
-        self.free_departure = zeros(columns)
-        self.old_gradient, self.old_step, self.way_back = zeros(columns), zeros(columns), zeros(columns)
+        self.free_gradient = zeros(columns)
+        self.old_gradient, self.old_step, self.return_step = zeros(columns), zeros(columns), zeros(columns)
 
     def find_paths(self):
-        """Note what lies between joints and goals, and which joints move at all."""
+        """Store the paths from joints to goals, and the joints that move."""
         joints, goals = self.joints, self.goals
         self.above, self.lever_joint, self.next_moving = (
             counts(goals * joints),
@@ -372,10 +374,10 @@ class Problem:
             elif self.goal_tip[k] and len(chain) >= 2 and all(self.is_plain(i, k) for i in chain[:2]):
                 self.tip_first[k], self.tip_middle[k], self.has_tips = chain[1], chain[0], True
                 self.in_tip[chain[0]] = self.in_tip[chain[1]] = 1
-        self.moves_now, self.mirrored = counts(joints), zeros(3 * joints)
+        self.is_moving, self.mirrored = counts(joints), zeros(3 * joints)
         for n in range(self.moving_count):
-            self.moves_now[self.moving[n]] = 1
-        # Reach windows stand behind the goals.
+            self.is_moving[self.moving[n]] = 1
+        # Reach windows come after all goals.
         self.is_single = goals > 0 and self.goal_kind[0] == POSITION
         for k in range(1, goals):
             self.is_single = self.is_single and self.goal_kind[k] == WINDOW
@@ -385,7 +387,7 @@ class Problem:
             i = self.moving[n]
             self.can_share = self.can_share and self.max_step[i] >= pi and self.comfort[i] == 0.0
         self.effector, self.effector_frame = zeros(3 * goals), zeros(4 * goals)
-        self.share, self.wish_angle = zeros(joints), zeros(joints)
+        self.share, self.angle_order = zeros(joints), zeros(joints)
         self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(9)
         self.davenport, self.eigenvectors = zeros(16), zeros(16)
         self.stage, self.valid, self.last_turn = self.last_rank, 0, 0.0
@@ -424,7 +426,7 @@ ROWS = (3, 3, 2, 1, 3, 1)
 
 
 def forward(p):
-    """Place all joints that goals depend on."""
+    """Place the joints on which goals depend."""
     for n in range(p.evaluated_count):
         place(p, p.evaluated[n])
 
@@ -537,41 +539,77 @@ def check_rows(values, rows, columns):
 
 
 def coupled_shift(p, coupling):
-    """The shift that a coupled offset has at its driver's angle, and its slope there (Hermite's cubics).
+    """The shift of a coupled offset at its driver's angle, and its slope there."""
+    first, end = p.first_knot[coupling], p.first_knot[coupling + 1]
+    return spline_at(p.knots, first, end, p.angle[p.coupled_driver[coupling]])
 
-    Beyond the ends of the table it goes on along a straight line.
+
+def spline_at(knots, first, end, angle):
+    """Value and slope of a cubic Hermite spline; beyond its ends it continues along a straight line.
+
+    Args:
+        knots: (KNOT each) angle, value, slope; angles rise.
+        first, end: range of the spline's knots, two at least.
+        angle: in the unit of the knots.
     """
-    at = p.first_knot[coupling]
-    last = p.first_knot[coupling + 1] - 2
-    angle = p.angle[p.coupled_driver[coupling]]
+    at, last = first, end - 2
     inside = angle
-    if inside < p.knots[KNOT * at]:
-        inside = p.knots[KNOT * at]
-    if inside > p.knots[KNOT * (last + 1)]:
-        inside = p.knots[KNOT * (last + 1)]
-    while at < last and inside >= p.knots[KNOT * (at + 1)]:
+    if inside < knots[KNOT * at]:
+        inside = knots[KNOT * at]
+    if inside > knots[KNOT * (last + 1)]:
+        inside = knots[KNOT * (last + 1)]
+    while at < last and inside >= knots[KNOT * (at + 1)]:
         at += 1
     before, after = KNOT * at, KNOT * (at + 1)
-    extent = p.knots[after] - p.knots[before]
-    t = (inside - p.knots[before]) / extent
-    chord = (p.knots[after + 1] - p.knots[before + 1]) / extent
-    first, second = p.knots[before + 2] - chord, p.knots[after + 2] - chord
-    value = p.knots[before + 1] + extent * t * (chord + (1.0 - t) * ((1.0 - t) * first - t * second))
-    rate = chord + (1.0 - t) * (1.0 - 3.0 * t) * first + t * (3.0 * t - 2.0) * second
+    extent = knots[after] - knots[before]
+    t = (inside - knots[before]) / extent
+    chord = (knots[after + 1] - knots[before + 1]) / extent
+    leaving, arriving = knots[before + 2] - chord, knots[after + 2] - chord
+    value = knots[before + 1] + extent * t * (chord + (1.0 - t) * ((1.0 - t) * leaving - t * arriving))
+    rate = chord + (1.0 - t) * (1.0 - 3.0 * t) * leaving + t * (3.0 * t - 2.0) * arriving
     return value + rate * (angle - inside), rate
+
+
+def evaluate_spline(knots, angles, values, slopes):
+    """Evaluate a spline at B angles, see `spline_at`.
+
+    Args:
+        knots: (KNOT N) of two knots or more.
+        angles: (B).
+        values, slopes: (B) written.
+
+    Raises:
+        ValueError: arrays of other sizes, numbers that are not finite, angles of knots that do not rise.
+    """
+    count, size = knots.shape[0] // KNOT, angles.shape[0]
+    if count < 2 or knots.shape[0] != KNOT * count or values.shape[0] != size or slopes.shape[0] != size:
+        raise ValueError("kernel: a spline needs two knots or more, and as many results as angles")
+    known = True
+    for k in range(KNOT * count):
+        known = known and -LARGEST <= knots[k] <= LARGEST
+    for k in range(size):
+        known = known and -LARGEST <= angles[k] <= LARGEST
+    if not known:
+        raise ValueError(f"kernel: the numbers of a spline must be finite, and at most {LARGEST:g}")
+    for k in range(count - 1):
+        if not knots[KNOT * k + KNOT] > knots[KNOT * k]:
+            raise ValueError("kernel: the angles of knots must rise")
+    for k in range(size):
+        value, slope = spline_at(knots, 0, count, angles[k])
+        values[k], slopes[k] = value, slope
 
 
 # The pose -------------------------------------------------------------------------------------------
 
 
 def set_tolerance(p, position_tolerance):
-    """Set how far positions may be off; what single precision will round of a result is left free of it."""
+    """Set the position tolerance, and the error ratio of a met goal, which leaves room for rounding."""
     p.position_tolerance = position_tolerance
-    p.enough = max(0.5, 1.0 - max(SINGLE * p.reach / position_tolerance, SINGLE / p.angle_tolerance))
+    p.met_ratio = max(0.5, 1.0 - max(SINGLE * p.reach / position_tolerance, SINGLE / p.angle_tolerance))
 
 
 def angle_in_range(p, i, angle):
-    """An angle of a hinge with the whole turns that bring it nearest to the middle of its range."""
+    """An angle of a hinge plus the whole turns that bring it nearest to the middle of its range."""
     lower, upper = hinge_range(p.limit, LIMIT_WIDTH * i)
     return angle if upper - lower >= 2.0 * pi else wrapped(angle, 0.5 * (lower + upper))
 
@@ -582,17 +620,17 @@ def set_angle(p, i, angle):
     if upper - lower < 2.0 * pi:
         angle = min(max(angle, lower), upper)
     p.angle[i] = angle
-    put_quaternion(p.rotation, 4 * i, about(hinge_axis(p.limit, LIMIT_WIDTH * i), angle))
+    put_quaternion(p.rotation, 4 * i, axis_rotation(hinge_axis(p.limit, LIMIT_WIDTH * i), angle))
 
 
 def read_angle(p, i):
     """Take a hinge's angle from its rotation."""
     axis = hinge_axis(p.limit, LIMIT_WIDTH * i)
-    p.angle[i] = angle_in_range(p, i, turn_about(quaternion_at(p.rotation, 4 * i), axis))
+    p.angle[i] = angle_in_range(p, i, twist_angle(quaternion_at(p.rotation, 4 * i), axis))
 
 
 def save(p, slot):
-    """Keep the pose."""
+    """Save the present pose in a slot."""
     joints = p.joints
     at = 8 * joints * slot
     for k in range(4 * joints):
@@ -606,7 +644,7 @@ def save(p, slot):
 
 
 def restore(p, slot):
-    """Take back the pose that was saved."""
+    """Restore the pose of a slot."""
     joints = p.joints
     at = 8 * joints * slot
     for k in range(4 * joints):
@@ -619,8 +657,8 @@ def restore(p, slot):
         p.angle[k] = p.saved[at + k]
 
 
-def put_inside(p, slide, i):
-    """Bring a shift along a slide inside its range."""
+def clamp_slide(p, slide, i):
+    """Clamp a shift along a slide to its range."""
     axis, shift = vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i)
     place = dot(axis, shift)
     inside = min(max(place, p.slide_range[2 * slide]), p.slide_range[2 * slide + 1])
@@ -628,8 +666,8 @@ def put_inside(p, slide, i):
         put_vector(p.translation, 3 * i, add(shift, scaled(axis, inside - place)))
 
 
-def take_shift(p, slide, i):
-    """Shift a joint along a slide to where the reference has it."""
+def copy_reference_shift(p, slide, i):
+    """Set the shift along a slide to that of the reference."""
     axis, shift = vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i)
     along = dot(axis, vector_at(p.reference_translation, 3 * i)) - dot(axis, shift)
     put_vector(p.translation, 3 * i, add(shift, scaled(axis, along)))

@@ -1,22 +1,21 @@
-"""Contact phases: the frames in which a foot rests on the ground, read from its motion.
+"""Contact phases: the frames in which a foot rests on the ground, detected from its motion.
 
 These are the foot plants of Kovar, Schreiner and Gleicher 2002 ("Footskate Cleanup for Motion Capture
 Editing") and of Prazak, Hoyet and O'Sullivan 2011 ("Perceptual Evaluation of Footskate Cleanup"). A foot is
-down where it is both slow and low. Each threshold has a second, larger one at which a contact ends
-(hysteresis), so that noise about a threshold makes no contact flicker:
+down where it is both slow and low. A contact ends at a second, larger threshold (hysteresis), so that noise
+does not make it flicker:
 
     down[f] = speed[f] < v  and height[f] < h              if not down[f - 1]
     down[f] = speed[f] < r v  and height[f] < r h          if down[f - 1]
 
-with thresholds v and h, and r >= 1. The speed is that of the point beside the ground, which moves under a
-figure that walks in place. Feet slide more the faster they go: v is at least `SLIDES` of the ground's speed
-and `SWINGS` of the foot's own.
+with thresholds v and h, and r >= 1. Speeds are relative to the ground, which moves under a figure that walks
+in place. Fast feet slide more: v is at least `SLIDES` of the ground's speed and `SWINGS` of the foot's.
 
-The height is that above the ground where the foot is. From one rise to the next the foot is above one place,
-whose height is the lowest that it gets to (`local_ground`). So stairs and slopes are found as flats are. A
-foot that rests higher than at other times may just be lifted, though: then it counts as down only if, during
-that contact, it is about as low as the foot beside it, which swings past. Without one the ground is level.
-Where the ground is known it is told nothing by feet: a bone's height above it is taken from the lowest one.
+Heights are above the local ground. From one rise to the next the foot is above one place, whose height is the
+foot's lowest (`local_ground`). Stairs and slopes are detected like flat ground. A foot that rests higher than
+at other times may also be lifted. Such a contact counts only if the foot gets nearly as low as the foot
+beside it, which swings past. Without a foot beside it the ground is level. A known ground replaces these
+estimates: heights of a bone above it count from the lowest one.
 
 Arrays are (F, 3) world positions in metres with Z up, and (F,) times in seconds.
 """
@@ -33,33 +32,33 @@ from ..errors import InvalidInput
 from ..maths.batch import Array, Mask
 
 FLOOR = 5.0
-"""Percentile of a point's heights that is taken for the ground under it: a single low frame is noise."""
+"""Percentile of a point's heights that estimates the ground below it: a single low frame is noise."""
 
 SLIDES = 0.25
-"""Part of the speed of moving ground by which a foot may miss it: feet slide in a run more than in a walk."""
+"""Sliding speed of a foot in parts of the ground's speed: feet slide in a run more than in a walk."""
 
 RISES = 0.3
 """Part of the height threshold by which a foot has to rise and sink between two places on the ground."""
 
 LEVEL = 0.25
-"""Part of the height threshold up to which places count as one level, that of all the motion."""
+"""Part of the height threshold up to which places count as one level."""
 
 SWINGS, FASTEST = 0.15, 95.0
-"""Part of a foot's own speed by which it may slide, and the percentile of its speeds that this is."""
+"""Sliding speed of a foot in parts of its speed, and the percentile of its speeds."""
 
 EVEN = 1.0 - 1e-6
-"""Part of a span of time that counts as all of it: sums of frames are not exact."""
+"""Part of a span of time that counts as the full span: sums of frames are not exact."""
 
 MOST_SHIFTS = 20
 """Steps to the mean velocity of feet on the ground; the first few do most."""
 
 MOST_VOTES = 1000
-"""Velocities of feet that are compared with each other, at most; longer motion is thinned."""
+"""Most velocities of feet that are compared with each other; longer motion is thinned."""
 
 
 @dataclass(frozen=True)
 class ContactThresholds:
-    """When a foot is down; the lengths in those of a leg, so that they suit figures of any size.
+    """Thresholds of contacts; lengths are in leg lengths, for figures of any size.
 
     Attributes:
         speed: leg lengths per second below which a contact begins; more for feet that go fast, see above.
@@ -84,7 +83,7 @@ class ContactThresholds:
 
 
 class Phase(NamedTuple):
-    """Frames in a row in which a foot is down: places of the first and of the last."""
+    """A run of frames in which a foot is down: indices of the first and the last."""
 
     first: int
     last: int
@@ -102,15 +101,13 @@ def contact_phases(
     """The phases in which a point is down, in order; they do not touch.
 
     Args:
-        points: (F, 3) world metres.
-        times: (F,) seconds, increasing.
-        leg: its length, world metres.
+        points: (F, 3) world metres. times: (F,) seconds, increasing. leg: its length, world metres.
         ground_velocity: (3,) metres per second, 0 for ground that stands still; see `ground_velocity`.
-        thresholds: when it is down.
-        beside: (F, 3) the foot beside it, such as the other one of a person; None if there is none: the
-            ground is level then.
-        ground: (F,) height below the point, not a number where there is none: it is not down there. None if
-            that is not known; if it is, the foot beside it does not count.
+        thresholds: of contacts. beside: (F, 3) the foot beside it, such as the other foot of a person; None
+        if there is none: the ground
+            is then level.
+        ground: (F,) height below the point; NaN where there is no ground, and no contact. None if it is
+            unknown; a known ground replaces the foot beside it.
 
     Raises:
         InvalidInput: shapes do not fit, times do not increase, or the leg has no length.
@@ -144,8 +141,9 @@ def contact_phases(
 
 
 def heights_above(points: Array, ground: Array) -> Array:
-    """(F,) heights of points (F, 3) above a known ground (F,), metres: 0 where they are lowest above it, as a
-    bone in a foot is not its sole; infinite where no ground is.
+    """(F,) heights of points (F, 3) above a known ground (F,), metres.
+
+    They count from the lowest, as a bone is above its foot's sole. They are infinite without ground.
 
     Raises:
         InvalidInput: shapes do not fit.
@@ -158,22 +156,22 @@ def heights_above(points: Array, ground: Array) -> Array:
 
 
 def level_ground(heights: Array) -> Array:
-    """(F,) height of the ground below a point, from its own heights (F,), metres: the lowest, everywhere."""
+    """(F,) height of level ground below a point, metres: the lowest of its heights (F,)."""
     return np.full(len(heights), np.percentile(heights, FLOOR))
 
 
 def local_ground(heights: Array, low: float) -> Array:
-    """(F,) height of the ground below a point, from its own heights (F,), metres.
+    """(F,) height of the ground below a point, estimated from its heights (F,), metres.
 
-    Where the point rises and sinks by a part of `low`, it has gone on to another place. The lowest height
-    there is that of the ground, but where it is about the lowest of all.
+    Where the point rises and sinks by a part of `low`, it moves to another place. The lowest height there is
+    the ground's, snapped to the lowest of all within `LEVEL`.
     """
     ground = level_ground(heights)
     tops = _tops(heights, RISES * low)
     for first, last in zip([0, *tops], [*tops, len(heights)], strict=True):
-        own = float(np.percentile(heights[first:last], FLOOR))
-        if own > ground[first] + LEVEL * low:
-            ground[first:last] = own
+        lowest = float(np.percentile(heights[first:last], FLOOR))
+        if lowest > ground[first] + LEVEL * low:
+            ground[first:last] = lowest
     return ground
 
 
@@ -185,28 +183,27 @@ def ground_velocity(
     moves: bool = False,
     grounds: Sequence[Array] | None = None,
 ) -> Array:
-    """(3,) metres per second, along the ground: how it moves under feet that take turns on it.
+    """(3,) velocity of the ground under feet that take turns on it, metres per second, horizontal.
 
-    The velocity that most feet on the ground share, of whichever foot is lowest and low. From the one that
-    has most others beside it, no farther off than a foot may slide, it goes on to the mean of those no
-    farther off than of a foot that stays down (mean shift), then to the median of those that would come
-    down. So feet that come or leave, and feet above the ground in a run, do not count.
+    It is the mode of the velocities of the lowest foot, where it is low. The search starts at the velocity
+    with the most others within the sliding speed. It proceeds to the mean of those within the speed at which
+    a contact ends (mean shift), then to the median of those at which a contact begins. Feet that land or
+    leave, and feet in the air in a run, do not count.
 
-    It is that of the treadmill for a figure that walks in place. It is 0 where feet may slide as much: a slow
-    one, or one of a figure that travels fast. It is 0 too where no more than half of the feet on the ground
-    share it, as under a body that sways there and back.
+    For a figure that walks in place it is the treadmill's velocity. It is 0 where it is within the sliding
+    speed: slow, or of a figure that travels fast. It is also 0 where at most half of the feet on the ground
+    share it, as under a swaying body.
 
     Args:
         points: of each foot (F, 3) world metres.
         times: (F,) seconds, increasing.
         leg: its length, world metres.
-        thresholds: when a foot is low, and how much it may slide.
+        thresholds: of height and sliding speed.
         moves: whether the ground is known to move, however slowly.
-        grounds: of each foot (F,) the height below it, not a number where there is none; None if that is not
-            known.
+        grounds: (F,) height below each foot, NaN where there is none; None if it is unknown.
 
     Raises:
-        InvalidInput: there is no foot, shapes do not fit, times do not increase, or nothing is below a foot.
+        InvalidInput: there is no foot, shapes do not fit, times do not increase, or no ground below a foot.
     """
     if not points:
         raise InvalidInput("points must hold at least one foot")
@@ -251,8 +248,7 @@ def _require(points: Array, times: Array, name: str = "points") -> None:
 
 
 def _tops(heights: Array, rise: float) -> list[int]:
-    """Places of the highest heights (F,) between two sinks, with a rise and a sink of at least `rise` about
-    each."""
+    """Indices of maxima of heights (F,), each with a rise before and a fall after it of at least `rise`."""
     tops, highest, lowest, is_rising = [], 0, 0, False
     for f, height in enumerate(heights.tolist()):
         if is_rising:
@@ -268,8 +264,11 @@ def _tops(heights: Array, rise: float) -> list[int]:
 
 
 def _drop_lifted(down: Mask, above: Array, level: Array, low: float) -> None:
-    """Turn contacts over, in place, in which a foot is lifted: on a higher level than at other times, and
-    never about as low as the foot beside it. `above` (F,) is how much higher it is than that."""
+    """Remove contacts of a lifted foot, in place.
+
+    It is on a higher level than at other times, and never as low as the foot beside it. `above` (F,) is its
+    height above that foot.
+    """
     for first, last in _runs(down):
         contact = slice(first, last + 1)
         if level[contact].min() > low and above[contact].min() > low:
@@ -277,7 +276,7 @@ def _drop_lifted(down: Mask, above: Array, level: Array, low: float) -> None:
 
 
 def _drop_short(runs: Mask, down: Mask, times: Array, shortest: float, at_ends: bool) -> None:
-    """Turn frames of short runs over, in place; those cut off by an end only `at_ends`."""
+    """Flip frames of short runs, in place; runs cut off by an end of the range only `at_ends`."""
     frame = float(np.median(np.diff(times)))
     for first, last in _runs(runs):
         is_cut = first == 0 or last == len(times) - 1
@@ -286,7 +285,7 @@ def _drop_short(runs: Mask, down: Mask, times: Array, shortest: float, at_ends: 
 
 
 def _runs(flags: Mask) -> list[tuple[int, int]]:
-    """First and last place of each run of true values."""
+    """First and last index of each run of true values."""
     padded = np.concatenate(([False], flags, [False])).astype(np.int8)
     edges = np.flatnonzero(np.diff(padded))
     return [(int(a), int(b) - 1) for a, b in zip(edges[::2], edges[1::2], strict=True)]

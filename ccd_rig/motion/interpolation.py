@@ -1,7 +1,7 @@
-"""Which frames are solved, and what stands between them: slerp.
+"""Solved frames of a range, and slerps between them.
 
-Everything here works on NumPy arrays in double precision, one row per frame, because a bake has thousands of
-frames and an object per bone and frame would cost both time and memory. Quaternions are (w, x, y, z).
+Functions work on NumPy arrays in double precision, one row per frame: a bake has thousands of frames.
+Quaternions are (w, x, y, z).
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def slerp_rotations(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) 
     """Spherical linear interpolation of every joint between its solved frames.
 
     Signs are chosen so that neighbours lie in the same half of the sphere over the whole range; the first
-    solved frame keeps its own. So the shorter way is taken, and a quaternion may come back with the other
-    sign (the same rotation). At a solved frame the values are returned as they came, not normalised again.
+    solved frame keeps its sign. Interpolation takes the shorter path, and a quaternion may change its sign
+    (the same rotation). Values at solved frames are returned unchanged, not normalised again.
 
     Args:
         frames: (S,) solved frames, strictly increasing.
@@ -82,8 +82,8 @@ def slerp_rotations(frames: ArrayLike, rotations: ArrayLike, wanted: ArrayLike) 
 def same_side(rotations: ArrayLike) -> Array:
     """Flip signs along the first axis so that each quaternion is on the same side as the one before.
 
-    Two quaternions at a right angle are rotations half a turn apart: both ways round are equally short, and
-    the sign is left as it is.
+    Two quaternions at a right angle are rotations half a turn apart: both paths are equally short, and the
+    sign is kept.
 
     Args:
         rotations: (S, ..., 4).

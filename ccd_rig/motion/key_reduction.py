@@ -1,8 +1,8 @@
-"""Fewer keys: of a motion that has one on every frame, those between which straight lines stay near to it.
+"""Key reduction: the keys of a densely keyed motion between which linear interpolation stays near to it.
 
-Values are what channels hold: quaternions (w, x, y, z), which are normalised after they are interpolated,
-Euler angles, angle and axis, or a place. Every component of a channel keeps keys at the same frames, and is
-linear between them, as Blender plays it. Angles in radians; double precision throughout.
+Values are those of channels: quaternions (w, x, y, z), which are normalised after interpolation, Euler
+angles, angle and axis, or a location. All components of a channel have keys at the same frames, and are
+linear between them, as Blender plays them. Angles in radians; double precision throughout.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from ..errors import InvalidInput
 from ..maths.batch import Array, multiply
 
 PLACE = "LOCATION"
-"""The kind of channels that hold a place."""
+"""The kind of location channels."""
 KINDS = ("QUATERNION", "AXIS_ANGLE", "XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX", PLACE)
 PAUSE = 64
-"""Looks from one item to the next."""
+"""Iterations between two items of progress."""
 
 Mask = NDArray[np.bool_]
 
 
 def rotations_of(kind: str, values: Array) -> Array:
-    """Unit quaternions (..., 4) of values (..., C) of a rotation channel, as Blender understands them."""
+    """Unit quaternions (..., 4) of values (..., C) of a rotation channel, as in Blender."""
     if kind == "QUATERNION":
         sizes = np.linalg.norm(values, axis=-1, keepdims=True)
         none = np.array((0.0, 1.0, 0.0, 0.0))  # Blender turns a zero quaternion into half a turn about X
@@ -36,42 +36,42 @@ def rotations_of(kind: str, values: Array) -> Array:
         axis = np.where(sizes > 0.0, axis / np.where(sizes > 0.0, sizes, 1.0), 0.0)
         half = 0.5 * np.where(sizes > 0.0, values[..., :1], 0.0)  # no axis is no rotation
         return np.concatenate((np.cos(half), np.sin(half) * axis), axis=-1)
-    found = None
+    rotations = None
     for axis_name in kind:  # the axes in the order in which they are applied
         i = "XYZ".index(axis_name)
         one = np.zeros((*values.shape[:-1], 4))
         one[..., 0], one[..., 1 + i] = np.cos(0.5 * values[..., i]), np.sin(0.5 * values[..., i])
-        found = one if found is None else multiply(one, found, axis=-1)
-    assert found is not None
-    return found
+        rotations = one if rotations is None else multiply(one, rotations, axis=-1)
+    assert rotations is not None
+    return rotations
 
 
 def interpolated(frames: Array, values: Array, kept: Mask) -> Array:
-    """Values (F, C) with straight lines between the kept frames, of which the first and last are two."""
+    """Interpolate values (F, C) linearly between the kept frames, which include the first and the last."""
     at = frames[kept]
     columns = [np.interp(frames, at, values[kept, c]) for c in range(values.shape[1])]
-    found = np.stack(columns, axis=1)
-    found[kept] = values[kept]
-    return found
+    result = np.stack(columns, axis=1)
+    result[kept] = values[kept]
+    return result
 
 
 def choose(
     kind: str, frames: Array, values: Array, tolerances: Array, must: Mask
 ) -> Generator[float, None, Mask]:
-    """Which keys to keep so that each channel stays within its tolerance; gives the part that is done.
+    """Choose keys so that each channel stays within its tolerance; yields the finished part as progress.
 
-    From each key on the farthest next one is looked for, by doubling and halving, for all channels at once.
-    That is the fewest there can be as long as a part of a segment that will do will do too.
+    From each key it searches the farthest next one, by doubling and bisection, for all channels at once. The
+    number of keys is minimal if every part of an admissible segment is admissible.
 
     Args:
         kind: one of KINDS.
         frames: (F,) increasing.
         values: (B, F, C) of B channels of one kind.
         tolerances: (B,) radians, or for places their own unit; above 0.
-        must: (B, F) keys to keep in any case; the first and last always are.
+        must: (B, F) mask of keys to keep in any case, beside the first and the last.
 
     Returns:
-        (B, F) which keys are kept.
+        (B, F) mask of the keys to keep.
 
     Raises:
         InvalidInput: an unknown kind, or shapes that do not match.
@@ -84,12 +84,12 @@ def choose(
     kept = must.copy()
     kept[:, 0] = kept[:, -1] = True
     wanted = values if kind == PLACE else rotations_of(kind, values)
-    # The next key after each frame that has to stay: no segment goes past it.
+    # The next obligatory key after each frame: no segment passes it.
     where = np.where(kept, np.arange(length), length)
     stops = np.minimum.accumulate(where[:, ::-1], axis=1)[:, ::-1]
     start = np.zeros(count, np.intp)
     good = start + 1
-    bad = np.full(count, -1)  # nothing too far known yet
+    bad = np.full(count, -1)  # no frame is known to be too far
     stride = np.ones(count, np.intp)
     active = np.flatnonzero(start < length - 1)
     looks = 0
@@ -142,11 +142,11 @@ def _fits(
 
 
 def apart(kind: str, values: Array, wanted: Array) -> Array:
-    """How far values (N, C) are from wanted (N, 4) rotations or (N, 3) places: radians, or length."""
+    """Distances of values (N, C) from wanted rotations (N, 4), radians, or locations (N, 3)."""
     if kind == PLACE:
         return np.asarray(np.linalg.norm(values - wanted, axis=1))
-    found = rotations_of(kind, values)
-    chord = np.minimum(np.linalg.norm(found - wanted, axis=1), np.linalg.norm(found + wanted, axis=1))
+    turned = rotations_of(kind, values)
+    chord = np.minimum(np.linalg.norm(turned - wanted, axis=1), np.linalg.norm(turned + wanted, axis=1))
     return np.asarray(4.0 * np.arcsin(np.minimum(1.0, 0.5 * chord)))
 
 

@@ -24,6 +24,7 @@ import numpy as np
 from mathutils import Quaternion
 
 from ..errors import InvalidInput
+from ..kernel import evaluate_spline
 from ..limits.shapes import Hinge
 from ..maths.alignment import FULL_TURN
 from ..maths.batch import Array
@@ -54,7 +55,8 @@ class CoupledOffset:
     angles: tuple[float, ...]
     shifts: tuple[float, ...]
     slopes: tuple[float, ...] | None = None
-    table: tuple[Array, Array, Array] = field(init=False, repr=False, compare=False)
+    knots: Array = field(init=False, repr=False, compare=False)
+    """(3 N) angle, shift and slope of each knot: the kernel's table."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.hinge, str) or not self.hinge:
@@ -73,7 +75,7 @@ class CoupledOffset:
             store(self, "slopes", slopes)
         store(self, "angles", angles)
         store(self, "shifts", shifts)
-        store(self, "table", (np.array(angles), np.array(shifts), np.array(slopes)))
+        store(self, "knots", np.column_stack((angles, shifts, slopes)).reshape(-1))
 
     def shift(self, angle: float) -> float:
         """The shift at an angle, model units."""
@@ -82,17 +84,9 @@ class CoupledOffset:
 
     def evaluate(self, angles: Array) -> tuple[Array, Array]:
         """Shifts (model units) and slopes (per radian) at angles (B,) in radians."""
-        knots, shifts, slopes = self.table
-        inside = np.clip(angles, knots[0], knots[-1])
-        place = np.clip(np.searchsorted(knots, inside, side="right") - 1, 0, len(knots) - 2)
-        width = knots[place + 1] - knots[place]
-        t = (inside - knots[place]) / width
-        chord = (shifts[place + 1] - shifts[place]) / width
-        # Hermite's cubic between two knots, by the slopes beyond the chord's.
-        first, last = slopes[place] - chord, slopes[place + 1] - chord
-        values = shifts[place] + width * t * (chord + (1.0 - t) * ((1.0 - t) * first - t * last))
-        rates = chord + (1.0 - t) * (1.0 - 3.0 * t) * first + t * (3.0 * t - 2.0) * last
-        return values + rates * (angles - inside), rates
+        values, slopes = np.empty(len(angles)), np.empty(len(angles))
+        evaluate_spline(self.knots, np.ascontiguousarray(angles), values, slopes)
+        return values, slopes
 
 
 def natural_slopes(angles: tuple[float, ...], shifts: tuple[float, ...]) -> tuple[float, ...]:

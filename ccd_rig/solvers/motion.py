@@ -1,16 +1,17 @@
-"""A motion: of all poses that meet the goals frame by frame, those that change least beside the base motion.
+"""Solve a motion: poses that meet the goals frame by frame, and change least beside the base motion.
 
-A frame alone is solved to the pose nearest to its base pose, which jumps where that does. With b the base
-poses, q the solved ones and d = b^-1 q their departures, the *nearest motion* has the least
+An independent solve of a frame gives the pose nearest to its base pose. It jumps where the nearest pose
+jumps. With b the base poses, q the solved poses and d = b^-1 q their departures, the *nearest motion*
+minimises
 
     sum |d_f|^2 + mu sum |d_(f+1) - d_f|^2
 
-where mu is the smoothness. Where neighbours went different ways, each way is continued into the frames of the
-other, and the path of least sum is taken (Viterbi 1967, over poses of each frame as planners of robots have
-it). Then sweeps solve frames again, near to what their neighbours' departures would make of their base pose:
-Gauss-Seidel with the relaxation that is best for a string of frames (Young 1954). They begin where the motion
-jumps and go on where something still changes: frames that nothing asks to be smoothed keep the bits that they
-have alone.
+where mu is the smoothness. Where neighbouring frames are on different IK branches, each branch is continued
+into the frames of the other. The path of least sum is taken (Viterbi 1967, over poses of each frame, as in
+planners of robot paths). Then sweeps solve frames again, with a reference made of the base pose and the
+neighbours' departures: Gauss-Seidel with the optimal over-relaxation of a chain of frames (Young 1954).
+Sweeps begin where the motion jumps and continue where frames still change. All other frames keep the bits of
+their independent solution.
 """
 
 from __future__ import annotations
@@ -29,43 +30,48 @@ from ..maths.batch import Array, Indices, Mask, angles_between, dot, multiply, u
 from .pose_search import PoseSearch, Solved, Starts
 from .problem_tables import Bones, GoalSettings, reach_of_goals
 
-PART = 0.05
-"""Seconds for which frames are solved between two items of progress, as near as can be told."""
-FIRST_PART = 800
-"""Joints of the frames that are solved first, before it is known what one takes: 300 can take 70 ms."""
+CHUNK_SECONDS = 0.05
+"""Target time of the frames solved between two items of progress, in seconds."""
+FIRST_CHUNK = 800
+"""Joints of the first chunk of frames, before the time of a frame is known: 300 can take 70 ms."""
 JUMP = 0.15
 """Radians by which the turn of a joint, beside its base motion, may change from one frame to the next.
 
-More is seen as a pop."""
+More is seen as a pop.
+"""
 EXPLAINED = 4.0
-"""Radians of such a change that a target explains, for each reach of its chain by which its own step changes:
-where a target itself jumps, a chain follows at once, and rests again if it does. A pole's angle explains as
-much as it changes by, a reach window so much for each length of its links."""
-OTHER_WAY = 0.1
-"""Radians of a joint from which on two poses of a frame are different ways to its goals."""
+"""Radians of such a change that a target's own change of step explains, per reach of its chain.
+
+Where a target jumps, its chain follows at once. A pole's angle explains as much as it changes, a reach window
+`EXPLAINED` per length of its links.
+"""
+BRANCH_DISTANCE = 0.1
+"""Radians of a joint from which two poses of a frame are on different IK branches."""
 ROOM = 4
-"""Frames on either side of a sudden turn that are solved again; so many more where that is not enough."""
+"""Frames on either side of a sudden turn that are solved again; repeated where it is not enough."""
 STILL = 2e-3
 """Radians of a joint below which a sweep has not changed a frame."""
 ROUGH = 0.02
-"""The same of a frame that misses its goals, whose pose is known to so much only."""
+"""`STILL` for a frame that misses its goals: its pose is less certain."""
 RETRY_EVERY = 16
-"""In a run of frames that miss their goals other starts are tried at the first and so many frames later;
-after each that has none the next waits twice as long."""
+"""Frames between retries from other starts in a run of frames that miss their goals.
+
+The first frame of the run is retried; after each failure the gap doubles.
+"""
 MOST_SWEEPS = 24
-"""Sweeps after which a motion is left as it is."""
+"""Most sweeps over a motion."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Frames in which the same is asked for.
+    """R frames with the same goals.
 
     Attributes:
-        search: solves them.
+        search: prepared goals.
         targets: per goal (R or 1, 3) or (R or 1, 4).
-        bones: where joints are at rest, of R frames or all.
+        bones: rest transforms of R frames or all.
         tolerances: (R or 1) of positions, model units.
-        starts: gives other starts for frames that miss their goals, or None.
+        starts: makes other start poses for frames that miss their goals, or None.
         goal_settings: of R frames or all; None: those of the search's goals.
     """
 
@@ -85,12 +91,13 @@ class Kind:
         tries: bool = False,
         settles: bool = False,
     ) -> Solved:
-        """Solve some frames near to rotations (R, J, 4); from these, or a start; see `PoseSearch.solve`.
+        """Solve a subset of frames, see `PoseSearch.solve`.
 
         Args:
             rows: (R,) of this kind.
             shifts: (R, J, 3) translations of the base poses.
-            near, start: rotations.
+            near: (R, J, 4) rotations of the reference.
+            start: (R, J, 4) rotations of the start; None: the reference.
             tries: whether other starts are tried.
             settles: see `PoseSearch.solve`.
         """
@@ -112,14 +119,14 @@ class Frames:
     """F frames of J joints, in order of time.
 
     Attributes:
-        kinds: what is asked for.
-        kind: (F) which of them each frame is.
-        place: (F) which row of its kind.
-        rotations: (F, J, 4) the base poses, unit quaternions relative to rest.
-        translations: (F, J, 3) likewise.
-        numbers: (F) of steps in time; every other one is swept at once, whatever frame is the first.
-        before, after: (F) the frames beside each, or -1.
-        closes: whether the last frame is the first once more: it takes over how that departs.
+        kinds: goals by kind of frame.
+        kind: (F) number of each frame's kind.
+        place: (F) row of each frame in its kind.
+        rotations: (F, J, 4) of the base poses, unit quaternions relative to rest.
+        translations: (F, J, 3) of the base poses.
+        numbers: (F) of steps in time: even and odd ones are swept by turns, whatever the first frame.
+        before, after: (F) indices of the neighbouring frames, or -1.
+        closes: whether the last frame repeats the first, and so takes over its departure.
     """
 
     kinds: tuple[Kind, ...]
@@ -134,23 +141,23 @@ class Frames:
 
     @cached_property
     def movable(self) -> list[int]:
-        """M joints that move at some frame."""
+        """Indices of the M joints that move in any frame."""
         return sorted(set().union(*(kind.search.movable for kind in self.kinds)))
 
     @cached_property
     def moves(self) -> Mask:
-        """(F, M) which of them move at each frame."""
+        """(F, M) whether each of them moves at each frame."""
         by_kind = [[j in kind.search.movable for j in self.movable] for kind in self.kinds]
         return np.array(by_kind, np.bool_)[self.kind]
 
     @cached_property
     def follows_reference(self) -> bool:
-        """Whether poses are those nearest to their references."""
+        """Whether solved poses are the nearest to their references."""
         return all(kind.search.follows_reference for kind in self.kinds)
 
     @cached_property
     def goals(self) -> int:
-        """How many goals a frame has at most."""
+        """The largest number of goals of a frame."""
         return max(len(kind.search.goals) for kind in self.kinds)
 
     def solve(
@@ -161,7 +168,7 @@ class Frames:
         tries: bool = False,
         settles: bool = False,
     ) -> Solved:
-        """Solve some frames near to their base poses, or to rotations (R, J, 4); see `Kind.solve`."""
+        """Solve a subset of frames; the reference is `near` or the base poses; see `Kind.solve`."""
         near = self.rotations[rows] if near is None else near
         shifts, kinds = self.translations[rows], self.kind[rows]
         if (kinds == kinds[0]).all():
@@ -182,7 +189,7 @@ class Motion(NamedTuple):
 
     Attributes:
         solved: the poses.
-        apart: (F,) radians, the largest rotation of a joint from the pose to which its frame alone leads.
+        apart: (F,) radians, the largest rotation of a joint from the frame's independent solution.
     """
 
     solved: Solved
@@ -190,19 +197,19 @@ class Motion(NamedTuple):
 
 
 def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Motion]:
-    """The nearest motion of frames; gives the number of frames that are solved now and then.
+    """Solve for the nearest motion; yields numbers of solved frames as progress.
 
     Args:
-        frames: what is asked for.
-        smoothness: what changes of departures count beside departures; 0: each frame for itself, as always
-            where poses do not follow their references.
+        frames: base poses and goals.
+        smoothness: weight of changes of departures; 0: each frame by itself, as always where poses do not
+            follow their references.
     """
     size = len(frames.rotations)
     motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
-    for rows in _parts(np.arange(size), frames.rotations.shape[1]):
+    for rows in _chunks(np.arange(size), frames.rotations.shape[1]):
         motion.put(rows, frames.solve(rows))
         yield len(rows)
-    yield from _search_other_ways(frames, motion)
+    yield from _retry_missed(frames, motion)
     apart = np.zeros(size)
     if smoothness > 0.0 and size > 1 and frames.follows_reference:
         alone = motion.rotations.copy()
@@ -222,27 +229,27 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
     return Motion(motion, apart)
 
 
-def _parts(rows: Indices, joints: int) -> Iterator[Indices]:
-    """Rows in parts that take about as long as `PART` each; what they come to does not depend on it."""
-    first, size = 0, min(max(FIRST_PART // max(joints, 1), 1), 8)
+def _chunks(rows: Indices, joints: int) -> Iterator[Indices]:
+    """Split rows into chunks of about `CHUNK_SECONDS` each; results do not depend on the split."""
+    first, size = 0, min(max(FIRST_CHUNK // max(joints, 1), 1), 8)
     while first < len(rows):
         began = perf_counter()
         yield rows[first : first + size]
         first += size
         seconds = perf_counter() - began
-        size = max(1, min(4 * size, int(size * PART / max(seconds, 1e-9))))
+        size = max(1, min(4 * size, int(size * CHUNK_SECONDS / max(seconds, 1e-9))))
 
 
-def _apart_parts(met: Mask, missed: Mask, joints: int) -> Iterator[tuple[bool, Indices]]:
-    """Parts of what is met, then of what is missed; whether it is missed."""
-    for part in _parts(np.flatnonzero(met), joints):
-        yield False, part
-    for part in _parts(np.flatnonzero(missed), joints):
-        yield True, part
+def _chunks_by_outcome(met: Mask, missed: Mask, joints: int) -> Iterator[tuple[bool, Indices]]:
+    """Chunks of frames that meet their goals, then of frames that miss them; True marks the latter."""
+    for chunk in _chunks(np.flatnonzero(met), joints):
+        yield False, chunk
+    for chunk in _chunks(np.flatnonzero(missed), joints):
+        yield True, chunk
 
 
 def _close(frames: Frames, motion: Solved) -> None:
-    """Let the last frame depart as the first does, if it does not."""
+    """Solve the last frame again with the departure of the first, where they differ."""
     ends = np.array([0, len(motion.rotations) - 1])
     first, last = departures(frames, motion.rotations[ends], ends)
     if float(angles_between(first, last, axis=-1).max(initial=0.0)) > STILL:
@@ -252,7 +259,7 @@ def _close(frames: Frames, motion: Solved) -> None:
 
 
 def departures(frames: Frames, rotations: Array, rows: Indices | None = None) -> Array:
-    """(R, M, 4) what the movable joints of poses are turned by beside their base poses, w >= 0."""
+    """(R, M, 4) rotations of the movable joints relative to their base poses, w >= 0."""
     rows = np.arange(len(rotations)) if rows is None else rows
     base, joints = frames.rotations[rows], frames.movable
     turned = _product(base[:, joints] * (1.0, -1.0, -1.0, -1.0), rotations[:, joints])
@@ -267,7 +274,7 @@ def _product(a: Array, b: Array) -> Array:
 
 
 def _carried(frames: Frames, rows: Indices, turned: Array) -> Array:
-    """(R, J, 4) the base poses of rows with the joints that move there turned beside them by (R, M, 4)."""
+    """(R, J, 4) rotations of the base poses with departures (R, M, 4) of the joints that move."""
     rotations, joints = frames.rotations[rows].copy(), frames.movable
     moved = unit(_product(rotations[:, joints], turned), axis=-1)
     rotations[:, joints] = np.where(frames.moves[rows][..., None], moved, rotations[:, joints])
@@ -277,9 +284,8 @@ def _carried(frames: Frames, rows: Indices, turned: Array) -> Array:
 # Other starts ---------------------------------------------------------------------------------------
 
 
-def _search_other_ways(frames: Frames, motion: Solved) -> Generator[int, None, None]:
-    """Look for ways to goals that frames miss: from other starts at some of them, and on from what meets its
-    goals beside them."""
+def _retry_missed(frames: Frames, motion: Solved) -> Generator[int, None, None]:
+    """Retry frames that miss their goals, from other starts and from neighbours that meet theirs."""
     tried = np.array([kind.starts is not None for kind in frames.kinds])[frames.kind]
     left = (motion.statuses != 0) & tried
     for row in np.flatnonzero(left).tolist():
@@ -308,7 +314,7 @@ def _search_other_ways(frames: Frames, motion: Solved) -> Generator[int, None, N
 
 
 def _continue(frames: Frames, motion: Solved, rows: Sequence[int], start: int) -> Generator[int, None, None]:
-    """Let frames depart as the one beside them does, from `start` on, as long as that meets their goals."""
+    """Continue the departure of frame `start` over `rows`, as long as the goals are met."""
     for row in rows:
         if start < 0 or motion.statuses[start] != 0 or motion.statuses[row] == 0:
             return
@@ -321,57 +327,53 @@ def _continue(frames: Frames, motion: Solved, rows: Sequence[int], start: int) -
         start = row
 
 
-# Ways -----------------------------------------------------------------------------------------------
+# IK branches ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Way:
-    """One pose of a frame, and what it is turned by beside the base pose."""
+class _Branch:
+    """A solution of a frame on an IK branch: (1) its pose, and (M, 4) its departure."""
 
     solved: Solved
     turned: Array
 
     @property
     def departed(self) -> float:
-        """The sum of squares of the joints' rotations, radians."""
-        return float((_angles(self.turned) ** 2).sum())
+        """The sum of squares of the departure's angles, radians."""
+        sines = np.sqrt((self.turned[..., 1:] ** 2).sum(-1))
+        return float(((2.0 * np.arctan2(sines, self.turned[..., 0])) ** 2).sum())
 
-    def differs(self, other: _Way) -> bool:
-        """Whether it is another way than another pose of the frame."""
-        return float(angles_between(self.turned, other.turned, axis=-1).max(initial=0.0)) > OTHER_WAY
-
-
-def _angles(turned: Array) -> Array:
-    """The angles of rotations (..., 4) with w >= 0."""
-    return np.asarray(2.0 * np.arctan2(np.sqrt((turned[..., 1:] ** 2).sum(-1)), turned[..., 0]))
+    def differs(self, other: _Branch) -> bool:
+        """Whether two solutions of a frame are on different branches."""
+        return float(angles_between(self.turned, other.turned, axis=-1).max(initial=0.0)) > BRANCH_DISTANCE
 
 
-def _apart(one: Array, other: Array) -> float:
+def _square_between(a: Array, b: Array) -> float:
     """The sum of squares of the rotations between departures (M, 4)."""
-    return float((angles_between(one, other, axis=-1) ** 2).sum())
+    return float((angles_between(a, b, axis=-1) ** 2).sum())
 
 
 def _take_best_path(
     frames: Frames, motion: Solved, turned: Array, sudden: Mask, smoothness: float
 ) -> Generator[int, None, None]:
-    """Where neighbours went different ways, put the best path through these in place of the frames' poses.
+    """Replace poses by the best path over IK branches, where neighbours are on different ones.
 
-    Frames that miss their goals have ways too: poses that miss them by no more.
+    Frames that miss their goals have branches too: poses that miss them by no more.
 
     Args:
-        frames: what is asked for.
-        motion: the poses, each for itself.
+        frames: base poses and goals.
+        motion: the independent solutions.
         turned: their departures.
-        sudden: (F,) where these jump, see `_jumps`.
+        sudden: (F,) frames at which these jump, see `_jumps`.
         smoothness: see `solve_motion`.
     """
     met = motion.statuses == 0
-    ways: dict[int, list[_Way]] = {}
+    branches: dict[int, list[_Branch]] = {}
 
-    def ways_of(row: int) -> list[_Way]:
-        if row not in ways:
-            ways[row] = [_Way(motion.at(np.array([row])), turned[row])]
-        return ways[row]
+    def branches_of(row: int) -> list[_Branch]:
+        if row not in branches:
+            branches[row] = [_Branch(motion.at(np.array([row])), turned[row])]
+        return branches[row]
 
     follows = np.flatnonzero((frames.before >= 0) & sudden)
     follows = follows[sudden[frames.before[follows]]]
@@ -380,9 +382,9 @@ def _take_best_path(
         before = int(frames.before[row])
         if met[row] != met[before]:
             continue
-        allowed = smoothness * _apart(turned[before], turned[row])
+        allowed = smoothness * _square_between(turned[before], turned[row])
         for start, nexts in ((before, frames.after), (row, frames.before)):
-            present, here, spent = ways_of(start)[0], start, 0.0
+            present, here, spent = branches_of(start)[0], start, 0.0
             while spent <= allowed:
                 here = int(nexts[here])
                 if here < 0 or met[here] != met[row]:
@@ -392,26 +394,26 @@ def _take_best_path(
                 solved = (
                     frames.solve(rows, start=begun) if met[here] else frames.solve(rows, begun, settles=True)
                 )
-                present = _Way(solved, departures(frames, solved.rotations, rows)[0])
-                known = ways_of(here)
+                present = _Branch(solved, departures(frames, solved.rotations, rows)[0])
+                known = branches_of(here)
                 yield 0
                 is_worse = bool(_is_worse(frames, solved, known[0].solved)[0])
                 if is_worse or not all(present.differs(other) for other in known):
                     break
                 spent += present.departed - known[0].departed
                 known.append(present)
-    if any(len(each) > 1 for each in ways.values()):
-        _take_path(frames, motion, turned, ways, smoothness)
+    if any(len(each) > 1 for each in branches.values()):
+        _take_path(frames, motion, turned, branches, smoothness)
 
 
 def _take_path(
-    frames: Frames, motion: Solved, turned: Array, ways: dict[int, list[_Way]], smoothness: float
+    frames: Frames, motion: Solved, turned: Array, branches: dict[int, list[_Branch]], smoothness: float
 ) -> None:
-    """Put the path of least departures and jumps in place of the frames' poses.
+    """Replace poses by the path of least departures and jumps.
 
-    A frame that has one way cuts the path: what comes before it and what follows are chosen apart.
+    A frame with one branch cuts the path: the frames before and after it are optimised separately.
     """
-    left = {row for row, each in ways.items() if len(each) > 1}
+    left = {row for row, each in branches.items() if len(each) > 1}
     while left:
         firsts = [row for row in left if int(frames.before[row]) not in left]
         stretch = [min(firsts or left)]
@@ -420,42 +422,44 @@ def _take_path(
         left.difference_update(stretch)
         ends = [int(frames.before[stretch[0]]), int(frames.after[stretch[-1]])]
         beside = [None if end < 0 or not firsts else turned[end] for end in ends]
-        options = [ways[row] for row in stretch]
+        options = [branches[row] for row in stretch]
         if firsts or ends[0] < 0:
             _, path = _cheapest(options, beside[0], beside[1], smoothness)
         else:  # a ring: its first frame comes after its last one
-            rings = [_cheapest([[way], *options[1:]], None, way.turned, smoothness) for way in options[0]]
+            rings = [
+                _cheapest([[branch], *options[1:]], None, branch.turned, smoothness) for branch in options[0]
+            ]
             best = min(range(len(rings)), key=lambda k: rings[k][0])
             path = [best, *rings[best][1][1:]]
         for row, k in zip(stretch, path, strict=True):
-            motion.put(np.array([row]), ways[row][k].solved)
+            motion.put(np.array([row]), branches[row][k].solved)
 
 
 def _cheapest(
-    options: Sequence[Sequence[_Way]], before: Array | None, after: Array | None, smoothness: float
+    options: Sequence[Sequence[_Branch]], before: Array | None, after: Array | None, smoothness: float
 ) -> tuple[float, list[int]]:
-    """The least sum of departures and jumps over one way of each frame, and the places of these.
+    """The least sum of departures and jumps over one branch of each frame, and the branches' numbers.
 
-    `before` and `after` are the departures of the frames beside them, or None.
+    `before` and `after` are the departures of the neighbouring frames, or None.
     """
-    costs, choices = [way.departed for way in options[0]], list[list[int]]()
+    costs, choices = [branch.departed for branch in options[0]], list[list[int]]()
     if before is not None:
-        for k, way in enumerate(options[0]):
-            costs[k] += smoothness * _apart(before, way.turned)
-    for others, ways in pairwise(options):
+        for k, branch in enumerate(options[0]):
+            costs[k] += smoothness * _square_between(before, branch.turned)
+    for others, branches in pairwise(options):
         chosen, sums = [], []
-        for way in ways:
-            each = [
-                cost + smoothness * _apart(other.turned, way.turned)
+        for branch in branches:
+            sums_before = [
+                cost + smoothness * _square_between(other.turned, branch.turned)
                 for cost, other in zip(costs, others, strict=True)
             ]
-            chosen.append(int(np.argmin(each)))
-            sums.append(min(each) + way.departed)
+            chosen.append(int(np.argmin(sums_before)))
+            sums.append(min(sums_before) + branch.departed)
         choices.append(chosen)
         costs = sums
     if after is not None:
-        for k, way in enumerate(options[-1]):
-            costs[k] += smoothness * _apart(way.turned, after)
+        for k, branch in enumerate(options[-1]):
+            costs[k] += smoothness * _square_between(branch.turned, after)
     path = [int(np.argmin(costs))]
     for chosen in reversed(choices):
         path.insert(0, chosen[path[0]])
@@ -466,10 +470,9 @@ def _cheapest(
 
 
 def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, None, None]:
-    """Solve frames about sudden turns again, near to what their neighbours make of their base poses.
+    """Smooth sudden turns: solve the frames around them again, with references made by their neighbours.
 
-    As many frames as it takes are solved again, and all others stay: what rests beside a turn goes on to
-    rest.
+    The range around a turn grows as far as it has to; all other frames stay.
     """
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
@@ -485,7 +488,7 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, 
 
 
 def _widened(frames: Frames, chosen: Mask, count: int) -> Mask:
-    """Some of the frames, and so many on either side."""
+    """A mask of frames, widened by `count` frames on either side."""
     widened = chosen.copy()
     for _ in range(count):
         present = np.flatnonzero(widened)
@@ -497,9 +500,9 @@ def _widened(frames: Frames, chosen: Mask, count: int) -> Mask:
 def _relax(
     frames: Frames, motion: Solved, turned: Array, within: Mask, smoothness: float
 ) -> Generator[int, None, None]:
-    """Sweep over the frames `within` until nothing changes; `turned` are the departures of all."""
+    """Sweep over the frames `within` until none changes; `turned` are the departures of all frames."""
     active = within
-    # Every other frame is solved at once: its neighbours stand still meanwhile.
+    # Even and odd frames are solved by turns: the neighbours of a frame stand still meanwhile.
     met = motion.statuses == 0
     coupled = 2.0 * smoothness / (1.0 + 2.0 * smoothness)
     relaxation = 2.0 / (1.0 + sqrt(1.0 - coupled * coupled))
@@ -507,13 +510,13 @@ def _relax(
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
             present = active & (frames.numbers % 2 == side)
-            for misses, part in _apart_parts(present & met, present & ~met, turned.shape[1]):
-                wanted = _wanted(frames, turned, part, smoothness)
-                wanted = turned[part] + relaxation * (_same_side(wanted, turned[part]) - turned[part])
-                near = _carried(frames, part, unit(wanted, axis=-1))
-                solved = frames.solve(part, near, settles=misses)
-                worse = _is_worse(frames, solved, motion.at(part))
-                better, solved = part[~worse], solved.at(~worse)
+            for misses, chunk in _chunks_by_outcome(present & met, present & ~met, turned.shape[1]):
+                wanted = _wanted(frames, turned, chunk, smoothness)
+                wanted = turned[chunk] + relaxation * (_same_side(wanted, turned[chunk]) - turned[chunk])
+                near = _carried(frames, chunk, unit(wanted, axis=-1))
+                solved = frames.solve(chunk, near, settles=misses)
+                worse = _is_worse(frames, solved, motion.at(chunk))
+                better, solved = chunk[~worse], solved.at(~worse)
                 new = departures(frames, solved.rotations, better)
                 moved = angles_between(new, turned[better], axis=-1).max(axis=1, initial=0.0)
                 changed[better] = moved > (ROUGH if misses else STILL)
@@ -526,7 +529,7 @@ def _relax(
 
 
 def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:
-    """(R,) which poses miss goals that were met, or miss them by more."""
+    """(R,) whether poses miss goals that were met, or miss them by more."""
     slack = max(kind.tolerances.max() for kind in frames.kinds)
     angle = max(kind.search.settings.angle_tolerance for kind in frames.kinds)
     farther = (new.distances > old.distances + slack) | (new.angles > old.angles + angle)
@@ -534,7 +537,7 @@ def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:
 
 
 def _jumps(frames: Frames, turned: Array) -> Mask:
-    """(F,) frames at which a joint's turn beside its base motion changes more than the targets explain."""
+    """(F,) whether a joint's departure changes more at a frame than the targets explain."""
     sudden_frames = np.zeros(len(turned), np.bool_)
     rows = np.flatnonzero((frames.before >= 0) & (frames.after >= 0))
     before, after = frames.before[rows], frames.after[rows]
@@ -553,7 +556,7 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
                 column[places[2]] - 2.0 * column[places[1]] + column[places[0]]
                 for column in (values.pole_angles, values.extensions)
             )
-            angle = np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi  # whole turns come to nothing
+            angle = np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi  # whole turns are no change
             allowed[here] += np.abs(angle).sum(1) + EXPLAINED * np.abs(extent).sum(1)
         for target in kind.targets:
             if len(target) == 1:
@@ -570,14 +573,14 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
 
 
 def _changes(turned: Array, before: Indices, rows: Indices, after: Indices) -> Array:
-    """Radians by which rotations (F, ..., 4) turn otherwise after rows than before them."""
+    """Radians by which the step of rotations (F, ..., 4) after rows differs from the step before."""
     back = turned[before] * (1.0, -1.0, -1.0, -1.0)
-    foreseen = _product(turned[rows], _product(back, turned[rows]))
-    return angles_between(foreseen, turned[after], axis=-1)
+    extrapolated = _product(turned[rows], _product(back, turned[rows]))
+    return angles_between(extrapolated, turned[after], axis=-1)
 
 
 def _wanted(frames: Frames, turned: Array, rows: Indices, smoothness: float) -> Array:
-    """(R, M, 4) the departures of least sum beside the present ones of the neighbours, not of length 1."""
+    """(R, M, 4) optimal departures for those of the neighbours, not of length 1."""
     wanted = np.zeros((len(rows), turned.shape[1], 4))
     wanted[..., 0] = 1.0
     weights = np.ones((len(rows), turned.shape[1], 1))
@@ -590,5 +593,5 @@ def _wanted(frames: Frames, turned: Array, rows: Indices, smoothness: float) -> 
 
 
 def _same_side(turned: Array, other: Array) -> Array:
-    """Quaternions on the side of others."""
+    """Quaternions with the signs nearer to others."""
     return np.where(dot(turned, other, axis=-1)[..., None] < 0.0, -turned, turned)

@@ -156,7 +156,7 @@ def joint_tables(
     slides = [slide for i, joint in enumerate(joints) if i in moving for slide in joint.slides]
     slide_counts = [len(joint.slides) if i in moving else 0 for i, joint in enumerate(joints)]
     couplings = skeleton.couplings
-    knots = [np.column_stack(each.offset.table) for each in couplings]
+    knots = [each.offset.knots for each in couplings]
     return {
         "parent": ints(joint.parent for joint in joints),
         "inherits": ints(joint.inherit_rotation for joint in joints),
@@ -174,7 +174,7 @@ def joint_tables(
         "coupled_joint": ints(each.joint for each in couplings),
         "coupled_driver": ints(each.driver for each in couplings),
         "coupled_axis": doubles([each.offset.axis for each in couplings]),
-        "first_knot": ints(np.cumsum([0, *[len(each) for each in knots]])),
+        "first_knot": ints(np.cumsum([0, *[len(each) // 3 for each in knots]])),
         "knots": doubles(np.concatenate(knots) if knots else ()),
     }
 

@@ -1,12 +1,12 @@
-"""Motion from one figure to another: rotations carried over, then all frames solved for hands and feet.
+"""Retarget motion to another figure: carry rotations over, then solve all frames for hands and feet.
 
-The way of the data:
+Data flow:
 
     source motion, figure map -> stances -> corrections of the reference poses -> rotations carried over
     -> hips moved and lowered, paths of feet -> goals -> solve_many -> rotations and translations
 
-The carried-over pose of a frame is where its solve starts and what it stays near to: what meets its goals is
-left as it is.
+The carried-over pose of a frame is the start and the reference of its solve: a frame that meets its goals
+keeps it.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class RetargetResult:
     Attributes:
         rotations: (F, n, 4) relative to rest.
         translations: (F, n, 3) relative to rest, in the model's unit.
-        settings: how it was made.
+        settings: of the retargeting.
         stances: of the source's feet.
-        way: from the source's world to the target's.
-        feet: by leg, what the foot was to do.
-        hands: by arm, (F, 3) where the wrist was to be, world metres; none where hands have weight 0.
-        moved: (F, 3) metres by which the hips were moved for legs to reach, world.
+        way: map from the source's world to the target's.
+        feet: by leg, the planned path of the foot.
+        hands: by arm, (F, 3) targets of the wrist, world metres; none where hands have weight 0.
+        moved: (F, 3) shifts of the hips that let legs reach, world metres.
     """
 
     rotations: Array
@@ -65,13 +65,13 @@ def retarget(
     source: SourceMotion,
     settings: RetargetSettings = RetargetSettings(),  # noqa: B008  (it is frozen)
 ) -> RetargetResult:
-    """The source's motion on the target.
+    """Retarget the source's motion to the target.
 
     Args:
-        figure_map: which joint follows which.
-        target: its skeleton's limits are held; locked joints stay.
+        figure_map: pairs of joints.
+        target: its skeleton's limits hold; locked joints stay.
         source: F frames.
-        settings: how.
+        settings: of the retargeting.
 
     Raises:
         InvalidInput: names the joint or field and what to do.
@@ -85,27 +85,27 @@ def retarget(
     _, world = target.world(rotations, translations)
     turns = {leg.name: world[:, target.index(leg.end)] for leg in figure_map.legs}
     way, contacts = scaled_way(figure_map, target, source, settings, (stances, turns))
-    translations = _hips_moved(figure_map, target, source, way, (rotations, translations))
+    translations = _hips_moved(figure_map, target, source, way, rotations, translations)
     heads, _ = target.world(rotations, translations)
     feet = limb_effectors(figure_map, target, source, settings)
     paths = {}
     for leg in figure_map.legs:
         ankles = feet[leg.name].wanted(target, heads, source, way)
         if settings.foot_space is EffectorSpace.WORLD:
-            ankles = ankles + _girdle_shift(figure_map, target, source, leg, (heads, way))
+            ankles = ankles + _girdle_shift(figure_map, target, source, leg, heads, way)
         toes = world[:, target.index(leg.tip)] if leg.tip else None
-        given, sole = (turns[leg.name], toes), Sole.of(target, leg)
-        path = foot_path(ankles, given, sole, contacts[leg.name], settings.blend)
+        sole = Sole.of(target, leg)
+        path = foot_path(ankles, (turns[leg.name], toes), sole, contacts[leg.name], settings.blend)
         if any(hold.part is not SolePart.BALL for hold in path.holds):
             far = batch.length(path.ankles - heads[:, target.index(leg.upper)], -1)
             reach = _reach(figure_map, target, source, settings, leg)
             followed = contacts[leg.name].followed(far > reach)
             if followed.rolls != contacts[leg.name].rolls:
-                path = foot_path(ankles, given, sole, followed, settings.blend)
+                path = foot_path(ankles, (turns[leg.name], toes), sole, followed, settings.blend)
         paths[leg.name] = path
-    moved, translations = _reaching(figure_map, target, source, settings, (rotations, translations, paths))
+    moved, translations = _reaching(figure_map, target, source, settings, rotations, translations, paths)
     work = Retargeting(figure_map, target, source, settings, way)
-    pose, hands = work.solved((rotations, translations), paths)
+    pose, hands = work.solve(rotations, translations, paths)
     tips = {}
     for leg in figure_map.legs:
         toes = paths[leg.name].toes
@@ -133,15 +133,16 @@ def _hips_moved(
     target: TargetFigure,
     source: SourceMotion,
     way: ScaledWay,
-    pose: tuple[Array, Array],
+    rotations: Array,
+    translations: Array,
 ) -> Array:
-    """Translations (F, n, 3) with the middle of the hip joints where the source has it; without legs, with
-    the hips there."""
-    heads, _ = target.world(*pose)
+    """(F, n, 3) translations with the middle of the hip joints (without legs, the hips) at the source's."""
+    heads, _ = target.world(rotations, translations)
     uppers = [leg.upper for leg in figure_map.legs] or [figure_map.hips]
-    own = np.mean([_heads(figure_map, source, name) for name in uppers], axis=0)
+    middle = np.mean([_heads(figure_map, source, name) for name in uppers], axis=0)
     present = np.mean([heads[:, target.index(name)] for name in uppers], axis=0)
-    return moved_root(figure_map, target, *pose, way.points(own, source.times) - present)
+    shift = way.points(middle, source.times) - present
+    return moved_root(figure_map, target, rotations, translations, shift)
 
 
 def _girdle_shift(
@@ -149,26 +150,21 @@ def _girdle_shift(
     target: TargetFigure,
     source: SourceMotion,
     leg: Limb,
-    placed: tuple[Array, ScaledWay],
+    heads: Array,
+    way: ScaledWay,
 ) -> Array:
-    """(F, 3) how far a pair of legs is from where the source's is: of four legs, front and hind ones of a
-    longer body are farther apart, and ankles of one pair may be higher. None for a figure with one pair.
+    """(F, 3) offset of a pair of legs from the source's; 0 for a figure with one pair.
+
+    Front and hind legs of a longer body are farther apart, and ankles of one pair may be higher.
     """
-    heads, way = placed
     girdle = figure_map.girdle(leg)
     if len(girdle) == len(figure_map.legs):
         return np.zeros((1, 3))
-    own = np.mean([_heads(figure_map, source, each.upper) for each in girdle], axis=0)
-    ours = np.mean([heads[:, target.index(each.upper)] for each in girdle], axis=0)
-    found = (ours - way.points(own, source.times)) * (1.0, 1.0, 0.0)
-    found[:, 2] = girdle_lifts(figure_map, target, source, way.scale)[leg.name]
-    return np.asarray(found)
-
-
-def _extensions(figure_map: FigureMap, source: SourceMotion, limb: Limb) -> Array:
-    """(F,) how far the source stretches a limb, in its lengths."""
-    ways = _heads(figure_map, source, limb.end) - _heads(figure_map, source, limb.upper)
-    return batch.length(ways, -1) / leg_length(source, figure_map, limb)
+    middle = np.mean([_heads(figure_map, source, each.upper) for each in girdle], axis=0)
+    present = np.mean([heads[:, target.index(each.upper)] for each in girdle], axis=0)
+    offset = (present - way.points(middle, source.times)) * (1.0, 1.0, 0.0)
+    offset[:, 2] = girdle_lifts(figure_map, target, source, way.scale)[leg.name]
+    return np.asarray(offset)
 
 
 def _reaching(
@@ -176,40 +172,43 @@ def _reaching(
     target: TargetFigure,
     source: SourceMotion,
     settings: RetargetSettings,
-    made: tuple[Array, Array, dict[str, FootPath]],
+    rotations: Array,
+    translations: Array,
+    paths: dict[str, FootPath],
 ) -> tuple[Array, Array]:
-    """(F, 3) how far the hips move for legs that are too short for their feet, and the translations then.
+    """(F, 3) shifts of the hips for legs too short for their feet, and the translations with them.
 
-    They go along the ground towards a foot far beside them, as of a figure that lies, and down.
+    Hips move along the ground towards a foot far beside them, as of a figure that lies, and down. `paths`
+    changes with them.
     """
-    rotations, translations, paths = made
     shift = np.zeros((len(source.times), 3))
     weights = {leg.name: settings.weight("feet", leg.is_right) for leg in figure_map.legs}
     if not any(weights.values()):
         return shift, translations
     heads, _ = target.world(rotations, translations)
-    asked = {}
+    wanted = {}
     for leg in figure_map.legs:
         reach = _reach(figure_map, target, source, settings, leg)
         hips = heads[:, target.index(leg.upper)]
         path = paths[leg.name] = rolled(paths[leg.name], Sole.of(target, leg), hips, reach)
-        asked[leg.name] = hips, path.ankles, reach, path.borne * weights[leg.name]
+        wanted[leg.name] = hips, path.ankles, reach, path.borne * weights[leg.name]
     window = 2.0 * settings.blend
-    shift[:, :2] = smooth_shifts([ways_aside(*each) for each in asked.values()], source.times, window)
-    missing = [drops(hips + shift, *others) for hips, *others in asked.values()]
+    shift[:, :2] = smooth_shifts([ways_aside(*each) for each in wanted.values()], source.times, window)
+    missing = [drops(hips + shift, *others) for hips, *others in wanted.values()]
     shift[:, 2] = -smooth_envelope(np.max(missing, axis=0), source.times, window)
     for leg in figure_map.legs:
-        hips, _, reach, _ = asked[leg.name]
+        hips, _, reach, _ = wanted[leg.name]
         path = carried(paths[leg.name], Sole.of(target, leg), shift)
-        way = path.ankles - hips - shift
-        way *= np.minimum(1.0, reach / np.maximum(batch.length(way, -1), 1e-12))[:, None]
-        paths[leg.name] = replace(path, ankles=hips + shift + way)
+        line = path.ankles - hips - shift
+        line *= np.minimum(1.0, reach / np.maximum(batch.length(line, -1), 1e-12))[:, None]
+        paths[leg.name] = replace(path, ankles=hips + shift + line)
     return shift, moved_root(figure_map, target, rotations, translations, shift)
 
 
 def _reach(
     figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings, leg: Limb
 ) -> Array:
-    """(F,) metres that a leg may be long: as far as the source stretches its own, or the setting."""
-    own = np.minimum(_extensions(figure_map, source, leg), 1.0)
-    return np.asarray(limb_length(target, leg) * np.maximum(settings.extension, own))
+    """(F,) largest extension of a leg, metres: the larger of the source's and the setting."""
+    lines = _heads(figure_map, source, leg.end) - _heads(figure_map, source, leg.upper)
+    extension = np.minimum(batch.length(lines, -1) / leg_length(source, figure_map, leg), 1.0)
+    return np.asarray(limb_length(target, leg) * np.maximum(settings.extension, extension))

@@ -27,19 +27,21 @@ PRECISION = 1e-5
 ANGLE_PRECISION = 1e-4
 """Angle tolerance, radians."""
 STRAIGHT = 0.1
-"""How far a knee or elbow must be off the line between the ends of its limb, in lengths of it, for its side
-to count fully: of straight limbs it is noise."""
-STEADY = 0.5
-"""Part of all bends of a limb that must be to one side for it to be the usual one."""
+"""Distance of a knee or elbow from its limb's line, in lengths of the limb, from which its side counts fully.
 
-NONE = Vector((0.0, 0.0, 0.0))
+The side of a straight limb is noise.
+"""
+STEADY = 0.5
+"""Part of all bends of a limb that must be to one side for a usual side."""
+
+NO_OFFSET = Vector((0.0, 0.0, 0.0))
 Pose = tuple[Array, Array]
 """(F, n, 4) rotations and (F, n, 3) translations relative to rest."""
 
 
 @dataclass(frozen=True, eq=False)
 class Retargeting:
-    """What is carried over to what."""
+    """A retargeting: figures, settings, and the map between their worlds."""
 
     figure_map: FigureMap
     target: TargetFigure
@@ -48,14 +50,19 @@ class Retargeting:
     way: ScaledWay
 
     def wanted(self, effector: Effector, heads: Array) -> Array:
-        """(F, 3) where an effector is to be, of a target with its (F, n, 3) heads."""
+        """(F, 3) targets of an effector, for the target's (F, n, 3) heads."""
         return effector.wanted(self.target, heads, self.source, self.way)
 
-    def solved(self, pose: Pose, paths: Mapping[str, FootPath]) -> tuple[Array, dict[str, Array]]:
-        """(F, n, 4) rotations whose effectors are where they are to be, and by arm (F, 3) where wrists are
-        to be."""
-        carried = self.target.world(*pose)[1]
-        pose = self._head_solved(pose, carried), pose[1]
+    def solve(
+        self, rotations: Array, translations: Array, paths: Mapping[str, FootPath]
+    ) -> tuple[Array, dict[str, Array]]:
+        """Solve the effectors of a carried-over pose.
+
+        Returns:
+            (F, n, 4) rotations, and by arm (F, 3) targets of the wrists.
+        """
+        carried = self.target.world(rotations, translations)[1]
+        pose = self._solve_head((rotations, translations), carried), translations
         limbs = limb_effectors(self.figure_map, self.target, self.source, self.settings)
         heads, _ = self.target.world(*pose)
         hands = {
@@ -63,26 +70,27 @@ class Retargeting:
             for arm in self.figure_map.arms
             if limbs[arm.name].weight > 0.0
         }
-        goals, targets = self._limb_goals(limbs, (heads, carried), paths, hands)
-        placed = [limb for limb in self.figure_map.limbs if limbs[limb.name].weight > 0.0]
-        pose = bent_as_ever(self.target, pose, placed), pose[1]
-        pose = goals_met(self.figure_map, self.target, pose, goals, targets), pose[1]
-        turned_about = self._poles_turned(pose)
-        if turned_about is not None:
-            pose = goals_met(self.figure_map, self.target, (turned_about, pose[1]), goals, targets), pose[1]
-        return pose[0], hands
+        goals, targets = self._limb_goals(limbs, heads, carried, paths, hands)
+        moving = [limb for limb in self.figure_map.limbs if limbs[limb.name].weight > 0.0]
+        bent = bent_to_usual_side(self.target, pose, moving)
+        rotations = goals_met(self.figure_map, self.target, (bent, translations), goals, targets)
+        swivelled = self._swivelled((rotations, translations))
+        if swivelled is not None:
+            pose = swivelled, translations
+            rotations = goals_met(self.figure_map, self.target, pose, goals, targets)
+        return rotations, hands
 
     def _limb_goals(
         self,
         limbs: Mapping[str, Effector],
-        world: tuple[Array, Array],
+        heads: Array,
+        carried: Array,
         paths: Mapping[str, FootPath],
         hands: Mapping[str, Array],
     ) -> tuple[list[Goal], list[Array]]:
-        """A place and a rotation for the end of each limb that has a weight, and their targets by frame."""
+        """Position and orientation goals of each limb's end with a weight, and their targets by frame."""
         goals: list[Goal] = []
         targets: list[Array] = []
-        heads, carried = world
         for limb in self.figure_map.limbs:
             weight, i = limbs[limb.name].weight, self.target.index(limb.end)
             if weight == 0.0:
@@ -99,8 +107,8 @@ class Retargeting:
             add_turn(goals, targets, limb.end, length, self.target.rotations_to_model(turns))
         return goals, targets
 
-    def _head_solved(self, pose: Pose, carried: Array) -> Array:
-        """Rotations with the head where it is to be: the spine bends, what hangs on it keeps its own."""
+    def _solve_head(self, pose: Pose, carried: Array) -> Array:
+        """Rotations with the head at its target: the spine bends, its other children keep their rotations."""
         head = head_effector(self.figure_map, self.target, self.source, self.settings)
         if head is None or head.weight == 0.0:
             return pose[0]
@@ -115,38 +123,40 @@ class Retargeting:
         points = heads[:, i] + head.weight * (self.wanted(head, heads) - heads[:, i])
         add_place(goals, targets, head.joint, len(bent), self.target.points_to_model(points))
         add_turn(goals, targets, head.joint, len(bent), self.target.rotations_to_model(carried[:, i]))
-        found = goals_met(self.figure_map, self.target, pose, goals, targets)
+        rotations = goals_met(self.figure_map, self.target, pose, goals, targets)
         joints = enumerate(self.target.skeleton.joints)
         hanging = {joint.name: carried[:, j] for j, joint in joints if joint.parent in bent and j not in bent}
-        return turned_to(self.target, found, hanging)
+        return turned_to(self.target, rotations, hanging)
 
-    def _poles_turned(self, pose: Pose) -> Array | None:
-        """Rotations with limbs turned about the line between their ends, for knees and elbows to be on the
-        source's side; None where none has a weight."""
-        found = None
+    def _swivelled(self, pose: Pose) -> Array | None:
+        """Rotations with knees and elbows on the source's side; None where no pole has a weight.
+
+        Each limb turns about the line between its ends.
+        """
+        rotations = None
         effectors = poles(self.figure_map, self.target, self.source, self.settings)
         for limb in self.figure_map.limbs:
             pole = effectors[limb.name]
             if pole.weight > 0.0:
-                found = self._pole_turned((pose[0] if found is None else found, pose[1]), limb, pole)
-        return found
+                rotations = self._swivel((pose[0] if rotations is None else rotations, pose[1]), limb, pole)
+        return rotations
 
-    def _pole_turned(self, pose: Pose, limb: Limb, pole: Effector) -> Array:
+    def _swivel(self, pose: Pose, limb: Limb, pole: Effector) -> Array:
         target = self.target
         heads, world = target.world(*pose)
         axis, angle, off = pole.sides(target, heads, self.source, self.way, limb.end)
         half = 0.5 * pole.weight * np.clip(off / STRAIGHT, 0.0, 1.0) * angle
         turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
         upper, end = (world[:, target.index(name)] for name in (limb.upper, limb.end))
-        found = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
-        return turned_to(target, found, {limb.end: end})
+        rotations = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
+        return turned_to(target, rotations, {limb.end: end})
 
 
-def bent_as_ever(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) -> Array:
-    """Rotations with limbs that are about straight bent to the side of their other frames.
+def bent_to_usual_side(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) -> Array:
+    """Rotations with nearly straight limbs bent to the side of their other frames.
 
-    A straight limb of a source may lie a little beyond its line. Where its end is to be nearer, it would
-    bend on that way, and jump back.
+    A straight limb of a source may be hyperextended a little. With its end brought nearer, it would bend on
+    to that side, and jump back.
     """
     heads, world = target.world(*pose)
     turns: dict[str, Array] = {}
@@ -168,8 +178,9 @@ def bent_as_ever(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) -> Arr
             / np.maximum(batch.length(first + second, -1) * (sizes[0] + sizes[1]), 1e-12)
         )
         beyond = local @ usual < 0.0
-        for run in _runs(beyond):
-            beyond[run] = off[run].max() < STRAIGHT
+        edges = np.flatnonzero(np.diff(np.concatenate(([False], beyond, [False])).astype(int)))
+        for first_row, end_row in zip(edges[::2], edges[1::2], strict=True):
+            beyond[first_row:end_row] = off[first_row:end_row].max() < STRAIGHT
         if not beyond.any():
             continue
         angle = np.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12))
@@ -183,7 +194,7 @@ def bent_as_ever(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) -> Arr
 def goals_met(
     figure_map: FigureMap, target: TargetFigure, pose: Pose, goals: Sequence[Goal], targets: Sequence[Array]
 ) -> Array:
-    """Rotations that meet goals, as near to a pose as they leave it room."""
+    """Rotations that meet goals, with the pose as start and reference."""
     if not goals:
         return pose[0]
     limbs = figure_map.legs or figure_map.limbs
@@ -194,18 +205,14 @@ def goals_met(
     return solve_many(skeleton, pose, goals, precise, targets=targets, reference=pose).rotations
 
 
-def _runs(flags: Array) -> list[slice]:
-    """The rows of each run of flags that are set."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], flags, [False])).astype(int)))
-    return [slice(first, end) for first, end in zip(edges[::2], edges[1::2], strict=True)]
-
-
 def turned_to(target: TargetFigure, rotations: Array, turns: Mapping[str, Array]) -> Array:
-    """Rotations (F, n, 4) with joints turned in the world as (F, 4) by name, inside their limits; none of
-    them hangs on another."""
+    """Rotations (F, n, 4) with world rotations (F, 4) of joints by name, inside their limits.
+
+    No joint of `turns` is an ancestor of another.
+    """
     if not turns:
         return rotations
-    found = rotations.copy()
+    turned = rotations.copy()
     _, present = target.world(rotations, np.zeros((1, len(target.skeleton), 3)))
     for name, world in turns.items():
         i = target.index(name)
@@ -217,32 +224,37 @@ def turned_to(target: TargetFigure, rotations: Array, turns: Mapping[str, Array]
         local = product(inverse(product(base, target.rests[i])), world)
         if joint.limit is not None:
             local = BatchLimits([joint.limit]).project(np.ascontiguousarray(local.T[:, None]))[0][:, 0].T
-        found[:, i] = local
-    return found
+        turned[:, i] = local
+    return turned
 
 
 def add_place(
-    goals: list[Goal], targets: list[Array], joint: str, length: int, points: Array, offset: Vector = NONE
+    goals: list[Goal],
+    targets: list[Array],
+    joint: str,
+    length: int,
+    points: Array,
+    offset: Vector = NO_OFFSET,
 ) -> None:
-    """A goal for a point of a joint, its head by default, at (F, 3) points of model space."""
-    goals.append(PositionGoal(joint, NONE, offset, chain_length=length))
+    """Add a goal for a point of a joint, its head by default, at (F, 3) points of model space."""
+    goals.append(PositionGoal(joint, NO_OFFSET, offset, chain_length=length))
     targets.append(points)
 
 
 def add_turn(goals: list[Goal], targets: list[Array], joint: str, length: int, turns: Array) -> None:
-    """A goal for the rotation of a joint, (F, 4) of model space."""
+    """Add a goal for the rotation of a joint, (F, 4) of model space."""
     goals.append(OrientationGoal(joint, Quaternion((1.0, 0.0, 0.0, 0.0)), chain_length=length))
     targets.append(turns)
 
 
 def _bending_at_limbs(figure_map: FigureMap, target: TargetFigure) -> Skeleton:
-    """The skeleton with the joints between those of limbs locked: bones that only twist stay straight."""
+    """The skeleton with joints inside limbs locked that do not bend them: twist bones stay straight."""
     bending = {name for limb in figure_map.limbs for name in (*limb.joints, *limb.bends)}
-    held = {}
+    locked = {}
     for limb in figure_map.limbs:
         chain = target.skeleton.chain(limb.end)
         for i in chain[chain.index(target.index(limb.upper)) :]:
             joint = target.skeleton.joints[i]
             if joint.name not in bending and not joint.locked:
-                held[joint.name] = {"stiffness": 1.0}
-    return target.skeleton.replace(held) if held else target.skeleton
+                locked[joint.name] = {"stiffness": 1.0}
+    return target.skeleton.replace(locked) if locked else target.skeleton

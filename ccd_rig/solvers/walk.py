@@ -17,7 +17,7 @@ from ..motion.walking.path import Strides, Way
 from ..motion.walking.settings import WalkSettings
 from ..motion.walking.steps import WalkPlan, plan_walk
 from ..motion.walking.timeline import Timeline
-from .retarget_goals import add_place, add_turn, bent_as_ever, goals_met, turned_to
+from .retarget_goals import add_place, add_turn, bent_to_usual_side, goals_met, turned_to
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ def walk(
         else:  # it stands on its end
             point = Vector((leg.sole.ball / target.scale).tolist())
             add_place(goals, targets, end, length, target.points_to_model(foot.balls), point)
-    rotations = bent_as_ever(target, pose, [leg.limb for leg in cycle.legs])
+    rotations = bent_to_usual_side(target, pose, [leg.limb for leg in cycle.legs])
     rotations = goals_met(figure_map, target, (rotations, pose[1]), goals, targets)
     tips = {leg.limb.tip: toes for leg in cycle.legs if (toes := plan.feet[leg.limb.name].toes) is not None}
     rotations = turned_to(target, rotations, tips)

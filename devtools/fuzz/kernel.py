@@ -198,7 +198,7 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
     residual, slope = np.zeros(problem.rows), np.zeros((problem.rows, problem.columns))
     poses = [np.asarray(case.arrays[name])[:1] for name in ("rotations", "translations", "targets")]
     if len(poses[0]):
-        kernel.look_at(problem, *poses, residual, slope)
+        kernel.evaluate_at(problem, *poses, residual, slope)
         if not (np.isfinite(residual).all() and np.isfinite(slope).all()):
             outcome.faults.append("residual or slope is not finite")
         short = [residual, slope]
@@ -208,13 +208,13 @@ def _solve(rng: random.Random, case: Case, outcome: Outcome) -> None:
         )
         if short[at].shape != (residual, slope)[at].shape:
             try:
-                kernel.look_at(problem, *poses, *short)
+                kernel.evaluate_at(problem, *poses, *short)
             except ValueError:
                 pass
             except IndexError:
-                outcome.faults.append("look_at does not check the sizes of its results")
+                outcome.faults.append("evaluate_at does not check the sizes of its results")
             else:
-                outcome.faults.append("look_at writes to arrays that are too short")
+                outcome.faults.append("evaluate_at writes to arrays that are too short")
 
 
 def _judge(case: Case, problem: Any, outcome: Outcome, when: str) -> None:
@@ -295,7 +295,7 @@ def _run_unready(rng: random.Random, outcome: Outcome) -> None:
         lambda: kernel.set_search(problem, *case.search.values()),
         lambda: kernel.solve_poses(problem, *arrays.values(), False),
         lambda: kernel.solve_poses(problem, *arrays.values(), True),
-        lambda: kernel.look_at(
+        lambda: kernel.evaluate_at(
             problem,
             *[arrays[name] for name in ("rotations", "translations", "targets")],
             np.zeros(0),
@@ -349,7 +349,7 @@ def _case(rng: random.Random) -> Case:
         "most": most,
         "budget": rng.choice((budget, budget, 0)),
         "only_ccd": only_ccd,
-        "is_calm": rng.random() < 0.1,
+        "stays_local": rng.random() < 0.1,
         "starts_at_reference": rng.random() < 0.5,
     }
     sizes = {
@@ -672,7 +672,7 @@ def _spoil_array(rng: random.Random, arrays: dict[str, Any], spoilt: list[str]) 
 
 
 def _run_limits(rng: random.Random, outcome: Outcome) -> None:
-    """The entry points of limits alone."""
+    """The small entry points: limits, bends of chains, splines."""
     draw = np.random.default_rng(rng.randrange(2**32))
     kinds, count = rng.choice((0, 1, 3, 9)), rng.choice((0, 1, 3, 40))
     rows = np.array([_row(rng) for _ in range(kinds)], np.float64).reshape(-1)
@@ -691,12 +691,28 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         "margin": rng.choice((1e-7, 1e-4, 0.1)),
         "normals": np.zeros(9),
     }
+    chain: dict[str, Any] = {
+        "points": draw.normal(size=3 * rng.randrange(2, 6)),
+        "axis": np.array(_unit(rng, 3)),
+        "scale": rng.choice((0.0, 1e-6, 2.0)),
+        "bend": np.zeros(3),
+    }
+    knots, angles = draw.normal(size=(rng.randrange(2, 6), 3)), rng.choice((0, 1, 7))
+    knots[:, 0].sort()
+    spline: dict[str, Any] = {
+        "knots": knots.reshape(-1),
+        "angles": draw.normal(size=angles),
+        "values": np.zeros(angles),
+        "slopes": np.zeros(angles),
+    }
     spoilt: list[str] = []
     outcome.kind = "limits"
     if rng.random() < 0.6:
         for _ in range(rng.choice((1, 1, 2))):
             _spoil_array(rng, arrays, spoilt)
             _spoil_array(rng, single, spoilt)
+            _spoil_array(rng, chain, spoilt)
+            _spoil_array(rng, spline, spoilt)
             if rng.random() < 0.2:
                 single["margin"] = rng.choice(STRANGE)
                 spoilt.append("margin")
@@ -722,8 +738,16 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
             kernel.project_rotation(single["row"], *np.asarray(single["rotation"]).reshape(-1).tolist())
         )
 
+    def bend() -> None:
+        kernel.measure_bend(*chain.values())
+        outcome.note(np.asarray(chain["bend"]).tolist())
+
+    def evaluate() -> None:
+        kernel.evaluate_spline(*spline.values())
+        outcome.note(np.asarray(spline["values"]).tolist(), np.asarray(spline["slopes"]).tolist())
+
     with np.errstate(all="ignore"):
-        for action in (many, borders, project):
+        for action in (many, borders, project, bend, evaluate):
             try:
                 action()
             except REFUSALS as error:

@@ -20,11 +20,12 @@ PLAIN = SimpleNamespace(
     Problem=skeleton.Problem,
     set_search=pose.set_search,
     solve_poses=pose.solve_poses,
-    look_at=pose.look_at,
+    evaluate_at=pose.evaluate_at,
     nearest_of_many=limits.nearest_of_many,
     place_joints=skeleton.place_joints,
     borders_at=limits.borders_at,
     measure_bend=goals.measure_bend,
+    evaluate_spline=skeleton.evaluate_spline,
     project_rotation=limits.project_rotation,
 )
 WAYS = pytest.mark.parametrize("way", [COMPILED, PLAIN], ids=["compiled", "plain"])
@@ -40,7 +41,7 @@ SEARCH = {
     "most": 20,
     "budget": 20,
     "only_ccd": False,
-    "is_calm": False,
+    "stays_local": False,
     "starts_at_reference": False,
 }
 
@@ -135,8 +136,8 @@ def problem_of(way: Any, **settings: Any) -> Any:
 @WAYS
 def test_sound_tables_are_solved(way: Any) -> None:
     problem, poses = problem_of(way), arrays()
-    for goes_on in (False, True):
-        way.solve_poses(problem, *poses.values(), goes_on)
+    for is_retry in (False, True):
+        way.solve_poses(problem, *poses.values(), is_retry)
     assert np.isfinite(poses["rotations"]).all()
     assert not np.isnan(poses["distances"]).any()
     assert (problem.joints, problem.goals, problem.rows, problem.columns) == (2, 2, 5, 5)
@@ -346,7 +347,7 @@ def test_what_is_no_problem_is_refused(way: Any) -> None:
     calls: tuple[Callable[[Any], Any], ...] = (
         lambda p: way.set_search(p, *SEARCH.values()),
         lambda p: way.solve_poses(p, *arrays().values(), False),
-        lambda p: way.look_at(
+        lambda p: way.evaluate_at(
             p, np.zeros((1, 0)), np.zeros((1, 0)), np.zeros((1, 0)), np.zeros(0), np.zeros((0, 0))
         ),
     )
@@ -378,11 +379,11 @@ def test_a_problem_whose_making_failed_is_refused(way: Any) -> None:
 def test_results_of_a_look_fit_the_problem(way: Any) -> None:
     problem, sound = problem_of(way), list(arrays().values())[:3]
     rows, columns = problem.rows, problem.columns
-    way.look_at(problem, *sound, np.zeros(rows), np.zeros((rows, columns)))
+    way.evaluate_at(problem, *sound, np.zeros(rows), np.zeros((rows, columns)))
     results = ((rows - 1, rows, columns), (rows, rows - 1, columns), (rows, rows, columns - 1))
     for length, high, wide in results:
         with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the problem$"):
-            way.look_at(problem, *sound, np.zeros(length), np.zeros((high, wide)))
+            way.evaluate_at(problem, *sound, np.zeros(length), np.zeros((high, wide)))
 
 
 @WAYS
@@ -469,3 +470,24 @@ def test_a_bend_refuses_what_is_no_chain(way: Any) -> None:
     for *arguments, words in bad:
         with pytest.raises(ValueError, match=words):
             way.measure_bend(*arguments)
+
+
+@WAYS
+def test_a_spline_refuses_what_is_none(way: Any) -> None:
+    knots, angles, values, slopes = doubles(0, 0, 1, 1, 1, 1), doubles(-1, 0.5, 3), np.zeros(3), np.zeros(3)
+    way.evaluate_spline(knots, angles, values, slopes)
+    assert values.tolist() == angles.tolist()
+    assert slopes.tolist() == [1.0, 1.0, 1.0]
+    size, finite, rise = "two knots or more", "must be finite", "must rise"
+    bad: tuple[tuple[Any, Any, Any, Any, str], ...] = (
+        (knots[:3], angles, values, slopes, size),
+        (knots[:5], angles, values, slopes, size),
+        (knots, angles, values[:2], slopes, size),
+        (knots, angles, values, np.zeros(4), size),
+        (np.full(6, math.nan), angles, values, slopes, finite),
+        (knots, np.full(3, math.inf), values, slopes, finite),
+        (doubles(1, 0, 1, 1, 1, 1), angles, values, slopes, rise),
+    )
+    for *arguments, words in bad:
+        with pytest.raises(ValueError, match=words):
+            way.evaluate_spline(*arguments)

@@ -20,7 +20,7 @@ from ccd_rig.goals import (
     PositionGoal,
     centre_of_mass,
 )
-from ccd_rig.kernel import Problem, look_at, set_search
+from ccd_rig.kernel import Problem, evaluate_at, set_search
 from ccd_rig.limits.shapes import Hinge, Limit
 from ccd_rig.settings import SolverSettings
 from ccd_rig.skeleton.joints import Skeleton
@@ -97,7 +97,7 @@ class Measured:
         """(rows) residuals and (rows, columns) their slopes."""
         p = self.problem
         values, slope = np.zeros(p.rows), np.zeros((p.rows, p.columns))
-        look_at(p, rotations.reshape(1, -1), translations.reshape(1, -1), self.targets, values, slope)
+        evaluate_at(p, rotations.reshape(1, -1), translations.reshape(1, -1), self.targets, values, slope)
         return values, slope
 
     def moved(self, column: int, by: float) -> tuple[np.ndarray, np.ndarray]:

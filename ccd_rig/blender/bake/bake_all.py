@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing, contextmanager
 import bpy
 
 from ...errors import CCDRigError, RigError
-from ...solvers.motion import PART
+from ...solvers.motion import CHUNK_SECONDS
 from ...solvers.stepping import Ended, advance
 from ..rig import clamps
 from ..scene import dependence
@@ -216,7 +216,7 @@ def _read_slice(
 ) -> bool:
     """Read frames for one time slice, counted per armature; whether more may follow."""
     until = began = time.perf_counter()
-    until += PART
+    until += CHUNK_SECONDS
     with _no_collection():
         while not isinstance(served := advance(reading), Ended):
             now = time.perf_counter()

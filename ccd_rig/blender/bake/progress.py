@@ -97,11 +97,11 @@ def shown(counts: Generator[float, None, T], progress: Progress) -> Steps[T]:
 
 
 def paced(work: Work[T], progress: Progress) -> Steps[T]:
-    """Turn work into steps that yield `progress` every `motion.PART` seconds."""
+    """Turn work into steps that yield `progress` every `motion.CHUNK_SECONDS` seconds."""
     latest = time.perf_counter()
     with contextlib.closing(work):
         while not isinstance(item := advance(work), Ended):
-            if time.perf_counter() - latest >= motion.PART:
+            if time.perf_counter() - latest >= motion.CHUNK_SECONDS:
                 yield progress
                 latest = time.perf_counter()
     return item.result

@@ -1,19 +1,19 @@
-"""How much each joint of the target must be turned in the world for its reference pose to be the source's.
+"""Align reference poses: world rotations of the target's joints that turn its reference pose to the source's.
 
-A joint's correction M is found from the body outwards. With its bone's direction d in the target's reference
-pose and e in the source's, a joint below one with correction M' gets the shortest rotation from M' d to e,
-then M'. So what the reference poses differ by, such as arms that hang or are spread, goes into the joint
-where it is, and adds no twist. Where both bend clearly at a knee or an elbow, that bend settles the twist.
+A joint's correction M is computed from the body outwards. Let its bone's direction be d in the target's
+reference pose and e in the source's, and M' the correction of the joint above. M is M' followed by the
+shortest rotation from M' d to e. Differences between the reference poses, such as hanging or spread arms, go
+into the joint concerned, without twist. Where both figures bend clearly at a knee or an elbow, the bend
+determines the twist.
 
-Hips and spine are aligned by two directions, across the body and up it, hands by the fingers. A foot that
-stands is flat for either figure: only its heading is aligned. Then
+Hips and spine are aligned by two directions, across the body and up along it, hands by the fingers. A
+standing foot is flat for either figure: only its heading is aligned. Then
 
     target rotation(f) = source rotation(f)  source reference^-1  M  target reference
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,12 +42,12 @@ class _Figures:
     heads: Array
     level: dict[str, Array]
 
-    def target_way(self, a: str, b: str) -> Array:
-        """From joint to joint of the target, named by its own."""
+    def target_line(self, a: str, b: str) -> Array:
+        """The vector between two joints of the target."""
         return np.asarray(self.heads[self.target.index(b)] - self.heads[self.target.index(a)])
 
-    def source_way(self, a: str, b: str) -> Array:
-        """The same of the source, named by the target's joints."""
+    def source_line(self, a: str, b: str) -> Array:
+        """The vector between the source's joints that two joints of the target follow."""
         return np.asarray(self.source_head(b) - self.source_head(a))
 
     def source_head(self, name: str) -> Array:
@@ -61,38 +61,38 @@ def corrections(
     """By mapped target joint, (4,) the correction M in the world.
 
     Args:
-        figure_map: what follows what.
-        target: its reference pose counts.
-        source: likewise.
-        level: by foot and by toes of the target, (4,) what turns the source's in its reference pose so that
-            it would stand flat; none for those that do.
+        figure_map: pairs of joints.
+        target: its reference pose is used.
+        source: its reference pose is used.
+        level: by foot and by toes of the target, (4,) rotation of the source's in its reference pose that
+            makes it stand flat; none for feet that do.
     """
     heads, _ = target.reference
     figures = _Figures(figure_map, target, source, heads, level or {})
-    found = _trunk(figures)
+    turns = _trunk(figures)
     legs = {limb.end: limb for limb in figure_map.legs}
     tips = {limb.tip: limb for limb in figure_map.legs if limb.tip}
     arms = {limb.end for limb in figure_map.arms}
     bends = {name: limb for limb in figure_map.limbs for name in (limb.upper, limb.middle)}
-    heading = _heading(found[figure_map.hips])
+    heading = _heading(turns[figure_map.hips])
     for joint in target.skeleton.joints:
         name = joint.name
-        if name not in figure_map.sources or name in found:
+        if name not in figure_map.sources or name in turns:
             continue
-        above = _above(figures, name, found)
+        above = _above(figures, name, turns)
         if name == figure_map.head:
-            found[name] = heading
+            turns[name] = heading
         elif name in legs or name in tips:
-            found[name] = _foot(figures, name, legs.get(name) or tips[name], heading)
+            turns[name] = _foot(figures, name, legs.get(name) or tips[name], heading)
         elif name in arms:
-            found[name] = _hand(figures, name, above)
+            turns[name] = _hand(figures, name, above)
         else:
-            found[name] = _segment(figures, name, above, bends.get(name))
-    return found
+            turns[name] = _segment(figures, name, above, bends.get(name))
+    return turns
 
 
 def shortest(a: Array, b: Array) -> Array:
-    """(..., 4) shortest rotations from vectors (..., 3) to others, none where one of them is zero."""
+    """(..., 4) shortest rotations between vectors (..., 3); identity where one of them is zero."""
     a, b = _unit(a), _unit(b)
     middle = np.concatenate((1.0 + batch.dot(a, b, -1)[..., None], batch.cross(a, b, -1)), axis=-1)
     opposite = batch.length(middle, -1) < 1e-6
@@ -113,19 +113,19 @@ def _unit(vectors: NDArray[Any]) -> Array:
 
 
 def _trunk(figures: _Figures) -> dict[str, Array]:
-    """Hips and spine: their two ends by what is across and up there, what is between by parts of the way.
+    """Corrections of hips and spine: both ends by the directions across and up, joints between by slerp.
 
-    A body on four legs lies as its legs are long, and one without legs as it likes: only its heading is
-    aligned.
+    The pitch of a body on four legs follows from the lengths of its legs, and a body without legs has none to
+    match: only the heading is aligned.
     """
     figure_map = figures.figure_map
     shoulders = list(figure_map.shoulders)
     if not figure_map.legs:
-        ways = [
-            np.mean([way(figure_map.hips, name) for name in shoulders], axis=0)
-            for way in (figures.target_way, figures.source_way)
+        lines = [
+            np.mean([line(figure_map.hips, name) for name in shoulders], axis=0)
+            for line in (figures.target_line, figures.source_line)
         ]
-        turn = _about(UP, *(way * (1.0, 1.0, 0.0) for way in ways))
+        turn = _turn_on_axis(UP, *(line * (1.0, 1.0, 0.0) for line in lines))
         return dict.fromkeys((figure_map.hips, *figure_map.trunk), turn)
     uppers = [limb.upper for limb in figure_map.hind_legs]
     lower = _two_ways(figures, uppers, uppers, shoulders)
@@ -134,14 +134,14 @@ def _trunk(figures: _Figures) -> dict[str, Array]:
     upper = lower if len(shoulders) < 2 else _two_ways(figures, shoulders, uppers, shoulders)
     trunk = tuple(name for name in figure_map.trunk if name != figure_map.hips)
     shares = (np.arange(len(trunk)) + 1.0) / max(len(trunk), 1)
-    found = {figure_map.hips: lower}
+    turns = {figure_map.hips: lower}
     for name, share in zip(trunk, shares, strict=True):
-        found[name] = batch.slerp(lower[None], upper[None], np.array([share]), -1)[0]
-    return found
+        turns[name] = batch.slerp(lower[None], upper[None], np.array([share]), -1)[0]
+    return turns
 
 
 def _two_ways(figures: _Figures, across: list[str], low: list[str], high: list[str]) -> Array:
-    """(4,) from the target's frame, made of a line across and one up, to the source's."""
+    """(4,) rotation between the frames of target and source, each made of a line across and a line up."""
     frames = []
     for heads in (lambda name: figures.heads[figures.target.index(name)], figures.source_head):
         side = heads(across[-1]) - heads(across[0])
@@ -149,85 +149,88 @@ def _two_ways(figures: _Figures, across: list[str], low: list[str], high: list[s
             [heads(name) for name in low], axis=0
         )
         frames.append((_unit(side), _unit(rise)))
-    (side, rise), (own_side, own_rise) = frames
-    if np.linalg.norm(np.cross(side, rise)) < TINY or np.linalg.norm(np.cross(own_side, own_rise)) < TINY:
-        return shortest(rise, own_rise)
-    return product(_quaternion(own_side, own_rise), inverse(_quaternion(side, rise)))
+    (side, rise), (source_side, source_rise) = frames
+    if (
+        np.linalg.norm(np.cross(side, rise)) < TINY
+        or np.linalg.norm(np.cross(source_side, source_rise)) < TINY
+    ):
+        return shortest(rise, source_rise)
+    return product(_quaternion(source_side, source_rise), inverse(_quaternion(side, rise)))
 
 
 def _quaternion(side: Array, rise: Array) -> Array:
-    """(4,) the rotation whose X axis is `side`, and whose Z axis is as near to `rise` as it can be."""
+    """(4,) the rotation with X axis `side`, and Z axis as near to `rise` as possible."""
     ahead = _unit(np.cross(rise, side))
     return batch.quaternions(np.stack((side, ahead, np.cross(side, ahead)), axis=1))
 
 
 def _heading(correction: Array) -> Array:
-    """(4,) the part of a rotation that is about the vertical."""
+    """(4,) the twist of a rotation about the vertical."""
     w, _, _, z = correction
     size = float(np.hypot(w, z))
     return NO_TURN if size < TINY else np.array((w / size, 0.0, 0.0, z / size))
 
 
-def _above(figures: _Figures, name: str, found: dict[str, Array]) -> Array:
+def _above(figures: _Figures, name: str, turns: dict[str, Array]) -> Array:
     """The correction of the nearest joint above that has one."""
     joints = figures.target.skeleton.joints
     for i in reversed(figures.target.skeleton.chain(name)[:-1]):
-        if joints[i].name in found:
-            return found[joints[i].name]
-    return found[figures.figure_map.hips]
+        if joints[i].name in turns:
+            return turns[joints[i].name]
+    return turns[figures.figure_map.hips]
 
 
 def _segment(figures: _Figures, name: str, above: Array, limb: Limb | None) -> Array:
-    """A bone that leads to one mapped joint; others are turned as the one above."""
+    """The correction of a bone to a single mapped joint; other bones take over the one above."""
     if limb is not None:
         below: tuple[str, ...] = (limb.middle if name == limb.upper else limb.end,)
     else:
         below = figures.figure_map.nearest_mapped_below(figures.target.skeleton, name)
     if len(below) != 1:
         return above
-    way, own_way = figures.target_way(name, below[0]), figures.source_way(name, below[0])
-    found = product(shortest(turned(above, way), own_way), above)
+    line, source_line = figures.target_line(name, below[0]), figures.source_line(name, below[0])
+    correction = product(shortest(turned(above, line), source_line), above)
     if limb is None:
-        return found
-    bend, own_bend = (_bend(ways, limb) for ways in (figures.target_way, figures.source_way))
-    if np.linalg.norm(bend) < CLEAR_BEND or np.linalg.norm(own_bend) < CLEAR_BEND:
-        return found
-    axis = _unit(own_way)
-    return product(_about(axis, turned(found, bend), own_bend), found)
+        return correction
+    # Axes about which the limbs bend, as long as the sines of the bends.
+    bend, source_bend = (
+        np.asarray(np.cross(_unit(lines(limb.upper, limb.middle)), _unit(lines(limb.middle, limb.end))))
+        for lines in (figures.target_line, figures.source_line)
+    )
+    if np.linalg.norm(bend) < CLEAR_BEND or np.linalg.norm(source_bend) < CLEAR_BEND:
+        return correction
+    axis = _unit(source_line)
+    return product(_turn_on_axis(axis, turned(correction, bend), source_bend), correction)
 
 
-def _bend(way: Callable[[str, str], Array], limb: Limb) -> Array:
-    """(3,) axis about which a limb bends, as long as the sine of the bend."""
-    upper, lower = _unit(way(limb.upper, limb.middle)), _unit(way(limb.middle, limb.end))
-    return np.asarray(np.cross(upper, lower))
-
-
-def _about(axis: Array, a: Array, b: Array) -> Array:
-    """(4,) the rotation about an axis from one vector to another, as seen along it."""
+def _turn_on_axis(axis: Array, a: Array, b: Array) -> Array:
+    """(4,) the rotation about an axis between the projections of two vectors."""
     angle = np.arctan2(np.dot(axis, np.cross(a, b)), np.dot(a, b) - np.dot(a, axis) * np.dot(b, axis))
     return np.concatenate(([np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis))
 
 
 def _foot(figures: _Figures, name: str, limb: Limb, heading: Array) -> Array:
-    """A foot, or its toes, stays as level as it stands; the foot points the same way along the ground."""
+    """The correction of a foot or of its toes: it stays level, and the foot's heading is aligned."""
     level = figures.level.get(name, NO_TURN)
-    found = heading
+    correction = heading
     if limb.tip:
-        way = turned(heading, figures.target_way(limb.end, limb.tip))
-        own_way = turned(figures.level.get(limb.end, NO_TURN), figures.source_way(limb.end, limb.tip))
-        found = product(_about(UP, way * (1.0, 1.0, 0.0), own_way * (1.0, 1.0, 0.0)), heading)
-    return product(inverse(level), found)
+        line = turned(heading, figures.target_line(limb.end, limb.tip))
+        source_line = turned(figures.level.get(limb.end, NO_TURN), figures.source_line(limb.end, limb.tip))
+        correction = product(
+            _turn_on_axis(UP, line * (1.0, 1.0, 0.0), source_line * (1.0, 1.0, 0.0)), heading
+        )
+    return product(inverse(level), correction)
 
 
 def _hand(figures: _Figures, name: str, above: Array) -> Array:
-    """A hand is turned so that its fingers start in the same directions, all taken together (Wahba)."""
+    """The correction of a hand that aligns the directions of its fingers best (Wahba's problem)."""
     fingers = figures.figure_map.nearest_mapped_below(figures.target.skeleton, name)
     if not fingers:
         return above
-    ways = np.array([_unit(turned(above, figures.target_way(name, each))) for each in fingers])
-    own = np.array([_unit(figures.source_way(name, each)) for each in fingers])
+    lines = np.array([_unit(turned(above, figures.target_line(name, each))) for each in fingers])
+    source_lines = np.array([_unit(figures.source_line(name, each)) for each in fingers])
     if len(fingers) < 2:
-        return product(shortest(ways[0], own[0]), above)
-    left, _, right = np.linalg.svd(own.T @ ways)
+        return product(shortest(lines[0], source_lines[0]), above)
+    left, _, right = np.linalg.svd(source_lines.T @ lines)
     sign = np.diag((1.0, 1.0, np.sign(np.linalg.det(left) * np.linalg.det(right))))
     return product(batch.quaternions(left @ sign @ right), above)

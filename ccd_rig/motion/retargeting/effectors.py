@@ -1,4 +1,4 @@
-"""Points of a figure that follow points of the source: head, ankles, wrists, knees and elbows."""
+"""Effectors that follow points of the source: head, ankles, wrists, knees and elbows."""
 
 from __future__ import annotations
 
@@ -17,55 +17,59 @@ from .stances import leg_length
 
 @dataclass(frozen=True)
 class Effector:
-    """A joint of the target that follows one of the source.
+    """A joint of the target that follows a joint of the source.
 
     Attributes:
-        name: what reports call it.
-        joint, base: the target's, and the one where its limb starts.
-        own_joint, own_base: the source's.
-        length, own_length: of the limb, in metres, from which `LIMB` has its scale.
+        name: in reports.
+        joint, base: the target's joint, and the joint at the start of its limb.
+        source_joint, source_base: the same of the source.
+        length, source_length: of the limb, in metres: the scale of `LIMB`.
         weight: 0 to 1.
-        space: where it is to be.
+        space: of its target.
     """
 
     name: str
     joint: str
     base: str
-    own_joint: str
-    own_base: str
+    source_joint: str
+    source_base: str
     length: float
-    own_length: float
+    source_length: float
     weight: float
     space: EffectorSpace
 
     def wanted(self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay) -> Array:
-        """(F, 3) where it is to be, world metres; `heads` (F, n, 3) are those of the target."""
-        own = source.heads[:, source.index(self.own_joint)]
+        """(F, 3) its targets, world metres; `heads` (F, n, 3) are those of the target."""
+        points = source.heads[:, source.index(self.source_joint)]
         if self.space is EffectorSpace.WORLD:
-            return way.points(own, source.times)
-        ratio = self.length / self.own_length
+            return way.points(points, source.times)
+        ratio = self.length / self.source_length
         start = heads[:, target.index(self.base)]
-        return np.asarray(start + ratio * (own - source.heads[:, source.index(self.own_base)]))
+        return np.asarray(start + ratio * (points - source.heads[:, source.index(self.source_base)]))
 
     def sides(
         self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay, end: str
     ) -> tuple[Array, Array, Array]:
-        """Of a knee or elbow: (F, 3) axis from its limb's start to the joint `end`, (F,) radians about it to
-        the side where it is to be, and (F,) the smaller of both distances from that line, in lengths of the
-        limb."""
+        """The swivel of a knee or elbow to its target's side.
+
+        Returns:
+            (F, 3) unit axis from its limb's start to the joint `end`; (F,) radians about it; (F,) the smaller
+            distance of joint and target from the axis, in lengths of the limb.
+        """
         start = heads[:, target.index(self.base)]
         line = heads[:, target.index(end)] - start
         axis = line / np.maximum(batch.length(line, -1), 1e-12)[:, None]
-        own = heads[:, target.index(self.joint)] - start
+        present = heads[:, target.index(self.joint)] - start
         wanted = self.wanted(target, heads, source, way) - start
-        own = own - batch.dot(own, axis, -1)[:, None] * axis
+        present = present - batch.dot(present, axis, -1)[:, None] * axis
         wanted = wanted - batch.dot(wanted, axis, -1)[:, None] * axis
-        angle = np.arctan2(batch.dot(axis, batch.cross(own, wanted, -1), -1), batch.dot(own, wanted, -1))
-        off = np.minimum(batch.length(own, -1), batch.length(wanted, -1)) / self.length
+        sine = batch.dot(axis, batch.cross(present, wanted, -1), -1)
+        angle = np.arctan2(sine, batch.dot(present, wanted, -1))
+        off = np.minimum(batch.length(present, -1), batch.length(wanted, -1)) / self.length
         return axis, np.asarray(angle), np.asarray(off)
 
     def errors(self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay) -> Array:
-        """(F,) how far it is from there, in lengths of the limb."""
+        """(F,) its distances from its targets, in lengths of the limb."""
         off = heads[:, target.index(self.joint)] - self.wanted(target, heads, source, way)
         return np.asarray(batch.length(off, -1) / self.length)
 
@@ -73,34 +77,34 @@ class Effector:
 def limb_effectors(
     figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
 ) -> dict[str, Effector]:
-    """By limb, its end."""
-    found = {}
+    """The effector at the end of each limb, by the limb's name."""
+    effectors = {}
     for limb in figure_map.limbs:
         is_leg = limb in figure_map.legs
         weight = settings.weight("feet" if is_leg else "hands", limb.is_right)
         space = settings.foot_space if is_leg else settings.hand_space
-        found[limb.name] = _effector(figure_map, target, source, limb, (limb.name, limb.end, weight, space))
-    return found
+        effectors[limb.name] = _effector(figure_map, target, source, limb, limb.name, limb.end, weight, space)
+    return effectors
 
 
 def poles(
     figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
 ) -> dict[str, Effector]:
-    """By limb, its knee or elbow."""
-    found = {}
+    """The effector at the knee or elbow of each limb, by the limb's name."""
+    effectors = {}
     for limb in figure_map.limbs:
         is_leg = limb in figure_map.legs
         name = f"{'knee' if is_leg else 'elbow'} of the {limb.name}"
         weight = settings.weight("knees" if is_leg else "elbows", limb.is_right)
         space = settings.knee_space if is_leg else settings.elbow_space
-        found[limb.name] = _effector(figure_map, target, source, limb, (name, limb.middle, weight, space))
-    return found
+        effectors[limb.name] = _effector(figure_map, target, source, limb, name, limb.middle, weight, space)
+    return effectors
 
 
 def head_effector(
     figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
 ) -> Effector | None:
-    """The head, from the hips; None for figures without one that hangs on them."""
+    """The effector of the head, relative to the hips; None without a head below the hips in the tree."""
     head, hips = figure_map.head, figure_map.hips
     if not head:
         return None
@@ -108,14 +112,22 @@ def head_effector(
     if hips not in chain:
         return None
     heads, _ = target.reference
-    own_head, own_hips = figure_map.sources[head], figure_map.sources[hips]
+    source_head, source_hips = figure_map.sources[head], figure_map.sources[hips]
     length = float(np.linalg.norm(heads[target.index(head)] - heads[target.index(hips)]))
-    own = source.reference_heads[[source.index(own_hips), source.index(own_head)]]
-    own_length = path_length(list(own))
-    if not (length > 0.0 and own_length > 0.0):
+    ends = source.reference_heads[[source.index(source_hips), source.index(source_head)]]
+    source_length = path_length(list(ends))
+    if not (length > 0.0 and source_length > 0.0):
         return None
     return Effector(
-        "head", head, hips, own_head, own_hips, length, own_length, settings.head, settings.head_space
+        "head",
+        head,
+        hips,
+        source_head,
+        source_hips,
+        length,
+        source_length,
+        settings.head,
+        settings.head_space,
     )
 
 
@@ -124,9 +136,11 @@ def _effector(
     target: TargetFigure,
     source: SourceMotion,
     limb: Limb,
-    made: tuple[str, str, float, EffectorSpace],
+    name: str,
+    joint: str,
+    weight: float,
+    space: EffectorSpace,
 ) -> Effector:
-    name, joint, weight, space = made
     sources = figure_map.sources
     return Effector(
         name,

@@ -1,4 +1,4 @@
-"""Which joint of one figure follows which of another, and what limbs these make."""
+"""Pairs of joints of two figures, and their limbs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...maths.batch import Array
 from ...skeleton.joints import Skeleton
 
 MOST_LEGS = 4
-"""Legs of a figure at most that lead down from the body, rather than aside."""
+"""Most legs of a figure whose legs lead down from the body rather than aside."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,12 @@ class Limb:
     """An arm or a leg, by names of the target's joints.
 
     Attributes:
-        name: what reports call it, such as "left leg".
+        name: in reports, such as "left leg".
         upper: joint at the hip or the shoulder.
         middle: the knee or the elbow.
         end: the ankle or the wrist.
         tip: the ball of the foot; empty where there is none, and for arms.
-        girdle: what a leg hangs on, such as "front"; empty for the hips.
+        girdle: pair of legs, such as "front"; empty for the legs at the hips.
         is_right: whether it is on the right, for weights that differ by side.
         bends: joints between these that bend too, as of a spider's leg.
     """
@@ -56,8 +56,8 @@ class FigureMap:
         arms: may be empty.
         trunk: target joints of the spine, from the hips up, without the neck.
         head: target joint, empty for none.
-        legless: whether the figures have no legs in common that are taken as such, as of fish and spiders:
-            joints turn as the source's, the hips carry the figure, and nothing is held on the ground.
+        legless: whether the figures have no legs in common, as fish and spiders: joints turn as the source's,
+            the hips carry the figure, and no foot is locked to the ground.
     """
 
     sources: Mapping[str, str]
@@ -83,8 +83,7 @@ class FigureMap:
                 raise InvalidInput(f"joint '{name}' follows nothing: map it, or leave it out of its limb")
 
     def require(self, target: Skeleton, source: Sequence[str]) -> None:
-        """Raises InvalidInput naming the first joint that either figure does not have, or a limb's joints
-        that do not hang on each other."""
+        """Raise InvalidInput that names the first joint that a figure lacks, or a limb that is no chain."""
         known = {joint.name for joint in target.joints}
         for ours, theirs in self.sources.items():
             if ours not in known:
@@ -100,27 +99,25 @@ class FigureMap:
                 raise InvalidInput(f"{limb.name}: '{limb.upper}' does not hang on the hips '{self.hips}'")
 
     def girdle(self, leg: Limb) -> tuple[Limb, ...]:
-        """The legs that hang on the same part of the body as one."""
+        """The legs of the same girdle as a leg."""
         return tuple(other for other in self.legs if other.girdle == leg.girdle)
 
     @property
     def hind_legs(self) -> tuple[Limb, ...]:
-        """The legs that hang on the hips; all, where none does."""
+        """The legs at the hips; all legs, where none is."""
         return tuple(leg for leg in self.legs if not leg.girdle) or self.legs
 
     @property
     def shoulders(self) -> tuple[str, ...]:
-        """Joints where arms begin, else front legs, else the head or what is highest in the trunk."""
+        """Joints at the start of arms, or of front legs, or the head, or the highest joint of the trunk."""
         limbs = self.arms or tuple(leg for leg in self.legs if leg not in self.hind_legs)
         return tuple(limb.upper for limb in limbs) or (self.head or (self.hips, *self.trunk)[-1],)
 
     def middles(self, heads: Mapping[str, Array]) -> tuple[Array, Array, Array]:
-        """Middle of the ankles, of the hip joints and of what is above them, of heads (3,) by name of the
-        target's joint.
+        """Means of the ankles, of the hip joints and of the points above, of heads (3,) by target joint.
 
-        Above are the shoulders; of a body that lies along the ground on two pairs of legs, it is where legs
-        lead up to. A figure without legs, or on more than four, which lead aside, has its hips in all three
-        places.
+        Above are the shoulders. For a body on two pairs of legs it is the ankles' mean mirrored at the hip
+        joints. A figure without legs, or on more than four, which lead aside, has its hips at all three.
         """
         if not 0 < len(self.legs) <= MOST_LEGS:
             return (heads[self.hips],) * 3
@@ -129,11 +126,11 @@ class FigureMap:
         return feet, hips, top if len(self.hind_legs) == len(self.legs) else 2.0 * hips - feet
 
     def nearest_mapped_below(self, target: Skeleton, name: str) -> tuple[str, ...]:
-        """The mapped joints below one, without those that have a mapped joint between."""
-        found = []
+        """The mapped joints below a joint without a mapped joint between."""
+        below = []
         for each in self.sources:
             above = [target.joints[i].name for i in target.chain(each)[:-1]]
             mapped = [other for other in above if other in self.sources]
             if mapped and mapped[-1] == name:
-                found.append(each)
-        return tuple(found)
+                below.append(each)
+        return tuple(below)

@@ -1,4 +1,4 @@
-"""A figure in the world: the source's motion, and the target with its place.
+"""Figures in the world: the source's motion, and the target with its placement.
 
 World points are in metres with Z up, rotations unit quaternions (w, x, y, z). Arrays have frames first and
 components last.
@@ -22,17 +22,17 @@ from ...skeleton.kinematics import forward_kinematics_of_frames
 
 @dataclass(frozen=True, eq=False)
 class SourceMotion:
-    """F frames of J joints, as they play in the world.
+    """F frames of J joints in the world.
 
     Attributes:
         names: of the joints.
         times: (F,) seconds, increasing.
         heads: (F, J, 3) world.
         rotations: (F, J, 4) world.
-        reference_heads: (J, 3) of the reference pose, which is brought in line with the target's.
-        reference_rotations: (J, 4).
-        stands: whether the reference pose stands upright on flat feet. If not, such as for a frame of the
-            motion, what is flat for a foot is read off its contacts.
+        reference_heads: (J, 3) of the reference pose, which is aligned with the target's.
+        reference_rotations: (J, 4) of the reference pose.
+        stands: whether the reference pose stands upright on flat feet. If not, as for a frame of the motion,
+            contacts tell the flat orientation of a foot.
     """
 
     names: tuple[str, ...]
@@ -75,20 +75,20 @@ class SourceMotion:
         raise InvalidInput(f"joint '{joint}': {name} of the source{at} is not a number: repair its keys")
 
     def index(self, name: str) -> int:
-        """Place of a joint."""
+        """Index of a joint."""
         return self.names.index(name)
 
 
 @dataclass(frozen=True, eq=False)
 class TargetFigure:
-    """A skeleton, its reference pose and where its model space is in the world.
+    """A skeleton, its reference pose, and the transform from model space to the world.
 
     Attributes:
         skeleton: the joints.
         rotations: (n, 4) of the reference pose, relative to rest.
         translations: (n, 3).
         turn: (4,) rotation from model space to the world.
-        shift: (3,) world place of the model's origin.
+        shift: (3,) world position of the model's origin.
         scale: metres per unit of the model.
         ground: height of the ground on which the reference pose stands, world metres.
     """
@@ -103,17 +103,16 @@ class TargetFigure:
 
     @classmethod
     def at_rest(cls, skeleton: Skeleton) -> TargetFigure:
-        """A figure whose reference pose is its rest, in a model space that is the world."""
+        """A figure with its rest as reference pose, and model space as the world."""
         count = len(skeleton)
         return cls(skeleton, np.tile((1.0, 0.0, 0.0, 0.0), (count, 1)), np.zeros((count, 3)))
 
     def index(self, name: str) -> int:
-        """Place of a joint."""
+        """Index of a joint."""
         return self.skeleton.index(name)
 
     def world(self, rotations: Array, translations: Array) -> tuple[Array, Array]:
-        """(F, n, 3) heads and (F, n, 4) rotations in the world, of (F, n, 4) and (F, n, 3) relative to
-        rest."""
+        """(F, n, 3) heads and (F, n, 4) rotations in the world, from values relative to rest."""
         offsets = np.array([joint.offset[:] for joint in self.skeleton.joints])[None]
         heads, turned = forward_kinematics_of_frames(
             self.skeleton, offsets, self.rests[None], rotations, translations
@@ -170,10 +169,10 @@ def product(a: Array, b: Array) -> Array:
 
 
 def _like(rotation: Array, values: Array) -> Array:
-    """One rotation (4,) for each of (..., k) values."""
+    """Broadcast a rotation (4,) to values (..., k)."""
     return np.broadcast_to(rotation, (*values.shape[:-1], 4))
 
 
 def path_length(points: Sequence[Array]) -> float:
-    """How long the way through points (3,) is."""
+    """The length of the polyline through points (3,)."""
     return float(sum(np.linalg.norm(b - a) for a, b in pairwise(points)))

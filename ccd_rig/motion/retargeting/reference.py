@@ -1,4 +1,4 @@
-"""Which frame of a motion is a good reference pose."""
+"""Choose a frame of a motion as its reference pose."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .motions import SourceMotion
 
 
 def straightest_frame(figure_map: FigureMap, source: SourceMotion) -> int:
-    """Place of the frame that is most like a figure standing in a T or an A pose.
+    """Index of the frame most like a figure standing in a T or an A pose; the first of equally good ones.
 
-    There arms are straight, and legs lead down as far as they are long. The first of equally good frames.
+    There arms are straight, and legs straight down.
 
     Args:
         figure_map: names limbs.
@@ -24,6 +24,6 @@ def straightest_frame(figure_map: FigureMap, source: SourceMotion) -> int:
         names = (limb.upper, limb.middle, limb.end)
         upper, middle, end = (source.heads[:, source.index(figure_map.sources[name])] for name in names)
         length = batch.length(middle - upper, -1) + batch.length(end - middle, -1)
-        way = upper[:, 2] - end[:, 2] if limb in figure_map.legs else batch.length(end - upper, -1)
-        scores += way / np.maximum(length, 1e-12) / len(figure_map.limbs)
+        extent = upper[:, 2] - end[:, 2] if limb in figure_map.legs else batch.length(end - upper, -1)
+        scores += extent / np.maximum(length, 1e-12) / len(figure_map.limbs)
     return int(np.argmax(np.round(scores, 6)))

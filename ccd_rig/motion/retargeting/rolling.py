@@ -1,14 +1,14 @@
-"""What keeps a foot where it is down: locked at its heel, its ball or its toes.
+"""Lock a foot in its contacts, at its heel, its ball or its toes.
 
-A step is a contact of the ball with what the source rolls on beside it (`stances`). The foot turns about its
-heel, then about its ball, then about the end of its toes. One point takes over where the other has it: a heel
-is locked where it is when the ball locks. Beyond both ends an offset goes back to nothing along a cubic that
-starts with its value and its velocity, so neither jumps (Kovar, Schreiner and Gleicher 2002, "Footskate
-Cleanup for Motion Capture Editing"):
+A step is a contact of the ball, together with the rolls of the source before and after it (`stances`). The
+foot turns about its heel, then about its ball, then about the end of its toes. Successive points join without
+a jump: a heel is locked at its position at the moment when the ball locks. Beyond both ends the offset fades
+to zero along a cubic that starts with its value and its velocity, so neither jumps (Kovar, Schreiner and
+Gleicher 2002, "Footskate Cleanup for Motion Capture Editing"):
 
     offset(t) = h00(t / T) D + h10(t / T) T V        D = offset, V = its velocity, at the edge
 
-While the ball is locked, so are the toes: flat, in their mean heading.
+While the ball is locked, the toes are flat, in their mean heading.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Contacts:
         velocity: (3,) of the ground, world metres per second.
         heights: of the ground in each phase, world metres.
         level: height of the ground where there is no phase; minus infinity for no ground.
-        low: metres by which a foot must get below the ground to be above another place.
-        rolls: beside each phase, what the foot rolls on; empty for nothing.
+        low: metres below the ground at which a foot is above another place.
+        rolls: by phase, the points on which the foot rolls before and after it; empty for none.
     """
 
     phases: Sequence[Phase]
@@ -50,15 +50,15 @@ class Contacts:
     rolls: Sequence[Sequence[Hold]] = ()
 
     def ground(self, soles: Array, blend: float) -> Array:
-        """(F,) height of the ground: that of the phase, between two of them that of the lower one, and beyond
-        the first and the last that of the lowest.
+        """(F,) height of the ground.
 
-        Where a foot gets lower than that by more than `low`, it goes down to another place, and that is the
+        In a phase it is the phase's height, between two phases the lower of both, and before the first and
+        after the last the lowest. Where a foot gets lower by more than `low`, its lowest height is the
         ground.
 
         Args:
             soles: (F,) height of the lowest point of the sole, as the foot moves freely.
-            blend: seconds at most from one height to the next.
+            blend: most seconds between two heights.
         """
         starts = [-1, *(phase.last for phase in self.phases)]
         ends = [*(phase.first for phase in self.phases), len(self.times)]
@@ -82,8 +82,7 @@ class Contacts:
         return np.asarray(np.interp(self.times, places, levels))
 
     def followed(self, out_of_reach: Mask) -> Contacts:
-        """The same without rolls from the first frame on, away from the ball, in which the leg is too short,
-        of (F,)."""
+        """The same with rolls cut at the first frame, away from the ball, with the leg out of reach (F,)."""
         rolls = []
         for phase, holds in zip(self.phases, self.rolls, strict=bool(self.rolls)):
             kept = []
@@ -99,11 +98,11 @@ class Contacts:
         return replace(self, rolls=rolls)
 
     def steps(self, height: float) -> Array:
-        """(F,) height of a point that is `height` metres above the ground in each phase; 0 between."""
-        found = np.zeros(len(self.times))
+        """(F,) heights of a point `height` metres above the ground in each phase; 0 between."""
+        heights = np.zeros(len(self.times))
         for (first, last), ground in zip(self.phases, self.heights.tolist(), strict=True):
-            found[first : last + 1] = ground + height
-        return found
+            heights[first : last + 1] = ground + height
+        return heights
 
 
 def phase_heights(balls: Array, phases: Sequence[Phase]) -> Array:
@@ -112,7 +111,7 @@ def phase_heights(balls: Array, phases: Sequence[Phase]) -> Array:
 
 
 def stepped(heights: Array, lowest: float, leg: float, thresholds: ContactThresholds) -> Array:
-    """Heights above the ground; those of one level with the lowest are on it."""
+    """Heights above the lowest; heights on its level become 0."""
     above = heights - lowest
     return np.where(above <= LEVEL * thresholds.height * leg, 0.0, above)
 
@@ -120,14 +119,14 @@ def stepped(heights: Array, lowest: float, leg: float, thresholds: ContactThresh
 def locked(
     balls: Array, arms: Mapping[SolePart, Array], sole: Sole, contacts: Contacts, blend: float
 ) -> tuple[Array, Array, tuple[Hold, ...]]:
-    """(F, 3) what brings a foot to where it is locked, (F,) how far it is, and what is locked when.
+    """Offsets (F, 3) that lock a foot, their weights (F,), and the locked points in order.
 
     Args:
         balls: (F, 3) as the foot moves freely, world.
-        arms: (F, 3) from the ball to the heel, and to the end of the toes; none for those that do not roll.
+        arms: (F, 3) from the ball to the heel, and to the end of the toes; none for points without rolls.
         sole: the ball's height.
         contacts: of this foot.
-        blend: seconds at most beyond a step in which it goes over into its own motion.
+        blend: most seconds of the fade before and after a step.
     """
     times, phases = contacts.times, contacts.phases
     offsets = np.zeros_like(balls)
@@ -140,47 +139,47 @@ def locked(
         steps.append(
             _step(phase, place - relative, relative, arms, contacts.rolls[k] if contacts.rolls else ())
         )
-        for hold, way in steps[-1]:
+        for hold, offset in steps[-1]:
             rows = slice(hold.first, hold.last + 1)
-            offsets[rows], weights[rows] = way[rows], 1.0
+            offsets[rows], weights[rows] = offset[rows], 1.0
     edges = [-1, *(edge for step in steps for edge in (step[0][0].first, step[-1][0].last)), len(times)]
     for k, step in enumerate(steps):
         before, first, last, after = edges[2 * k : 2 * k + 4]
         room_before = times[first] - times[before] if before >= 0 else math.inf
         room_after = times[after] - times[last] if after < len(times) else math.inf
-        for way, edge, room_there, sign in (
+        for offset, edge, room, sign in (
             (step[0][1], first, room_before, -1.0),
             (step[-1][1], last, room_after, 1.0),
         ):
-            beyond, part = eased(way, times, edge, sign * min(blend, room_there))
+            beyond, weight = fade_out(offset, times, edge, sign * min(blend, room))
             offsets += beyond
-            weights = np.minimum(1.0, weights + part)
+            weights = np.minimum(1.0, weights + weight)
     return offsets, weights, tuple(hold for step in steps for hold, _ in step)
 
 
-def eased(values: Array, times: Array, edge: int, span: float) -> tuple[Array, Array]:
-    """(F, k) values that go on from those (F, k) of an edge to nothing, and (F,) their part of it.
+def fade_out(values: Array, times: Array, edge: int, span: float) -> tuple[Array, Array]:
+    """Fade values (F, k) from an edge to zero: (F, k) values beyond it, and (F,) their weights.
 
     Args:
-        values: whose value and velocity at the edge they start with.
+        values: the fade starts with their value and velocity at the edge.
         times: (F,) seconds.
-        edge: its place.
-        span: seconds in which they do, negative for those before it; nothing stands outside.
+        edge: index of its frame.
+        span: seconds of the fade, negative before the edge; results are 0 elsewhere.
     """
-    found, parts = np.zeros_like(values), np.zeros(len(times))
+    faded, weights = np.zeros_like(values), np.zeros(len(times))
     rows, u = _beyond(times, edge, span)
     if len(u) == 0:
-        return found, parts
-    parts[rows] = (1.0 + 2.0 * u) * (1.0 - u) ** 2
+        return faded, weights
+    weights[rows] = (1.0 + 2.0 * u) * (1.0 - u) ** 2
     start = max(0, edge - 1)
     near = slice(start, edge + 2)
     velocity = np.gradient(values[near], times[near], axis=0)[edge - start]
-    found[rows] = parts[rows, None] * values[edge] + (span * u * (1.0 - u) ** 2)[:, None] * velocity
-    return found, parts
+    faded[rows] = weights[rows, None] * values[edge] + (span * u * (1.0 - u) ** 2)[:, None] * velocity
+    return faded, weights
 
 
 def _beyond(times: Array, edge: int, span: float) -> tuple[slice, Array]:
-    """The rows within `span` seconds beyond an edge, before it for a negative span, and how far they are."""
+    """Rows within `span` seconds beyond an edge (before it if negative), and their places, 0 to 1."""
     ends = sorted((times[edge], times[edge] + span))
     first, last = np.searchsorted(times, ends[0], "right"), np.searchsorted(times, ends[1], "left")
     rows = slice(int(first), int(last))
@@ -188,38 +187,38 @@ def _beyond(times: Array, edge: int, span: float) -> tuple[slice, Array]:
 
 
 def faded(values: Array, contacts: Contacts, blend: float) -> Array:
-    """(F, k) values as they are in each phase of the ball, that fade before and after it; 0 elsewhere."""
-    found = np.zeros_like(values)
+    """(F, k) values in each phase of the ball, faded before and after it; 0 elsewhere."""
+    result = np.zeros_like(values)
     times, phases = contacts.times, contacts.phases
     for k, (first, last) in enumerate(phases):
-        found[first : last + 1] += values[first : last + 1]
+        result[first : last + 1] += values[first : last + 1]
         before = times[first] - times[phases[k - 1].last] if k else math.inf
         after = times[phases[k + 1].first] - times[last] if k + 1 < len(phases) else math.inf
         for edge, span in ((first, -min(blend, before)), (last, min(blend, after))):
             rows, u = _beyond(times, edge, span)
-            found[rows] += ((1.0 + 2.0 * u) * (1.0 - u) ** 2)[:, None] * values[edge]
-    return found
+            result[rows] += ((1.0 + 2.0 * u) * (1.0 - u) ** 2)[:, None] * values[edge]
+    return result
 
 
 def _step(
-    phase: Phase, way: Array, relative: Array, arms: Mapping[SolePart, Array], rolls: Sequence[Hold]
+    phase: Phase, offset: Array, relative: Array, arms: Mapping[SolePart, Array], rolls: Sequence[Hold]
 ) -> list[tuple[Hold, Array]]:
-    """What is locked in a step, in order, each with (F, 3) the offset that does so.
+    """The locked points of a step in order, each with the offsets (F, 3) that lock it.
 
     Args:
         phase: of the ball.
-        way: (F, 3) offset that locks it.
-        relative: (F, 3) the ball over the ground as it moves freely.
-        arms: (F, 3) from it to the other points.
-        rolls: what the foot rolls on beside the phase.
+        offset: (F, 3) that locks the ball.
+        relative: (F, 3) the ball relative to the ground, as it moves freely.
+        arms: (F, 3) from the ball to the other points.
+        rolls: before and after the phase.
     """
-    found = [(Hold(SolePart.BALL, *phase), way)]
+    locks = [(Hold(SolePart.BALL, *phase), offset)]
     for hold in rolls:
         if hold.part in arms:
             is_before = hold.last < phase.first
             point, edge = relative + arms[hold.part], phase.first if is_before else phase.last
-            found.insert(0 if is_before else len(found), (hold, way[edge] + point[edge] - point))
-    return found
+            locks.insert(0 if is_before else len(locks), (hold, offset[edge] + point[edge] - point))
+    return locks
 
 
 def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Array:
@@ -229,7 +228,7 @@ def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Arra
         toes: (F, 4) as they move freely, world.
         sole: with toes.
         contacts: of the foot.
-        blend: seconds at most from one to the other.
+        blend: most seconds of the fade.
     """
     assert sole.toe is not None
     tips = turned(toes, sole.toe)
@@ -242,23 +241,18 @@ def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Arra
             continue
         along = math.sqrt(max(float(sole.toe @ sole.toe) - sole.height**2, 0.0))
         flat = heading * (along / size) - (0.0, 0.0, sole.height)
-        turn = _rotation_vectors(shortest(tips, np.broadcast_to(flat, tips.shape)))
+        arcs = shortest(tips, np.broadcast_to(flat, tips.shape))  # w >= 0
+        sines = batch.length(arcs[:, 1:], -1)
+        turn = arcs[:, 1:] * (2.0 * np.arctan2(sines, arcs[:, 0]) / np.maximum(sines, 1e-12))[:, None]
         vectors[first : last + 1] = turn[first : last + 1]
         if k:
             gap = float(times[first] - times[phases[k - 1].last])
-            vectors += eased(turn, times, first, -min(blend, gap))[0]
+            vectors += fade_out(turn, times, first, -min(blend, gap))[0]
         else:
-            vectors += eased(turn, times, first, -blend)[0]
+            vectors += fade_out(turn, times, first, -blend)[0]
         gap = float(times[phases[k + 1].first] - times[last]) if k + 1 < len(phases) else math.inf
-        vectors += eased(turn, times, last, min(blend, gap))[0]
+        vectors += fade_out(turn, times, last, min(blend, gap))[0]
     angles = batch.length(vectors, -1)[:, None]
     half = 0.5 * angles
     turn = np.concatenate((np.cos(half), 0.5 * np.sinc(half / math.pi) * vectors), axis=1)
     return product(turn, toes)
-
-
-def _rotation_vectors(rotations: Array) -> Array:
-    """(F, 3) axes times angles, radians, of unit quaternions (F, 4) with w >= 0."""
-    sines = batch.length(rotations[:, 1:], -1)
-    angles = 2.0 * np.arctan2(sines, rotations[:, 0])
-    return np.asarray(rotations[:, 1:] * (angles / np.maximum(sines, 1e-12))[:, None])

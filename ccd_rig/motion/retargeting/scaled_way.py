@@ -1,4 +1,4 @@
-"""Points of the source's world as points of the target's."""
+"""The map from the source's world to the target's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .sole import Sole
 from .stances import Stances, leg_length
 
 LOW = 5.0
-"""Percentile of a ball's heights that is taken for the ground where it has no contact."""
+"""Percentile of a ball's heights that estimates the ground without contacts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class ScaledWay:
     Attributes:
         scale: of lengths.
         rise: metres, so that soles stand on the ground.
-        drift: (3,) metres per second that are taken off.
-        place: (3,) along the ground, where the target's model has its origin.
+        drift: (3,) metres per second, subtracted.
+        place: (3,) horizontal position of the target's model origin.
         ground: height of the ground, metres; of the lowest, where there are several.
     """
 
@@ -41,7 +41,7 @@ class ScaledWay:
     ground: float
 
     def points(self, points: Array, times: Array) -> Array:
-        """(F, 3) of the source's (F, 3)."""
+        """(F, 3) target points of source points (F, 3)."""
         shift = self.place + np.array((0.0, 0.0, self.rise))
         return np.asarray(self.scale * points + shift - self.drift * (times - times[0])[:, None])
 
@@ -59,20 +59,20 @@ def scaled_way(
     settings: RetargetSettings,
     feet: tuple[Stances, Mapping[str, Array]],
 ) -> tuple[ScaledWay, dict[str, Contacts]]:
-    """How the source's world becomes the target's, and the contacts of each leg there.
+    """The map from the source's world to the target's, and the contacts of each leg there.
 
     Args:
-        figure_map: what follows what.
-        target: what gets the motion.
-        source: whose world it is.
-        settings: scale, ground and in_place count.
-        feet: when they are down, and by leg (F, 4) how they are turned in the target's world.
+        figure_map: pairs of joints.
+        target: figure that receives the motion.
+        source: figure of the motion.
+        settings: scale, ground, in_place, contacts and thresholds are used.
+        feet: contacts, and by leg (F, 4) rotations of feet in the target's world.
     """
     stances, turns = feet
     sizes = [(limb_length(target, leg), leg_length(source, figure_map, leg)) for leg in figure_map.legs]
-    ours = {name: target.reference[0][target.index(name)] for name in figure_map.sources}
-    own = {name: source.reference_heads[source.index(each)] for name, each in figure_map.sources.items()}
-    sizes = sizes or [(_spread(ours, figure_map.hips), _spread(own, figure_map.hips))]
+    heads = {name: target.reference[0][target.index(name)] for name in figure_map.sources}
+    followed = {name: source.reference_heads[source.index(each)] for name, each in figure_map.sources.items()}
+    sizes = sizes or [(_spread(heads, figure_map.hips), _spread(followed, figure_map.hips))]
     scale = settings.scale or float(np.mean([size / other for size, other in sizes]))
     drift: Array = np.zeros(3)
     if settings.in_place:
@@ -81,7 +81,7 @@ def scaled_way(
     ground = target.ground if settings.ground is None else settings.ground
     way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0), ground)
     if not figure_map.legs:
-        lift = ours[figure_map.hips][2] - scale * own[figure_map.hips][2] + ground - target.ground
+        lift = heads[figure_map.hips][2] - scale * followed[figure_map.hips][2] + ground - target.ground
         return replace(way, rise=float(lift)), {}
     heights, lows, lifts = {}, [], girdle_lifts(figure_map, target, source, scale)
     for leg in figure_map.legs:
@@ -102,7 +102,9 @@ def scaled_way(
         )
     else:
         level = min(lows)
-        standing = _standing(figure_map, target, source, scale)
+        # Height of the source's ground, scaled, if its reference pose stands as the target's does.
+        gaps = [_standing_gap(figure_map, target, source, leg, scale) for leg in figure_map.legs]
+        standing = float(np.mean(gaps)) + target.ground
         if source.stands and abs(standing - level) <= low:
             level = standing
     contacts = {
@@ -128,19 +130,13 @@ def _spread(heads: Mapping[str, Array], hips: str) -> float:
     return size
 
 
-def _standing(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, scale: float) -> float:
-    """Height of the source's ground, scaled, if its reference pose stands as the target's does."""
-    gaps = [_standing_gap(figure_map, target, source, leg, scale) for leg in figure_map.legs]
-    return float(np.mean(gaps)) + target.ground
-
-
 def girdle_lifts(
     figure_map: FigureMap, target: TargetFigure, source: SourceMotion, scale: float
 ) -> dict[str, float]:
-    """By leg, metres by which its foot must be higher than the source's, scaled, for all to stand alike.
+    """By leg, metres to lift its foot above the scaled source's, so that all feet stand alike.
 
-    Of four legs, ankles of one pair may be higher than the source's and those of the other lower. 0 for one
-    pair, and where the source's reference pose does not stand.
+    Of four legs, ankles of one pair may be higher than the source's and those of the other lower. It is 0 for
+    one pair, and where the source's reference pose does not stand.
     """
     legs = figure_map.legs
     if len(figure_map.hind_legs) == len(legs) or not source.stands:
@@ -156,6 +152,6 @@ def girdle_lifts(
 def _standing_gap(
     figure_map: FigureMap, target: TargetFigure, source: SourceMotion, leg: Limb, scale: float
 ) -> float:
-    """Metres by which the source's ankle, scaled, is higher than the target's as both stand."""
-    own = source.reference_heads[source.index(figure_map.sources[leg.end]), 2]
-    return float(scale * own - target.reference[0][target.index(leg.end), 2])
+    """Metres by which the source's scaled ankle is higher than the target's in the reference poses."""
+    ankle = source.reference_heads[source.index(figure_map.sources[leg.end]), 2]
+    return float(scale * ankle - target.reference[0][target.index(leg.end), 2])

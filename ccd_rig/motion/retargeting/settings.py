@@ -1,4 +1,4 @@
-"""How a motion is carried over."""
+"""Settings of a retargeting."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from ..contacts import ContactThresholds
 
 
 class EffectorSpace(enum.Enum):
-    """Where an effector is to be."""
+    """Spaces in which an effector follows its source."""
 
     LIMB = "LIMB"
-    """As far from where its limb starts, in lengths of the limb, as the source's."""
+    """Relative to the start of its limb, in lengths of the limb."""
     WORLD = "WORLD"
-    """Where the source's is in the world, scaled as its way through the world is."""
+    """In the world, scaled as the source's path through the world."""
 
 
 Weight = float | tuple[float, float]
-"""One of both sides, or that of the left and that of the right."""
+"""One weight for both sides, or (left, right)."""
 WEIGHTS = ("feet", "hands", "head", "knees", "elbows")
 """Fields of `RetargetSettings` that weigh an effector."""
 PAIRED = tuple(name for name in WEIGHTS if name != "head")
-"""Those of effectors that a figure has on both sides."""
+"""Fields of effectors that a figure has on both sides."""
 SPACES = ("foot_space", "hand_space", "head_space", "knee_space", "elbow_space")
-"""Fields that say where each of them is to be."""
+"""Fields with the space of each effector."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetargetSettings:
-    """How a motion is carried over.
+    """Settings of a retargeting.
 
-    Weights are 0 to 1: how far an effector is taken from where rotations alone lead to where the source has
-    it. Of pairs it is one number, or that of the left and that of the right. Knees and elbows are poles: the
-    limb turns about the line between its ends.
+    Weights, 0 to 1, move an effector from its place after rotations are carried over to its place on the
+    source. Pairs have one number, or (left, right). Knees and elbows are poles: the limb turns about the line
+    between its ends.
 
     Attributes:
         scale: of the way through the world; 0 takes the ratio of the legs' lengths.
@@ -91,6 +91,6 @@ class RetargetSettings:
             raise InvalidInput(f"ground must be a height in metres, or None, not {self.ground!r}")
 
     def weight(self, name: str, is_right: bool) -> float:
-        """That of a field of `PAIRED` on one side."""
+        """The weight of a field of `PAIRED` on one side."""
         value = getattr(self, name)
         return float(value[is_right] if isinstance(value, tuple) else value)

@@ -1,4 +1,4 @@
-"""When the source's feet are down, and how a foot is turned that stands flat."""
+"""Contacts of the source's feet, and the flat orientation of a foot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .motions import SourceMotion, TargetFigure, inverse, path_length, product, 
 from .sole import HEEL, TOES, Hold, SolePart
 
 FLAT = 30.0
-"""Percentile of an ankle's height in a contact up to which the foot is taken to stand flat."""
+"""Percentile of an ankle's heights in a contact up to which the foot counts as flat."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Stances:
     Attributes:
         phases: of the ball, by leg, in order.
         velocity: (3,) of the ground, metres per second of the source; 0 where it stands still.
-        rolls: by leg and phase, what the foot rolls on before and after it.
+        rolls: by leg and phase, the points on which the foot rolls before and after it.
     """
 
     phases: Mapping[str, Sequence[Phase]]
@@ -41,12 +41,12 @@ def leg_length(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> float
 
 
 def ball(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> Array:
-    """(F, 3) the source's ball of the foot; its ankle, where it has none."""
+    """(F, 3) positions of the source's ball of the foot, or of its ankle without a ball."""
     return source.heads[:, source.index(figure_map.sources[limb.tip or limb.end])]
 
 
 def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: ContactThresholds) -> Stances:
-    """The contacts of all feet, see `motion.contacts`; with two feet each is the one beside the other."""
+    """Detect the contacts of all feet, see `motion.contacts`; of two feet, each is beside the other."""
     if not figure_map.legs:
         return Stances({}, np.zeros(3))
     balls = {limb.name: ball(source, figure_map, limb) for limb in figure_map.legs}
@@ -58,14 +58,12 @@ def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: Contac
         name, points = limb.name, balls[limb.name]
         others = [other for each, other in balls.items() if each != name]
         beside = others[0] if len(others) == 1 else None
-        found = contact_phases(points, source.times, leg, velocity, thresholds, beside)
+        candidates = contact_phases(points, source.times, leg, velocity, thresholds, beside)
         slow = max(leg * thresholds.speed, SLIDES * float(np.linalg.norm(velocity)))
         over_ground = points - velocity * source.times[:, None]
-        phases[name] = _trimmed(found, over_ground, source.times, slow, leg, thresholds)
+        phases[name] = _trimmed(candidates, over_ground, source.times, slow, leg, thresholds)
         if limb.tip:
-            rolls[name] = _rolls(
-                source, figure_map, limb, phases[name], (velocity, thresholds.release * slow)
-            )
+            rolls[name] = _rolls(source, figure_map, limb, phases[name], velocity, thresholds.release * slow)
     return Stances(phases, velocity, rolls)
 
 
@@ -74,22 +72,21 @@ def _rolls(
     figure_map: FigureMap,
     limb: Limb,
     phases: Sequence[Phase],
-    ground: tuple[Array, float],
+    velocity: Array,
+    slow: float,
 ) -> list[tuple[Hold, ...]]:
-    """Beside each phase of the ball, the frames in which the heel or the end of the toes is down.
+    """Around each phase of the ball, the frames in which the heel or the end of the toes is down.
 
-    These are points fixed to foot and toes as they lie where the ankle is lowest. They are down next to a
-    phase as long as they are slow over the ground and lower than the ball. `ground` is its velocity, and what
-    is slow.
+    These points are fixed to foot and toes in the frame with the lowest ankle. They are down next to a phase
+    while they are slower over the ground than `slow`, and lower than the ball. `velocity` is the ground's.
     """
-    velocity, slow = ground
     balls = ball(source, figure_map, limb)
     count = len(source.times)
-    found: list[tuple[Hold, ...]] = []
+    rolls: list[tuple[Hold, ...]] = []
     for k, phase in enumerate(phases):
-        start = (
-            found[-1][-1].last + 1 if found and found[-1] and found[-1][-1].first > phases[k - 1].last else 0
-        )
+        start = 0
+        if rolls and rolls[-1] and rolls[-1][-1].first > phases[k - 1].last:
+            start = rolls[-1][-1].last + 1
         start = max(start, phases[k - 1].last + 1 if k else 0)
         end = phases[k + 1].first if k + 1 < len(phases) else count
         points = _sole_points(source, figure_map, limb, phase)
@@ -107,14 +104,14 @@ def _rolls(
             if best[0]:
                 ends = sorted((int(rows[0]), int(rows[best[0] - 1])))
                 holds.append(Hold(best[1], ends[0], ends[1]))
-        found.append(tuple(holds))
-    return found
+        rolls.append(tuple(holds))
+    return rolls
 
 
 def _sole_points(
     source: SourceMotion, figure_map: FigureMap, limb: Limb, phase: Phase
 ) -> dict[SolePart, Array]:
-    """(F, 3) heel and end of the toes of the source, on the ground as the foot lies in a phase."""
+    """(F, 3) heel and end of the toes of the source, on the ground in the flattest frame of a phase."""
     foot, toe = (source.index(figure_map.sources[name]) for name in (limb.end, limb.tip))
     ankles, balls = source.heads[:, foot], source.heads[:, toe]
     flat = phase.first + int(np.argmin(ankles[phase.first : phase.last + 1, 2]))
@@ -136,17 +133,16 @@ def _trimmed(
     leg: float,
     thresholds: ContactThresholds,
 ) -> list[Phase]:
-    """Contacts without the frames at their ends in which the foot moves or is up; those left shorter than the
-    shortest are none.
+    """Trim frames at the ends of contacts in which the foot moves or is up, and drop short remainders.
 
-    `contact_phases` goes on longer. A foot that is locked while it moves pulls at the leg, and one that is
-    locked on the ground while it is up jumps there. It moves where it is faster over the ground than `slow`,
-    metres per second, and than it is as a rule in that contact: feet slide more in a run than in a walk. It
-    is up where it is higher than as a rule by what tells two levels of the ground apart.
+    `contact_phases` ends contacts later. Locking a moving foot pulls at the leg, and locking a raised foot
+    makes it jump. A foot moves where it is faster over the ground than `slow`, metres per second, and than
+    the contact's median: feet slide more in a run than in a walk. It is up where it is higher than the median
+    by the distance between two levels of the ground.
     """
     if not phases:
         return []
-    found = []
+    trimmed = []
     speeds = batch.length(np.gradient(points, times, axis=0), -1)
     frame = float(np.median(np.diff(times)))
     for phase in phases:
@@ -160,23 +156,23 @@ def _trimmed(
                 break
             if rests[0] == first and rests[-1] == last:
                 if times[last] - times[first] + frame >= EVEN * thresholds.shortest:
-                    found.append(Phase(first, last))
+                    trimmed.append(Phase(first, last))
                 break
             first, last = int(rests[0]), int(rests[-1])
-    return found
+    return trimmed
 
 
 def levels(
     source: SourceMotion, figure_map: FigureMap, stances: Stances, target: TargetFigure
 ) -> dict[str, Array]:
-    """By foot and by toes of the target, what turns the source's in its reference pose flat; see `alignment`.
+    """Rotations that turn the source's feet and toes in its reference pose flat, by target joint.
 
-    Feet stand in a reference pose that stands. Else contacts tell how they are turned then, and for a foot
-    without any, its line from ankle to ball, which slopes as the target's does: its toes go with it.
+    See `alignment`. A reference pose that stands needs none. Otherwise contacts tell the flat orientation. A
+    foot without contacts is flat where its line from ankle to ball slopes as the target's; its toes follow.
     """
     if source.stands:
         return {}
-    found = {}
+    turns = {}
     for limb in figure_map.legs:
         rows = _flat_rows(source, figure_map, limb, stances.phases[limb.name])
         if not len(rows) and limb.tip:
@@ -190,28 +186,30 @@ def levels(
             }
         for name, up in ups.items():
             k = source.index(figure_map.sources[name])
-            found[name] = shortest(turned(source.reference_rotations[k], up), UP)
-    return found
+            turns[name] = shortest(turned(source.reference_rotations[k], up), UP)
+    return turns
 
 
 def _sloped_ups(
     source: SourceMotion, figure_map: FigureMap, limb: Limb, target: TargetFigure
 ) -> dict[str, Array]:
-    """By foot and toes, (3,) in the frame of the source's, where up is when they stand flat: their line from
-    ankle to ball slopes as the target's does, and toes are turned to the foot as they mostly are."""
+    """By foot and toes, (3,) the up direction of a flat foot in the frame of the source's joint.
+
+    The foot's line from ankle to ball slopes as the target's; toes are at their median angle to the foot.
+    """
     foot, tip = (source.index(figure_map.sources[name]) for name in (limb.end, limb.tip))
     heads, _ = target.reference
     line = heads[target.index(limb.tip)] - heads[target.index(limb.end)]
-    own = source.reference_heads[tip] - source.reference_heads[foot]
-    ahead = own * (1.0, 1.0, 0.0) / max(float(np.linalg.norm(own[:2])), 1e-12)
-    flat = shortest(own, float(np.linalg.norm(line[:2])) * ahead + line * (0.0, 0.0, 1.0))
+    sloped = source.reference_heads[tip] - source.reference_heads[foot]
+    ahead = sloped * (1.0, 1.0, 0.0) / max(float(np.linalg.norm(sloped[:2])), 1e-12)
+    flat = shortest(sloped, float(np.linalg.norm(line[:2])) * ahead + line * (0.0, 0.0, 1.0))
     up = turned(inverse(product(flat, source.reference_rotations[foot])), UP)
     in_toes = turned(product(inverse(source.rotations[:, tip]), source.rotations[:, foot]), up)
     return {limb.end: up, limb.tip: np.median(in_toes, axis=0)}
 
 
 def _flat_rows(source: SourceMotion, figure_map: FigureMap, limb: Limb, phases: Sequence[Phase]) -> Array:
-    """Frames in which a foot stands flat: those of each contact in which the ankle is low."""
+    """Frames in which a foot stands flat: the frames of each contact with a low ankle."""
     heights = source.heads[:, source.index(figure_map.sources[limb.end]), 2]
     rows = []
     for phase in phases:

@@ -1,4 +1,4 @@
-"""What two bones and the target triangle have in common: joints seen in model space, checks, results."""
+"""Shared by two bones and the target triangle: joints in model space, checks, results."""
 
 from __future__ import annotations
 
@@ -35,8 +35,10 @@ class Seen:
 
 
 def shortest_arc(a: Vector, b: Vector, normal: Vector) -> Quaternion:
-    """The shortest arc from `a` to `b`; between opposite directions the half turn about `normal`, made
-    square to `a`."""
+    """The shortest arc from `a` to `b`.
+
+    Between opposite directions it is the half turn about the part of `normal` across `a`.
+    """
     if a.dot(b) < 0.0 and cross(a, b).length <= NOISE * a.length * b.length:
         axis = normal - a * (normal.dot(a) / a.length_squared)
         if axis.length > NOISE:
@@ -45,13 +47,12 @@ def shortest_arc(a: Vector, b: Vector, normal: Vector) -> Quaternion:
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """a x b. (`Vector.cross` is typed as a number, too, which it is in two dimensions.)"""
+    """a x b as a Vector; `Vector.cross` is typed for two dimensions too."""
     return Vector((a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x))
 
 
 def turning_joints(skeleton: Skeleton, pose: Pose, goal: PositionGoal, what: str, least: int) -> list[int]:
-    """Indices of the joints of the goal's chain that can turn, root first; InvalidInput if they do not
-    fit."""
+    """Joints of the goal's chain that can turn, root first; InvalidInput if they do not fit."""
     check_pose(skeleton, pose)
     if not isinstance(goal, PositionGoal):
         raise InvalidInput(
@@ -59,13 +60,13 @@ def turning_joints(skeleton: Skeleton, pose: Pose, goal: PositionGoal, what: str
         )
     joints = skeleton.joints
     chain = skeleton.chain(goal.joint, goal.chain_length)
-    found = [i for i in chain if not joints[i].locked]
-    if len(found) < least:
+    turning = [i for i in chain if not joints[i].locked]
+    if len(turning) < least:
         raise InvalidInput(
-            f"{what}: the chain of joint '{goal.joint}' has {len(found)} joints that can turn, but {least} "
+            f"{what}: the chain of joint '{goal.joint}' has {len(turning)} joints that can turn, but {least} "
             f"are needed; unlock a joint (stiffness below 1, max_step above 0) or make chain_length larger"
         )
-    first = found[-2] if least == 2 else found[0]
+    first = turning[-2] if least == 2 else turning[0]
     for i in chain[chain.index(first) :]:
         if joints[i].coupled_offsets:
             raise InvalidInput(
@@ -78,11 +79,11 @@ def turning_joints(skeleton: Skeleton, pose: Pose, goal: PositionGoal, what: str
                 f"{what}: joint '{joints[i].name}' does not inherit rotation, so the bones below do "
                 f"not carry it rigidly: use solve"
             )
-    return found
+    return turning
 
 
 def inside_limits(skeleton: Skeleton, pose: Pose, chain: Sequence[int]) -> Pose:
-    """`pose` with the joints of `chain` brought inside their limits; the very same pose if they are."""
+    """Clamp the joints of `chain` to their limits; a pose inside its limits is returned itself."""
     changed = {}
     for i in chain:
         rotation = skeleton.joints[i].allowed(pose.rotations[i])

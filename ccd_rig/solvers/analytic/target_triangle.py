@@ -1,24 +1,23 @@
 """Song & Hu's target triangle: a chain of any length, each joint turned once from root to tip.
 
-It takes the skeleton, pose and goal that `solve` takes and gives back a `SolveResult`. Joints that are
-locked are rigid parts of the bone below them. Limits are kept; comfort, stiffness below 1, `max_step` and
-slides are not used.
+It takes the skeleton, pose and goal of `solve` and returns a `SolveResult`. Locked joints are rigid parts of
+the bone below them. Limits hold; comfort, stiffness below 1, `max_step` and slides are not used.
 
-Song & Hu 2011, section 3. For each joint: a is the length of its link (to the next joint that turns, of the
-last one to the effector), b that of the links above, c the distance of the target; V_e the link, V_t the
-vector to the target, theta the angle between them (eq. 1). The link turns by theta - phi_b about V_r = V_e x
-V_t (eq. 2, 5), which leaves it at phi_b = acos((a^2 + c^2 - b^2) / (2 a c)) from the target (eq. 3), on the
-side it was on. Taking the link itself for V_e makes the triangle close from any start; for the straight chain
-of the paper's figures it is the same.
+Song & Hu 2011, section 3. For each joint, a is the length of its link (to the next joint that turns, or to
+the effector), b the length of the links after it, and c the distance of the target. V_e is the link, V_t the
+vector to the target, and theta the angle between them (eq. 1). The link turns by theta - phi_b about V_r =
+V_e x V_t (eq. 2, 5). It ends at phi_b = acos((a^2 + c^2 - b^2) / (2 a c)) from the target (eq. 3), on its
+side. With the link itself as V_e the triangle closes from any start; for the straight chain of the paper's
+figures it is the same.
 
-No triangle: too far (c > a + b), the link points at the target; too near with a long link (a > b + c), too,
-since that is nearest; too near with a long rest (b > a + c), it points away from it, and the rest comes back
-from the other side. V_r vanishes when the link is on the line to the target: then the joint turns about the
-axis of the joint before, a hinge's own, or a fixed perpendicular.
+Without a triangle: a link whose target is too far (c > a + b) points at the target. So does a long link whose
+target is too near (a > b + c). Before a long rest (b > a + c) the link points away from the target, and the
+rest comes back from the other side. V_r vanishes where the link is on the line to the target. Then the joint
+turns about a hinge's axis, the axis of the joint before, or a fixed perpendicular.
 
-A joint's own limit always holds. Where the next joint could not make its turn inside its limit and omega,
-phi_b is changed in steps of 10 degrees, towards the target and away from it in turn, until it can, within
-0..180 degrees: the paper's two cases, iterated and bounded. If no step helps, the exact triangle is taken and
+A joint's limit always holds. The next joint may be unable to make its turn inside its limit and omega. Then
+phi_b changes in steps of 10 degrees, towards the target and away from it by turns, within 0..180 degrees,
+until it can: the paper's two cases, iterated and bounded. If no step helps, the exact triangle is taken and
 the next joint is clamped.
 """
 
@@ -60,21 +59,21 @@ def target_triangle(
     omega: Mapping[str, float] | None = None,
     position_tolerance: float = SolverSettings.position_tolerance,
 ) -> SolveResult:
-    """Turns each joint once, root first, so that its link, the rest and the target form a triangle.
+    """Turn each joint once, root first, so that its link, the rest and the target form a triangle.
 
-    The equations, and what is done where there is no triangle, stand at the head of this module.
+    The head of this module has the equations, and the cases without a triangle.
 
     Args:
         skeleton: the joints.
-        pose: where to start; rotations outside a limit are brought inside it first.
-        goal: its chain's joints that are not locked are turned; any effector.
+        pose: the start; rotations outside a limit are clamped first.
+        goal: the joints of its chain that are not locked turn; any effector.
         omega: largest angle between a joint's link and the link before, radians, by joint name (omega_i of
             the paper).
-        position_tolerance: within which the status is CONVERGED, in the model's unit.
+        position_tolerance: of CONVERGED, in the model's unit.
 
     Returns:
-        CONVERGED or STALLED, 1 iteration, and the error. Each joint is turned at most once, so a target in
-        reach can be missed where limits bite.
+        CONVERGED or STALLED, 1 iteration, and the error. Each joint turns at most once, so limits may keep
+        the effector off a target in reach.
 
     Raises:
         InvalidInput: the chain has no joint that can turn, or one that does not inherit rotation; omega
@@ -112,7 +111,7 @@ def target_triangle(
 
 
 def _turned(stand: _Stand, links: Sequence[_Link], target: Vector) -> tuple[Quaternion, _Stand]:
-    """The rotation of the first link's joint, relative to rest, and what that leaves to those after it."""
+    """The rotation of the first link's joint relative to rest, and the stand of the next joint."""
     rests = [math.fsum(link.vector.length for link in links[place + 1 :]) for place in range(2)]
     exact = _triangle(stand, links[0], rests[0], target)
     rotation, _ = _placed(stand, links[0], exact, target)
@@ -133,8 +132,10 @@ def _turned(stand: _Stand, links: Sequence[_Link], target: Vector) -> tuple[Quat
 
 @dataclass(frozen=True)
 class _Link:
-    """A joint that turns, and the rigid piece up to the next: `vector` and the next joint's rest, in its own
-    frame."""
+    """A joint that turns, and the rigid piece to the next joint.
+
+    `vector` and the next joint's rest are in the joint's frame.
+    """
 
     seen: Seen
     vector: Vector
@@ -144,8 +145,7 @@ class _Link:
 
 @dataclass(frozen=True)
 class _Stand:
-    """What the joints below have left: where the next joint is, its frame at rest, the link and the axis
-    before it."""
+    """The state before a joint turns: its head and rest frame, and link and axis of the joint before."""
 
     head: Vector
     base: Quaternion
@@ -157,7 +157,7 @@ def _triangle(stand: _Stand, link: _Link, b: float, target: Vector) -> float:
     """phi_b, the angle between link and target, radians (Song & Hu 2011, eq. 3, and the cases without a
     triangle)."""
     a, c = link.vector.length, (target - stand.head).length
-    # What is straight but for rounding is straight: acos would make an angle of sqrt(NOISE) of it.
+    # A chain straight but for rounding counts as straight: acos would turn it by sqrt(NOISE).
     if c >= (a + b) * (1.0 - NOISE) or a >= b + c:
         return 0.0
     if b >= a + c:
@@ -166,8 +166,7 @@ def _triangle(stand: _Stand, link: _Link, b: float, target: Vector) -> float:
 
 
 def _ten_degree_steps(angle: float) -> Iterator[float]:
-    """`angle` changed by 10, 20, ... degrees, nearer to the target and further away in turn, inside 0..180
-    degrees."""
+    """`angle` minus and plus 10, 20, ... degrees by turns, inside 0..180 degrees."""
     for step in range(1, 19):
         for other in (angle - step * TEN_DEGREES, angle + step * TEN_DEGREES):
             if -TEN_DEGREES < other < math.pi + TEN_DEGREES:
@@ -175,8 +174,7 @@ def _ten_degree_steps(angle: float) -> Iterator[float]:
 
 
 def _axis(stand: _Stand, link: _Link, along: Vector, towards: Vector) -> Vector:
-    """V_r, the unit axis from the link to the target (Song & Hu 2011, eq. 2), also where the two are on one
-    line."""
+    """V_r, the unit axis from the link to the target (Song & Hu 2011, eq. 2), with a fallback on one line."""
     normal = cross(along, towards)
     if normal.length > NOISE * along.length * towards.length:
         return normal.normalized()
@@ -192,10 +190,9 @@ def _axis(stand: _Stand, link: _Link, along: Vector, towards: Vector) -> Vector:
 
 
 def _placed(stand: _Stand, link: _Link, angle: float, target: Vector) -> tuple[Quaternion, bool]:
-    """The rotation relative to rest that leaves the link at `angle` from the target, and whether limits
-    allow it.
+    """The rotation relative to rest with the link at `angle` from the target, and whether limits allow it.
 
-    Where they do not, the rotation is the one inside the limit that comes near it.
+    Otherwise the rotation is clamped to them.
     """
     joint = link.seen.joint
     frame = stand.base @ link.seen.rotation
@@ -224,7 +221,7 @@ def _placed(stand: _Stand, link: _Link, angle: float, target: Vector) -> tuple[Q
 
 
 def _above(stand: _Stand, link: _Link, rotation: Quaternion, target: Vector) -> _Stand:
-    """What the joint above finds when this one has `rotation`."""
+    """The stand of the next joint after this one has taken `rotation`."""
     frame = (stand.base @ rotation).normalized()
     along = stand.base @ link.seen.rotation @ link.vector
     direction = frame @ link.vector

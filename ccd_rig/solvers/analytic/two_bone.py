@@ -1,14 +1,17 @@
 """Two bones by the law of cosines.
 
-It takes the skeleton, pose and goal that `solve` takes, turns each joint once, and gives back a
-`SolveResult`. Joints that are locked are rigid parts of the bone below them. Limits are kept; comfort,
-stiffness below 1, `max_step` and slides are not used. A target out of reach is a status, never an exception.
+It takes the skeleton, pose and goal of `solve`, turns each joint once, and returns a `SolveResult`. Locked
+joints are rigid parts of the bone below them. Limits hold; comfort, stiffness below 1, `max_step` and slides
+are not used. A target out of reach is a status, never an exception.
 
-Degenerate cases: a straight chain bends towards the pole, else about the middle joint's own X axis; a bone
-without length cannot bend, the root joint aims; a target at the root joint's head gives no direction, the
-chain folds where it points; a target straight behind is reached by a half turn in the plane of the bend; a
-pole on the line to the target gives no side. A target too far or too near is aimed at with the chain
-stretched or folded.
+Degenerate cases:
+
+- A straight chain bends towards the pole, without one about the middle joint's X axis.
+- A bone without length cannot bend: the root joint aims.
+- A target at the root joint's head gives no direction: the chain folds along its present one.
+- A target straight behind is reached by a half turn in the plane of the bend.
+- A pole on the line to the target gives no side.
+- A target too far or too near is aimed at with the chain stretched or folded.
 """
 
 from __future__ import annotations
@@ -34,26 +37,25 @@ from .single_pass import turning_joints as turning_joints
 
 SWIVEL = math.radians(10.0)
 SWIVEL_STEPS = 18
-"""Turns about the line to the target, to either side, that are tried when a limit forbids the wanted one."""
+"""Swivel angles about the line to the target, to either side, tried when a limit forbids the wanted one."""
 HALVINGS = 20
-"""How finely the border of what is allowed is found between two of them: to a millionth of a step."""
+"""Bisections of the border of allowed swivel angles between two of them: to a millionth of a step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TwoBoneOptions:
-    """What `two_bone` may do beside reaching.
+    """Options of `two_bone`.
 
     Attributes:
-        pole: a point in model space that the bend points to, or None to keep the bend's plane.
-        pole_angle: radians by which the bend is turned from there about the line to the target.
+        pole: a point in model space to which the bend points, or None to keep the bend's plane.
+        pole_angle: radians by which the bend is turned from the pole about the line to the target.
         soft: part of the chain's length over which it eases into straight, 0 to 1. From d_a = (1 - soft)
             length on the distance is d_a + s (1 - exp(-(d - d_a) / s)), s = soft length (A. Nicholas,
-            xsi-blog.com/archives/108): no snap at full reach, but the effector stays behind a target that
-            is further than d_a.
-        weight: part of each joint's rotation that is taken (slerp); clamped to 0..1, where 0 leaves the pose
-            as it is.
-        accept_limited: whether a pose that misses the target because of a limit is given back; if not, the
-            start is.
+            xsi-blog.com/archives/108). The chain does not snap at full reach; the effector stays behind a
+            target farther than d_a.
+        weight: part of each joint's rotation that is taken (slerp), clamped to 0..1; 0 keeps the pose.
+        accept_limited: whether to return a pose that misses the target because of a limit; if not, the start
+            is returned.
 
     Raises:
         InvalidInput: a number is not finite; soft is outside 0..1.
@@ -84,28 +86,29 @@ def two_bone(
     *,
     position_tolerance: float = SolverSettings.position_tolerance,
 ) -> SolveResult:
-    """Bends the middle joint until the effector is as far away as the target, then aims the root joint.
+    """Bend the middle joint until the effector is as far away as the target, then aim the root joint.
 
-    With u from the root joint to the middle one, v from there to the effector and d the distance of the
-    target, the middle joint turns about its axis n until u.v = (d^2 - |u|^2 - |v|^2) / 2 (law of cosines;
-    the parts of u and v along n do not change). n is a hinge's axis, else the normal of the bend; the bend
-    keeps its side. Then the root joint turns by the shortest arc, and about the line to the target until the
-    bend points to the pole. Degenerate cases stand at the head of this module.
+    Let u lead from the root joint to the middle one, v from there to the effector, and d be the distance of
+    the target. The middle joint turns about its axis n until u.v = (d^2 - |u|^2 - |v|^2) / 2 (law of cosines;
+    the parts of u and v along n do not change). n is a hinge's axis, otherwise the normal of the bend; the
+    bend keeps its side. Then the root joint turns by the shortest arc, and about the line to the target until
+    the bend points to the pole. The head of this module lists the degenerate cases.
 
-    Limits always hold. The bend is tried to its own side, to the other, and for a ball joint about other
-    axes; for each, the root joint turns about the line to the target as far from the pole's side (or from
-    the shortest arc) as its limit makes it. The first that meets the target is taken, else the nearest.
+    Limits always hold. Candidates are bends to the present side, to the other, and for a ball joint about
+    other axes. For each the root joint swivels about the line to the target, as little off the pole's side
+    (or the shortest arc) as its limit allows. The first candidate that meets the target is taken, or the
+    nearest.
 
     Args:
-        skeleton: the joints.
-        pose: where to start; rotations of the whole chain outside a limit are brought inside it first.
-        goal: its chain's last two joints that are not locked are turned; any effector. Its `max_extension`
-            caps the stretch.
-        options: None for none.
-        position_tolerance: within which the status is CONVERGED, in the model's unit.
+        skeleton: the joints. pose: the start; rotations of the whole chain outside a limit are clamped first.
+        goal: the last two joints of its chain that are not locked turn; any effector. Its `max_extension`
+        caps
+            the stretch.
+        options: None for the defaults.
+        position_tolerance: of CONVERGED, in the model's unit.
 
     Returns:
-        CONVERGED or STALLED, 1 iteration, and the error of the pose given back.
+        CONVERGED or STALLED, 1 iteration, and the error of the returned pose.
 
     Raises:
         InvalidInput: the chain has no two joints that can turn, or one that does not inherit rotation.
@@ -120,8 +123,7 @@ def two_bone(
     to_target = (goal.target - root.head).length
     softened = _softened(to_target, options.soft * arm.length, arm.length)
     distance = arm.within(min(softened, goal.max_extension * arm.length))
-    # What `soft` and `max_extension` leave, and bones that are too short or too unequal, is missed whatever
-    # the limits.
+    # `soft`, `max_extension` and the bones' lengths may leave a miss whatever the limits.
     bent, aimed, limited = _best(arm, distance, abs(to_target - distance) + 10.0 * NOISE * arm.length)
     part = min(max(options.weight, 0.0), 1.0)
     turned = {}
@@ -159,17 +161,17 @@ class _Arm:
         return float(self.upper.length + self.lower.length)
 
     def swung(self, rotation: Quaternion) -> Vector:
-        """From the root joint to the effector when the middle joint has this rotation relative to rest."""
+        """From the root joint to the effector with a rotation of the middle joint relative to rest."""
         turn = self.middle.base @ rotation @ self.middle.frame.conjugated()
         return self.upper + turn @ self.lower
 
     def within(self, distance: float) -> float:
-        """The distance nearest to `distance` that the bones have between folded and stretched."""
+        """`distance` clamped to the range between folded and stretched bones."""
         folded = abs(self.upper.length - self.lower.length)
         return float(min(max(distance, folded), self.length))
 
     def miss(self, bent: Quaternion, aimed: Quaternion) -> float:
-        """How far from the target the effector is when middle and root joint have these rotations."""
+        """The effector's distance from the target for rotations of middle and root joint."""
         turn = self.root.base @ aimed @ self.root.frame.conjugated()
         return float((turn @ self.swung(bent) - (self.target - self.root.head)).length)
 
@@ -183,14 +185,14 @@ def _softened(distance: float, soft: float, length: float) -> float:
 
 
 def eased_target(skeleton: Skeleton, pose: Pose, goal: PositionGoal, soft: float) -> Vector:
-    """Where a target has to be for `two_bone` with this softness to leave the effector where it is.
+    """The target for which `two_bone` with this softness leaves the effector in place.
 
-    No target makes the chain straight: then it is so far away that the rest is noise.
+    A straight chain belongs to an infinite distance: its target is at the distance where the rest is noise.
 
     Args:
         skeleton: the joints.
         pose: of the whole skeleton.
-        goal: its chain and effector count.
+        goal: its chain and effector are used.
         soft: see `TwoBoneOptions`.
 
     Raises:
@@ -201,19 +203,18 @@ def eased_target(skeleton: Skeleton, pose: Pose, goal: PositionGoal, soft: float
     root, middle = (transforms[i].translation for i in chain[-2:])
     effector = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
     length = (middle - root).length + (effector - middle).length
-    eased, way = soft * length, effector - root
-    beyond = way.length - (length - eased)
+    eased, line = soft * length, effector - root
+    beyond = line.length - (length - eased)
     if eased <= 0.0 or beyond <= 0.0:
         return effector
     distance = length - eased - eased * math.log(max(1.0 - beyond / eased, NOISE))
-    return root + way * (distance / way.length)
+    return root + line * (distance / line.length)
 
 
 def _best(arm: _Arm, distance: float, good: float) -> tuple[Quaternion, Quaternion, bool]:
-    """Rotations relative to rest of the middle and the root joint, and whether limits keep them off target.
+    """Rotations relative to rest of middle and root joint, and whether limits keep them off target.
 
-    The first bend that misses the target by no more than `good`, else the one that misses it least: their
-    order says which is preferred.
+    The first bend that misses the target by no more than `good`, or the bend with the least miss.
     """
     best, least = (arm.middle.rotation, arm.root.rotation), math.inf
     for bent in _bends(arm, distance):
@@ -227,8 +228,7 @@ def _best(arm: _Arm, distance: float, good: float) -> tuple[Quaternion, Quaterni
 
 
 def _bends(arm: _Arm, distance: float) -> Iterator[Quaternion]:
-    """Rotations of the middle joint, inside its limit, that should give the distance; the preferred ones
-    first."""
+    """Candidate rotations of the middle joint for a distance, inside its limit, the preferred ones first."""
     limit = arm.middle.joint.limit
     u, v = arm.upper, arm.lower
     if min(u.length, v.length) <= NOISE * arm.length:
@@ -245,8 +245,8 @@ def _bends(arm: _Arm, distance: float) -> Iterator[Quaternion]:
         wanted = math.acos(min(max((product - along) / across, -1.0), 1.0))
         for bend in (math.copysign(wanted, present), -math.copysign(wanted, present)):
             if isinstance(limit, Hinge):
-                now = hinge_turn(limit, arm.middle.rotation)
-                turn = nearest_turn(now + bend - present, limit.lower, limit.upper)
+                angle = hinge_turn(limit, arm.middle.rotation)
+                turn = nearest_turn(angle + bend - present, limit.lower, limit.upper)
                 yield Quaternion(limit.axis, turn)
             else:
                 yield arm.middle.joint.allowed(
@@ -271,8 +271,8 @@ def _bend_axes(arm: _Arm) -> Iterator[Vector]:
         side = cross(arm.pole - arm.root.head, u)
         if side.length > NOISE * (arm.pole - arm.root.head).length * u.length:
             yield Quaternion(u, arm.pole_angle) @ side.normalized()
-    for own in (Vector((1.0, 0.0, 0.0)), Vector((0.0, 0.0, 1.0))):
-        axis = arm.middle.frame @ own
+    for local in (Vector((1.0, 0.0, 0.0)), Vector((0.0, 0.0, 1.0))):
+        axis = arm.middle.frame @ local
         across = axis - u * (axis.dot(u) / u.length_squared)
         if across.length > 0.5:
             yield across.normalized()
@@ -280,8 +280,7 @@ def _bend_axes(arm: _Arm) -> Iterator[Vector]:
 
 
 def _aimed(arm: _Arm, bent: Quaternion) -> Quaternion:
-    """The root joint's rotation relative to rest that brings the effector nearest to the target, the bend to
-    the pole."""
+    """The root joint's rotation relative to rest that aims the effector, and turns the bend to the pole."""
     root, limit = arm.root, arm.root.joint.limit
     a, b = arm.swung(bent), arm.target - arm.root.head
     if min(a.length, b.length) <= NOISE * arm.length:
@@ -301,9 +300,9 @@ def _aimed(arm: _Arm, bent: Quaternion) -> Quaternion:
 
     if limit is None or contains(limit, turned(twist)):
         return turned(twist)
-    found = _swivel(lambda angle: violation(limit, turned(twist + angle)))
-    if found is not None:
-        return turned(twist + found)
+    swivel = _swivel(lambda angle: violation(limit, turned(twist + angle)))
+    if swivel is not None:
+        return turned(twist + swivel)
     # No turn about the line is inside the limit: the nearest rotations that are miss the target.
     candidates = (clamp(limit, turned(twist)), clamp(limit, turned(0.0)))
     return min(candidates, key=lambda rotation: arm.miss(bent, rotation))
@@ -312,7 +311,7 @@ def _aimed(arm: _Arm, bent: Quaternion) -> Quaternion:
 def _swivel(off: Callable[[float], float]) -> float | None:
     """The smallest turn, radians, to either side, at which `off` is 0; None if it is above 0 all around.
 
-    Looks in steps of SWIVEL; where none is 0, a narrower gap is looked for beside the step that is least off.
+    Samples in steps of SWIVEL. Where no sample is 0, it searches a narrower gap beside the smallest one.
     """
     turns = [side * step * SWIVEL for step in range(1, SWIVEL_STEPS + 1) for side in (-1.0, 1.0)]
     least, nearest = math.inf, 0.0
@@ -336,7 +335,7 @@ def _swivel(off: Callable[[float], float]) -> float | None:
 
 
 def _border(off: Callable[[float], float], inside: float, outside: float) -> float:
-    """Where between the two, on the inside, `off` begins to be 0."""
+    """The border between two turns, on the inside, at which `off` becomes 0 (bisection)."""
     for _ in range(HALVINGS):
         half = 0.5 * (inside + outside)
         if off(half) == 0.0:
@@ -347,14 +346,13 @@ def _border(off: Callable[[float], float], inside: float, outside: float) -> flo
 
 
 def _normal(arm: _Arm, bent: Quaternion) -> Vector:
-    """The unit normal of the bend after the middle joint has turned; of a straight chain, of the bend it
-    would take."""
+    """The unit normal of the bend after the middle joint has turned; of a straight chain's next bend."""
     u, there = arm.upper, arm.swung(bent)
     normal = cross(u, there)
     if normal.length > NOISE * arm.length * arm.length:
         return normal.normalized()
     if u.length > NOISE * arm.length:
-        # A chain that was bent and is straight now still has its old plane and side.
+        # A bent chain that becomes straight keeps its plane and side.
         limit = arm.middle.joint.limit
         side = 1.0
         if isinstance(limit, Hinge):
@@ -370,8 +368,10 @@ def _normal(arm: _Arm, bent: Quaternion) -> Vector:
 
 
 def _twist_to_pole(arm: _Arm, line: Vector, upper: Vector, normal: Vector) -> float:
-    """The turn about the unit `line` to the target that brings the bend to the pole, radians; 0 if there is
-    no side."""
+    """The turn, radians, about the unit `line` to the target that brings the bend to the pole.
+
+    It is 0 where the pole gives no side.
+    """
     assert arm.pole is not None
     towards = arm.pole - arm.root.head
     side = towards - line * towards.dot(line)

@@ -249,7 +249,9 @@ def test_one_that_cannot_be_baked_leaves_all_as_they_were(ext, bake_all, setting
 
 def test_cancelled_at_any_step_it_leaves_all_as_they_were(ext, bake_all, settings, monkeypatch):
     for module in (ext.module("ccd_rig.solvers.motion"), bake_all):
-        monkeypatch.setattr(module, "PART", 3600.0)  # [s] else a slow machine has more steps now than then
+        monkeypatch.setattr(
+            module, "CHUNK_SECONDS", 3600.0
+        )  # [s] else a slow machine has more steps now than then
     made = [arm(0), arm(1)]
     total = sum(1 for _ in bake_all.bake_all_steps(bpy.context.scene, dict.fromkeys(made, settings())))
     for rig in made:

@@ -53,7 +53,7 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_it_is_told_in_a_sentence(ext, bake, errors, monkeypatch, rig, change, part, at):
     """`at` of all items, with one for each piece of work or each frame."""
-    monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "PART", part)
+    monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "CHUNK_SECONDS", part)
     bpy.ops.ed.undo_push(message="before")
     bpy.ops.ed.undo_push(message="once more")
     scenes, actions = len(bpy.data.scenes), len(bpy.data.actions)

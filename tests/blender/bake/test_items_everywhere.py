@@ -17,7 +17,7 @@ CHAINS, BONES, FRAMES = 2, 3, 4
 @pytest.fixture
 def bake(ext, monkeypatch):
     """With an item for each piece of work, however short."""
-    monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "PART", 0.0)
+    monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "CHUNK_SECONDS", 0.0)
     return ext.module("ccd_rig.blender.bake.bake")
 
 

@@ -15,7 +15,7 @@ FRAMES = 40
 @pytest.fixture
 def bake(ext, monkeypatch):
     """With a part of the work for each frame."""
-    monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "PART", 0.0)
+    monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "CHUNK_SECONDS", 0.0)
     return ext.module("ccd_rig.blender.bake.bake")
 
 
@@ -80,7 +80,7 @@ def test_frames_count_when_they_are_solved(bake, solver):
 def test_parts_change_no_key(ext, bake, monkeypatch):
     keys = []
     for part in (0.0, 1e9):
-        monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "PART", part)
+        monkeypatch.setattr(ext.module("ccd_rig.solvers.motion"), "CHUNK_SECONDS", part)
         bpy.ops.wm.read_homefile(use_empty=True)
         rig = tail(0.5, "CCD_LEAST_SQUARES")
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES, verify=False))

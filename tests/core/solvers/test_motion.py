@@ -141,7 +141,7 @@ def test_what_nothing_asks_to_smooth_keeps_its_bits() -> None:
 def test_parts_change_no_bit(part: float, monkeypatch: pytest.MonkeyPatch) -> None:
     frames = frames_of(chain(12), eight(12))
     expected = solved(frames, 5.0).solved.rotations
-    monkeypatch.setattr(module, "PART", part)
+    monkeypatch.setattr(module, "CHUNK_SECONDS", part)
     assert (solved(frames, 5.0).solved.rotations == expected).all()
 
 
@@ -240,14 +240,16 @@ def drawn(rng: np.random.Generator, counts: Sequence[int]) -> list[list[Any]]:
     """Ways of random departures of two joints."""
     turned = [rng.normal(size=(count, 2, 4)) for count in counts]
     return [
-        [module._Way(None, q / np.linalg.norm(q, axis=-1, keepdims=True)) for q in each]  # type: ignore[arg-type]
+        [module._Branch(None, q / np.linalg.norm(q, axis=-1, keepdims=True)) for q in each]  # type: ignore[arg-type]
         for each in turned
     ]
 
 
 def cost(path: Sequence[Any], ends: Sequence[Array | None], smoothness: float) -> float:
     row = [*(end for end in ends[:1]), *(way.turned for way in path), *(end for end in ends[1:])]
-    jumps = sum(module._apart(a, b) for a, b in itertools.pairwise(row) if a is not None and b is not None)
+    jumps = sum(
+        module._square_between(a, b) for a, b in itertools.pairwise(row) if a is not None and b is not None
+    )
     return sum(way.departed for way in path) + smoothness * jumps
 
 

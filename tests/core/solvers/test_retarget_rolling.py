@@ -221,8 +221,8 @@ def test_what_a_step_rolls_on_begins_where_the_one_before_has_ended(monkeypatch)
         return {SolePart.HEEL: place, SolePart.TOES: place}
 
     monkeypatch.setattr(stances, "_sole_points", points)
-    found = stances._rolls(source, bipeds.figure_map(), leg, phases, (np.zeros(3), 0.1))
+    found = stances._rolls(source, bipeds.figure_map(), leg, phases, np.zeros(3), 0.1)
     spans = [[(first, last) for _, first, last in holds] for holds in found]
     assert spans == [[(0, 4), (9, 13)], [], [(19, 24), (31, 39)]]
-    both = stances._rolls(source, bipeds.figure_map(), leg, phases[::2], (np.zeros(3), 0.1))
+    both = stances._rolls(source, bipeds.figure_map(), leg, phases[::2], np.zeros(3), 0.1)
     assert [[(first, last) for _, first, last in holds] for holds in both] == [[(0, 4), (9, 24)], [(31, 39)]]
