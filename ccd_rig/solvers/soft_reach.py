@@ -1,12 +1,12 @@
-"""Soft reach: how far a chain is stretched to a target near the end of its reach, so that it does not snap.
+"""Soft reach: eased distances of targets near the end of a chain's reach, so that limbs do not snap straight.
 
-The bend of a limb goes with the root of what its length lacks, and so turns at any speed where it becomes
-straight. From d_a = (1 - soft) length on a target at the distance d is taken to be at
+The bend of a limb is proportional to the square root of the length it lacks, so its speed has no bound where
+the limb becomes straight. From d_a = (1 - soft) length on, the distance d of a target is eased to
 
     d_a + s (1 - exp(-(d - d_a) / s)),  s = soft length
 
-(A. Nicholas, xsi-blog.com/archives/108). A target that the base pose meets is met as it does: the curve sets
-in smoothly as the target leaves the base pose's end.
+(A. Nicholas, xsi-blog.com/archives/108). A target that the base pose meets is met exactly; the curve sets in
+smoothly as the target leaves the base pose's end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ..maths.batch import Array
 
 NEAR = 4.0
-"""In lengths of the eased part: how far a target is from the base pose's end where the curve counts whole."""
+"""Distance of a target from the base pose's end at which the curve has full effect, in eased lengths."""
 
 
 def softened(distances: Array, lengths: Array, soft: Array | float) -> Array:
@@ -27,14 +27,14 @@ def softened(distances: Array, lengths: Array, soft: Array | float) -> Array:
 
 
 def stretched(distances: Array, lengths: Array, soft: Array | float, bases: Array, apart: Array) -> Array:
-    """(R,) how far chains are stretched to targets, at most their distance.
+    """(R,) lengths to which chains are stretched, at most the distances of their targets.
 
     Args:
         distances: (R,) of the targets from the chains' roots.
         lengths: (R,) of the chains, straight.
         soft: part of its length over which a chain is eased, 0 to 1, of all or each.
-        bases: (R,) how far the base poses stretch them.
-        apart: (R,) from the targets to the ends of the base poses.
+        bases: (R,) lengths to which the base poses stretch them.
+        apart: (R,) distances from targets to the ends of the base poses.
     """
     eased = softened(distances, lengths, soft)
     kept = np.maximum(eased, np.minimum(distances, np.minimum(bases, lengths)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bones of the body that help a chain where it cannot meet its target: spine, clavicle, hips."""
+"""The bones of the body that help a chain that cannot reach its target: spine, clavicle, hips."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from . import dependence
 
 
 def helped(
-    armature_object: bpy.types.Object, constraints: Sequence[Constraint], asked: bool | None = None
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], helps: bool | None = None
 ) -> tuple[Constraint, ...]:
-    """The constraints, of which those that reach know how far up the body helps them (`body_length`).
+    """The constraints with their `body_length` and `carrier`.
 
     The body goes up from a chain to the bone that carries all chains. It ends below a bone that something
-    else moves: a constraint of the rig, or a target that goes along with it. Where bones are planted these
-    say what becomes of the body, and it does not help.
+    else moves: a constraint of the rig, or a target that hangs on it. Planted bones decide the motion of the
+    body, so it does not help then.
 
     Args:
         armature_object: carries the constraints.
-        constraints: those that are solved.
-        asked: whether the body helps; None: the armature's own setting.
+        constraints: to solve.
+        helps: whether the body helps; None for the armature's own setting.
     """
-    helps = armature_object.ccd_rig.body_helps if asked is None else asked
+    helps = armature_object.ccd_rig.body_helps if helps is None else helps
     if not helps or any(each.kind is Kind.PLANT for each in constraints):
         return tuple(constraints)
     whole = [constraint_list.chain(armature_object, each.tip) for each in constraints]
@@ -55,9 +55,9 @@ def helped(
 def _carrier(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], constraint: Constraint
 ) -> str:
-    """The name of the constraint whose target carries that of another one; empty for none.
+    """The name of the constraint whose target carries the target of `constraint`; empty for none.
 
-    A target with a motion of its own is not carried: it is where the animator wants it.
+    An animated target is not carried.
     """
     target = dependence.target_object(constraint)
     if target is None or _is_animated(target, constraint.target_bone):
@@ -85,7 +85,7 @@ def _is_animated(thing: bpy.types.Object, bone: str) -> bool:
 def _is_free(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], bone: bpy.types.PoseBone
 ) -> bool:
-    """Whether nothing but the body's own channels moves a bone, and no target goes along with it."""
+    """Whether only its channels move a bone, and no target hangs on it."""
     if any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone)):
         return False
     names = {bone.name}

@@ -30,8 +30,8 @@ def body_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
     if not constraint.body_length:
         return ()
     chain = skeleton.chain(constraint.tip, constraint.body_length)
-    own = skeleton.chain(constraint.tip, constraint.chain_length)
-    return tuple(j for j in chain[: len(chain) - len(own)] if not skeleton.joints[j].locked)
+    alone = skeleton.chain(constraint.tip, constraint.chain_length)
+    return tuple(j for j in chain[: len(chain) - len(alone)] if not skeleton.joints[j].locked)
 
 
 def whole_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
@@ -40,14 +40,14 @@ def whole_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
 
 
 def with_body(skeleton: Skeleton, constraint: Constraint, goal: Goal) -> Goal:
-    """A goal of a constraint that the body serves too; its reach window stays about the chain alone."""
+    """The goal with the body above its chain; its reach window stays that of the chain alone."""
     if isinstance(goal, PoleGoal | BalanceGoal) or not constraint.body_length:
         return goal
-    own = len(skeleton.chain(constraint.tip, constraint.chain_length))
-    more = len(skeleton.chain(constraint.tip, constraint.body_length)) - own
+    alone = len(skeleton.chain(constraint.tip, constraint.chain_length))
+    more = len(skeleton.chain(constraint.tip, constraint.body_length)) - alone
     length = len(skeleton.chain(goal.joint, goal.chain_length)) + more
     if isinstance(goal, PositionGoal):
-        return replace(goal, chain_length=length, extension_joints=goal.extension_joints or own)
+        return replace(goal, chain_length=length, extension_joints=goal.extension_joints or alone)
     return replace(goal, chain_length=length)
 
 
@@ -60,12 +60,11 @@ GOAL_TARGETS: Mapping[type, str] = MappingProxyType(
         PoleGoal: "poles",
     }
 )
-"""Which part of target rows is the target of a goal."""
+"""Field of target rows with the target of a goal."""
 
 
 def goal_targets(goal: Goal, targets: TargetRows, c: int) -> Array:
-    """(R, 3), or (R, 4) of an orientation: what a goal of constraint `c` asks for at R frames, armature
-    space."""
+    """(R, 3), or (R, 4) of an orientation: targets of a goal of constraint `c` at R frames, armature space."""
     values: Array = getattr(targets, GOAL_TARGETS[type(goal)])[:, c]
     return unit(values, axis=-1) if goal.target_kind.has_length_one else values
 
@@ -106,7 +105,7 @@ def goals_of_rows(
 
 
 def has_window(constraint: Constraint, targets: TargetRows, c: int) -> Mask:
-    """(R,) whether a constraint, the one at place `c`, holds its chain in a reach window at R frames."""
+    """(R,) mask of frames at which constraint `c` has a reach window."""
     most = targets.keyed.get(c, {}).get("max_extension", constraint.max_extension)
     return np.broadcast_to(np.asarray(most) < 1.0, len(targets.points))
 
@@ -119,22 +118,22 @@ def _balance_goals(_skeleton: Skeleton, constraint: Constraint, target: TargetSa
 def _reach_goals(skeleton: Skeleton, constraint: Constraint, target: TargetSample) -> list[Goal]:
     joint, length, weight = constraint.tip, constraint.chain_length, constraint.weight
     priority = 2 * constraint.priority
-    asked: list[Goal] = []
+    wanted: list[Goal] = []
     if constraint.use_position:
         end = _offset(skeleton, constraint)
         window = (constraint.max_extension, constraint.extension_joints, constraint.method == "TWO_BONE_TIP")
-        asked.append(PositionGoal(joint, target.point, end, weight, priority, length, *window))
+        wanted.append(PositionGoal(joint, target.point, end, weight, priority, length, *window))
     weight *= constraint.rotation_weight
     if target.rotation is not None or target.direction is not None:
         joint, length = rotation_chain(skeleton, constraint)
     if target.rotation is not None:
-        asked.append(OrientationGoal(joint, target.rotation, weight, priority, length))
+        wanted.append(OrientationGoal(joint, target.rotation, weight, priority, length))
     if target.direction is not None:
         axis = AXES[constraint.bone_axis]
-        asked.append(DirectionGoal(joint, axis, target.direction, weight, priority, length))
+        wanted.append(DirectionGoal(joint, axis, target.direction, weight, priority, length))
     if target.pole is not None:
-        asked.append(pole_goal(skeleton, constraint, target.pole))
-    return asked
+        wanted.append(pole_goal(skeleton, constraint, target.pole))
+    return wanted
 
 
 GOALS: Mapping[Kind, Callable[[Skeleton, Constraint, TargetSample], list[Goal]]] = MappingProxyType(
@@ -144,13 +143,13 @@ GOALS: Mapping[Kind, Callable[[Skeleton, Constraint, TargetSample], list[Goal]]]
 
 
 def effector(skeleton: Skeleton, constraint: Constraint) -> Vector:
-    """The point that is brought to the target, in the tip's frame."""
+    """The effector in the tip's frame."""
     end = skeleton.joints[skeleton.index(constraint.tip)].length if constraint.use_tail else 0.0
     return Vector((0.0, end, 0.0)) + Vector(constraint.effector_offset)
 
 
 def rotation_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[str, int]:
-    """The joint that `rotation` is about, and how many joints of the constraint's chain move it (0: all).
+    """The joint of `rotation`, and the count of joints of the constraint's chain that turn it (0: all).
 
     Raises:
         RigError: the joint is not in the constraint's chain; names both.
@@ -168,8 +167,8 @@ def rotation_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[str, int
 def pole_goal(skeleton: Skeleton, constraint: Constraint, target: Vector) -> PoleGoal:
     """The goal that bends the chain to a pole.
 
-    The chain goes from the first joint that can turn to the end that is brought to the target. A joint whose
-    rotation is asked for has none left for the bend: then the chain ends at that joint's head.
+    The chain goes from the first joint that can turn to the effector. A joint with a rotation goal cannot turn
+    for the bend, so the chain ends at its head.
 
     Raises:
         RigError: the chain has less than two joints, so that there is no bend; names the constraint.
@@ -195,6 +194,6 @@ def pole_goal(skeleton: Skeleton, constraint: Constraint, target: Vector) -> Pol
 
 
 def _offset(skeleton: Skeleton, constraint: Constraint) -> Vector | None:
-    """`effector` as goals have it: None is the tail."""
+    """`effector` for goals, where None is the tail."""
     plain = constraint.use_tail and not any(constraint.effector_offset)
     return None if plain else effector(skeleton, constraint)

@@ -76,7 +76,7 @@ def eased_point(skeleton: Skeleton, pose: Pose, constraint: Constraint, target: 
 
 
 def spare_length(skeleton: Skeleton, pose: Pose, constraint: Constraint) -> float:
-    """By how much the last two bones that turn would reach further, straight, than in a pose."""
+    """The length that the last two turning bones gain from a pose when straight."""
     position = PositionGoal(constraint.tip, Vector(), effector(skeleton, constraint))
     position = replace(position, chain_length=constraint.chain_length)
     root, middle = turning_joints(skeleton, pose, position, constraint.name, 2)[-2:]
