@@ -20,6 +20,7 @@ Cases:
     fk, ik      a hand of the human that Rigify generates, by FK controls (elbow bent) and by its IK control
     straight    as fk with the arm as it is at rest, nearly straight: half of the circle is out of reach
     human       a hand of Rigify's human metarig, both feet pinned: hips and spine take part
+    balance     as human, with the centre of mass kept above the feet
     spider      the body of a spider whose eight legs are pinned
     snake       the end of a snake of 30 bones with limits
 """
@@ -88,6 +89,12 @@ def human() -> Made:
     return rig, "hand.L"
 
 
+def balance() -> Made:
+    rig, pulled = human()
+    rig.ccd_rig.keep_balance = True
+    return rig, pulled
+
+
 def spider() -> Made:
     rig = rigs.armature(rigs.spider())
     for bone in rig.pose.bones:
@@ -110,6 +117,7 @@ CASES: dict[str, Callable[[], Made]] = {
     "straight": lambda: generated("hand_fk.L", 1.0),
     "ik": lambda: generated("hand_ik.L", 0.0),
     "human": human,
+    "balance": balance,
     "spider": spider,
     "snake": snake,
 }

@@ -238,7 +238,7 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
         override=OVERRIDE,
     )
     stand_action: PointerProperty(
-        name="Pose",
+        name="Standing Pose",
         description="The action whose first frame is how the figure stands",
         type=bpy.types.Action,
         override=OVERRIDE,

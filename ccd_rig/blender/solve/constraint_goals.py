@@ -64,7 +64,7 @@ GOAL_TARGETS: Mapping[type, str] = MappingProxyType(
 
 
 def goal_targets(goal: Goal, targets: TargetRows, c: int) -> Array:
-    """(R, 3), or (R, 4) of an orientation: targets of a goal of constraint `c` at R frames, armature space."""
+    """(R, 3), or (R, 4) for an orientation: targets of a goal of constraint `c`, armature space."""
     values: Array = getattr(targets, GOAL_TARGETS[type(goal)])[:, c]
     return unit(values, axis=-1) if goal.target_kind.has_length_one else values
 
@@ -167,8 +167,8 @@ def rotation_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[str, int
 def pole_goal(skeleton: Skeleton, constraint: Constraint, target: Vector) -> PoleGoal:
     """The goal that bends the chain to a pole.
 
-    The chain goes from the first joint that can turn to the effector. A joint with a rotation goal cannot turn
-    for the bend, so the chain ends at its head.
+    The chain goes from the first joint that can turn to the effector. A joint with a rotation goal cannot
+    turn for the bend, so the chain ends at its head.
 
     Raises:
         RigError: the chain has less than two joints, so that there is no bend; names the constraint.

@@ -41,8 +41,8 @@ class SoftLimb:
         spare: (R,) lengths that the chain gains when straight.
         extension: (R,) present extension, a part of its bones' lengths.
         soft: (R or 1) part of its length over which it is eased.
-        joints: count of bones from the tip for `extension`; 0 if these change their lengths, or end at another
-            point.
+        joints: count of bones from the tip for `extension`; 0 if their lengths change, or they end at
+            another point.
     """
 
     points: Array

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from ..properties.names import named
 from .walk import Walked
 
 SLIDES, SINKS = 5e-4, 2e-3
@@ -57,6 +58,8 @@ def warnings(done: Walked) -> tuple[str, ...]:
             f"{1000.0 * measures.floating:.0f} mm above it: lower Stride, or lead the curve over evener "
             "ground"
         )
+    if never := [leg.limb.name for leg in done.cycle.legs if not done.cycle.feet[leg.limb.name].stances]:
+        told.append(f"Never down in the cycle, and so never planted: {named(never)}")
     if measures.airborne > measures.cycle_airborne:
         told.append(
             f"{measures.airborne} feet are in the air at once, in the cycle {measures.cycle_airborne}: "

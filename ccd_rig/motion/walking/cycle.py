@@ -354,14 +354,12 @@ def standing_on_average(cycle: Cycle) -> Standing:
     for leg in cycle.legs:
         name, limb = leg.limb.name, leg.limb
         foot = cycle.feet[name]
+        rotation = world[0, cycle.target.index(limb.end)]
+        toe = world[0, cycle.target.index(limb.tip)] if limb.tip else None
         if foot.stances:
             middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
-            rotation, toe = (
-                None if each is None else sampled(each, middle)[0] for each in (foot.feet, foot.toes)
-            )
-        else:
-            rotation = world[0, cycle.target.index(limb.end)]
-            toe = world[0, cycle.target.index(limb.tip)] if limb.tip else None
+            rotation = sampled(foot.feet, middle)[0]
+            toe = None if foot.toes is None else sampled(foot.toes, middle)[0]
         feet[name] = StandingFoot(None, rotation, toe)
     return Standing(rotations, hips, turn, heads[0], feet)
 

@@ -67,7 +67,8 @@ def profile_along(
     known = np.isfinite(heights)
     heights = np.interp(grid, grid[known], heights[known])
     edges = strides.line_at(grid[[0, -1]])
-    line = np.linspace(*edges, max(count, int(np.ceil((edges[1] - edges[0]) / (GRAIN * leg))) + 1))
+    places_over = max(count, int(np.ceil((edges[1] - edges[0]) / (GRAIN * leg))) + 1)
+    line: Array = np.linspace(float(edges[0]), float(edges[1]), places_over, dtype=np.float64)
     over = np.interp(strides.along_at(line), grid, heights)
     half = max(1, round(0.5 * stride / (line[1] - line[0])))
     bell = np.hanning(2 * half + 3)[1:-1]

@@ -283,14 +283,13 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     stances = _stances(course, foot)
     if time.start or time.stop:
         stand, turn = course.standing.feet[leg.limb.name], 0.0
-        flat, level_toes = stand.foot, stand.toe
+        level, level_toes = stand.foot, stand.toe
         if foot.stances:
             middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
             turn = yaw_of(product(stand.foot, inverse(sampled(foot.feet, middle)[0])))
             back = _about_up(np.array([-turn]))[0]
-            flat, level_toes = (
-                None if each is None else product(back, each) for each in (stand.foot, stand.toe)
-            )
+            level = product(back, stand.foot)
+            level_toes = None if stand.toe is None else product(back, stand.toe)
         body, moves = np.column_stack((course.along[[0, -1]], np.zeros(2))), stand.place is not None
         if stand.place is not None:
             places = body + stand.place
@@ -298,8 +297,9 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             places = np.column_stack((ahead, aside))[[0, -1]] - body
             places = body + [_within_reach(course, leg, place) for place in places]
         stances = _with_stands(stances, time, places, turn, moves)
-        feet = _from(flat, feet, time.shares)
-        toes = None if toes is None else _from(level_toes, toes, time.shares)
+        feet = _from(level, feet, time.shares)
+        if toes is not None and level_toes is not None:
+            toes = _from(level_toes, toes, time.shares)
         rises *= time.shares
     falls = [_footfall(course, leg, stance) for stance in stances]
     down = np.full(count, -1, np.intp)

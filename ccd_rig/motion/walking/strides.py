@@ -50,7 +50,7 @@ def fitted_strides(
         if rise * next_rise > 0.0
         and (length := _fitting(far - near, max(abs(rise), abs(next_rise)) / cycle.leg, step)) < step
     ]
-    grid = np.arange(offset - 2.0 * step, end + 2.0 * step, FINE * step)
+    grid: Array = np.arange(offset - 2.0 * step, end + 2.0 * step, FINE * step, dtype=np.float64)
     lengths = step / _longest(cycle, way, grid)
     if not treads and (lengths == step).all():
         return Strides.even(offset)
@@ -96,7 +96,7 @@ def _edges(
 ) -> list[tuple[float, float]]:
     """Metres along the way of each edge, and by how much the ground rises there."""
     count = int(np.ceil((end - start) / (GRAIN * cycle.leg))) + 1
-    grid = np.linspace(start, end, count)
+    grid: Array = np.linspace(start, end, count, dtype=np.float64)
     rows = np.zeros(count, np.intp)
     heights = heights_along(way, height, ground, grid, rows, 0, cycle.leg)
     found: list[tuple[float, float]] = []

@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+import numpy as np
 from mathutils import Quaternion, Vector
 
 from ...errors import InvalidInput
@@ -32,6 +33,7 @@ from ...settings import SolveResult, SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
+from ..soft_reach import softened
 from .single_pass import Seen, cross, inside_limits, seen_joint, shortest_arc, single_pass_result
 from .single_pass import turning_joints as turning_joints
 
@@ -121,8 +123,8 @@ def two_bone(
     effector = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
     arm = _Arm(root, middle, effector, goal.target, options.pole, options.pole_angle)
     to_target = (goal.target - root.head).length
-    softened = _softened(to_target, options.soft * arm.length, arm.length)
-    distance = arm.within(min(softened, goal.max_extension * arm.length))
+    eased = float(softened(np.array([to_target]), np.array([arm.length]), options.soft)[0])
+    distance = arm.within(min(eased, goal.max_extension * arm.length))
     # `soft`, `max_extension` and the bones' lengths may leave a miss whatever the limits.
     bent, aimed, limited = _best(arm, distance, abs(to_target - distance) + 10.0 * NOISE * arm.length)
     part = min(max(options.weight, 0.0), 1.0)
@@ -174,14 +176,6 @@ class _Arm:
         """The effector's distance from the target for rotations of middle and root joint."""
         turn = self.root.base @ aimed @ self.root.frame.conjugated()
         return float((turn @ self.swung(bent) - (self.target - self.root.head)).length)
-
-
-def _softened(distance: float, soft: float, length: float) -> float:
-    """Nicholas' easing of a target's distance over the last `soft` of the chain's length."""
-    eased_from = length - soft
-    if soft <= 0.0 or distance <= eased_from:
-        return distance
-    return eased_from + soft * (1.0 - math.exp(-(distance - eased_from) / soft))
 
 
 def eased_target(skeleton: Skeleton, pose: Pose, goal: PositionGoal, soft: float) -> Vector:

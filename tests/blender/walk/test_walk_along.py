@@ -218,6 +218,18 @@ def test_eight_legs(ext):
         assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
 
 
+def test_a_foot_that_is_never_down_is_told(ext):
+    """It goes back faster than the ground of the others: drawn walks have such feet."""
+    rig = spider(wide="leg1.L", wider=3.0)
+    path = curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0))
+    module = ext.module("ccd_rig.blender.walk.walk")
+    done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
+    never = [name for name, foot in done.cycle.feet.items() if not foot.stances]
+    assert never == ["left leg 2"]
+    told = ext.module("ccd_rig.blender.walk.report").warnings(done)
+    assert any(each == "Never down in the cycle, and so never planted: 'left leg 2'" for each in told)
+
+
 def test_a_metarig_of_rigify_on_a_moving_turned_and_scaled_object(ext):
     source = walks.walk(ext, cycles=2, in_place=False)
     rig = rigs.metarig("basic_human")
