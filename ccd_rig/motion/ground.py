@@ -25,7 +25,7 @@ DOWN = Vector((0.0, 0.0, -1.0))
 
 
 class Ground(Protocol):
-    """What feet stand on."""
+    """The ground below feet."""
 
     @property
     def moves(self) -> bool:
@@ -169,12 +169,12 @@ class TriangleGround:
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
         """See `Ground`."""
-        tree, found = self._tree(self._state(row)), np.zeros(len(starts), np.bool_)
+        tree, hits = self._tree(self._state(row)), np.zeros(len(starts), np.bool_)
         for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             way = Vector(end) - Vector(start)
             if way.length > 0.0:
-                found[k] = tree.ray_cast(Vector(start), way, way.length)[0] is not None
-        return found
+                hits[k] = tree.ray_cast(Vector(start), way, way.length)[0] is not None
+        return hits
 
     def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
         """See `Ground`."""

@@ -74,7 +74,7 @@ class Grab:
 
 @dataclass(frozen=True)
 class Support:
-    """What the centre of mass stays above: the convex hull of points, seen along an axis of the model.
+    """The support of the centre of mass: the convex hull of points, seen along an axis of the model.
 
     Attributes:
         points: model space, at least one.
@@ -97,7 +97,7 @@ class Support:
 
     @property
     def axes(self) -> tuple[bool, bool, bool]:
-        """Which of the model's axes are level."""
+        """Mask of the model's level axes."""
         return self.up != 0, self.up != 1, self.up != 2
 
     def nearest(self, point: Vector) -> Vector:
@@ -117,9 +117,9 @@ class Support:
             place = a[0] + u * (b[0] - a[0]), a[1] + u * (b[1] - a[1])
             if math.dist(place, (x, y)) < math.dist(best, (x, y)):
                 best = place
-        found = Vector(point[:])
-        found[axes[0]], found[axes[1]] = best
-        return found
+        nearest = Vector(point[:])
+        nearest[axes[0]], nearest[axes[1]] = best
+        return nearest
 
 
 def _hull(points: list[tuple[float, float]]) -> list[tuple[float, float]]:

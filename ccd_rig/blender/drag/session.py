@@ -504,9 +504,9 @@ class Session:
 
     def _masses(self) -> dict[str, float]:
         """What bones count for the balance: their mass; where none has one, deforming ones their length."""
-        found = masses(self.armature_object)
-        if found:
-            return found
+        by_bone = masses(self.armature_object)
+        if by_bone:
+            return by_bone
         return {bone.name: bone.bone.length for bone in self._evaluated.pose.bones if bone.bone.use_deform}
 
     def _support(self) -> drag.Support:

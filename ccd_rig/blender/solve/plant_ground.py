@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Planted bones on the ground of their armature: where they lie on its surface."""
+"""Planted bones that lie on the ground of their armature."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ LEVEL = 0.3
 
 @dataclass(frozen=True, eq=False)
 class PlantSole:
-    """What of a bone lies on the ground as the armature stands at rest.
+    """The sole of a bone, as the armature stands at rest.
 
     Attributes:
-        height: world metres from the ground up to the bone's head; 0 for one that is farther from it than it
-            is long, such as a hand.
+        height: world metres from the ground up to the bone's head; 0 for a bone above its own length, such as
+            a hand.
         up: (3,) the world's Z in the bone's axes.
         length: of the bone, world metres.
     """
@@ -55,24 +55,21 @@ class PlantGround:
     steepest: float
 
     def carried(self, anchor: PlantAnchor, row: int, rows: Array) -> list[PlantAnchor]:
-        """Where an anchor of a row is at others, gone along with ground that moves."""
+        """The anchor of a row at other rows, carried by moving ground."""
         if not self.ground.moves:
             return [anchor] * len(rows)
         heads, turns = self.ground.carried(anchor.head, row, rows)
         axes = matrices(np.ascontiguousarray(turns.T)).transpose(2, 0, 1) @ anchor.axes
-        return [PlantAnchor(head, own) for head, own in zip(heads, axes, strict=True)]
+        return [PlantAnchor(head, columns) for head, columns in zip(heads, axes, strict=True)]
 
     def lying(self, anchor: PlantAnchor, row: int, c: int, is_held: bool) -> PlantAnchor:
-        """An anchor at its place along the ground, with its sole on the surface and turned to its slope.
-
-        Over a hole it stays.
+        """The anchor with its sole on the surface, turned to its slope; unchanged over a hole.
 
         Args:
-            anchor: where the bone is held.
+            anchor: of the bone.
             row: of the bake's frames.
             c: the constraint.
-            is_held: whether its rotation is held, flat on the ground then; else it turns as it is animated,
-                over the slope.
+            is_held: whether its rotation is held, flat on the ground; else the slope turns its animation.
         """
         sole, axes = self.soles[c], anchor.axes / np.linalg.norm(anchor.axes, axis=0)
         ahead, size = axes[:, 1] * (1.0, 1.0, 0.0), float(np.linalg.norm(axes[:2, 1]))
@@ -105,18 +102,18 @@ def plant_ground(
     heads: Mapping[str, Array],
     root_bone: str,
 ) -> PlantGround | None:
-    """The ground below the planted bones of a bake; None where no constraint plants one on it.
+    """The ground below the planted bones of a bake; None if no constraint lies on it.
 
     Args:
-        scene: in which it is.
-        armature_object: whose Ground it is.
+        scene: with the ground.
+        armature_object: with the setting Ground.
         constraints: of the bake.
         frames: (F,) of the scene.
-        heads: (F, 3) of bones as they are animated, world metres; of planted ones and the root bone.
+        heads: (F, 3) of animated planted bones and the root bone, world metres.
         root_bone: carries them.
 
     Raises:
-        RigError: no ground is chosen, or it is none.
+        RigError: no ground is chosen, or it has no faces.
     """
     planting = [c for c, each in enumerate(constraints) if each.kind is Kind.PLANT and each.on_ground]
     if not planting:

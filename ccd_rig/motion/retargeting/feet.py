@@ -1,4 +1,4 @@
-"""Where feet are to be: the source's ankles scaled, and each contact locked at what the foot rolls on.
+"""Paths of feet: the source's ankles scaled, and each contact locked at the point the foot rolls on.
 
 In a contact heel, ball or toes stay at one place, about which the foot rolls; see `rolling`. A heel below the
 ground in a contact turns the foot about its ball, toes are turned up, and what is still below lifts the foot.
@@ -27,7 +27,7 @@ RAISED = 0.15
 
 @dataclass(frozen=True, eq=False)
 class FootPath:
-    """What a foot of the target is to do, in the world.
+    """The path of a foot of the target, in the world.
 
     Attributes:
         ankles: (F, 3).
@@ -106,12 +106,12 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     rise_part = batch.dot(to_ball, batch.cross(axis, up, -1), -1)
     size, start = np.maximum(np.hypot(ahead_part, rise_part), 1e-12), np.arctan2(rise_part, ahead_part)
     rest = batch.dot(to_ball, along, -1) + 0.5 * (batch.dot(to_ball, to_ball, -1) + batch.dot(up, up, -1))
-    asked = start + np.arccos(np.clip((0.5 * reach**2 - rest) / size, -1.0, 1.0))
+    roll = start + np.arccos(np.clip((0.5 * reach**2 - rest) / size, -1.0, 1.0))
     missing = batch.length(path.ankles - hips, -1) > reach
-    asked = np.minimum(asked, -start)  # the way to the hip is longest at `start`, and grows up to there
+    roll = np.minimum(roll, -start)  # the way to the hip is longest at `start`, and grows up to there
     raised = turned(path.feet, sole.heel)[:, 2] + balls[:, 2] - path.ground
     part = np.clip(raised / (RAISED * max(float(np.linalg.norm(sole.heel)), 1e-12)), 0.0, 1.0)
-    angle = np.where(missing, np.clip(asked, 0.0, MOST_ROLL), 0.0) * path.borne * part
+    angle = np.where(missing, np.clip(roll, 0.0, MOST_ROLL), 0.0) * path.borne * part
     feet = raised_ahead(path.feet, -ahead, angle)
     return replace(path, feet=feet, ankles=balls - turned(feet, sole.ball))
 
@@ -151,5 +151,5 @@ def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:
 def _ahead(rotations: Array, across: Array) -> Array:
     """(F, 3) where feet point along the ground, from the axis (3,) across them in their frame."""
     sides = turned(rotations, across) * (1.0, 1.0, 0.0)
-    found = batch.cross(sides, np.broadcast_to(UP, sides.shape), -1)
-    return np.asarray(found / np.maximum(batch.length(found, -1), 1e-12)[:, None])
+    ahead = batch.cross(sides, np.broadcast_to(UP, sides.shape), -1)
+    return np.asarray(ahead / np.maximum(batch.length(ahead, -1), 1e-12)[:, None])

@@ -1,4 +1,4 @@
-"""How good a retargeted motion is, beside its source's.
+"""Quality measures of a retargeted motion beside its source.
 
 Lengths are in world metres, speeds per second, angles in radians. Where several contacts, limbs or frames
 count, the largest value is told, and the mean of drift and slide.
@@ -33,7 +33,7 @@ BROKEN = 1e-3
 
 
 class Made(Protocol):
-    """What is looked at of a result."""
+    """A result to measure."""
 
     rotations: Array
     translations: Array
@@ -46,7 +46,7 @@ class Made(Protocol):
 
 @dataclass(frozen=True)
 class StanceMeasure:
-    """One contact of a foot.
+    """Measures of a contact of a foot.
 
     Attributes:
         leg: its name.
@@ -66,7 +66,7 @@ class StanceMeasure:
 
 @dataclass(frozen=True)
 class Measures:
-    """How good a motion is.
+    """Quality of a motion.
 
     Attributes:
         errors: by effector, mean over frames of how far it is from where the source has it, in lengths of its
@@ -105,16 +105,16 @@ class Measures:
 
 
 def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made) -> Measures:
-    """Of a result, see `Measures`."""
+    """Measure a result, see `Measures`."""
     heads, rotations = target.world(made.rotations, made.translations)
     places = {name: heads[:, target.index(name)] for name in figure_map.sources}
-    own = {name: source.heads[:, source.index(other)] for name, other in figure_map.sources.items()}
+    source_places = {name: source.heads[:, source.index(other)] for name, other in figure_map.sources.items()}
     mapped = [target.index(name) for name in figure_map.sources]
     followed = [source.index(name) for name in figure_map.sources.values()]
     limits = BatchLimits([joint.limit for joint in target.skeleton.joints])
     broken = limits.violations(np.ascontiguousarray(made.rotations.transpose(2, 1, 0))) > BROKEN
     moved = batch.length(made.moved, -1)
-    jerks = [_jerks(figure_map, target, source, (places, own), limb) for limb in figure_map.limbs]
+    jerks = [_jerks(figure_map, target, source, (places, source_places), limb) for limb in figure_map.limbs]
     return Measures(
         *_errors(figure_map, target, source, made, heads),
         tuple(_stances(figure_map, target, source, made, places)),
@@ -124,7 +124,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
         _largest_turn(source.rotations[:, followed]),
         _percentile([jerk for jerk, _ in jerks]),
         _percentile([jerk for _, jerk in jerks]),
-        sum(_flips(limb, places, own) for limb in figure_map.limbs),
+        sum(_flips(limb, places, source_places) for limb in figure_map.limbs),
         int(broken.sum()),
         int((moved > 1e-4).sum()),
         float(moved.max(initial=0.0)),
@@ -139,20 +139,20 @@ def _errors(
     ends = limb_effectors(figure_map, target, source, made.settings)
     bends = poles(figure_map, target, source, made.settings)
     head = head_effector(figure_map, target, source, made.settings)
-    found = {}
+    errors = {}
     for limb in figure_map.limbs:
         off = ends[limb.name].errors(target, heads, source, made.way)
         free = np.ones(len(off), np.bool_)
         if limb in figure_map.legs:
             off = _ankle_errors(figure_map, target, source, heads, limb)
             free = made.feet[limb.name].weights == 0.0
-        found[limb.name] = _mean(off[free])
+        errors[limb.name] = _mean(off[free])
         _, angles, sides = bends[limb.name].sides(target, heads, source, made.way, limb.end)
-        found[bends[limb.name].name] = _mean((2.0 * np.abs(np.sin(0.5 * angles)) * sides)[free])
+        errors[bends[limb.name].name] = _mean((2.0 * np.abs(np.sin(0.5 * angles)) * sides)[free])
     if head is not None:
-        found[head.name] = _mean(head.errors(target, heads, source, made.way))
+        errors[head.name] = _mean(head.errors(target, heads, source, made.way))
     every = (*ends.values(), *bends.values(), *([head] if head is not None else ()))
-    return found, frozenset(each.name for each in every if each.weight > 0.0)
+    return errors, frozenset(each.name for each in every if each.weight > 0.0)
 
 
 def _mean(values: Array) -> float:
@@ -163,12 +163,16 @@ def _ankle_errors(
     figure_map: FigureMap, target: TargetFigure, source: SourceMotion, heads: Array, leg: Limb
 ) -> Array:
     """(F,) of an ankle, as seen from the middle of the hip joints of its girdle, in lengths of the leg."""
-    length, own_length = limb_length(target, leg), leg_length(source, figure_map, leg)
+    length, source_length = limb_length(target, leg), leg_length(source, figure_map, leg)
     starts = [each.upper for each in figure_map.girdle(leg)]
     start = np.mean([heads[:, target.index(name)] for name in starts], axis=0)
-    own = {name: source.heads[:, source.index(figure_map.sources[name])] for name in (*starts, leg.end)}
-    own_start = np.mean([own[name] for name in starts], axis=0)
-    off = (heads[:, target.index(leg.end)] - start) / length - (own[leg.end] - own_start) / own_length
+    source_places = {
+        name: source.heads[:, source.index(figure_map.sources[name])] for name in (*starts, leg.end)
+    }
+    source_start = np.mean([source_places[name] for name in starts], axis=0)
+    off = (heads[:, target.index(leg.end)] - start) / length - (
+        source_places[leg.end] - source_start
+    ) / source_length
     return np.asarray(batch.length(off, -1))
 
 
@@ -180,17 +184,19 @@ def _stances(
     places: Mapping[str, Array],
 ) -> list[StanceMeasure]:
     del target
-    found = []
+    stances = []
     ground = made.way.scale * made.stances.velocity - made.way.drift
     for leg in figure_map.legs:
         balls = places[leg.tip or leg.end]
-        own = made.way.points(ball(source, figure_map, leg), source.times)
+        source_places = made.way.points(ball(source, figure_map, leg), source.times)
         for phase in made.stances.phases[leg.name]:
             drift, slide = _drift(balls, source.times, ground, phase)
-            found.append(
-                StanceMeasure(leg.name, *phase, drift, slide, _drift(own, source.times, ground, phase)[1])
+            stances.append(
+                StanceMeasure(
+                    leg.name, *phase, drift, slide, _drift(source_places, source.times, ground, phase)[1]
+                )
             )
-    return found
+    return stances
 
 
 def _drift(points: Array, times: Array, ground: Array, phase: Phase) -> tuple[float, float]:
@@ -205,7 +211,7 @@ def _drift(points: Array, times: Array, ground: Array, phase: Phase) -> tuple[fl
 def _depths(
     figure_map: FigureMap, target: TargetFigure, made: Made, pose: tuple[Array, Array]
 ) -> tuple[float, float]:
-    """How deep soles get below the ground, and how far they stay above it at least."""
+    """Largest depth of soles below the ground, and their least height above it."""
     heads, rotations = pose
     above = []
     for leg in figure_map.legs:
@@ -249,9 +255,9 @@ def _percentile(values: Sequence[Array]) -> float:
     return float(np.percentile(np.concatenate(values), JERK_PERCENTILE)) if values else 0.0
 
 
-def _flips(limb: Limb, places: Mapping[str, Array], own: Mapping[str, Array]) -> int:
+def _flips(limb: Limb, places: Mapping[str, Array], source_places: Mapping[str, Array]) -> int:
     """Frames in which a limb bends to the other side than the source's, where both bend."""
-    ours, theirs = _bends(limb, places), _bends(limb, own)
+    ours, theirs = _bends(limb, places), _bends(limb, source_places)
     clear = (batch.length(ours, -1) > STRAIGHT) & (batch.length(theirs, -1) > STRAIGHT)
     return int((clear & (batch.dot(ours, theirs, -1) < 0.0)).sum())
 

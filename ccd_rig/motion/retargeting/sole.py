@@ -23,7 +23,7 @@ AHEAD = 0.7
 
 
 class SolePart(enum.Enum):
-    """What a foot stands on."""
+    """The points on which a foot stands."""
 
     HEEL = "HEEL"
     BALL = "BALL"
@@ -67,7 +67,7 @@ class Sole:
 
     @classmethod
     def of(cls, target: TargetFigure, limb: Limb) -> Sole:
-        """Of the target's reference pose."""
+        """The sole in the target's reference pose."""
         heads, rotations = target.reference
         foot, tip = target.index(limb.end), target.index(limb.tip or limb.end)
         ankle, ball = heads[foot], heads[tip]
@@ -90,12 +90,12 @@ class Sole:
 
     def points(self, feet: Array, toes: Array | None) -> list[Array]:
         """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes."""
-        found = [turned(feet, self.under), turned(feet, self.heel)]
+        points = [turned(feet, self.under), turned(feet, self.heel)]
         if self.front is not None:
-            found.append(turned(feet, self.front))
+            points.append(turned(feet, self.front))
         if toes is not None and self.toe is not None:
-            found.append(turned(toes, self.toe))
-        return found
+            points.append(turned(toes, self.toe))
+        return points
 
 
 def _toes(foot: Array, tail: Array) -> Array:

@@ -1,10 +1,10 @@
-"""One period of a cycle, closed, in a frame that goes along with the figure, and when its feet are down.
+"""A closed period of a cycle in a frame that moves with the figure, and the stances of its feet.
 
     motion of the figure -> two frames alike -> closed -> velocity over the ground -> stances -> balls locked
 
 The frame of the cycle has X ahead, along the velocity over the ground, Y to the left and Z up from the
-ground. It moves at that velocity, so that nothing in it travels. `along` of a stance counts from where the
-frame is at time 0. Arrays have frames first and components last.
+ground. It moves at that velocity, so nothing in it travels. `along` of a stance counts from the place of the
+frame at time 0. Arrays have frames first and components last.
 """
 
 from __future__ import annotations
@@ -70,8 +70,11 @@ class WalkLeg:
 
     @classmethod
     def of(cls, target: TargetFigure, limb: Limb, has_soles: bool = True) -> WalkLeg:
-        """As it stands in the reference pose. A leg without a ball stands on the lower end of its last bone;
-        figures on more than four legs have no soles, but ends."""
+        """A leg as in the reference pose.
+
+        A leg without a ball stands on the lower end of its last bone. Figures on more than four legs have no
+        soles, but ends.
+        """
         heads, rotations = target.reference
         sole, foot = Sole.of(target, limb), target.index(limb.end)
         names = [target.skeleton.joints[i].name for i in target.skeleton.chain(limb.end)]
@@ -122,12 +125,12 @@ class Stance:
 
 @dataclass(frozen=True, eq=False)
 class FootCycle:
-    """What a foot does in a period.
+    """The motion of a foot in a period of K frames.
 
     Attributes:
         stances: in order.
-        before: metres that the ball is ahead of the cycle's frame in the middle of its stances.
-        balls: (K, 3) joint at the ball in the cycle's frame, Z from where it is as the foot stands; locked in
+        before: metres of the ball ahead of the cycle's frame in the middle of its stances.
+        balls: (K, 3) joint at the ball in the cycle's frame, Z from its height in a stance; locked in
             stances.
         feet: (K, 4) rotations.
         toes: (K, 4) rotations, or None.
@@ -207,12 +210,12 @@ class StandingFoot:
 
 @dataclass(frozen=True, eq=False)
 class Standing:
-    """How a figure stands before and after its walk, in the cycle's frame.
+    """The pose of a figure before and after its walk, in the cycle's frame.
 
     Attributes:
-        rotations: (n, 4) relative to rest; that of the hips is without meaning.
+        rotations: (n, 4) relative to rest; without meaning for the hips.
         hips: (3,) of the joint.
-        hip_turn: (4,) its rotation.
+        hip_turn: (4,) rotation of the hips.
         heads: (n, 3) of all joints.
         feet: by leg.
     """
@@ -259,7 +262,7 @@ def cycle_of(
         after = 2.0 * hips[-1] - hips[-2]
         hips = np.concatenate((hips, [(*after[:2], hips[0, 2])]))
     else:
-        yaw = _turn_about_up(chosen, hips)
+        yaw = _yaw_over(chosen, hips)
         hips, turns = _straightened(hips, turns, yaw)
         turns = _closed(turns)
         rotations = np.stack([_closed(each) for each in rotations.transpose(1, 0, 2)], axis=1)
@@ -300,11 +303,11 @@ def _walked(
             "or along the ground, or the frames of one period alone"
         )
     angle = -float(np.arctan2(velocity[1], velocity[0]))
-    about = np.array((np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)))
+    yaw_turn = np.array((np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)))
     middle = hips.mean(axis=0) * (1.0, 1.0, 0.0)
-    heads, hips = turned(about, heads - middle), turned(about, hips - middle)
-    world, turns = product(about, world), product(about, turns)
-    balls = {name: turned(about, each - middle) for name, each in balls.items()}
+    heads, hips = turned(yaw_turn, heads - middle), turned(yaw_turn, hips - middle)
+    world, turns = product(yaw_turn, world), product(yaw_turn, turns)
+    balls = {name: turned(yaw_turn, each - middle) for name, each in balls.items()}
     way = np.array((speed, 0.0, 0.0)) * times[:, None]
     walked = np.tile(heads, (3, 1, 1)) + way[:, None]
     for leg in legs:
@@ -318,10 +321,12 @@ def _walked(
     spans: dict[str, list[tuple[int, int]]] = {}
     for leg in legs:
         name = leg.limb.name
-        own = [(p.first - count, p.last - count) for p in phases[name] if count <= p.first < 2 * count]
+        period_spans = [
+            (p.first - count, p.last - count) for p in phases[name] if count <= p.first < 2 * count
+        ]
         if any(last - first >= count for first, last in phases[name]):
             raise InvalidInput(f"the {name} never leaves the ground in the cycle: choose a motion that walks")
-        spans[name] = own
+        spans[name] = period_spans
     if not any(spans.values()):
         raise InvalidInput("no foot is ever down in the cycle: choose a motion that walks")
     if still.any():
@@ -345,7 +350,7 @@ def _walked(
 
 
 def standing_on_average(cycle: Cycle) -> Standing:
-    """How a figure stands as in the cycle on average: as high as it gets there, feet as they are down."""
+    """The average pose of a cycle, at its largest height, with feet as in stances."""
     hips = np.array((*cycle.hips[:, :2].mean(axis=0), cycle.hips[:, 2].max()))
     turn = mean_rotation(cycle.hip_turns)
     rotations = np.array([mean_rotation(each) for each in cycle.rotations.transpose(1, 0, 2)])
@@ -365,16 +370,15 @@ def standing_on_average(cycle: Cycle) -> Standing:
 
 
 def standing_of(cycle: Cycle, source: SourceMotion) -> Standing:
-    """How a figure stands in the one frame of a motion: it faces as in the cycle, and its feet are on average
-    where they come down."""
+    """The pose of a motion of one frame, turned to face as in the cycle, its feet centred on footfalls."""
     figure_map, target = cycle.figure_map, cycle.target
     still = {name: np.array((1.0, 0.0, 0.0, 0.0)) for name in figure_map.sources}
     rotations = carried_over(figure_map, target, source, still)
     at = source.index(figure_map.sources[figure_map.hips])
     turn, hips = source.rotations[:1, at], source.heads[:1, at]
     half = 0.5 * yaw_of(product(mean_rotation(cycle.hip_turns), inverse(turn[0])))
-    about = np.array((np.cos(half), 0.0, 0.0, np.sin(half)))
-    turn, hips = product(about, turn), turned(about, hips)
+    yaw_turn = np.array((np.cos(half), 0.0, 0.0, np.sin(half)))
+    turn, hips = product(yaw_turn, turn), turned(yaw_turn, hips)
     heads, world = posed(figure_map, target, rotations, hips, turn)
     balls = {leg.limb.name: _ball(target, leg, heads, world)[0] for leg in cycle.legs}
     over = [balls[leg.limb.name] - np.array((0.0, 0.0, leg.sole.height)) for leg in cycle.legs]
@@ -449,8 +453,8 @@ def sampled(values: Array, at: Array) -> Array:
     if is_rotation:
         a, c = (np.where(batch.dot(each, b, -1)[..., None] < 0.0, -each, each) for each in (a, c))
         d = np.where(batch.dot(d, c, -1)[..., None] < 0.0, -d, d)
-    found = b + 0.5 * u * (c - a + u * (2.0 * a - 5.0 * b + 4.0 * c - d + u * (3.0 * (b - c) + d - a)))
-    return batch.unit(found, -1) if is_rotation else np.asarray(found)
+    values = b + 0.5 * u * (c - a + u * (2.0 * a - 5.0 * b + 4.0 * c - d + u * (3.0 * (b - c) + d - a)))
+    return batch.unit(values, -1) if is_rotation else np.asarray(values)
 
 
 def _ball(target: TargetFigure, leg: WalkLeg, heads: Array, world: Array) -> Array:
@@ -504,29 +508,29 @@ def _period(
     return int(a[k]), int(b[k] - a[k]), False
 
 
-def _turn_about_up(source: SourceMotion, hips: Array) -> float:
-    """Radians by which the last frame is turned from the first (Kabsch 1976, in the plane)."""
+def _yaw_over(source: SourceMotion, hips: Array) -> float:
+    """Radians about the vertical from the first frame to the last (Kabsch 1976, in the plane)."""
     a, b = ((source.heads[k] - hips[k])[:, :2] for k in (0, -1))
     return float(np.arctan2((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum(), (a * b).sum()))
 
 
 def _straightened(hips: Array, turns: Array, yaw: float) -> tuple[Array, Array]:
-    """Hips and their rotations with a turn taken off evenly, so that the way goes straight on."""
+    """Hips and their rotations with a turn taken off evenly, so that the path is straight."""
     angles = -yaw * np.linspace(0.0, 1.0, len(hips))
     half = 0.5 * angles
     zeros = np.zeros_like(half)
-    about = np.stack((np.cos(half), zeros, zeros, np.sin(half)), axis=1)
-    mid = batch.slerp(about[:-1], about[1:], np.full(len(half) - 1, 0.5), -1)
+    yaw_turn = np.stack((np.cos(half), zeros, zeros, np.sin(half)), axis=1)
+    mid = batch.slerp(yaw_turn[:-1], yaw_turn[1:], np.full(len(half) - 1, 0.5), -1)
     steps = turned(mid, np.diff(hips, axis=0))
-    return hips[0] + np.concatenate((np.zeros((1, 3)), np.cumsum(steps, axis=0))), product(about, turns)
+    return hips[0] + np.concatenate((np.zeros((1, 3)), np.cumsum(steps, axis=0))), product(yaw_turn, turns)
 
 
 def _closed(rotations: Array) -> Array:
-    """Rotations (F, 4) whose last is their first: what is missing is spread evenly, half to both sides."""
+    """Rotations (F, 4) whose last is their first; the gap is spread evenly, half to both sides."""
     gap = product(rotations[:1], inverse(rotations[-1:]))
     vector = batch.logarithm(np.where(gap[:, :1] < 0.0, -gap, gap).T)
-    parts = np.linspace(-0.5, 0.5, len(rotations))
-    return product(np.ascontiguousarray(batch.exponential(vector * parts).T), rotations)
+    shares = np.linspace(-0.5, 0.5, len(rotations))
+    return product(np.ascontiguousarray(batch.exponential(vector * shares).T), rotations)
 
 
 def _speed(
@@ -543,14 +547,17 @@ def _speed(
 
 
 BLEND = 0.15
-"""Seconds beyond a stance in which a foot goes over into its own motion."""
+"""Seconds beyond a stance in which a foot blends into its motion."""
 
 
 def _locked(
     balls: Array, spans: Sequence[tuple[int, int]], step: float, speed: float
 ) -> tuple[Array, list[Stance]]:
-    """(K, 3) balls that rest in each span, and the stances. What locks them fades beyond as in
-    `retargeting.rolling`: a cubic that starts with its value and its velocity."""
+    """(K, 3) balls that rest in each span, and the stances.
+
+    The shift that locks them fades beyond as in `retargeting.rolling`: a cubic that starts with its value and
+    its velocity.
+    """
     count = len(balls)
     over = balls + np.array((speed * step, 0.0, 0.0)) * np.arange(count)[:, None]
 

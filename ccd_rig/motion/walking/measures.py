@@ -1,6 +1,6 @@
-"""How good a walk is, measured on what plays.
+"""Quality measures of a walk in playback.
 
-Lengths are in metres, angles in radians. Turns and jerk are told beside those of the cycle.
+Lengths are in metres, angles in radians. Turns and jerk stand beside those of the cycle.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ MISSED = 1e-3
 
 @dataclass(frozen=True)
 class WalkMeasures:
-    """How good a walk is.
+    """Quality of a walk.
 
     Attributes:
-        footfalls: how many.
-        slide: how far a ball gets from where it comes down, at most.
-        penetration: how deep a sole gets into the ground, at most.
-        floating: how far a sole stays above the ground while its foot is down, at most.
-        stretched: frames in which a planted foot is out of its leg's reach.
-        missed: by how much at most.
-        flipped: frames in which a knee bends to another side than in the cycle on average.
+        footfalls: count.
+        slide: largest distance of a ball from its footfall.
+        penetration: largest depth of a sole below the ground.
+        floating: largest height of a sole above the ground while its foot is down.
+        stretched: count of frames with a planted foot out of its leg's reach.
+        missed: largest distance out of reach.
+        flipped: count of frames with a knee on the other side of its average in the cycle.
         turn, cycle_turn: largest turn of a joint, world, per second.
-        bend, cycle_bend: the same against the joint above it: what a slope or the body's turn hides.
+        bend, cycle_bend: largest turn of a joint against its parent, per second.
         airborne, cycle_airborne: most feet in the air at once.
         jerk, cycle_jerk: 99th percentile of third differences of feet per second cubed, in leg lengths.
-        moved: how far the hips are moved for legs to reach, at most.
+        moved: largest shift of the hips for legs to reach.
     """
 
     footfalls: int
@@ -66,7 +66,7 @@ class WalkMeasures:
 
 
 def joints_seen(figure_map: FigureMap) -> tuple[str, ...]:
-    """The joints that are looked at: of the trunk and of limbs."""
+    """The measured joints: of the trunk and of limbs."""
     limbs = (name for limb in figure_map.limbs for name in (*limb.joints, *limb.bends))
     head = (figure_map.head,) if figure_map.head else ()
     return tuple(dict.fromkeys((figure_map.hips, *figure_map.trunk, *head, *limbs)))
@@ -75,7 +75,7 @@ def joints_seen(figure_map: FigureMap) -> tuple[str, ...]:
 def walk_measures(
     cycle: Cycle, plan: WalkPlan, ground: Ground, heads: Array, rotations: Array
 ) -> WalkMeasures:
-    """Of joints as they play, those of `joints_seen`: (F, n, 3) heads and (F, n, 4) rotations, world."""
+    """Measure played joints (`joints_seen`): (F, n, 3) heads and (F, n, 4) rotations, world."""
     target = cycle.target
     slides, depths, floats, missed, jerks = [0.0], [0.0], [0.0], np.zeros(len(heads)), []
     walked, flipped = _walked(cycle), 0
@@ -96,9 +96,11 @@ def walk_measures(
         missed = np.maximum(missed, np.where(down, off, 0.0))
         flipped += _flips(cycle, leg, walked, (heads, rotations))
         jerks.append(_jerk(heads[:, end], plan.times, leg.length))
-    own, own_turns = walked
-    own_times = np.arange(len(own), dtype=np.float64) * cycle.step
-    own_jerks = [_jerk(own[:, target.index(leg.limb.end)], own_times, leg.length) for leg in cycle.legs]
+    cycle_heads, cycle_turns = walked
+    cycle_times = np.arange(len(cycle_heads), dtype=np.float64) * cycle.step
+    cycle_jerks = [
+        _jerk(cycle_heads[:, target.index(leg.limb.end)], cycle_times, leg.length) for leg in cycle.legs
+    ]
     seen = [target.index(name) for name in joints_seen(cycle.figure_map)]
     airborne = np.sum([foot.down < 0 for foot in plan.feet.values()], axis=0)
     return WalkMeasures(
@@ -110,13 +112,13 @@ def walk_measures(
         float(missed.max(initial=0.0)),
         flipped,
         _turn(rotations[:, seen], plan.times),
-        _turn(own_turns[:, seen], own_times),
+        _turn(cycle_turns[:, seen], cycle_times),
         _turn(_bends(cycle, seen, rotations), plan.times),
-        _turn(_bends(cycle, seen, own_turns), own_times),
+        _turn(_bends(cycle, seen, cycle_turns), cycle_times),
         int(airborne.max(initial=0)),
         _cycle_airborne(cycle),
         _percentile(jerks),
-        _percentile(own_jerks),
+        _percentile(cycle_jerks),
         float(batch.length(plan.moved, -1).max(initial=0.0)),
     )
 
@@ -139,20 +141,20 @@ def _above(
         points.append(balls + turned(foot, sole.heel))
     if sole.toe is not None:
         points.append(balls + turned(rotations[:, cycle.target.index(leg.limb.tip)], sole.toe))
-    found, rows = [], np.arange(len(balls))
+    gaps, rows = [], np.arange(len(balls))
     for point in points:
         top = np.column_stack((point[:, :2], balls[:, 2] + 0.5 * STEP_UP * cycle.leg))
         heights, _ = ground.below(top, rows)
-        found.append(np.where(np.isfinite(heights), point[:, 2] - heights, np.inf))
-    return np.array(found)
+        gaps.append(np.where(np.isfinite(heights), point[:, 2] - heights, np.inf))
+    return np.array(gaps)
 
 
-def _flips(cycle: Cycle, leg: WalkLeg, own: tuple[Array, Array], played: tuple[Array, Array]) -> int:
+def _flips(cycle: Cycle, leg: WalkLeg, walked: tuple[Array, Array], played: tuple[Array, Array]) -> int:
     """Frames in which a leg bends clearly to another side than in the cycle on average, seen from its upper
     bone; of heads (F, n, 3) and rotations (F, n, 4), the cycle's and those that play."""
     upper, middle, end = (cycle.target.index(name) for name in leg.limb.joints[:3])
     bends = []
-    for heads, rotations in (own, played):
+    for heads, rotations in (walked, played):
         first, second = heads[:, middle] - heads[:, upper], heads[:, end] - heads[:, middle]
         sizes = batch.length(first, -1) * batch.length(second, -1)
         across = batch.cross(first, second, -1) / np.maximum(sizes, 1e-12)[:, None]

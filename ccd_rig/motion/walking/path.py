@@ -154,9 +154,9 @@ def _resampled(points: Array, count: int) -> Array:
 
 
 def _straight_on(at: Array, places: Array, values: Array) -> Array:
-    found = np.interp(at, places, values)
+    extended = np.interp(at, places, values)
     for k, beyond in ((0, np.minimum(at - places[0], 0.0)), (-1, np.maximum(at - places[-1], 0.0))):
         pair = slice(0, 2) if k == 0 else slice(-2, None)
         rate = float(np.diff(values[pair])[0] / np.diff(places[pair])[0])
-        found = found + rate * beyond
-    return np.asarray(found)
+        extended = extended + rate * beyond
+    return np.asarray(extended)

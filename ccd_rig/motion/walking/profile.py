@@ -103,21 +103,23 @@ def heights_along(
         known = float(heights[start])
         for k in order:
             top = np.array([[*places[k], known + STEP_UP * leg]])
-            found = float(ground.below(top, rows[k : k + 1])[0][0])
-            if not np.isfinite(found):  # below ground that is far above, such as in a wall, or over a hole
+            height_below = float(ground.below(top, rows[k : k + 1])[0][0])
+            if not np.isfinite(
+                height_below
+            ):  # below ground that is far above, such as in a wall, or over a hole
                 top[0, 2] = known + HIGH
                 heights[k] = float(ground.below(top, rows[k : k + 1])[0][0])
                 continue
-            known = heights[k] = found
+            known = heights[k] = height_below
     return heights
 
 
 def _first_height(ground: Ground, place: Array, height: float, leg: float, row: int) -> float:
     rows = np.array([row])
     for top in (height + STEP_UP * leg, height + HIGH):
-        found = float(ground.below(np.array([[*place, top]]), rows)[0][0])
-        if np.isfinite(found):
-            return found
+        height_below = float(ground.below(np.array([[*place, top]]), rows)[0][0])
+        if np.isfinite(height_below):
+            return height_below
     raise InvalidInput(
         f"there is no ground below the start of the way at ({place[0]:.3g}, {place[1]:.3g}): move the "
         "curve over it, or choose another ground"

@@ -1,4 +1,4 @@
-"""How a figure walks along."""
+"""Settings of a walk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..retargeting.settings import RetargetSettings
 
 @dataclass(frozen=True, kw_only=True)
 class WalkSettings:
-    """How a figure walks along.
+    """Settings of a walk.
 
     Attributes:
         start, stop: whether it begins, and ends, standing.

@@ -141,8 +141,11 @@ class WalkPlan:
 
 @dataclass(frozen=True, eq=False)
 class _Course:
-    """What a walk is made of; `along` and `profile` as in `WalkPlan` and `profile_along`, `reach` by leg,
-    `line` (F,) metres of the cycle's straight line at which the body is."""
+    """The inputs of a walk.
+
+    `along` and `profile` are as in `WalkPlan` and `profile_along`, `reach` is by leg. `line` is (F,) metres
+    of the body on the cycle's straight line.
+    """
 
     cycle: Cycle
     way: Way
@@ -232,7 +235,7 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     limits = BatchLimits([joint.limit for joint in cycle.target.skeleton.joints])
     rotations = limits.project(np.ascontiguousarray(rotations.transpose(2, 1, 0)))[0].transpose(2, 1, 0)
     middle, headings = course.way.at(course.along)
-    heading, (heights, slopes, pivot) = _about_up(headings), _lie(course)
+    heading, (heights, slopes, pivot) = _yaw_rotations(headings), _lie(course)
     pitch = np.zeros((len(slopes), 4))
     pitch[:, 0], pitch[:, 2] = np.cos(0.5 * np.arctan(slopes)), -np.sin(0.5 * np.arctan(slopes))
     along = np.array((pivot, 0.0, 0.0))
@@ -252,8 +255,8 @@ def _lie(course: _Course) -> tuple[Array, Array, float]:
     heights = np.mean(below, axis=0)
     slopes = np.zeros(len(heights))
     if np.ptp(before) > LYING * course.cycle.leg:
-        parts = (before - pivot) / float(((before - pivot) ** 2).sum())
-        slopes = np.sum([part * each for part, each in zip(parts, below, strict=True)], axis=0)
+        weights = (before - pivot) / float(((before - pivot) ** 2).sum())
+        slopes = np.sum([weight * height for weight, height in zip(weights, below, strict=True)], axis=0)
     steepest = float(np.tan(course.settings.steepest))
     return heights, np.clip(slopes, -steepest, steepest), pivot
 
@@ -263,7 +266,7 @@ def _from(start: Array, rotations: Array, share: Array) -> Array:
     return batch.slerp(np.broadcast_to(start, rotations.shape), rotations, share, -1)
 
 
-def _about_up(angles: Array) -> Array:
+def _yaw_rotations(angles: Array) -> Array:
     zeros = np.zeros_like(angles)
     return np.stack((np.cos(0.5 * angles), zeros, zeros, np.sin(0.5 * angles)), axis=-1)
 
@@ -272,7 +275,7 @@ def _about_up(angles: Array) -> Array:
 
 
 def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
-    """What a foot does, for legs that reach anywhere."""
+    """The motion of a foot, for legs of any length."""
     cycle, time, sole = course.cycle, course.time, leg.sole
     foot, count, phases = cycle.feet[leg.limb.name], len(course.along), course.time.phases
     at = phases / cycle.step
@@ -287,7 +290,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         if foot.stances:
             middle = np.array([0.5 * (foot.stances[0].first + foot.stances[0].last) / cycle.step])
             turn = yaw_of(product(stand.foot, inverse(sampled(foot.feet, middle)[0])))
-            back = _about_up(np.array([-turn]))[0]
+            back = _yaw_rotations(np.array([-turn]))[0]
             level = product(back, stand.foot)
             level_toes = None if stand.toe is None else product(back, stand.toe)
         body, moves = np.column_stack((course.along[[0, -1]], np.zeros(2))), stand.place is not None
@@ -355,7 +358,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             turns[rows] = _from(NONE, np.tile(turns[rests[-1]], (len(rows), 1)), 1.0 - p)
     xy, headings = course.way.bent(ahead + shifts, aside, foot.before)
     xy = xy + carried[:, :2]
-    upright = product(slopes, product(turns, _about_up(headings + yaws)))
+    upright = product(slopes, product(turns, _yaw_rotations(headings + yaws)))
     feet = product(upright, feet)
     toes = product(upright, toes) if toes is not None else None
     arms = turned(slopes, np.column_stack((np.zeros((count, 2)), sole.height + rises)))
@@ -372,8 +375,10 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
             under = np.column_stack((xy[rows] + point[rows, :2], np.full(len(rows), -np.inf)))
             heights, _ = course.under(under, ahead[rows], rows)
             need = np.fmax(need, heights - point[rows, 2])
-        own = np.min([point[rows, 2] for point in points], axis=0)
-        margin = np.clip(own, 0.0, course.settings.clearance * cycle.leg)  # the cycle's, where it is lower
+        cycle_clearance = np.min([point[rows, 2] for point in points], axis=0)
+        margin = np.clip(
+            cycle_clearance, 0.0, course.settings.clearance * cycle.leg
+        )  # the cycle's, where it is lower
         bases[rows] = _swing_base(u, p, low, float(falls[i + 1].place[2]), need + margin)
     plan = FootPlan(falls, np.column_stack((xy, bases)) + arms, feet, toes, down)
     return _on_surface(course, leg, plan, ahead)
@@ -397,18 +402,18 @@ def _within_reach(course: _Course, leg: WalkLeg, place: Array) -> Array:
 def _stances(course: _Course, foot: FootCycle) -> list[Stance]:
     """Stances that the frames meet, and one more, along the way."""
     cycle, phases = course.cycle, course.time.phases
-    found: list[Stance] = []
+    stances: list[Stance] = []
     first, last = (int(np.floor(phases[k] / cycle.period)) for k in (0, -1))
     for k in range(first - 2, last + 3):
         later = k * cycle.period
         start = cycle.speed * (later - phases[0]) - foot.before  # of the period, on the straight line
         for each in foot.stances:
-            if found and found[-1].first > phases[-1]:
-                return found
+            if stances and stances[-1].first > phases[-1]:
+                return stances
             if each.last + later >= phases[0]:
                 along = float(course.strides.along_at(np.array(start + each.along))) + foot.before
-                found.append(Stance(each.first + later, each.last + later, along, each.aside))
-    return found
+                stances.append(Stance(each.first + later, each.last + later, along, each.aside))
+    return stances
 
 
 def _with_stands(
@@ -440,12 +445,12 @@ def _with_stands(
 
 
 def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
-    """Where a stance is on the ground: where the cycle has it, or along the curve where it costs least."""
+    """The footfall of a stance: at its place in the cycle, or at the cheapest place along the curve."""
     cycle, settings, sole, size = course.cycle, course.settings, leg.sole, course.cycle.leg
     row = int(np.searchsorted(course.time.phases, stance.first - 1e-9).clip(0, len(course.along) - 1))
     before = cycle.feet[leg.limb.name].before
     middle = np.array([0.5 * (stance.first + stance.last) / cycle.step])
-    foot = product(_about_up(np.array([stance.turn])), sampled(cycle.feet[leg.limb.name].feet, middle))
+    foot = product(_yaw_rotations(np.array([stance.turn])), sampled(cycle.feet[leg.limb.name].feet, middle))
     front = np.cross(turned(foot, sole.across)[0] * (1.0, 1.0, 0.0), UP)
     front /= max(float(np.linalg.norm(front)), 1e-12)
     left = np.cross(UP, front)
@@ -458,15 +463,15 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     for shift in tries[np.argsort(np.abs(tries), kind="stable")].tolist():
         along = np.full(len(offsets), stance.along + shift)
         xy, headings = course.way.bent(along, np.full(len(offsets), stance.aside), before)
-        about = _about_up(headings)
-        arms = turned(about, offsets)
+        yaw = _yaw_rotations(headings)
+        arms = turned(yaw, offsets)
         points = np.column_stack((xy + arms[:, :2], np.full(len(offsets), -np.inf)))
         (ball, behind, tip, far, one, other), normals = course.under(
             points, along, np.full(len(offsets), row)
         )
         if not np.isfinite(ball):
             continue
-        ahead, across = (turned(about[:1], each[None])[0] for each in (front, left))
+        ahead, across = (turned(yaw[:1], each[None])[0] for each in (front, left))
         rise = -float(normals[0] @ ahead) / max(float(normals[0, 2]), 1e-6)
         cost = (shift / max(settings.adjust * size, 1e-12)) ** 2
         lean = float(ball - behind) / heel if heel > 0.0 else np.nan
@@ -497,12 +502,12 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
 
 def _sole_points(leg: WalkLeg, feet: Array, toes: Array | None) -> list[Array]:
     """(F, 3) each, from the ball's joint."""
-    found = [turned(feet, leg.sole.under)]
+    points = [turned(feet, leg.sole.under)]
     if leg.flat:
-        found.append(turned(feet, leg.sole.heel))
+        points.append(turned(feet, leg.sole.heel))
     if toes is not None and leg.sole.toe is not None:
-        found.append(turned(toes, leg.sole.toe))
-    return found
+        points.append(turned(toes, leg.sole.toe))
+    return points
 
 
 def _swing_base(u: Array, p: Array, start: float, end: float, needed: Array) -> Array:
@@ -595,10 +600,10 @@ def _up(ahead: Array, angles: Array) -> Array:
 
 
 def _ahead(rotations: Array, across: Array) -> Array:
-    """(F, 3) where feet point along the ground."""
+    """(F, 3) directions of feet along the ground."""
     sides = turned(rotations, across) * (1.0, 1.0, 0.0)
-    found = batch.cross(sides, np.broadcast_to(UP, sides.shape), -1)
-    return np.asarray(found / np.maximum(batch.length(found, -1), 1e-12)[:, None])
+    ahead = batch.cross(sides, np.broadcast_to(UP, sides.shape), -1)
+    return np.asarray(ahead / np.maximum(batch.length(ahead, -1), 1e-12)[:, None])
 
 
 # The hips -----------------------------------------------------------------------------------------
@@ -608,13 +613,13 @@ def _reaches(cycle: Cycle, settings: WalkSettings, standing: Standing, shares: A
     """By leg, (F,) metres that it may be long: as far as cycle and stand stretch it, or the setting."""
     heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
     heads = np.concatenate((heads, standing.heads[None]))
-    found = {}
+    reaches = {}
     for leg in cycle.legs:
         foot, hip = (cycle.target.index(name) for name in (leg.limb.end, leg.limb.upper))
         lengths = np.minimum(batch.length(heads[:, foot] - heads[:, hip], -1), leg.length)
         walking = max(settings.extension * leg.length, float(lengths[: len(cycle.hips)].max()))
-        found[leg.limb.name] = walking + (1.0 - shares) * max(0.0, float(lengths[-1]) - walking)
-    return found
+        reaches[leg.limb.name] = walking + (1.0 - shares) * max(0.0, float(lengths[-1]) - walking)
+    return reaches
 
 
 def _rolled(course: _Course, leg: WalkLeg, plan: FootPlan, heads: Array) -> FootPlan:

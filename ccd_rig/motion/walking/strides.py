@@ -1,4 +1,4 @@
-"""How long steps are where.
+"""Lengths of steps along a path: fitted to stairs and bends.
 
 A step keeps its time. On stairs it is as long as a tread, or as several of them, so that feet come down on
 treads and not on their edges. In a bend the foot that has the longest way steps as far as in the cycle, and
@@ -43,10 +43,10 @@ def fitted_strides(
         InvalidInput: there is no ground at the start.
     """
     step = 0.5 * cycle.stride
-    edges = _edges(cycle, way, height, ground, offset, end + 2.0 * step)
+    stairs = _edges(cycle, way, height, ground, offset, end + 2.0 * step)
     treads = [
         (near, far, length)
-        for (near, rise), (far, next_rise) in pairwise(edges)
+        for (near, rise), (far, next_rise) in pairwise(stairs)
         if rise * next_rise > 0.0
         and (length := _fitting(far - near, max(abs(rise), abs(next_rise)) / cycle.leg, step)) < step
     ]
@@ -67,10 +67,10 @@ def fitted_strides(
 
 
 def _longest(cycle: Cycle, way: Way, grid: Array) -> Array:
-    """(P,) how much farther than the body the foot with the longest way steps, at metres (P,); at least 1.
+    """(P,) ratios of the longest path of a foot to that of the body, at metres (P,); at least 1.
 
-    A foot is at C + before T + aside N, see `path`. So it goes (1 - aside k) T + before k N for each metre of
-    the body, k the curvature: here the turn within a stride.
+    A foot is at C + before T + aside N, see `path`. It moves by (1 - aside k) T + before k N for each metre
+    of the body, with the curvature k, here the turn within a stride.
     """
     (_, after), (_, earlier) = (way.at(grid + half) for half in (0.5 * cycle.stride, -0.5 * cycle.stride))
     curvature = (after - earlier) / cycle.stride
@@ -83,7 +83,9 @@ def _longest(cycle: Cycle, way: Way, grid: Array) -> Array:
 
 def _fitting(tread: float, rise: float, step: float) -> float:
     """Length of steps on a tread: as many stairs at once as a step reaches and climbs, or two steps on one.
-    A landing of two steps or more is walked over as level ground is."""
+
+    A landing of two steps or more is level ground.
+    """
     if tread >= 2.0 * step:
         return step
     if tread > step:
@@ -94,12 +96,12 @@ def _fitting(tread: float, rise: float, step: float) -> float:
 def _edges(
     cycle: Cycle, way: Way, height: float, ground: Ground, start: float, end: float
 ) -> list[tuple[float, float]]:
-    """Metres along the way of each edge, and by how much the ground rises there."""
+    """Metres along the path of each edge, and its rise."""
     count = int(np.ceil((end - start) / (GRAIN * cycle.leg))) + 1
     grid: Array = np.linspace(start, end, count, dtype=np.float64)
     rows = np.zeros(count, np.intp)
     heights = heights_along(way, height, ground, grid, rows, 0, cycle.leg)
-    found: list[tuple[float, float]] = []
+    edges: list[tuple[float, float]] = []
     with np.errstate(invalid="ignore"):
         steep = np.flatnonzero(np.abs(np.diff(heights)) > RISER * cycle.leg)
     for k in steep.tolist():
@@ -119,8 +121,8 @@ def _edges(
         if sharp <= 0.5 * abs(whole):
             continue
         at = 0.5 * (near + far)
-        if found and at - found[-1][0] < GRAIN * cycle.leg:  # one edge, not quite upright, in two parts
-            before, rise = found.pop()
+        if edges and at - edges[-1][0] < GRAIN * cycle.leg:  # one edge, not quite upright, in two parts
+            before, rise = edges.pop()
             at, whole = 0.5 * (before + at), rise + whole
-        found.append((at, whole))
-    return found
+        edges.append((at, whole))
+    return edges

@@ -1,8 +1,8 @@
-"""Which moment of the cycle is shown when: the phase, in seconds of the cycle.
+"""The phase of the cycle at each frame, in seconds of the cycle.
 
-The way is the speed of the cycle times its phase, so a foot that rests in the cycle rests at any speed. A
-figure that begins to walk is where its feet are nearest to the middle of their ways, both side by side for
-two, and its phase sets out from rest along a smooth step.
+The path is the speed of the cycle times its phase, so a foot that rests in the cycle rests at any speed. A
+walk begins with its feet nearest to the middle of their paths, side by side for two feet, and its phase
+starts from rest along a smooth step.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def timeline(
 
 
 def _spread(cycle: Cycle) -> Array:
-    """(K,) how far feet are from the middle of their ways, root of the mean square, metres."""
+    """(K,) distances of feet from the middle of their paths, root mean square, metres."""
     ways = np.stack([foot.balls[:, 0] for foot in cycle.feet.values()])
     return np.asarray(np.sqrt(((ways - ways.mean(axis=1, keepdims=True)) ** 2).mean(axis=0)))
 
@@ -115,17 +115,19 @@ def _advanced(times: Array, ease_in: float, total: float, ease_out: float) -> Ar
         u = np.clip(u, 0.0, 1.0)
         return np.asarray(u**3 - 0.5 * u**4)
 
-    found: Array = times.copy()
+    phases: Array = times.copy()
     if ease_in > 0.0:
-        found = np.where(times < ease_in, ease_in * eased(times / ease_in), times - 0.5 * ease_in)
+        phases = np.where(times < ease_in, ease_in * eased(times / ease_in), times - 0.5 * ease_in)
     if ease_out > 0.0:
         left = np.maximum(total - times, 0.0)
         missing = np.where(left < ease_out, left - ease_out * eased(left / ease_out), 0.5 * ease_out)
-        found = found + (missing - 0.5 * ease_out)
-        found = np.where(
-            left < ease_out, total - 0.5 * ease_in - 0.5 * ease_out - ease_out * eased(left / ease_out), found
+        phases = phases + (missing - 0.5 * ease_out)
+        phases = np.where(
+            left < ease_out,
+            total - 0.5 * ease_in - 0.5 * ease_out - ease_out * eased(left / ease_out),
+            phases,
         )
-    return np.asarray(found)
+    return np.asarray(phases)
 
 
 def _along(cycle: Cycle, first: float, seconds: float, ways: Array, settings: WalkSettings) -> Timeline:
