@@ -31,7 +31,7 @@ from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..keys import channels
 from ..keys.channels import fcurves_of
-from ..keys.obstacles import Destination
+from ..keys.obstacles import Destination, obstacles
 from ..keys.writer import BoneKeys, PropertyKeys, write
 from ..rig import rotation_modes, slides
 from ..rig.armature import RigReading
@@ -79,12 +79,14 @@ class Retargeted:
         found: which bone follows which.
         frames: (F,) scene frames of the keys.
         measures: how good the motion is.
+        is_still: whether the source stands still in all of several frames.
     """
 
     action: bpy.types.Action | None
     found: BoneMap
     frames: Array
     measures: Measures
+    is_still: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,14 @@ def retarget_motion(
     with ExitStack() as undo:
         action = write_motion(scene, target, played, motion.frames, f"{target.name} {_clip(source)}", undo)
         undo.pop_all()
-    return Retargeted(action, motion.found, motion.frames, found)
+    return Retargeted(action, motion.found, motion.frames, found, _is_still(motion.source))
+
+
+def _is_still(source: SourceMotion) -> bool:
+    """Whether a motion of several frames is none."""
+    heads, turns = source.heads, source.rotations
+    places = float(np.ptp(heads, axis=0).max()) <= sampling.STILL * max(1.0, float(np.abs(heads).max()))
+    return len(heads) > 1 and places and float(np.ptp(turns, axis=0).max()) <= sampling.STILL
 
 
 def show_frame(
@@ -188,7 +197,13 @@ def figure_to_move(
     if sampling.is_controlled(target, joints):
         joints = sampling.without_carriers(target, joints)
         return joints, sampling.figure_of_controls(target, joints), None
-    return joints, *target_figure(target, joints)
+    with ExitStack() as undo:
+        played = _played_paths(target)
+        for bone in target.pose.bones if played else ():
+            if bone.path_from_id("scale") in played:  # the motion gets keys that take this off
+                undo.callback(setattr, bone, "scale", bone.scale.copy())
+                bone.scale = (1.0, 1.0, 1.0)
+        return joints, *target_figure(target, joints)
 
 
 def require_two(source: bpy.types.Object | None, target: bpy.types.Object | None) -> None:
@@ -219,7 +234,7 @@ def require_free_hips(target: bpy.types.Object, hips: str) -> None:
 
 
 def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int, int]:
-    """First and last frame of a source's keys; the scene's range where it has no action of its own."""
+    """First and last frame of a source's keys, else of its strips; the scene's range where it has neither."""
     first, last = keyed_range(scene, source)
     return int(np.floor(first + 1e-3)), int(np.ceil(last - 1e-3))
 
@@ -227,9 +242,10 @@ def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int,
 def keyed_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[float, float]:
     """The same where keys lie between frames."""
     curves = [curve for curve in fcurves_of(source) if len(curve.keyframe_points)]
-    if not curves:
+    spans: list[Any] = [curve.range()[:] for curve in curves] or list(channels.strip_ranges(source))
+    if not spans:
         return float(scene.frame_start), float(scene.frame_end)
-    ends = np.array([curve.range()[:] for curve in curves]) / key_time(scene)
+    ends = np.array(spans) / key_time(scene)
     return float(ends[:, 0].min()), float(ends[:, 1].max())
 
 
@@ -338,9 +354,12 @@ def write_motion(
 ) -> bpy.types.Action:
     """A new action with nothing but these keys, at (F,) frames and of a name; the one that played before
     stays in the file."""
+    for sentence in obstacles(target, (), Destination.NEW_ACTION):
+        raise RigError(sentence)
     time = key_time(scene)
     span = float(frames[0]) * time, float(frames[-1]) * time
     keys: list[BoneKeys | PropertyKeys] = list(_keys(target, played, frames * time))
+    keys += _taken_off(target, played, frames[:1] * time)
     for switch in fk_switches(target, tuple(played)):
         keys.append(PropertyKeys(switch.path, switch.bone, frames[:1] * time, np.array([[switch.value]])))
     animation = target.animation_data
@@ -368,6 +387,24 @@ def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[
             yield BoneKeys(name, "location", times, location)
 
 
+def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[BoneKeys]:
+    """Keys that hold what else would move or scale the bones of a motion: the action that it replaces leaves
+    its values behind, and strips below play on."""
+    paths = _played_paths(target)
+    for name, (_, location) in played.items() if paths else ():
+        is_free = location is None and not target.data.bones[name].use_connect
+        for channel, value in (*((("location", 0.0),) if is_free else ()), ("scale", 1.0)):
+            if channels.data_path(target, name, channel) in paths:
+                yield BoneKeys(name, channel, times, np.full((1, 3), value))
+
+
+def _played_paths(target: bpy.types.Object) -> set[str]:
+    """Data paths that an action or a strip moves and no driver does."""
+    animation = target.animation_data
+    driven = set() if animation is None else {curve.data_path for curve in animation.drivers}
+    return {curve.data_path for _, curves in channels.played(target) for curve in curves} - driven
+
+
 NOTICED = 0.02
 """Part of a limb by which its end may be off before the report warns of it."""
 
@@ -375,6 +412,8 @@ TOUCHES = 5e-4
 """Metres above the ground up to which a sole is on it."""
 
 NO_LEGS = "No leg of the two is alike: bones turn as the source's do, and feet are not held"
+
+STILL = "The source stands still in all frames: choose its action, or switch on what is muted"
 
 GROUPS = ("knee", "elbow", "head")
 """How names of effectors begin that the report tells in words of its own."""
@@ -482,6 +521,8 @@ def _hips(found: Measures) -> str:
 def warnings(done: Retargeted) -> tuple[str, ...]:
     """What a user should look at."""
     found, told = done.measures, []
+    if done.is_still:
+        told.append(STILL)
     if not found.has_legs:
         told.append(NO_LEGS)
     elif not found.stances:
