@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import bpy
 import numpy as np
 import pytest
 import rigs
-from retargeting import played, refused, run
+from retargeting import legs, played, refused, run
 
 BONES = ("spine", "spine.003", "thigh.L", "shin.L", "foot.L", "shin.R", "toe.R")
 FRAMES = range(1, 50, 6)
@@ -44,6 +46,16 @@ def reopened(rig, tmp_path):
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     bpy.ops.wm.open_mainfile(filepath=str(path))
     return played(bpy.data.objects[name], BONES, FRAMES)
+
+
+def turns(rig, bones):
+    """(F, bones, 4) rotations of bones as they play."""
+    found = []
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        seen = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        found.append([seen.pose.bones[name].matrix.to_quaternion()[:] for name in bones])
+    return np.array(found)
 
 
 @pytest.fixture
@@ -128,3 +140,61 @@ def test_settings_of_a_whole_motion_take_no_keys(ext, name):
     rig = rigs.armature(rigs.biped(), "Figure")
     with pytest.raises(TypeError, match="not animatable"):
         rig.keyframe_insert(f"ccd_rig.retarget.{name}", frame=1)
+
+
+def test_where_time_is_remapped_both_play_the_same_at_the_same_frames(source, target):
+    """At 200 for 100, a key of frame 24 plays at frame 12."""
+    bpy.context.scene.render.frame_map_old, bpy.context.scene.render.frame_map_new = 200, 100
+    run(target)
+    assert target.animation_data.action.frame_range[:] == pytest.approx((2.0, 48.0), abs=2.0)
+    frames = range(2, 24, 3)
+    scale = legs(target, "thigh.L", "shin.L", "foot.L") / legs(source, "thigh.L", "shin.L", "foot.L")
+    own, ours = played(source, ("hips",), frames)[:, 0], played(target, ("spine",), frames)[:, 0]
+    np.testing.assert_allclose(np.diff(ours[:, 1]), scale * np.diff(own[:, 1]), atol=5e-3)
+
+
+def test_an_armature_without_a_size_is_refused(target):
+    target.scale = (0.0, 0.0, 0.0)
+    rigs.update()
+    refused("has no size or is nowhere: clear its transform", target)
+
+
+def test_the_report_tells_hips_that_are_moved(ext, source, target):
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    chosen = ext.module("ccd_rig.blender.retarget.chosen")
+    done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+
+    def hips(**measured):
+        lines = retarget.lines(replace(done, measures=replace(done.measures, **measured)))
+        return [line for line in lines if line.startswith("Hips")]
+
+    assert hips(moved_frames=0, moved=0.0) == ["Hips are where the source has them"]
+    assert hips(moved_frames=3, moved=0.012) == [
+        "Hips are moved in 3 frames, by 12.0 mm at most, for legs to reach"
+    ]
+
+
+@pytest.mark.parametrize("what", ["pose", "constraint"])
+def test_a_turned_bone_between_two_that_follow_is_made_up_for(ext, source, target, what):
+    """A thigh in two pieces, the second of which is turned; a constraint makes it a rig of controls."""
+    plain, piece = (rigs.armature(rigs.biped(), name) for name in ("Plain", "Piece"))
+    with rigs.edit_bones(piece) as bones:
+        shin, thigh = bones["shin.L"], bones["thigh.L"]
+        twist = bones.new("MCH-between.L")
+        twist.head, twist.tail, twist.parent = shin.head - (shin.tail - shin.head) * 0.1, shin.head, thigh
+        twist.use_deform, shin.use_connect, shin.parent = False, False, twist
+    for rig in (plain, piece):
+        free = rig.pose.bones["head"].constraints.new("LIMIT_ROTATION")
+        free.owner_space = "LOCAL"
+        rig.ccd_rig.retarget.source = source
+    between = piece.pose.bones["MCH-between.L"]
+    if what == "pose":
+        between.rotation_mode, between.rotation_euler = "XYZ", (0.0, 0.4, 0.0)
+    else:
+        limit = between.constraints.new("LIMIT_ROTATION")
+        limit.use_limit_y, limit.min_y, limit.max_y, limit.owner_space = True, 0.4, 0.4, "LOCAL"
+    found = []
+    for rig in (plain, piece):
+        run(rig)
+        found.append(turns(rig, ("thigh.L", "shin.L", "foot.L")))
+    np.testing.assert_allclose(np.abs((found[0] * found[1]).sum(axis=-1)), 1.0, atol=1e-5)
