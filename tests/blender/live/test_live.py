@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -318,3 +319,30 @@ def test_rigs_that_are_not_live_keep_none_from_being_so(rig, live):
         target.location = place
         assert off(last, target=target.name) < 0.01
     assert all((shows(each) - Vector((0.0, 0.0, 4.0))).length < SHOWN for each in (rig, second))
+
+
+def test_what_asks_for_the_same_is_not_solved_again(ext, rig, live, monkeypatch):
+    """Blender tells of many updates that change nothing of a rig's targets."""
+    single_frame = ext.module("ccd_rig.blender.bake.single_frame")
+    solve, solved = single_frame.solve_sample, []
+    monkeypatch.setattr(single_frame, "solve_sample", lambda *a, **k: (solved.append(a), solve(*a, **k))[1])
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    solved.clear()
+    for _ in range(3):
+        rig.ccd_rig.constraints[0].target.update_tag()
+        rigs.update()
+    assert solved == []
+    rig.ccd_rig.constraints[0].target.location.x += 0.1
+    rigs.update()
+    assert len(solved) == 1
+
+
+def test_nothing_new_is_shown_while_a_render_runs(ext, rig, live, monkeypatch):
+    """A render is a job in a window alone, so Blender's word for it is put in its place here."""
+    handlers = ext.module("ccd_rig.blender.live.handlers")
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for is_rendering in (False, True):
+        app = SimpleNamespace(is_job_running=lambda kind, runs=is_rendering: runs and kind == "RENDER")
+        monkeypatch.setattr(handlers, "bpy", SimpleNamespace(app=app))
+        assert handlers._may_show(rig, depsgraph) is not is_rendering

@@ -126,5 +126,6 @@ def test_what_is_no_rotation_counts_as_none(order: str):
     """A quaternion of zeros has no direction: the nearest of the box is that to the rest pose."""
     limit = EulerBox(order, (0.2, -0.5, 0.3), (0.4, 0.6, 0.8))
     clamped = clamp(limit, Quaternion((0.0, 0.0, 0.0, 0.0)))
+    assert abs(clamped.magnitude - 1.0) < FLOAT32
     assert contains(limit, clamped)
     assert angle_between(clamped, clamp(limit, Quaternion((1.0, 0.0, 0.0, 0.0)))) < EXACT
