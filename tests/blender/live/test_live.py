@@ -346,3 +346,28 @@ def test_nothing_new_is_shown_while_a_render_runs(ext, rig, live, monkeypatch):
         app = SimpleNamespace(is_job_running=lambda kind, runs=is_rendering: runs and kind == "RENDER")
         monkeypatch.setattr(handlers, "bpy", SimpleNamespace(app=app))
         assert handlers._may_show(rig, depsgraph) is not is_rendering
+
+
+def test_an_update_tells_whether_anything_is_shown_anew(ext, rig, live):
+    preview = ext.module("ccd_rig.blender.live.preview")
+    known, depsgraph = preview.Preview(), bpy.context.evaluated_depsgraph_get()
+    assert preview.update(rig, depsgraph, known)
+    rigs.update()
+    assert not preview.update(rig, depsgraph, known)
+    rig.ccd_rig.constraints[0].target.location.x += 0.1
+    rigs.update()
+    assert preview.update(rig, depsgraph, known)
+
+
+def test_every_setting_of_a_constraint_is_looked_at(ext, rig, live):
+    """All but its influence, which a sample holds: settings that were changed are followed."""
+    preview, row = ext.module("ccd_rig.blender.live.preview"), rig.ccd_rig.constraints[0]
+    group = type(row).bl_rna.properties
+    for name in (each.identifier for each in group):
+        value = getattr(row, name)
+        if group[name].is_readonly or name in ("influence", "name", "tip") or group[name].type != "FLOAT":
+            continue
+        before = preview._row_values(row)
+        is_array = getattr(group[name], "is_array", False)
+        setattr(row, name, tuple(0.5 * each + 0.1 for each in value) if is_array else 0.5 * value + 0.1)
+        assert preview._row_values(row) != before, name

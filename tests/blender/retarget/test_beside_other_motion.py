@@ -76,6 +76,8 @@ def test_an_action_that_played_before_has_no_part_in_it(target, clean, tmp_path,
     before = moved(target, frame)
     run(target)
     assert target.animation_data.action is not before
+    clip = target.ccd_rig.retarget.source.animation_data.action.name
+    assert clip in target.animation_data.action.name
     np.testing.assert_allclose(reopened(target, tmp_path), clean, atol=1e-3)
 
 
@@ -109,6 +111,7 @@ def test_a_source_of_strips_plays_as_long_as_they_do(source, target, clean):
     as_strip(source, source.animation_data.action)
     bpy.context.scene.frame_end = 250
     run(target)
+    assert target.animation_data.action.name.startswith(f"{target.name} {source.name}")
     assert target.animation_data.action.frame_range[:] == (1.0, 49.0)
     np.testing.assert_allclose(played(target, BONES, FRAMES), clean, atol=1e-3)
 
