@@ -9,7 +9,6 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..ccd_rig.blender.bake import bake
-from ..ccd_rig.blender.bake.report import two_digits
 from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.live import handlers
@@ -113,8 +112,8 @@ def _words(
         ),
     )
     turned = any(error.angle > 0.0 for error in result.errors)
-    angle = f" / {two_digits(math.degrees(worst.angle))} degrees" if turned else ""
-    miss = f"{two_digits(worst.distance * scale)} m{angle}"
+    angle = f" / {math.degrees(worst.angle):.2g} degrees" if turned else ""
+    miss = f"{worst.distance * scale:.2g} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     level = "INFO" if result.status is SolveStatus.CONVERGED else "WARNING"
     return level, f"{WORDS[result.status]}. {miss} off at worst ({name}), {passes}"
