@@ -19,9 +19,10 @@ from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpac
 from ..languages.translation import CONTEXT
 from .solver_settings import OVERRIDE
 
-DEFAULTS = RetargetSettings()
 PLAIN: set[Any] = set()
 """Options of what holds for a whole motion: keys and drivers of it would count for nothing."""
+
+DEFAULTS = RetargetSettings()
 # Files store the number: it stays with its item for good.
 REFERENCES = (
     ("REST", "Rest Pose", "The source's rest pose is a pose of its body that stands, such as a T pose", 0),
@@ -82,10 +83,10 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
 
     source: PointerProperty(
         name="Source",
+        options=PLAIN,
         description="The armature whose motion is carried over",
         type=bpy.types.Object,
         poll=_is_armature,
-        options=PLAIN,
         override=OVERRIDE,
     )
     pairs: CollectionProperty(
