@@ -149,3 +149,22 @@ def test_what_comes_later_is_not_missed(ext, rig, tmp_path, way):
     rig.data.bones["bone_3"].name = "hand"
     rigs.update()
     assert rig.ccd_rig.constraints[0].tip == "hand"
+
+
+def test_each_armature_is_looked_at_once_where_none_is_live(ext, rig, monkeypatch):
+    """Copies of live rigs are looked for as long as one is live; else one look at each is enough."""
+    clamps = ext.module("ccd_rig.blender.rig.clamps")
+    look, looks = clamps.clamps_of, []
+    monkeypatch.setattr(clamps, "clamps_of", lambda thing: (looks.append(thing.name), look(thing))[1])
+    for _ in range(3):
+        rig.update_tag()
+        rigs.update()
+    assert looks.count("Rig") <= 1
+    other = rigs.chain(2, name="Other")
+    rigs.activate(rig)
+    bpy.ops.ccd_rig.live()
+    looks.clear()
+    for _ in range(3):
+        other.update_tag()
+        rigs.update()
+    assert looks.count("Other") >= 2

@@ -281,8 +281,8 @@ class Smoothed:
         """Words such as "Tail: smoothed at frames 40 to 58, up to 12 degrees off the pose of each frame"."""
         who = ", ".join(self.constraints)
         return (
-            f"{who}: smoothed at {self.span()}, up to {math.degrees(self.angle):.2g} degrees off the pose of "
-            "each frame alone, which Solve has there"
+            f"{who}: smoothed at {self.span()}, up to {_figure(math.degrees(self.angle))} degrees off the "
+            "pose of each frame alone, which Solve has there"
         )
 
     @property
@@ -328,7 +328,7 @@ class Helped:
         span = f"frame {self.frame_start:g}"
         if self.frame_start != self.frame_end:
             span = f"frames {self.frame_start:g} to {self.frame_end:g}"
-        words = f"'{self.turned}' turns by up to {math.degrees(self.angle):.2g} degrees"
+        words = f"'{self.turned}' turns by up to {_figure(math.degrees(self.angle))} degrees"
         if self.shifted:
             words += f", '{self.shifted}' is shifted by up to {metres(self.distance)}"
         if self.gave_way:

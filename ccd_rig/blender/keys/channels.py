@@ -88,6 +88,16 @@ def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bp
                 yield strip.action or {}, strip_fcurves(strip)
 
 
+def strip_ranges(armature_object: bpy.types.Object) -> Iterator[tuple[float, float]]:
+    """First and last frame of each NLA strip that plays."""
+    animation = armature_object.animation_data
+    if animation is not None and animation.use_nla:
+        for track in animation.nla_tracks:
+            for strip in () if track.mute else track.strips:
+                if not strip.mute:
+                    yield strip.frame_start, strip.frame_end
+
+
 def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int]]:
     """Return data path and component of all properties that actions, strips and drivers animate."""
     animated = {

@@ -19,6 +19,9 @@ from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpac
 from ..languages.translation import CONTEXT
 from .solver_settings import OVERRIDE
 
+PLAIN: set[Any] = set()
+"""Options of what holds for a whole motion: keys and drivers of it would count for nothing."""
+
 DEFAULTS = RetargetSettings()
 # Files store the numbers: an item keeps its number for good.
 REFERENCES = (
@@ -44,13 +47,19 @@ def _factor(name: str, description: str, default: float) -> Any:
         min=0.0,
         max=1.0,
         subtype="FACTOR",
+        options=PLAIN,
         override=OVERRIDE,
     )
 
 
 def _space(name: str, description: str, default: EffectorSpace) -> Any:
     return EnumProperty(
-        name=name, description=description, items=_SPACES, default=default.value, override=OVERRIDE
+        name=name,
+        description=description,
+        items=_SPACES,
+        default=default.value,
+        options=PLAIN,
+        override=OVERRIDE,
     )
 
 
@@ -60,6 +69,7 @@ class CCD_RIG_PG_bone_pair(bpy.types.PropertyGroup):
     source: StringProperty(
         name="Source Bone",
         description="The bone of the source that this bone follows; empty for none",
+        options=PLAIN,
         override=OVERRIDE,
     )
 
@@ -69,6 +79,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
 
     source: PointerProperty(
         name="Source",
+        options=PLAIN,
         description="The armature whose motion is carried over",
         type=bpy.types.Object,
         poll=lambda _group, candidate: candidate.type == "ARMATURE",
@@ -78,17 +89,25 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         name="Map",
         description="Which bone follows which",
         type=CCD_RIG_PG_bone_pair,
+        options=PLAIN,
         override=OVERRIDE | {"USE_INSERTION"},
     )
-    active_pair: IntProperty(name="Active Pair", description="The pair that is chosen", override=OVERRIDE)
+    active_pair: IntProperty(
+        name="Active Pair", description="The pair that is chosen", options=PLAIN, override=OVERRIDE
+    )
     reference: EnumProperty(
         name="Reference",
         description="The pose of the source that is brought in line with this armature's rest pose",
         items=REFERENCES,
+        options=PLAIN,
         override=OVERRIDE,
     )
     reference_frame: FloatProperty(
-        name="Frame", description="The source's frame that is the reference", default=1.0, override=OVERRIDE
+        name="Frame",
+        description="The source's frame that is the reference",
+        default=1.0,
+        options=PLAIN,
+        override=OVERRIDE,
     )
     source_fps: FloatProperty(
         name="Source Rate",
@@ -96,12 +115,14 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         default=0.0,
         min=0.0,
         soft_max=240.0,
+        options=PLAIN,
         override=OVERRIDE,
     )
     in_place: BoolProperty(
         name="In Place",
         description="Take the mean velocity along the ground off",
         default=DEFAULTS.in_place,
+        options=PLAIN,
         override=OVERRIDE,
     )
     scale: FloatProperty(
@@ -111,6 +132,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         min=0.0,
         soft_max=10.0,
         translation_context=CONTEXT,
+        options=PLAIN,
         override=OVERRIDE,
     )
     feet: _factor(
@@ -130,6 +152,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         name="Sides Apart",
         description="Weigh the effectors of the right side by themselves",
         default=any(isinstance(getattr(DEFAULTS, name), tuple) for name in PAIRED),
+        options=PLAIN,
         override=OVERRIDE,
     )
     feet_right: _factor(
@@ -163,6 +186,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         name="Lock Feet",
         description="Lock feet that are down at heel, ball or toes, and keep soles above the ground",
         default=DEFAULTS.contacts,
+        options=PLAIN,
         override=OVERRIDE,
     )
     speed: FloatProperty(
@@ -171,6 +195,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         default=DEFAULTS.thresholds.speed,
         min=0.001,
         soft_max=2.0,
+        options=PLAIN,
         override=OVERRIDE,
     )
     height: FloatProperty(
@@ -179,6 +204,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         default=DEFAULTS.thresholds.height,
         min=0.001,
         soft_max=1.0,
+        options=PLAIN,
         override=OVERRIDE,
     )
     use_ground: BoolProperty(
@@ -186,6 +212,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         description="Let feet stand at a height of your own; else at that of this armature's Ground below "
         "its origin, level everywhere, or where that is At Rest, where the armature stands at rest",
         default=DEFAULTS.ground is not None,
+        options=PLAIN,
         override=OVERRIDE,
     )
     ground: FloatProperty(
@@ -194,6 +221,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         default=DEFAULTS.ground or 0.0,
         subtype="DISTANCE",
         unit="LENGTH",
+        options=PLAIN,
         override=OVERRIDE,
     )
     blend: FloatProperty(
@@ -204,6 +232,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         soft_max=1.0,
         subtype="TIME_ABSOLUTE",
         unit="TIME_ABSOLUTE",
+        options=PLAIN,
         override=OVERRIDE,
     )
     extension: FloatProperty(
@@ -215,6 +244,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         precision=3,
         subtype="FACTOR",
         translation_context=CONTEXT,
+        options=PLAIN,
         override=OVERRIDE,
     )
     preview: BoolProperty(
@@ -230,7 +260,9 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         options={"SKIP_SAVE"},
         override=OVERRIDE,
     )
-    report: StringProperty(name="Report", description="What the last retargeting came to", override=OVERRIDE)
+    report: StringProperty(
+        name="Report", description="What the last retargeting came to", options=PLAIN, override=OVERRIDE
+    )
 
 
 SETTINGS = (

@@ -32,7 +32,7 @@ from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..keys import channels
 from ..keys.channels import fcurves_of
-from ..keys.obstacles import Destination
+from ..keys.obstacles import Destination, obstacles
 from ..keys.writer import BoneKeys, PropertyKeys, write
 from ..rig import locations, rotation_modes
 from ..rig.armature import RigReading
@@ -80,12 +80,14 @@ class Retargeted:
         bone_map: target bones and the source bones that they follow.
         frames: (F,) scene frames of the keys.
         measures: quality of the motion.
+        is_still: whether the source stands still in all of several frames.
     """
 
     action: bpy.types.Action | None
     bone_map: BoneMap
     frames: Array
     measures: Measures
+    is_still: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +117,14 @@ def retarget_motion(
     with ExitStack() as undo:
         action = write_motion(scene, target, played, motion.frames, f"{target.name} {_clip(source)}", undo)
         undo.pop_all()
-    return Retargeted(action, motion.bone_map, motion.frames, measured)
+    return Retargeted(action, motion.bone_map, motion.frames, measured, _is_still(motion.source))
+
+
+def _is_still(source: SourceMotion) -> bool:
+    """Whether a motion of several frames stands still."""
+    heads, turns = source.heads, source.rotations
+    places = float(np.ptp(heads, axis=0).max()) <= sampling.STILL * max(1.0, float(np.abs(heads).max()))
+    return len(heads) > 1 and places and float(np.ptp(turns, axis=0).max()) <= sampling.STILL
 
 
 def show_frame(
@@ -190,7 +199,13 @@ def figure_to_move(
     if sampling.is_controlled(target, joints):
         joints = sampling.without_carriers(target, joints)
         return joints, sampling.figure_of_controls(target, joints), None
-    return joints, *target_figure(target, joints)
+    with ExitStack() as undo:
+        played = _played_paths(target)
+        for bone in target.pose.bones if played else ():
+            if bone.path_from_id("scale") in played:  # the motion gets keys that take this off
+                undo.callback(setattr, bone, "scale", bone.scale.copy())
+                bone.scale = (1.0, 1.0, 1.0)
+        return joints, *target_figure(target, joints)
 
 
 def require_two(source: bpy.types.Object | None, target: bpy.types.Object | None) -> None:
@@ -221,7 +236,7 @@ def require_free_hips(target: bpy.types.Object, hips: str) -> None:
 
 
 def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int, int]:
-    """Return first and last frame of a source's keys; the scene's range if it has no keys."""
+    """Return first and last frame of a source's keys, or of its strips, or else of the scene."""
     first, last = keyed_range(scene, source)
     return int(np.floor(first + 1e-3)), int(np.ceil(last - 1e-3))
 
@@ -229,9 +244,10 @@ def source_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[int,
 def keyed_range(scene: bpy.types.Scene, source: bpy.types.Object) -> tuple[float, float]:
     """Like `source_range`, fractional if keys are between frames."""
     curves = [curve for curve in fcurves_of(source) if len(curve.keyframe_points)]
-    if not curves:
+    spans: list[Any] = [curve.range()[:] for curve in curves] or list(channels.strip_ranges(source))
+    if not spans:
         return float(scene.frame_start), float(scene.frame_end)
-    ends = np.array([curve.range()[:] for curve in curves]) / key_time(scene)
+    ends = np.array(spans) / key_time(scene)
     return float(ends[:, 0].min()), float(ends[:, 1].max())
 
 
@@ -346,9 +362,12 @@ def write_motion(
     undo: ExitStack,
 ) -> bpy.types.Action:
     """Write a new action with only these keys, at (F,) frames; the former action stays in the file."""
+    for sentence in obstacles(target, (), Destination.NEW_ACTION):
+        raise RigError(sentence)
     time = key_time(scene)
     span = float(frames[0]) * time, float(frames[-1]) * time
     keys: list[BoneKeys | PropertyKeys] = list(_keys(target, played, frames * time))
+    keys += _taken_off(target, played, frames[:1] * time)
     for switch in fk_switches(target, tuple(played)):
         keys.append(PropertyKeys(switch.path, switch.bone, frames[:1] * time, np.array([[switch.value]])))
     animation = target.animation_data
@@ -376,6 +395,23 @@ def _keys(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[
             yield BoneKeys(name, "location", times, location)
 
 
+def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iterator[BoneKeys]:
+    """Keys that hold channels which the former action or strips below would move or scale."""
+    paths = _played_paths(target)
+    for name, (_, location) in played.items() if paths else ():
+        is_free = location is None and not target.data.bones[name].use_connect
+        for channel, value in (*((("location", 0.0),) if is_free else ()), ("scale", 1.0)):
+            if channels.data_path(target, name, channel) in paths:
+                yield BoneKeys(name, channel, times, np.full((1, 3), value))
+
+
+def _played_paths(target: bpy.types.Object) -> set[str]:
+    """Data paths that an action or a strip moves and no driver does."""
+    animation = target.animation_data
+    driven = set() if animation is None else {curve.data_path for curve in animation.drivers}
+    return {curve.data_path for _, curves in channels.played(target) for curve in curves} - driven
+
+
 NOTICED = 0.02
 """Error of the end of a limb above which the report warns, as a fraction of the limb."""
 
@@ -383,6 +419,8 @@ TOUCHES = 5e-4
 """Largest height of a sole that is on the ground, metres."""
 
 NO_LEGS = "No leg of the two is alike: bones turn as the source's do, and feet are not held"
+
+STILL = "The source stands still in all frames: choose its action, or switch on what is muted"
 
 GROUPS = ("knee", "elbow", "head")
 """Starts of names of effectors that the report combines, under the names in `WORDS`."""
@@ -490,6 +528,8 @@ def _hips(measured: Measures) -> str:
 def warnings(done: Retargeted) -> tuple[str, ...]:
     """Return the problems that a user should look at, in sentences."""
     measured, sentences = done.measures, []
+    if done.is_still:
+        sentences.append(STILL)
     if not measured.has_legs:
         sentences.append(NO_LEGS)
     elif not measured.stances:

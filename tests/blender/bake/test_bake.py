@@ -214,3 +214,21 @@ def test_a_jump_is_named(bake):
     still = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 5))
     assert "turns" not in still.summary()
     assert still.advice() == ""
+
+
+def test_a_tip_whose_scale_is_animated_reaches_with_its_tail(bake, ext):
+    """Its tail is as far out as its scale has it at each frame."""
+    rig = rigs.chain(3)
+    bone = rig.pose.bones["bone_2"]
+    for frame, size in ((1, 1.0), (10, 1.6)):
+        bone.scale = (1.0, size, 1.0)
+        bone.keyframe_insert("scale", frame=frame)
+    target = rigs.keyed(rigs.empty("Goal"), {1: (1.2, 0.4, 1.5), 10: (1.4, -0.5, 1.9)})
+    rigs.reach(rig, "bone_2", target)
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 10))
+    assert report.unsolved_count() == 0
+    for frame in range(1, 11):
+        bpy.context.scene.frame_set(frame)
+        seen = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        tail = seen.matrix_world @ seen.pose.bones["bone_2"].tail
+        assert (tail - target.matrix_world.translation).length < 1e-3

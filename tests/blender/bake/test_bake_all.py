@@ -310,3 +310,19 @@ def test_all_at_the_command_line(ext, tmp_path, capfd):
     assert "Arm 1: 8 of 8 frames reached" in capfd.readouterr().out
     assert output.is_file()
     assert command_line.main([*words, "--armature", "Arm 0"]) == 2
+
+
+def test_progress_counts_bakes_that_wait_for_frames(ext, bake_all):
+    """Frames that are read on for several bakes at once count for each of them."""
+    Progress = ext.module("ccd_rig.blender.bake.progress").Progress  # noqa: N806
+    overall = bake_all._Overall(3)
+    items = {k: Progress(7, done, 10, verb="evaluated") for k, done in (("one", 3), ("other", 5))}
+    item = overall.present(items)
+    assert (item.done, item.total) == (8, 30)
+
+
+def test_a_bake_begins_with_nothing_done(ext):
+    progress = ext.module("ccd_rig.blender.bake.progress")
+    pace = progress.Pace()
+    pace.take(progress.Progress(1, 0, 10, verb="evaluated"))
+    assert pace.percent == 0.0

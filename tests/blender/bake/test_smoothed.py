@@ -205,3 +205,10 @@ def test_ccd_alone_is_smoothed_too(bake):
     alone, smoothed = turns.values()
     assert alone > 15.0
     assert smoothed < 0.5 * alone
+
+
+@pytest.mark.parametrize(("degrees", "words"), [(0.123, "0.12"), (4.56, "4.6"), (12.3, "12"), (163.0, "163")])
+def test_words_tell_angles_as_people_write_them(ext, degrees, words):
+    report = ext.module("ccd_rig.blender.bake.report")
+    smoothed = report.Smoothed(("Tail",), 40.0, 58.0, math.radians(degrees))
+    assert f"up to {words} degrees off" in smoothed.words()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import rigs
 from keyed import assert_keys_play, keys_for, rich_action, whole_state, write_keys
 
 
@@ -142,3 +143,19 @@ def test_what_is_no_obstacle(channels, writing):
     keys = keys_for(writing, [0, 5, 30])
     write_keys(writing, armature_object, keys, writing.Destination.NEW_ACTION, (0, 30), "Baked")
     assert_keys_play(armature_object, keys)
+
+
+def test_how_an_action_blends_counts_above_strips_alone(ext):
+    """Without strips, or with the NLA off, the action plays as it is."""
+    module = ext.module("ccd_rig.blender.keys.obstacles")
+    rig = rigs.chain(2)
+    rig.pose.bones["bone_0"].keyframe_insert("rotation_quaternion", frame=1)
+    animation, keyed = rig.animation_data, [("bone_0", "rotation_quaternion")]
+    animation.action_influence = 0.5
+    assert module.obstacles(rig, keyed, module.Destination.CURRENT_ACTION) == ()
+    animation.nla_tracks.new().strips.new("Strip", 1, animation.action)
+    animation.use_nla = False
+    assert module.obstacles(rig, keyed, module.Destination.CURRENT_ACTION) == ()
+    animation.use_nla = True
+    (sentence,) = module.obstacles(rig, keyed, module.Destination.CURRENT_ACTION)
+    assert "influence in the NLA is 0.500" in sentence

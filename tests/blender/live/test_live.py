@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -318,3 +319,56 @@ def test_rigs_that_are_not_live_keep_none_from_being_so(rig, live):
         target.location = place
         assert off(last, target=target.name) < 0.01
     assert all((shows(each) - Vector((0.0, 0.0, 4.0))).length < SHOWN for each in (rig, second))
+
+
+def test_what_asks_for_the_same_is_not_solved_again(ext, rig, live, monkeypatch):
+    """Blender tells of many updates that change nothing of a rig's targets."""
+    single_frame = ext.module("ccd_rig.blender.bake.single_frame")
+    solve, solved = single_frame.solve_sample, []
+    monkeypatch.setattr(single_frame, "solve_sample", lambda *a, **k: (solved.append(a), solve(*a, **k))[1])
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    solved.clear()
+    for _ in range(3):
+        rig.ccd_rig.constraints[0].target.update_tag()
+        rigs.update()
+    assert solved == []
+    rig.ccd_rig.constraints[0].target.location.x += 0.1
+    rigs.update()
+    assert len(solved) == 1
+
+
+def test_nothing_new_is_shown_while_a_render_runs(ext, rig, live, monkeypatch):
+    """A render is a job in a window alone, so Blender's word for it is put in its place here."""
+    handlers = ext.module("ccd_rig.blender.live.handlers")
+    depsgraph = bpy.context.evaluated_depsgraph_get()
+    for is_rendering in (False, True):
+        app = SimpleNamespace(is_job_running=lambda kind, runs=is_rendering: runs and kind == "RENDER")
+        monkeypatch.setattr(handlers, "bpy", SimpleNamespace(app=app))
+        assert handlers._may_show(rig, depsgraph) is not is_rendering
+
+
+def test_an_update_tells_whether_anything_is_shown_anew(ext, rig, live):
+    preview = ext.module("ccd_rig.blender.live.preview")
+    known, depsgraph = preview.Preview(), bpy.context.evaluated_depsgraph_get()
+    assert preview.update(rig, depsgraph, known)
+    rigs.update()
+    assert not preview.update(rig, depsgraph, known)
+    rig.ccd_rig.constraints[0].target.location.x += 0.1
+    rigs.update()
+    assert preview.update(rig, depsgraph, known)
+
+
+def test_every_setting_of_a_constraint_is_looked_at(ext, rig, live):
+    """All but its influence, which a sample holds: settings that were changed are followed."""
+    preview, row = ext.module("ccd_rig.blender.live.preview"), rig.ccd_rig.constraints[0]
+    group = type(row).bl_rna.properties
+    for name in (each.identifier for each in group):
+        value = getattr(row, name)
+        if group[name].is_readonly or name in ("influence", "name", "tip") or group[name].type != "FLOAT":
+            continue
+        set_up = preview.SetUp.of(rig, bpy.context.scene)
+        assert set_up.is_current()
+        is_array = getattr(group[name], "is_array", False)
+        setattr(row, name, tuple(0.5 * each + 0.1 for each in value) if is_array else 0.5 * value + 0.1)
+        assert not set_up.is_current(), name

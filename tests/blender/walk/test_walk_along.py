@@ -295,7 +295,7 @@ def test_what_moves_the_figure_besides_is_refused(ext):
     carrier = rigs.keyed(rigs.empty("Carrier"), {1: (0.0, 0.0, 0.0), 40: (1.0, 0.0, 0.0)})
     rig.parent = carrier
     rigs.update()
-    refused("moves as an object", rig, path)
+    refused("moves as an object from frame 1 to 25, by its keys, its parent", rig, path)
     rig.parent = None
     rig.rotation_euler.x = 0.5 * math.pi
     rigs.update()

@@ -7,7 +7,7 @@ import random
 
 import pytest
 from chains import EXACT, FLOAT32
-from mathutils import Euler
+from mathutils import Euler, Quaternion
 from random_limits import ORDERS, PI, X, Y, Z, hold, random_rotation, turn
 
 from ccd_rig.limits.random_rotations import sample
@@ -119,3 +119,13 @@ def test_free_euler_angles():
         # Only X is bounded, the middle one: its sine is one entry of the matrix, free of the other two.
         sine = found.to_matrix()[2][1]
         assert math.sin(-0.2) - FLOAT32 < sine < math.sin(0.3) + FLOAT32
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_what_is_no_rotation_counts_as_none(order: str):
+    """A quaternion of zeros has no direction: the nearest of the box is that to the rest pose."""
+    limit = EulerBox(order, (0.2, -0.5, 0.3), (0.4, 0.6, 0.8))
+    clamped = clamp(limit, Quaternion((0.0, 0.0, 0.0, 0.0)))
+    assert abs(clamped.magnitude - 1.0) < FLOAT32
+    assert contains(limit, clamped)
+    assert angle_between(clamped, clamp(limit, Quaternion((1.0, 0.0, 0.0, 0.0)))) < EXACT

@@ -1,0 +1,203 @@
+"""Retargeting onto figures that other actions, strips and keys move, and from sources that play nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import bpy
+import numpy as np
+import pytest
+import rigs
+from retargeting import legs, played, refused, run
+
+BONES = ("spine", "spine.003", "thigh.L", "shin.L", "foot.L", "shin.R", "toe.R")
+FRAMES = range(1, 50, 6)
+
+
+def moved(rig, frame):
+    """The figure with an action that turns, moves and scales bones; shown at a frame."""
+    for name in ("shin.R", "spine.002", "thigh.L"):
+        bone = rig.pose.bones[name]
+        bone.rotation_mode = "XYZ"
+        for at, value in ((1, 0.0), (20, 0.7), (40, -0.4)):
+            bone.rotation_euler = (value, 0.5 * value, 0.0)
+            bone.scale = (1.0 + value,) * 3
+            for channel in ("rotation_euler", "scale"):
+                bone.keyframe_insert(channel, frame=at)
+            if not bone.bone.use_connect:
+                bone.location = (0.25 * value, 0.0, 0.2 * value)
+                bone.keyframe_insert("location", frame=at)
+    bpy.context.scene.frame_set(frame)
+    return rig.animation_data.action
+
+
+def as_strip(thing, action):
+    """The action as a strip instead."""
+    track = thing.animation_data.nla_tracks.new()
+    strip = track.strips.new("Strip", 1, action)
+    thing.animation_data.action = None
+    return track, strip
+
+
+def reopened(rig, tmp_path):
+    """What a figure plays, from the saved file."""
+    name = rig.name
+    path = tmp_path / "played.blend"
+    bpy.ops.wm.save_as_mainfile(filepath=str(path))
+    bpy.ops.wm.open_mainfile(filepath=str(path))
+    return played(bpy.data.objects[name], BONES, FRAMES)
+
+
+def turns(rig, bones):
+    """(F, bones, 4) rotations of bones as they play."""
+    found = []
+    for frame in FRAMES:
+        bpy.context.scene.frame_set(frame)
+        seen = rig.evaluated_get(bpy.context.evaluated_depsgraph_get())
+        found.append([seen.pose.bones[name].matrix.to_quaternion()[:] for name in bones])
+    return np.array(found)
+
+
+@pytest.fixture
+def clean(target):
+    """What the figure plays where nothing else moves it."""
+    run(target)
+    found = played(target, BONES, FRAMES)
+    target.animation_data_clear()
+    for bone in target.pose.bones:
+        bone.matrix_basis.identity()
+        bone.location, bone.rotation_quaternion = (0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0)
+    bpy.context.scene.frame_set(1)
+    return found
+
+
+@pytest.mark.parametrize("frame", [1, 20])
+def test_an_action_that_played_before_has_no_part_in_it(target, clean, tmp_path, frame):
+    before = moved(target, frame)
+    run(target)
+    assert target.animation_data.action is not before
+    clip = target.ccd_rig.retarget.source.animation_data.action.name
+    assert clip in target.animation_data.action.name
+    np.testing.assert_allclose(reopened(target, tmp_path), clean, atol=1e-3)
+
+
+@pytest.mark.parametrize("frame", [1, 20])
+def test_a_strip_that_plays_below_has_no_part_in_it(target, clean, tmp_path, frame):
+    as_strip(target, moved(target, frame))
+    run(target)
+    np.testing.assert_allclose(reopened(target, tmp_path), clean, atol=1e-3)
+
+
+def test_a_refusal_leaves_the_scale_of_bones(target):
+    action = moved(target, 20)
+    as_strip(target, action)
+    target.animation_data.action, target.animation_data.action_influence = action, 0.5
+    rigs.update()
+    refused("set it to 1", target)
+    assert target.animation_data.action is action
+    assert target.pose.bones["shin.R"].scale[0] == pytest.approx(1.7)
+
+
+def test_a_strip_that_is_tweaked_is_said(target):
+    track, strip = as_strip(target, moved(target, 1))
+    track.select = strip.select = True
+    target.animation_data.nla_tracks.active = track
+    target.animation_data.use_tweak_mode = True
+    refused("leave tweak mode", target)
+
+
+def test_a_source_of_strips_plays_as_long_as_they_do(source, target, clean):
+    """The scene goes on long after them: what stands still there is no motion of the source."""
+    as_strip(source, source.animation_data.action)
+    bpy.context.scene.frame_end = 250
+    run(target)
+    assert target.animation_data.action.name.startswith(f"{target.name} {source.name}")
+    assert target.animation_data.action.frame_range[:] == (1.0, 49.0)
+    np.testing.assert_allclose(played(target, BONES, FRAMES), clean, atol=1e-3)
+
+
+@pytest.mark.parametrize("muted", ["track", "strip", "curves"])
+def test_a_source_that_plays_nothing_is_said(ext, source, target, muted):
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    chosen = ext.module("ccd_rig.blender.retarget.chosen")
+    if muted == "curves":
+        for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(source):
+            curve.mute = True
+    else:
+        track, strip = as_strip(source, source.animation_data.action)
+        (track if muted == "track" else strip).mute = True
+    done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+    assert retarget.warnings(done)[0] == retarget.STILL
+
+
+def test_a_source_that_moves_is_not_said_to_stand_still(ext, source, target):
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    chosen = ext.module("ccd_rig.blender.retarget.chosen")
+    done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+    assert retarget.STILL not in retarget.warnings(done)
+
+
+@pytest.mark.parametrize("name", ["feet", "scale", "in_place", "reference_frame", "hand_space"])
+def test_settings_of_a_whole_motion_take_no_keys(ext, name):
+    """They would count for nothing, silently."""
+    rig = rigs.armature(rigs.biped(), "Figure")
+    with pytest.raises(TypeError, match="not animatable"):
+        rig.keyframe_insert(f"ccd_rig.retarget.{name}", frame=1)
+
+
+def test_where_time_is_remapped_both_play_the_same_at_the_same_frames(source, target):
+    """At 200 for 100, a key of frame 24 plays at frame 12."""
+    bpy.context.scene.render.frame_map_old, bpy.context.scene.render.frame_map_new = 200, 100
+    run(target)
+    assert target.animation_data.action.frame_range[:] == pytest.approx((2.0, 48.0), abs=2.0)
+    frames = range(2, 24, 3)
+    scale = legs(target, "thigh.L", "shin.L", "foot.L") / legs(source, "thigh.L", "shin.L", "foot.L")
+    own, ours = played(source, ("hips",), frames)[:, 0], played(target, ("spine",), frames)[:, 0]
+    np.testing.assert_allclose(np.diff(ours[:, 1]), scale * np.diff(own[:, 1]), atol=5e-3)
+
+
+def test_an_armature_without_a_size_is_refused(target):
+    target.scale = (0.0, 0.0, 0.0)
+    rigs.update()
+    refused("has no size or is nowhere: clear its transform", target)
+
+
+def test_the_report_tells_hips_that_are_moved(ext, source, target):
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    chosen = ext.module("ccd_rig.blender.retarget.chosen")
+    done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+
+    def hips(**measured):
+        lines = retarget.lines(replace(done, measures=replace(done.measures, **measured)))
+        return [line for line in lines if line.startswith("Hips")]
+
+    assert hips(moved_frames=0, moved=0.0) == ["Hips are where the source has them"]
+    assert hips(moved_frames=3, moved=0.012) == [
+        "Hips are moved in 3 frames, by 12.0 mm at most, for legs to reach"
+    ]
+
+
+@pytest.mark.parametrize("what", ["pose", "constraint"])
+def test_a_turned_bone_between_two_that_follow_is_made_up_for(ext, source, target, what):
+    """A thigh in two pieces, the second of which is turned; a constraint makes it a rig of controls."""
+    plain, piece = (rigs.armature(rigs.biped(), name) for name in ("Plain", "Piece"))
+    with rigs.edit_bones(piece) as bones:
+        shin, thigh = bones["shin.L"], bones["thigh.L"]
+        twist = bones.new("MCH-between.L")
+        twist.head, twist.tail, twist.parent = shin.head - (shin.tail - shin.head) * 0.1, shin.head, thigh
+        twist.use_deform, shin.use_connect, shin.parent = False, False, twist
+    for rig in (plain, piece):
+        free = rig.pose.bones["head"].constraints.new("LIMIT_ROTATION")
+        free.owner_space = "LOCAL"
+        rig.ccd_rig.retarget.source = source
+    between = piece.pose.bones["MCH-between.L"]
+    if what == "pose":
+        between.rotation_mode, between.rotation_euler = "XYZ", (0.0, 0.4, 0.0)
+    else:
+        limit = between.constraints.new("LIMIT_ROTATION")
+        limit.use_limit_y, limit.min_y, limit.max_y, limit.owner_space = True, 0.4, 0.4, "LOCAL"
+    found = []
+    for rig in (plain, piece):
+        run(rig)
+        found.append(turns(rig, ("thigh.L", "shin.L", "foot.L")))
+    np.testing.assert_allclose(np.abs((found[0] * found[1]).sum(axis=-1)), 1.0, atol=1e-5)
