@@ -33,7 +33,7 @@ from inspection import Findings, inspect
 from picture import quiet, save_png
 
 import ccd_rig.blender
-from ccd_rig.blender import whole_files
+from ccd_rig.blender import atomic_write
 from ccd_rig.blender.bake import report
 from ccd_rig.blender.bake.bake import bake
 from ccd_rig.blender.bake.report import BakeReport
@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> int:
             )
     except UsageError as error:
         return _fail(error, USAGE)
-    except whole_files.WriteError as error:
+    except atomic_write.WriteError as error:
         return _fail(error, NOT_WRITTEN)
     except CCDRigError as error:
         return _fail(error, NOT_BAKED)
@@ -120,7 +120,7 @@ def _demo(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise whole_files.WriteError(f"cannot make folder {folder}: {error.strerror}") from error
+        raise atomic_write.WriteError(f"cannot make folder {folder}: {error.strerror}") from error
     bpy.ops.wm.read_factory_settings(use_empty=True)
     rig, motion = stage.build()
     limited = [bone for bone in rig.pose.bones if bone.ccd_rig.limit.kind != "NONE"]
@@ -151,11 +151,11 @@ def _demo(folder: Path) -> None:
     try:
         picture = sheet.contact_sheet(rig, result, words)
     except RuntimeError as error:
-        raise whole_files.WriteError(
+        raise atomic_write.WriteError(
             f"cannot draw {pictured}: Blender could not render ({_reason(error)}); "
             f"{saved} and {told} are written"
         ) from error
-    with whole_files.replacing(pictured) as temporary:
+    with atomic_write.replacing(pictured) as temporary:
         save_png(picture, temporary)
     print(f"sheet:  {time.perf_counter() - drawing:.1f} s")
     for path in (saved, told, pictured):
@@ -185,13 +185,13 @@ def _tell(findings: Findings) -> None:
 
 def _save(path: Path) -> None:
     """Save the open file under another name, as a whole or not at all."""
-    with whole_files.replacing(path) as temporary:
+    with atomic_write.replacing(path) as temporary:
         temporary.unlink()  # Blender would keep the empty file as a backup
         try:
             with quiet():
                 bpy.ops.wm.save_as_mainfile(filepath=str(temporary.resolve()), copy=True)
         except RuntimeError as error:
-            raise whole_files.WriteError(f"cannot write {path}: {_reason(error)}") from error
+            raise atomic_write.WriteError(f"cannot write {path}: {_reason(error)}") from error
 
 
 def _reason(error: RuntimeError) -> str:
@@ -212,7 +212,7 @@ def _bake_file(path: Path, output: Path) -> None:
     if output.resolve() == path.resolve():
         raise UsageError(f"--output is {path} itself: name another file")
     if not output.resolve().parent.is_dir():
-        raise whole_files.WriteError(f"cannot write {output}: there is no folder {output.resolve().parent}")
+        raise atomic_write.WriteError(f"cannot write {output}: there is no folder {output.resolve().parent}")
     try:
         with quiet():
             bpy.ops.wm.open_mainfile(filepath=str(path.resolve()), load_ui=False)

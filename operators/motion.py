@@ -6,7 +6,7 @@ from pathlib import Path
 import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..ccd_rig.blender import whole_files
+from ..ccd_rig.blender import atomic_write
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.retarget import bone_map, chosen, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
@@ -112,7 +112,7 @@ class CCD_RIG_OT_retarget_map_save(JsonFile, bpy.types.Operator, ExportHelper):
     def run(self, context: bpy.types.Context) -> None:
         pairs = {pair.name: pair.source for pair in active_rig(context).ccd_rig.retarget.pairs}
         path = Path(bpy.path.abspath(self.filepath))
-        with whole_files.replacing(path) as temporary:
+        with atomic_write.replacing(path) as temporary:
             temporary.write_text(bone_map.map_as_text(pairs), encoding="utf-8")
         self.tell("INFO", f"Saved {len(pairs)} pairs to {path.name}")
 

@@ -16,7 +16,7 @@ from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.set_up import build
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Ranges
 from ..ccd_rig.blender.setup_files import regeneration, setup_file
-from ..ccd_rig.blender.viewport.asked_roles import asked
+from ..ccd_rig.blender.viewport.dialog_roles import dialog_roles
 from . import command
 from .command import Command, JsonFile, draw_lines, selected_bones
 from .constraints import apply_choices, copy_changed, new_rig_choices
@@ -143,11 +143,11 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     def check(self, _context: bpy.types.Context) -> bool:
         """Show the present roles of the dialog in the viewport, after each change."""
         if self.asks:
-            asked[self.figure] = {item.name: item.role for item in self.roles}
+            dialog_roles[self.figure] = {item.name: item.role for item in self.roles}
         return True
 
     def cancel(self, _context: bpy.types.Context) -> None:
-        asked.pop(self.figure, None)
+        dialog_roles.pop(self.figure, None)
 
     def _list(self, roles: Mapping[str, tuple[str, str]], rig: bpy.types.Object) -> None:
         """List roles, each beside the recognised one."""
@@ -160,7 +160,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
-        asked.pop(rig.name, None)
+        dialog_roles.pop(rig.name, None)
         self.asks = False
         chosen = [group for group in Group if getattr(self, group)]
         before: set[str] = set(rig.ccd_rig.constraints.keys())

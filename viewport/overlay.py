@@ -16,8 +16,8 @@ from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.live.handlers import preview_of
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.viewport.asked_roles import asked
 from ..ccd_rig.blender.viewport.constraints import sketch_rows
+from ..ccd_rig.blender.viewport.dialog_roles import dialog_roles
 from ..ccd_rig.blender.viewport.limits import sketch_limits
 from ..ccd_rig.blender.viewport.sketch import Label, Sketch, sketch_pins, sketch_roles
 from .drag_tool import is_chosen
@@ -85,8 +85,12 @@ def _pins(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, bool]:
 
 def _listed_roles(context: bpy.types.Context, rig: bpy.types.Object) -> dict[str, Role]:
     """{bone: role} in the dialog or redo panel of Set Up Figure; empty after another command."""
-    if rig.name in asked:
-        return {name: role for name, text in asked[rig.name].items() if (role := read_role(text)) is not None}
+    if rig.name in dialog_roles:
+        return {
+            name: role
+            for name, text in dialog_roles[rig.name].items()
+            if (role := read_role(text)) is not None
+        }
     commands = context.window_manager.operators
     last = commands[-1] if len(commands) else None
     if last is None or last.bl_idname != SET_UP or last.properties.figure != rig.name:

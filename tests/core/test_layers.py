@@ -34,7 +34,7 @@ CORE = (
     ("solvers.retarget", "solvers.walk"),
 )
 BLENDER = (
-    ("whole_files", "evaluations", "languages", "classes"),
+    ("atomic_write", "evaluations", "languages", "classes"),
     ("rig",),
     ("keys",),
     ("figures",),

@@ -37,8 +37,8 @@ def command(context_mode: str = "INVOKE_DEFAULT") -> None:
 
 
 def asked() -> dict[str, dict[str, str]]:
-    module = sys.modules[f"{PACKAGE}.ccd_rig.blender.viewport.asked_roles"]
-    return {name: dict(roles) for name, roles in module.asked.items()}
+    module = sys.modules[f"{PACKAGE}.ccd_rig.blender.viewport.dialog_roles"]
+    return {name: dict(roles) for name, roles in module.dialog_roles.items()}
 
 
 def seen(step: str, rig: bpy.types.Object) -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ... import json_text
 from ...settings import Solver, SolverSettings, SolveStatus
-from ..whole_files import WriteError, replacing
+from ..atomic_write import WriteError, replacing
 
 SLERPED = "SLERPED"
 """Status of a frame between two solved frames."""

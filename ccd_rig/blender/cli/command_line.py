@@ -19,7 +19,7 @@ from typing import Any
 import bpy
 
 from ...errors import CCDRigError, RigError
-from .. import whole_files
+from .. import atomic_write
 from ..bake import bake_all, report
 from ..bake.bake import bake
 from ..bake.progress import Pace, Progress
@@ -106,7 +106,7 @@ def main(argv: Sequence[str]) -> int:
         return _fail("interrupted, nothing is written", Exit.INTERRUPTED)
     except UsageError as error:
         return _fail(str(error), Exit.USAGE)
-    except whole_files.WriteError as error:
+    except atomic_write.WriteError as error:
         return _fail(str(error), Exit.NOT_WRITTEN)
     except CCDRigError as error:
         return _fail(str(error), Exit.PROBLEMS)

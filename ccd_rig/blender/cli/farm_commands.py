@@ -25,7 +25,8 @@ from typing import Any
 import bpy
 
 from ...errors import CCDRigError, RigError
-from .. import whole_files
+from .. import atomic_write
+from ..atomic_write import WriteError
 from ..bake import bake_all, report
 from ..bake.bake import bake, bake_solved_steps, solve_steps
 from ..bake.progress import Progress, run
@@ -39,7 +40,6 @@ from ..farm.records import Record
 from ..farm.shots import Shot, Span
 from ..keys import file_version
 from ..retarget import clips, retarget
-from ..whole_files import WriteError
 from . import arguments, files, retarget_command
 from .arguments import COMMAND
 from .files import Exit, UsageError, complain, say
@@ -113,14 +113,14 @@ def _open_for(name: str, folder: Path, path: Path, others: Sequence[Path] = ()) 
     bundle.status(f"{name}: opening")
     scene = _open_blend(path)
     _make_folder(folder)
-    _require_free(whole_files.require_writable(result), records.linked_files())
+    _require_free(atomic_write.require_writable(result), records.linked_files())
     return scene
 
 
 def _require_free(place: Path, inputs: Sequence[Path]) -> None:
     """Raise UsageError if a task would overwrite one of its inputs."""
     for path in inputs:
-        if whole_files.is_same(place, path):
+        if atomic_write.is_same(place, path):
             raise UsageError(f"{path} would be overwritten: choose another folder for the results")
 
 
@@ -341,7 +341,7 @@ def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Che
         return Exit.DONE
     scene = _open_for(shot.name, options.output, options.shot)
     _make_folder(path.parent)
-    whole_files.require_writable(path)
+    atomic_write.require_writable(path)
     record = Record(made_with, records.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)

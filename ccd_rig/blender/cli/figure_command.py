@@ -19,12 +19,12 @@ import bpy
 
 from ... import json_text
 from ...errors import RigError
+from ..atomic_write import read_text
 from ..bake.report import write
 from ..figures.roles import figure_of, with_roles
 from ..retarget import clips
 from ..set_up import build
 from ..set_up.plan import Choices, Group, Ranges
-from ..whole_files import read_text
 from . import files
 from .files import Exit, say
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import bpy
 
 from ...json_text import printable
-from .. import whole_files
+from .. import atomic_write
 from ..bake import report
 from ..farm import records
 from ..keys.file_version import newer_than_blender
@@ -116,11 +116,11 @@ def save_as(path: Path) -> None:
     Raises:
         WriteError: the folder cannot be written, or the disk is full.
     """
-    with whole_files.replacing(path) as temporary:
+    with atomic_write.replacing(path) as temporary:
         if not _is_text(temporary):
-            raise whole_files.WriteError(f"cannot write {path}: {_NO_TEXT}")
+            raise atomic_write.WriteError(f"cannot write {path}: {_NO_TEXT}")
         if _is_too_long(temporary):
-            raise whole_files.WriteError(f"cannot write {path}: {_TOO_LONG}")
+            raise atomic_write.WriteError(f"cannot write {path}: {_TOO_LONG}")
         temporary.unlink()  # Blender would keep the empty file as a backup
         leftover = temporary.with_name(f"{temporary.name}@")  # Blender writes it, and then renames it
         with open(bpy.data.filepath, "rb") as file:  # magic numbers of Zstandard; of gzip before Blender 3.0
@@ -130,11 +130,11 @@ def save_as(path: Path) -> None:
         except RuntimeError as error:
             # Blender's reason may be of a later step ("No such file"): likely reasons come first.
             reason = f"is the disk full, or the folder read-only? Blender says: {_first_line(error)}"
-            raise whole_files.WriteError(f"cannot write {path}: {reason}") from error
+            raise atomic_write.WriteError(f"cannot write {path}: {reason}") from error
         finally:
             leftover.unlink(missing_ok=True)
         if not _is_whole(temporary):
-            raise whole_files.WriteError(
+            raise atomic_write.WriteError(
                 f"cannot write {path}: is the disk full? Only a part of it was saved"
             )
 
@@ -221,9 +221,9 @@ def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | 
 
 
 def _require_place(path: Path, name: str, others: Mapping[Path, str]) -> None:
-    place = whole_files.require_writable(path)
+    place = atomic_write.require_writable(path)
     for other, words in others.items():
-        if whole_files.is_same(place, other):
+        if atomic_write.is_same(place, other):
             raise UsageError(
                 f"the {name} would take the place of {words}, {other}: give --{name} another path"
             )

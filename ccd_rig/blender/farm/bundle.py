@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from ...errors import RigError
 from ...json_text import printable
+from ..atomic_write import WriteError, replacing
 from ..bake.progress import PERCENT, Pace, Progress
-from ..whole_files import WriteError, replacing
 from .shots import Shot, to_json
 
 

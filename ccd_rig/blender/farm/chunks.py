@@ -20,9 +20,9 @@ from ... import json_text
 from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
+from ..atomic_write import replacing
 from ..bake.bake_frames import BakeFrames, SmoothedGroup, Solutions
 from ..bake.report import SEAM
-from ..whole_files import replacing
 from .records import Record
 from .shots import Span
 

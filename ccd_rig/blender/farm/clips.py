@@ -16,8 +16,8 @@ from ... import json_text
 from ...errors import RigError
 from ...json_text import shown
 from ...motion.retargeting.settings import SPACES
+from ..atomic_write import read_text
 from ..retarget.retarget import RetargetChoice
-from ..whole_files import read_text
 from .bundle import Job, Step, parameter
 from .shots import LONGEST, decoded, read_settings
 

@@ -16,8 +16,8 @@ import bpy
 
 from ... import json_text
 from ...errors import RigError
+from ..atomic_write import read_text, replacing
 from ..keys import file_version
-from ..whole_files import read_text, replacing
 from .shots import Span
 
 FORMAT, VERSION = "ccd_rig.farm_record", 2

@@ -20,10 +20,10 @@ from ... import json_text
 from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...solvers.stepping import result_of
+from ..atomic_write import read_text
 from ..bake.settings import BakeSettings
 from ..checks import setup
 from ..properties.constraint_values import Constraint, Kind
-from ..whole_files import read_text
 
 ROLL = 64
 """Frames on both sides of a chunk that are solved too: the reach of the smoothing in `solvers.motion`."""

@@ -23,10 +23,10 @@ from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...motion.interpolation import solve_frames
 from ...skeleton.pose_library import PoseEntry, from_json, to_json
+from ..atomic_write import read_text, replacing
 from ..keys import channels
 from ..rig.pose_values import Watched
 from ..rig.rotation_modes import CHANNELS, channel_values, read_rotations, rotation_channel, rotation_of
-from ..whole_files import read_text, replacing
 from . import constraint_list, overrides, renamed_bones
 from .names import UniqueNames, named, unique_name
 from .solver_settings import OVERRIDE

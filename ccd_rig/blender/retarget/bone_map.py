@@ -20,9 +20,9 @@ import bpy
 from ... import json_text
 from ...errors import InvalidInput, RigError
 from ...motion.retargeting.figure_map import FigureMap, Limb
+from ..atomic_write import read_text
 from ..figures.role import Figure, Part, Role, Side
 from ..figures.roles import figure_of
-from ..whole_files import read_text
 
 LEGS = (
     (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE),

@@ -19,9 +19,9 @@ import numpy as np
 from ... import json_text
 from ...errors import RigError
 from ...json_text import shown
+from ..atomic_write import read_text
 from ..keys import keyframes
 from ..keys.channels import played, plays
-from ..whole_files import read_text
 from .retarget import RetargetChoice, Retargeted, retarget_motion
 
 IMPORTERS: dict[str, tuple[str, Callable[[str], Any]]] = {

@@ -29,6 +29,7 @@ from ...errors import InvalidInput, RigError
 from ...json_text import NotJson, parse, shown
 from ...limits.mirroring import turned
 from ...maths.rotations import angle_of
+from ..atomic_write import read_text, replacing
 from ..figures.role import Part, Role, Side
 from ..figures.roles import roles_of
 from ..properties import constraint_list, influence_keys, overrides
@@ -39,7 +40,6 @@ from ..properties.joints import CCD_RIG_PG_joint, limit_of, store_limits
 from ..properties.names import named
 from ..properties.renamed_bones import LOCAL_BONES, OTHER_BONES
 from ..rig.bone_space import nearest_rotation
-from ..whole_files import read_text, replacing
 
 Values = dict[str, Any]
 
