@@ -9,18 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
+import numpy as np
 from mathutils import Vector
 
 from ..errors import InvalidInput
 from ..goals import BalanceGoal, Goal, GoalError, OrientationGoal, PositionGoal, centre_of_mass
-from ..maths.validation import SIZES, frozen_vector, shown
+from ..maths.validation import SIZES, frozen_vector, is_number, shown
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.kinematics import forward_kinematics
 from ..skeleton.pose import Pose, check_pose
 from .pose_search import STATUSES, PoseSearch
 from .problem_tables import reach_of_goals, stored_targets
+from .soft_reach import stretched
 
 PULLED = 1
 """Priority of pulled bones; pins have 0."""
@@ -58,18 +61,23 @@ class Grab:
         point: the pulled point in the joint's frame; None means the bone's tail.
         chain_length: number of joints, counted from `joint`, that may move; 0 means all up to the root.
         rotation: whether the bone keeps its rotation, as one that slides should.
+        soft: fraction of the chain's length over which it eases into straight, 0 to 1; without effect where
+            the drag moves the chain's root, or a joint of the chain slides.
 
     Raises:
-        InvalidInput: the point is not three finite numbers.
+        InvalidInput: the point is not three finite numbers, or `soft` is out of range.
     """
 
     joint: str
     point: Vector | None = None
     chain_length: int = 0
     rotation: bool = False
+    soft: float = 0.0
 
     def __post_init__(self) -> None:
         _freeze(self, f"grab of joint '{self.joint}'")
+        if not (is_number(self.soft) and 0.0 <= self.soft <= 1.0):
+            raise InvalidInput(f"grab of joint '{self.joint}': soft must be 0 to 1, not {shown(self.soft)}")
 
 
 @dataclass(frozen=True)
@@ -141,6 +149,30 @@ def _hull(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return chains[0] + chains[1]
 
 
+@dataclass(frozen=True)
+class _Reach:
+    """The reach of a chain that eases into straight.
+
+    Attributes:
+        root: head of its first joint that turns, model space.
+        length: of the straight chain.
+        extent: distance from the root to the grab at the press.
+        soft: see `Grab`.
+    """
+
+    root: Vector
+    length: float
+    extent: float
+    soft: float
+
+    def eased(self, point: Vector, start: Vector) -> Vector:
+        """The eased place of a pulled point, which was at `start` at the press."""
+        away, bases = point - self.root, np.array([self.extent])
+        distances, apart = np.array([away.length]), np.array([(point - start).length])
+        allowed = float(stretched(distances, np.array([self.length]), self.soft, bases, apart)[0])
+        return point if allowed >= away.length else self.root + away * (allowed / away.length)
+
+
 class Drag:
     """A drag of bones from one pose, prepared for any number of updates.
 
@@ -203,9 +235,25 @@ class Drag:
         fine = SolverSettings(position_tolerance=near, restarts=0)
         self._search = PoseSearch(skeleton, goals, settings or fine)
         self._support, self._near = support, near
+        self._reaches = tuple([self._reach_of(grab, goal) for grab, goal in zip(grabs, pulls, strict=True)])
         if support is not None:
             balance = BalanceGoal(centre_of_mass(skeleton, transforms), support.axes)
             self._balanced = PoseSearch(skeleton, [*goals, balance], settings or fine)
+
+    def _reach_of(self, grab: Grab, goal: PositionGoal) -> _Reach | None:
+        """The reach of a grab that eases into straight; None without easing."""
+        skeleton, movable = self.skeleton, set(self.movable)
+        turning = [j for j in skeleton.chain(grab.joint, grab.chain_length) if j in movable]
+        if not grab.soft or len(turning) < 2 or any(skeleton.joints[j].slides for j in turning):
+            return None
+        if movable.intersection(skeleton.chain(skeleton.joints[turning[0]].name)[:-1]):
+            return None
+        transforms = forward_kinematics(skeleton, self.pose)
+        places = [*(transforms[j].translation for j in turning), goal.target]
+        length = math.fsum((after - before).length for before, after in pairwise(places))
+        return (
+            _Reach(places[0], length, (goal.target - places[0]).length, grab.soft) if length > 0.0 else None
+        )
 
     @property
     def starts(self) -> tuple[Vector, ...]:
@@ -243,25 +291,28 @@ class Drag:
         if all(goal.target == start for goal, start in zip(pulls, self.starts, strict=True)):
             return SolveResult(self.pose, SolveStatus.CONVERGED, 0, (GoalError(),) * len(goals))
         reference = self.pose.arrays
-        targets = [*stored_targets(pulls), *self._targets[len(pulls) :]]
-        solved = self._search.solve(*reference, targets, reference)
+        eased = [
+            goal if reach is None else replace(goal, target=reach.eased(goal.target, start))
+            for goal, start, reach in zip(pulls, self.starts, self._reaches, strict=True)
+        ]
+        targets = [*stored_targets(eased), *self._targets[len(pulls) :]]
+        search, solved = self._search, self._search.solve(*reference, targets, reference)
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
-        if self._support is None:
-            errors = self._search.errors(pose, targets)
-        else:
+        if self._support is not None:
             # An inequality: a goal only where the pose would leave the support, at the nearest place there.
-            search, centre = (
-                self._search,
-                centre_of_mass(self.skeleton, forward_kinematics(self.skeleton, pose)),
-            )
+            centre = centre_of_mass(self.skeleton, forward_kinematics(self.skeleton, pose))
             above = self._support.nearest(centre)
             if (above - centre).length > self._near:
                 search = self._balanced
                 targets = [*targets, *stored_targets([BalanceGoal(above, self._support.axes)])]
                 solved = search.solve(*reference, targets, reference)
                 pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
-            errors = search.errors(pose, targets)
-        return SolveResult(pose, STATUSES[solved.statuses[0]], int(solved.steps[0]), errors)
+        errors = search.errors(pose, [*stored_targets(pulls), *targets[len(pulls) :]])
+        status = STATUSES[solved.statuses[0]]
+        is_short = any(error.distance > self._near for error in errors[: len(pulls)])
+        if status is SolveStatus.CONVERGED and is_short:  # eased short of a point
+            status = SolveStatus.OPTIMAL
+        return SolveResult(pose, status, int(solved.steps[0]), errors)
 
 
 def drag(

@@ -15,6 +15,10 @@ import numpy as np
 
 from ..maths.batch import Array
 
+SOFTNESS = 0.02
+"""Softness of limbs: part of their length over which arms and legs ease into straight."""
+SHORT = 0.9998
+"""Largest eased extension: the pose of a straight chain has no side, and no gradient along its line."""
 NEAR = 4.0
 """Distance of a target from the base pose's end at which the curve has full effect, in eased lengths."""
 
@@ -36,7 +40,8 @@ def stretched(distances: Array, lengths: Array, soft: Array | float, bases: Arra
         bases: (R,) lengths to which the base poses stretch them.
         apart: (R,) distances from targets to the ends of the base poses.
     """
-    eased = softened(distances, lengths, soft)
+    # It sets in at (1 - soft) length, and goes to SHORT length.
+    eased = softened(distances, SHORT * lengths, np.maximum(1.0 - (1.0 - np.asarray(soft)) / SHORT, 0.0))
     kept = np.maximum(eased, np.minimum(distances, np.minimum(bases, lengths)))
     part = np.clip(apart / np.maximum(NEAR * np.asarray(soft) * lengths, 1e-30), 0.0, 1.0)
     return np.asarray(kept + (eased - kept) * part * part * (3.0 - 2.0 * part))

@@ -22,6 +22,7 @@ from ...errors import CCDRigError, RigError
 from ...limits.shapes import Slide
 from ...settings import SolveResult, SolveStatus
 from ...solvers import drag
+from ...solvers.soft_reach import SOFTNESS
 from ..figures import roles
 from ..figures.role import Figure, Part
 from ..limit_sources import blender_limits
@@ -492,7 +493,8 @@ class Session:
         for grab in self._grabs:
             matrix = self._evaluated.pose.bones[grab.control].matrix
             point = matrix.to_quaternion().inverted() @ (grab.place - matrix.translation)
-            grabs.append(drag.Grab(grab.control, point, lengths[grab.control], grab.control in moving))
+            slides = grab.control in moving
+            grabs.append(drag.Grab(grab.control, point, lengths[grab.control], slides, SOFTNESS))
         held = [drag.Pin(*each) for each in self.pins.items()]
         support = self._support() if balances else None
         made = drag.Drag(reading.skeleton, reading.pose, grabs, held, support=support)

@@ -15,6 +15,7 @@ from mathutils import Vector
 from ...errors import CCDRigError, RigError
 from ...limits.fitting import loosened
 from ...limits.shapes import Hinge, Limit
+from ...solvers.soft_reach import SOFTNESS
 from ...solvers.stepping import result_of
 from ..bake import target_motion
 from ..checks import setup
@@ -33,7 +34,7 @@ from ..properties.new_targets import NewTarget, Target, make_targets
 from ..properties.solver_settings import solver_settings
 from ..rig import clamps
 from ..scene.targets import orthonormal
-from .plan import SOFT, SOFTNESS, Choices, Group, Made, PlannedRow, Ranges, planned_rows
+from .plan import SOFT, Choices, Group, Made, PlannedRow, Ranges, planned_rows
 
 PRESETS = {Kind.HUMAN: "HUMAN", Kind.QUADRUPED: "QUADRUPED"}
 ASIDE = math.radians(30.0)

@@ -30,8 +30,6 @@ class Group(enum.StrEnum):
     WINGS = "wings"
 
 
-SOFTNESS = 0.02
-"""Part of their length over which arms and legs ease into straight."""
 SOFT = (Group.HANDS, Group.FEET)
 """Groups whose chains are limbs, which snap where they become straight."""
 

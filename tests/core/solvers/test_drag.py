@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 
 import pytest
 from chains import FLOAT32, Z, random_limit, straight, tip
@@ -325,3 +326,63 @@ def test_balance_needs_a_mass():
     pins = [Pin(f"leg{k}.2") for k in range(4)]
     with pytest.raises(InvalidInput, match="no joint has a mass"):
         Drag(skeleton, Pose.rest(skeleton), [Grab("body")], pins, support=Support(SQUARE))
+
+
+def limb(bend: float) -> tuple[Skeleton, Pose]:
+    """An arm of two bones on a fixed shoulder, bent at rest."""
+    turned = Quaternion((1.0, 0.0, 0.0), bend)
+    joints = [Joint("upper", -1, length=0.3), Joint("lower", 0, (0.0, 0.3, 0.0), turned, 0.28)]
+    skeleton = Skeleton(joints)
+    return skeleton, Pose.rest(skeleton)
+
+
+def largest_turn(going: Drag, places: list[Vector]) -> float:
+    """Degrees of the largest turn of a joint from one place to the next."""
+    poses = [going.to([place]).pose for place in places]
+    pairs = [zip(a.rotations, b.rotations, strict=True) for a, b in pairwise(poses)]
+    return max(math.degrees(2.0 * math.acos(min(1.0, abs(a.dot(b))))) for pair in pairs for a, b in pair)
+
+
+@pytest.mark.parametrize("bend", [0.4, 0.6, 1.2])
+def test_a_soft_limb_does_not_snap_straight(bend):
+    """Out past its reach and back: the elbow of a plain one turns at any speed where it becomes straight."""
+    skeleton, pose = limb(bend)
+    away = tail(skeleton, pose, "lower").normalized()
+    turns = []
+    for soft in (0.0, 0.02):
+        going = Drag(skeleton, pose, [Grab("lower", soft=soft)])
+        reach = [away * (0.4 + 0.3 * k / 200) for k in range(201)]
+        turns.append(largest_turn(going, reach))
+        far = going.to([away * 0.7])
+        assert far.status is SolveStatus.OPTIMAL
+        assert abs(far.errors[0].distance - 0.12) < 0.02 * 0.58
+    assert turns[0] > 5.0
+    assert turns[1] < 3.0
+
+
+@pytest.mark.parametrize("bend", [0.05, 0.6])
+def test_a_soft_limb_out_of_reach_turns_as_its_point_does(bend):
+    skeleton, pose = limb(bend)
+    going = Drag(skeleton, pose, [Grab("lower", soft=0.02)])
+    angles = [2.0 * math.pi * k / 1200 for k in range(200)]
+    circle = [Vector((0.9 * math.cos(a), 0.9, 0.5 * math.sin(a))) for a in angles]
+    explained = max(math.degrees(a.angle(b)) for a, b in pairwise(circle))
+    assert largest_turn(going, circle) < 1.5 * explained
+
+
+def test_softness_leaves_what_a_pose_reaches_and_chains_whose_root_is_moved():
+    skeleton, pose = limb(0.05)
+    going = Drag(skeleton, pose, [Grab("lower", soft=0.02)])
+    beside = going.starts[0] + Vector((1e-6, 0.0, 0.0))
+    assert going.to([beside]).status is SolveStatus.CONVERGED
+    chain = straight(5)
+    stretched = tail(chain, Pose.rest(chain), tip(chain))
+    both = Drag(chain, bent(chain), [Grab(tip(chain), chain_length=2, soft=0.02), Grab("joint1")])
+    plain = Drag(chain, bent(chain), [Grab(tip(chain), chain_length=2), Grab("joint1")])
+    places = [stretched, both.starts[1]]
+    assert bits(both.to(places).pose) == bits(plain.to(places).pose)
+
+
+def test_softness_that_is_no_part_is_refused():
+    with pytest.raises(InvalidInput, match=r"soft must be 0 to 1, not 1\.5"):
+        Grab("lower", soft=1.5)
