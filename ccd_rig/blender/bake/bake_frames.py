@@ -264,7 +264,7 @@ class BakeFrames:
         self.returning.update(j for j, is_apart in zip(joints, apart.tolist(), strict=True) if is_apart)
 
     def moved_by(self, c: int) -> tuple[int, ...]:
-        """Joints that a constraint moves, root first: its chain, and the body if that helped it or returns."""
+        """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""
         helped = any(c in each.constraints for each in self.helped.values())
         body = body_joints(self.skeleton, self.constraints[c])
         moved = [j for j in body if helped or j in self.returning]

@@ -187,7 +187,7 @@ class Reaches:
         return np.flatnonzero((np.linalg.norm(self.centres, axis=2) > self.radii).any(axis=1))
 
     def between(self, first: int, last: int, shifts: Array) -> Reaches:
-        """The balls of frames `first` to `last`, given the shifts (S, 3) of all frames before, along `axes`."""
+        """The balls of frames `first` to `last`, given the shifts (S, 3) along `axes` of those before."""
         origins = self.origins[first:last]
         before = ((origins >= 0) & (origins < first))[..., None]
         centres = self.centres[first:last] + np.where(before & self.follows, shifts[origins], 0.0)
@@ -200,7 +200,9 @@ class Reaches:
 
 
 def least_shifts(frames: Array, reaches: Reaches, length: float) -> Array:
-    """(S, 3) the smallest smooth shifts of the body that let all legs reach, 0 wherever possible; armature space.
+    """(S, 3) the smallest smooth shifts of the body, armature space, that let all legs reach.
+
+    They are 0 wherever possible.
 
     Args:
         frames: (S,) increasing.
