@@ -8,7 +8,7 @@ import bpy
 from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..ccd_rig.blender.bake import bake
-from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY
+from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, two_digits
 from ..ccd_rig.blender.bake.single_frame import Posed
 from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import auto_keys
@@ -114,8 +114,8 @@ def _words(
         ),
     )
     turned = any(error.angle > 0.0 for error in result.errors)
-    angle = f" / {math.degrees(worst.angle):.2g} degrees" if turned else ""
-    miss = f"{worst.distance * scale:.2g} m{angle}"
+    angle = f" / {two_digits(math.degrees(worst.angle))} degrees" if turned else ""
+    miss = f"{two_digits(worst.distance * scale)} m{angle}"
     passes = f"{result.iterations} iteration{'' if result.iterations == 1 else 's'}"
     is_off = worst.distance * scale > settings.position_tolerance or worst.angle > settings.angle_tolerance
     level, ended = "WARNING", result.status.name

@@ -21,9 +21,9 @@ SAME = {  # texts that a language has in common with English
     "de": {
         *("Animation", "Balance", "CCD Live", "Ellipse", "Finger", "Live", "Name", "Position", "Radius"),
         *("Rotation", "Max", "Min", "X Max", "X Min", "X max", "X min", "Z Max", "Z Min", "Z max", "Z min"),
-        *("{name} Max", "{name} Min"),
+        *("Pose", "Stand", "{name} Max", "{name} Min"),
     },
-    "es": {"Manual", "Roles", "pelvis"},
+    "es": {"Manual", "Pose", "Roles", "pelvis"},
     "fr": {
         *(
             "Action",
@@ -39,7 +39,7 @@ SAME = {  # texts that a language has in common with English
             "Menu",
         ),
         *("Collection", "Cycle", "Cycles"),
-        *("Percentile", "Point", "Points", "Position", "Rotation", "Rotations", "angle", "rotation"),
+        *("Percentile", "Point", "Points", "Pose", "Position", "Rotation", "Rotations", "angle", "rotation"),
         *("Max", "Min", "X max", "X min", "Z max", "Z min", "Armature '{armature_object}'"),
         *("action '{action}'", "frame {frame_start}", "{*count} frame", "{*count} frames"),
         *("Distance", "Extension", "Frame", "Options", "Source", "interpolation"),

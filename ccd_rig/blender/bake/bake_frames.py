@@ -24,10 +24,11 @@ from ...maths.batch import Array
 from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
 from ..properties.constraint_values import Constraint
+from ..rig.armature import RigRows
 from ..rig.locations import location_offset, location_slide, locations_of
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows, TargetSample
-from ..solve.constraint_goals import chain_joints, whole_chain
+from ..solve.constraint_goals import body_joints, chain_joints, whole_chain
 from ..solve.plant_ground import PlantGround
 from ..solve.planting import (
     ContactState,
@@ -41,6 +42,8 @@ from ..solve.planting import (
 from .report import EASED
 
 Rows = NDArray[np.intp]
+APART = 1e-4
+"""Radians, or armature space, between poses that differ by more than rounding."""
 
 
 class SmoothedGroup(NamedTuple):
@@ -143,6 +146,8 @@ class BakeFrames:
     is_loop: bool = False  # see `shot.note_loop`
     repeats_after: bool = False  # of a loop: whether its first frame comes again after the last one
     reference: Array | None = None  # (F, J, 4) reference poses, where they are not `base`
+    returning: set[int] = field(default_factory=set)  # joints of the body that are solved from another pose
+    # than the one that plays, and so are keyed even where the body does not help
 
     @classmethod
     def empty(
@@ -194,13 +199,21 @@ class BakeFrames:
         """(F, J, 4) poses that solves stay near to."""
         return self.base if self.reference is None else self.reference
 
-    def store(self, row: int, samples: Samples, reference: Array | None = None) -> None:
+    def store(
+        self,
+        row: int,
+        samples: Samples,
+        reference: Array | None = None,
+        played: Samples | None = None,
+    ) -> None:
         """Store evaluated frames from a row on.
 
         Args:
             row: of the first.
             samples: of R frames.
-            reference: (R, J, 4) reference poses; None for the base poses.
+            reference: (R, J, 4) reference poses; None for the base poses. Joints that no constraint moves
+                keep their base poses, as these play on.
+            played: the samples as they play, of which the base poses may differ; None for the same.
 
         Raises:
             RigError: the chains have other bones than at the first frame.
@@ -232,13 +245,30 @@ class BakeFrames:
         if self.reference is None and reference is not None and reference is not rig.rotations:
             self.reference = self.base.copy()
         if self.reference is not None:
-            self.reference[rows] = rig.rotations if reference is None else reference
+            self.reference[rows] = rig.rotations
+            if reference is not None:
+                moved = sorted({j for each in self.constraints for j in whole_chain(self.skeleton, each)})
+                self.reference[rows, moved] = reference[:, moved]
+        self._note_returning(rows, (samples if played is None else played).rig)
+
+    def _note_returning(self, rows: slice, played: RigRows) -> None:
+        """Note joints of the body whose poses at rows differ from those that play."""
+        body = {j for each in self.constraints for j in body_joints(self.skeleton, each)}
+        joints = sorted(body - self.returning)
+        ours, theirs = (
+            batch.unit(poses[:, joints], axis=-1) for poses in (self.reference_poses[rows], played.rotations)
+        )
+        turned = batch.angles_between(ours, theirs, axis=-1)
+        shifted = batch.length(self.translations[rows][:, joints] - played.translations[:, joints], axis=-1)
+        apart = (np.maximum(turned, shifted) > APART).any(axis=0)
+        self.returning.update(j for j, is_apart in zip(joints, apart.tolist(), strict=True) if is_apart)
 
     def moved_by(self, c: int) -> tuple[int, ...]:
-        """Joints that a constraint moves, root first: its chain, and the body if that helped it."""
+        """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""
         helped = any(c in each.constraints for each in self.helped.values())
-        joints = whole_chain if helped else chain_joints
-        return joints(self.skeleton, self.constraints[c])
+        body = body_joints(self.skeleton, self.constraints[c])
+        moved = [j for j in body if helped or j in self.returning]
+        return (*moved, *chain_joints(self.skeleton, self.constraints[c]))
 
     def same_bones(self, first: int, last: int) -> bool:
         """Whether bones are the same at all rows from the first to the last."""

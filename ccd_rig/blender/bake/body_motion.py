@@ -74,6 +74,9 @@ def leg_reaches(
     planted = tracks.support_chains.constraints
     shape = (len(samples), len(planted))
     centres, radii, origins = np.zeros((*shape, 3)), np.full(shape, np.inf), np.full(shape, -1, np.intp)
+    follows = np.array([_follows(bake_frames, c) for c in planted])
+    # In armature space where legs take their whole place from the body, which is the same along any axes.
+    axes = np.eye(3) if follows.all() else _world_axes(bake_frames)
     for s, ((_, sample), contact_state) in enumerate(zip(samples, tracks.contact_states, strict=True)):
         skeleton = sample.reading.skeleton
         heads = forward_kinematics(skeleton, contact_state.pose) if contact_state.anchors else ()
@@ -87,14 +90,30 @@ def leg_reaches(
             known = (c, *(tuple(skeleton.joints[j].offset) for j in leg[1:]))
             if known not in extensions:
                 extensions[known] = _largest_extension(skeleton, contact_state.pose, leg)
-            head = np.array(heads[leg[0]].translation[:]) - shifts[s]
+            head = axes @ (np.array(heads[leg[0]].translation[:]) - shifts[s])
             if s > 0:
                 origins[s, k] = _origin(bake_frames, sample, s, c, int(origins[s - 1, k]))
             origin = int(origins[s, k])
-            place = np.array(contact_state.anchors[c].seen(contact_state.world).point[:])
-            centres[s, k] = place - (shifts[origin] if origin >= 0 else 0.0) - head
+            place = axes @ np.array(contact_state.anchors[c].seen(contact_state.world).point[:])
+            centres[s, k] = place - (follows[k] * (axes @ shifts[origin]) if origin >= 0 else 0.0) - head
             radii[s, k] = extensions[known]
-    return Reaches(centres, radii, origins)
+    return Reaches(centres, radii, origins, follows, axes)
+
+
+def _follows(bake_frames: BakeFrames, c: int) -> tuple[bool, bool, bool]:
+    """Along which axes of the world a planted bone is held where the body had it as it came down.
+
+    Components that are not held follow the animation, and the height of a bone on the ground is the ground's.
+    """
+    row, tracks = bake_frames.constraints[c], bake_frames.tracks
+    lies = row.on_ground and tracks is not None and tracks.ground is not None
+    return (row.holds.ground, row.holds.ground, row.holds.height and not lies)
+
+
+def _world_axes(bake_frames: BakeFrames) -> Array:
+    """(3, 3) rotation of armature space to the world's axes, in the first frame."""
+    left, _, right = np.linalg.svd(bake_frames.worlds[0])
+    return np.asarray(left @ right)
 
 
 def _origin(bake_frames: BakeFrames, sample: FrameSample, s: int, c: int, before: int) -> int:
@@ -149,30 +168,41 @@ class Reaches:
     """Balls of the body's shifts that let K legs reach planted bones.
 
     Attributes:
-        centres: (S, K, 3) of the balls, armature space.
+        centres: (S, K, 3) of the balls, along `axes`.
         radii: (S, K); infinite where a bone is not planted.
         origins: (S, K) the frame whose shift moves the ball too, as the leg hung on the body alone when it
             came down; -1 without such a frame.
+        follows: (K, 3) along which axes that shift moves the ball.
+        axes: (3, 3) orthogonal, from armature space.
     """
 
     centres: Array
     radii: Array
     origins: NDArray[np.intp]
+    follows: NDArray[np.bool_]
+    axes: Array
 
     def needs(self) -> NDArray[np.intp]:
         """(N,) frames at which the body must be shifted."""
         return np.flatnonzero((np.linalg.norm(self.centres, axis=2) > self.radii).any(axis=1))
 
     def between(self, first: int, last: int, shifts: Array) -> Reaches:
-        """The balls of frames `first` to `last`, given the shifts (S, 3) of all frames before."""
+        """The balls of frames `first` to `last`, given the shifts (S, 3) along `axes` of those before."""
         origins = self.origins[first:last]
         before = ((origins >= 0) & (origins < first))[..., None]
-        centres = self.centres[first:last] + np.where(before, shifts[origins], 0.0)
-        return Reaches(centres, self.radii[first:last], np.maximum(origins - first, -1))
+        centres = self.centres[first:last] + np.where(before & self.follows, shifts[origins], 0.0)
+        return replace(
+            self,
+            centres=centres,
+            radii=self.radii[first:last],
+            origins=np.maximum(origins - first, -1),
+        )
 
 
 def least_shifts(frames: Array, reaches: Reaches, length: float) -> Array:
-    """(S, 3) the smallest smooth shifts of the body that let all legs reach, 0 wherever possible.
+    """(S, 3) the smallest smooth shifts of the body, armature space, that let all legs reach.
+
+    They are 0 wherever possible.
 
     Args:
         frames: (S,) increasing.
@@ -192,8 +222,7 @@ def least_shifts(frames: Array, reaches: Reaches, length: float) -> Array:
             ramp = np.clip((np.arange(end - start) + 0.5) / OVERLAP, 0.0, 1.0)[:, None]
             weight = ramp if start > first else np.ones_like(ramp)
             shifts[start:end] = (1.0 - weight) * shifts[start:end] + weight * block
-    shifts *= length
-    return shifts
+    return length * shifts @ reaches.axes
 
 
 def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
@@ -202,12 +231,16 @@ def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
     bends = _second_differences(frames)
     held = [np.flatnonzero(reaches.origins[:, k] >= 0) for k in range(legs)]
     origins = [reaches.origins[held[k], k] for k in range(legs)]
-    system = SMOOTH * bends.T @ bends + COUPLING * np.eye(count)
-    for k in range(legs):  # a leg constrains the shift relative to that of its origin
-        view = np.eye(count)
-        view[held[k], origins[k]] -= 1.0
-        system += COUPLING * view.T @ view
-    solve_smooth = np.linalg.inv(system)
+    patterns, pattern_of = np.unique(reaches.follows.T, axis=0, return_inverse=True)
+    solve_smooth = []
+    for follows in patterns:
+        system = SMOOTH * bends.T @ bends + COUPLING * np.eye(count)
+        for k in range(legs):  # a leg constrains the shift relative to that of its origin
+            view = np.eye(count)
+            view[held[k], origins[k]] -= float(follows[k])
+            system += COUPLING * view.T @ view
+        solve_smooth.append(np.linalg.inv(system))
+    axes_of = [np.flatnonzero(pattern_of.ravel() == p) for p in range(len(patterns))]
     # Copy 0 is as short as possible, copy 1 + k is inside the balls of leg k.
     copies = np.zeros((1 + legs, count, 3))
     prices = np.zeros_like(copies)
@@ -215,11 +248,13 @@ def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
         pull = copies - prices
         right = pull.sum(axis=0)
         for k in range(legs):
-            np.subtract.at(right, origins[k], pull[1 + k, held[k]])
-        smooth = COUPLING * (solve_smooth @ right)
+            np.subtract.at(right, origins[k], reaches.follows[k] * pull[1 + k, held[k]])
+        smooth = np.empty_like(right)
+        for solver, axes in zip(solve_smooth, axes_of, strict=True):
+            smooth[:, axes] = COUPLING * (solver @ right[:, axes])
         seen = np.repeat(smooth[None], 1 + legs, axis=0)
         for k in range(legs):
-            seen[1 + k, held[k]] -= smooth[origins[k]]
+            seen[1 + k, held[k]] -= reaches.follows[k] * smooth[origins[k]]
         priced = seen + prices
         size = np.linalg.norm(priced[0], axis=1, keepdims=True)
         copies[0] = priced[0] * np.maximum(0.0, 1.0 - 1.0 / (COUPLING * np.maximum(size, 1e-30)))

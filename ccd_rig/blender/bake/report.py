@@ -280,9 +280,10 @@ class Smoothed:
     def words(self) -> str:
         """Words such as "Tail: smoothed at frames 40 to 58, up to 12 degrees off the pose of each frame"."""
         who = ", ".join(self.constraints)
+        angle = two_digits(math.degrees(self.angle))
         return (
-            f"{who}: smoothed at {self.span()}, up to {_figure(math.degrees(self.angle))} degrees off the "
-            "pose of each frame alone, which Solve has there"
+            f"{who}: smoothed at {self.span()}, up to {angle} degrees off the pose of each frame alone, "
+            "which Solve has there"
         )
 
     @property
@@ -328,7 +329,7 @@ class Helped:
         span = f"frame {self.frame_start:g}"
         if self.frame_start != self.frame_end:
             span = f"frames {self.frame_start:g} to {self.frame_end:g}"
-        words = f"'{self.turned}' turns by up to {_figure(math.degrees(self.angle))} degrees"
+        words = f"'{self.turned}' turns by up to {two_digits(math.degrees(self.angle))} degrees"
         if self.shifted:
             words += f", '{self.shifted}' is shifted by up to {metres(self.distance)}"
         if self.gave_way:
@@ -661,7 +662,7 @@ class Finding:
     def label(self) -> str:
         """The words without the frames."""
         more = f" (and {self.more} more)" if self.more else ""
-        far, wide = _length(self.distance), f"{_figure(math.degrees(self.angle))}°"
+        far, wide = _length(self.distance), f"{two_digits(math.degrees(self.angle))}°"
         match self.trouble:
             case Trouble.SHORT | Trouble.OFF:
                 what = "out of reach" if self.trouble is Trouble.SHORT else "off"
@@ -727,11 +728,11 @@ def _from_row(row: Any) -> Finding | None:
 def _length(metres: float) -> str:
     """Words such as "0.48 m" or "2.1 mm"."""
     if metres >= 0.01:
-        return f"{_figure(metres)} m"
-    return f"{_figure(1000.0 * metres)} mm" if metres >= 5e-5 else "below 0.1 mm"
+        return f"{two_digits(metres)} m"
+    return f"{two_digits(1000.0 * metres)} mm" if metres >= 5e-5 else "below 0.1 mm"
 
 
-def _figure(value: float) -> str:
+def two_digits(value: float) -> str:
     """Two significant digits, or all digits before the point: "0.48", "2.1", "148"."""
     return f"{value:.0f}" if value >= 10.0 else f"{value:.2g}"
 

@@ -157,7 +157,7 @@ class _Shot:
         if row <= self.preroll < self._filled:
             self.first = based.at(self.preroll - row)
         self.last = based.at(len(based) - 1)
-        self._solver.bake_frames.store(row, based, self.settings.reference(based))
+        self._solver.bake_frames.store(row, based, self.settings.reference(based), samples)
         if self._solver.bake_frames.tracks is not None:
             self.blocks.append((row, based))
         elif self.task.solved is None:

@@ -7,7 +7,7 @@ import bpy
 import numpy as np
 import pytest
 import rigs
-from mathutils import Vector
+from mathutils import Matrix, Vector
 
 SOLVE = 1e-3  # metres
 FAR = (0.25, -0.8, 1.3)  # 0.15 m beyond the reach of a left arm
@@ -248,3 +248,63 @@ def test_the_body_begins_evenly_where_limbs_are_soft(ext, channels, soft):
     assert steps.max() > 1e-3
     change = float(np.abs(np.diff(steps)).max() / steps.max())
     assert (change < 0.5) is (soft > 0.0), change
+
+
+HOME = (0.5, -0.3, 1.4)
+
+
+def assert_played_home(rig, row):
+    """The hand meets its target as Blender plays it, and the report knows."""
+    assert rig.ccd_rig.report.mismatches == 0, rig.ccd_rig.report.check
+    assert max(far_off(rig, row)) < SOLVE
+    (shoulder,) = played(rig, ["shoulder.L"], [FRAMES])["shoulder.L"]
+    rest = rig.matrix_world @ rig.data.bones["shoulder.L"].matrix_local
+    assert shoulder.to_quaternion().rotation_difference(rest.to_quaternion()).angle < 1e-3
+
+
+def bring_home(row):
+    row.target.animation_data.action = None
+    row.target.matrix_world = Matrix.Translation(HOME)
+    rigs.update()
+
+
+def test_a_body_that_solve_has_left_turned_is_keyed_as_it_was_solved(ext):
+    """The bake starts from rest, and keys what else would stay as Solve has left it."""
+    rig, row = figure(FAR)
+    bpy.context.scene.frame_set(FRAMES)
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    assert rig.pose.bones["shoulder.L"].matrix_basis.to_quaternion().angle > 0.05
+    bring_home(row)
+    bake(rig)
+    assert_played_home(rig, row)
+
+
+@pytest.mark.parametrize("start", ["ACTION", "ORIGINAL", "REST"])
+def test_a_body_that_a_bake_has_turned_returns_with_the_target(ext, start):
+    rig, row = figure(FAR, first=FAR)
+    bake(rig)
+    bring_home(row)
+    assert bpy.ops.ccd_rig.bake(frame_start=1, frame_end=FRAMES, start=start) == {"FINISHED"}
+    assert_played_home(rig, row)
+
+
+def test_solve_after_a_bake_brings_the_body_back(ext):
+    rig, row = figure(FAR, first=FAR)
+    bake(rig)
+    bring_home(row)
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    assert rig.pose.bones["shoulder.L"].matrix_basis.to_quaternion().angle < 1e-3
+    hand = rig.matrix_world @ rig.pose.bones["hand.L"].head
+    assert (hand - row.target.matrix_world.translation).length < SOLVE
+
+
+def test_a_body_that_helps_no_more_stays_as_it_is_baked(ext):
+    """Arms are solved from where the body plays, not from where it was before."""
+    rig, row = figure(FAR, first=FAR)
+    bake(rig)
+    bring_home(row)
+    rig.ccd_rig.body_helps = False
+    bake(rig)
+    assert rig.ccd_rig.report.mismatches == 0, rig.ccd_rig.report.check
+    assert max(far_off(rig, row)) < SOLVE

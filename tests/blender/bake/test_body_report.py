@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 
@@ -38,3 +40,13 @@ def test_how_far_a_body_walks_comes_first(parts):
     first, second = walked.words().split("; ")
     assert first == "'hips' walks on by 2.5000 m"
     assert second.startswith("a leg is too short at 1 frame, ")
+
+
+@pytest.mark.parametrize(
+    ("degrees", "words"), [(117.4, "117 degrees"), (11.6, "12 degrees"), (0.43, "0.43 degrees")]
+)
+def test_large_angles_are_written_out(parts, degrees, words):
+    angle = math.radians(degrees)
+    helped = parts.Helped(("Hand",), 1.0, 2.0, "spine", angle, "", 0.0)
+    assert f"turns by up to {words}" in helped.words()
+    assert f"up to {words}" in parts.Smoothed(("Hand",), 1.0, 2.0, angle).words()

@@ -133,7 +133,8 @@ def test_the_shift_of_a_long_shot(ext):
     centres = np.zeros((2600, 1, 3))
     centres[:, 0, 1] = 0.9 + far
     radii = np.full((2600, 1), 0.9)
-    reaches = module.Reaches(centres, radii, np.full((2600, 1), -1, np.intp))
+    origins, follows = np.full((2600, 1), -1, np.intp), np.ones((1, 3), np.bool_)
+    reaches = module.Reaches(centres, radii, origins, follows, np.eye(3))
     shifts = module.least_shifts(frames, reaches, 0.9)
     assert (np.linalg.norm(shifts - centres[:, 0], axis=1) < 0.9 + 2e-5).all()
     assert np.abs(shifts[1900 + module.MARGIN :]).max() == 0.0

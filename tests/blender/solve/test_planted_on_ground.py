@@ -162,3 +162,32 @@ def test_a_ground_that_is_not_chosen_is_told(ext, bake):
     rigs.update()
     with pytest.raises(ext.core.RigError, match="none is chosen"):
         bake.bake(scene, rig, bake.BakeSettings(1, 3))
+
+
+@pytest.mark.parametrize("on_ground", [True, False])
+def test_a_foot_that_comes_down_from_hips_too_high_takes_these_down_as_far_as_it_must(ext, bake, on_ground):
+    """What does not come down with the body, the ground's height or an animated one, is not moved by it."""
+    rig, scene = walks.figure(), bpy.context.scene
+    frames = range(1, 31)
+    high = 0.05
+    for frame, ahead in ((1, 0.0), (30, 1.0)):
+        rig.pose.bones["hips"].location = (0.0, high, ahead)
+        rig.pose.bones["hips"].keyframe_insert("location", frame=frame)
+    stand_on(rig, plane("Level", lambda x, y: 0.0 if on_ground else high))
+    for tip, down in (("foot.L", range(3, 13)), ("foot.R", range(16, 31))):
+        row = plant(rig, tip, plant_on_ground=on_ground, plant_height=False)
+        for frame in frames:
+            row.influence = float(frame in down)
+            row.keyframe_insert("influence", frame=frame)
+    rigs.update()
+    rest = rig.data.bones["foot.L"].head_local.z
+    report = bake.bake(scene, rig, bake.BakeSettings(1, 30))
+    assert report.unsolved_count() == 0, report.summary()
+    feet = walks.heads(rig, ("foot.L", "foot.R"), frames)
+    (hips,) = np.moveaxis(walks.heads(rig, ("hips",), frames), 1, 0)
+    sunk = rig.data.bones["hips"].head_local.z + high - hips[:, 2]
+    assert np.abs(sunk).max() < 0.25, "a fraction of a leg's length"
+    for k, tip in enumerate(("foot.L", "foot.R")):
+        down = planted_rows(rig, tip, frames)
+        if on_ground:
+            assert np.abs(feet[down, k, 2] - rest).max() < ON
