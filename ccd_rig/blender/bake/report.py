@@ -549,11 +549,11 @@ class Entries(Sequence[Entry]):
         return len(np.unique(self.frame[self.status != STATUSES.index(SLERPED)]))
 
     def eased(self) -> tuple[Entry, ...]:
-        """Those of limbs that stay behind targets within their reach."""
+        """Entries of limbs that are eased short of targets within their reach."""
         return tuple(self._made(np.flatnonzero(self.status == STATUSES.index(EASED))))
 
     def gave_way(self, tolerance: float, angle_tolerance: float) -> tuple[Entry, ...]:
-        """Those that left their targets, by more than the tolerances, while the body helped others."""
+        """Entries of constraints that left their targets while the body helped others."""
         is_off = (self.residual > tolerance) | (self.angle > angle_tolerance)
         return tuple(self._made(np.flatnonzero(is_off & (self.status == STATUSES.index(GAVE_WAY)))))
 

@@ -292,7 +292,7 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
             clips.armature(local, options.source_armature, str(path))
             assets += records.linked_files()
         else:
-            assets += clips.parts(path)
+            assets += clips.files_beside(path)
     _open_blend(options.retarget)
     objects = list(bpy.context.scene.objects)
     target = clips.armature(objects, options.armature, str(options.retarget))
@@ -400,7 +400,7 @@ def _retarget(options: argparse.Namespace, check: Check) -> Exit:
     try:
         with clips.imported(clip) as imported:
             check()
-            read = (clip, options.target, *clips.parts(clip), *records.linked_files())
+            read = (clip, options.target, *clips.files_beside(clip), *records.linked_files())
             inputs = records.inputs(read)
             bundle.progress(10.0)
             bundle.status(f"{name}: carrying over")

@@ -505,7 +505,7 @@ class Session:
             self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in CHANNELS}
 
     def _masses(self) -> dict[str, float]:
-        """What bones count for the balance: their mass; where none has one, deforming ones their length."""
+        """Masses of bones for the balance; lengths of deforming bones if none has a mass."""
         by_bone = masses(self.armature_object)
         if by_bone:
             return by_bone

@@ -28,7 +28,7 @@ LEGS = (
     (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE),
     (Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE),
 )
-THIGHS = {parts[0] for parts in LEGS}
+THIGHS = {leg[0] for leg in LEGS}
 ARM = (Part.UPPER_ARM, Part.LOWER_ARM, Part.HAND)
 ROWS = {Part.SPINE, Part.NECK, Part.TAIL}
 """Parts with different numbers of bones in figures: bones correspond by their fraction of the row."""
@@ -70,15 +70,16 @@ def bone_map(
     Raises:
         RigError: names a bone by hand that its armature does not have.
     """
-    given = dict(by_hand or {})
-    for ours, theirs in given.items():
+    chosen = dict(by_hand or {})
+    for ours, theirs in chosen.items():
         _require_bone(target, ours)
         if theirs:
             _require_bone(source, theirs)
     figure, other = figure_of(target), figure_of(source)
-    found = _by_roles(figure, other) or _by_names(target, source)
-    found = {**_toes_of_feet(figure, {**found, **given}), **found, **given}
-    bones = {ours: theirs for ours, theirs in found.items() if theirs}
+    recognised = _by_roles(figure, other) or _by_names(target, source)
+    followed = {**recognised, **chosen}
+    followed = {**_toes_of_feet(figure, followed), **followed}
+    bones = {ours: theirs for ours, theirs in followed.items() if theirs}
     lost = [role for name, role in figure.roles.items() if name not in bones]
     used = set(bones.values())
     extra = [role for name, role in other.roles.items() if name not in used]
@@ -101,9 +102,7 @@ def figure_map(mapped: BoneMap) -> FigureMap:
         raise RigError("No bone of the two is alike: choose the source bone for each of the target's by hand")
     if not mapped.hips:
         raise RigError("The map has no hips: choose the source bone that carries the figure for the target's")
-    legs = [
-        limb for parts in LEGS for side in (Side.LEFT, Side.RIGHT) if (limb := _limb(by_role, parts, side))
-    ]
+    legs = [limb for leg in LEGS for side in (Side.LEFT, Side.RIGHT) if (limb := _limb(by_role, leg, side))]
     if not legs and not mapped.legless:
         raise RigError(
             "The map has no leg: a thigh, a shin and a foot of one side must each follow a bone of the source"
@@ -175,16 +174,18 @@ def _along(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, str]:
     return {name: theirs[min(len(theirs), max(1, round((i + 1) * step))) - 1] for i, name in enumerate(ours)}
 
 
-def _toes_of_feet(figure: Figure, found: Mapping[str, str]) -> dict[str, str]:
-    """{target bone: source bone} of toes that the source has not: they follow its foot, and so stay flat on
-    the ground as its heel rises."""
+def _toes_of_feet(figure: Figure, followed: Mapping[str, str]) -> dict[str, str]:
+    """{target bone: source bone} of toes that follow the source's foot, which has no toes.
+
+    So they stay flat on the ground as its heel rises.
+    """
     by_role = {role: name for name, role in figure.roles.items()}
     pairs = [
         (by_role.get(Role(foot, side)), by_role.get(Role(toe, side)))
         for *_, foot, toe in LEGS
         for side in Side
     ]
-    return {toe: found[foot] for foot, toe in pairs if foot and toe and found.get(foot)}
+    return {toe: followed[foot] for foot, toe in pairs if foot and toe and followed.get(foot)}
 
 
 def _by_names(target: bpy.types.Object, source: bpy.types.Object) -> dict[str, str]:
@@ -192,13 +193,13 @@ def _by_names(target: bpy.types.Object, source: bpy.types.Object) -> dict[str, s
     return {bone.name: bone.name for bone in target.data.bones if bone.name in names}
 
 
-def _limb(by_role: Mapping[Role, str], parts: Sequence[Part], side: Side) -> Limb | None:
-    names = [by_role.get(Role(part, side), "") for part in parts]
+def _limb(by_role: Mapping[Role, str], bones: Sequence[Part], side: Side) -> Limb | None:
+    names = [by_role.get(Role(part, side), "") for part in bones]
     if not all(names[:3]):
         return None
-    kind = {Part.THIGH: "leg", Part.FRONT_THIGH: "front leg", Part.UPPER_ARM: "arm"}[parts[0]]
+    kind = {Part.THIGH: "leg", Part.FRONT_THIGH: "front leg", Part.UPPER_ARM: "arm"}[bones[0]]
     is_right = side is not Side.LEFT
-    girdle = "front" if parts[0] is Part.FRONT_THIGH else ""
+    girdle = "front" if bones[0] is Part.FRONT_THIGH else ""
     tip = names[3] if len(names) > 3 else ""
     upper, middle, end = names[:3]
     return Limb(f"{'right' if is_right else 'left'} {kind}", upper, middle, end, tip, girdle, is_right)

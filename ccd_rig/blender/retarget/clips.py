@@ -54,7 +54,7 @@ class NoTimeOfAFrame(RigError):
 
 @dataclass(frozen=True)
 class Imported:
-    """What was read of a clip into the open file.
+    """The objects of a clip in the open file.
 
     Attributes:
         objects: of the clip.
@@ -87,10 +87,10 @@ def clips(source: Path) -> list[Path]:
         RigError: there is none.
     """
     if source.is_dir():
-        found = sorted(file for file in source.iterdir() if file.suffix.lower() in CLIPS)
-        if not found:
+        files = sorted(file for file in source.iterdir() if file.suffix.lower() in CLIPS)
+        if not files:
             raise RigError(f"there is no clip ({', '.join(CLIPS)}) in {source}")
-        return found
+        return files
     if not source.is_file():
         raise RigError(f"there is no file {source}")
     if source.suffix.lower() not in CLIPS:
@@ -98,7 +98,7 @@ def clips(source: Path) -> list[Path]:
     return [source]
 
 
-def parts(clip: Path) -> list[Path]:
+def files_beside(clip: Path) -> list[Path]:
     """Files beside a clip that hold some of it, if they are there: those that a glTF file names."""
     if clip.suffix.lower() != ".gltf":
         return []
@@ -208,8 +208,9 @@ def armature(objects: Sequence[bpy.types.Object], name: str | None, where: str) 
 
 
 def _load(clip: Path) -> tuple[set[Any], float]:
-    """All that a clip brings into the open file, and its frames per second where its importer sets those of
-    the scene, else 0; the scene keeps its own.
+    """Import a clip into the open file: its data-blocks, and its frames per second.
+
+    The rate is 0 if the importer does not set the scene's, which is restored.
 
     Raises:
         RigError: it cannot be read. Nothing of it stays.
@@ -278,8 +279,8 @@ def _rate(clip: Path) -> float:
     """
     if clip.suffix.lower() != ".bvh":
         return 0.0
-    found = _bvh_motion(clip)
-    text = found[1] if found else ""
+    motion = _bvh_motion(clip)
+    text = motion[1] if motion else ""
     try:
         rate = round(1.0 / float(text), 3)
     except (ValueError, ZeroDivisionError, OverflowError):

@@ -54,10 +54,10 @@ def surfaces(collection: bpy.types.Collection) -> tuple[bpy.types.Object, ...]:
     Raises:
         RigError: there is none.
     """
-    found = tuple(thing for thing in collection.all_objects if thing.type in SURFACES)
-    if not found:
+    meshes = tuple(thing for thing in collection.all_objects if thing.type in SURFACES)
+    if not meshes:
         raise RigError(f"collection '{collection.name}' has no object with faces: choose another ground")
-    return found
+    return meshes
 
 
 def rig_ground(

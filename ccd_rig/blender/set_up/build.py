@@ -445,7 +445,7 @@ KNEE_GOES_WITH_FOOT = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
 
 @dataclass(frozen=True)
 class Guess:
-    """What Set Up Figure would take bones for.
+    """The roles that Set Up Figure recognises.
 
     Attributes:
         roles: by bone, the words of its role; empty for none. Of a generated rig only controls with one.
@@ -458,12 +458,12 @@ class Guess:
     unsure: tuple[str, ...]
 
     def words(self) -> str:
-        """What to look at first."""
+        """Words on the roles to look at first."""
         return f"No name tells the role of {named(self.unsure)}: see whether the colours in the viewport fit"
 
 
 def guess(armature_object: bpy.types.Object) -> Guess:
-    """What an armature is taken for; nothing is made."""
+    """Recognise an armature; nothing is made."""
     bones = roles.rest_bones(armature_object)
     figure = roles.recognise(bones, rigify.is_generated(armature_object.data))
     groups = tuple(dict.fromkeys(row.group for row in planned_rows(figure, bones)))

@@ -87,7 +87,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     The ankle goes up and ahead on a circle about the ball, as far as the leg can follow, to where it is
     nearest to the hip, or by `MOST_ROLL`. It never goes away from the hip, and near the angle where it would,
     it rolls no farther than it is from that: so the roll does not leap in time. A heel that is down stays
-    down. What is missing then is left to the hips, which sink.
+    down. The hips sink by the rest.
 
     Args:
         path: of the foot.

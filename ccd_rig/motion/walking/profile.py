@@ -33,7 +33,7 @@ class Profile:
     means: Array
 
     def height(self, along: Array) -> Array:
-        """Of the ground, about."""
+        """Height of the ground at metres of the path, coarsely."""
         return np.asarray(np.interp(along, self.along, self.heights))
 
 

@@ -95,7 +95,7 @@ class Footfall:
 
 @dataclass(frozen=True, eq=False)
 class FootPlan:
-    """What a foot does, world.
+    """The motion of a foot, world space.
 
     Attributes:
         footfalls: in order.

@@ -193,10 +193,10 @@ def test_files_that_a_gltf_file_names_belong_to_it(ext, tmp_path):
     path = tmp_path / "clip.gltf"
     path.write_text(json.dumps({"buffers": named}))
     (tmp_path / "a b.bin").write_bytes(b"0")
-    assert clips.parts(path) == [tmp_path / "a b.bin"]
+    assert clips.files_beside(path) == [tmp_path / "a b.bin"]
     for text in ("no JSON", "[" * 100_000):
         path.write_text(text)
-        assert clips.parts(path) == []
+        assert clips.files_beside(path) == []
 
 
 def test_weights_of_two_sides_reach_the_task(cli, hero, tmp_path):
