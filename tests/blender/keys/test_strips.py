@@ -299,13 +299,13 @@ def test_an_action_over_no_strips_holds_its_ends(ext, rig):
     """Outside its range it would show defaults otherwise."""
     writer = ext.module("ccd_rig.blender.keys.writer")
     path = rig.pose.bones["bone_1"].path_from_id("rotation_quaternion")
-    assert not writer.go_on_below(rig, {path}, (START, END))
+    assert not writer.plays_below(rig, {path}, (START, END))
     rig.animation_data_create()
-    assert not writer.go_on_below(rig, {path}, (START, END))
+    assert not writer.plays_below(rig, {path}, (START, END))
     turn(rig, "bone_1", 1, 0.2)
     animation = rig.animation_data
     animation.nla_tracks.new().strips.new("Strip", 1, animation.action)
     animation.action = None
-    assert writer.go_on_below(rig, {path}, (START, END))
-    assert not writer.go_on_below(rig, {path}, (START, END + 0.5))
-    assert not writer.go_on_below(rig, {path, path.replace("bone_1", "bone_2")}, (START, END))
+    assert writer.plays_below(rig, {path}, (START, END))
+    assert not writer.plays_below(rig, {path}, (START, END + 0.5))
+    assert not writer.plays_below(rig, {path, path.replace("bone_1", "bone_2")}, (START, END))
