@@ -108,7 +108,8 @@ def tell_report(command: Command, report: BakeReport, name: str = "") -> None:
     for helped in report.helped[1:]:
         command.tell("INFO", name + helped.words())
     level = "WARNING" if report.unsolved() else "INFO"
-    command.tell(level, f"{name}{report.summary()} (action '{report.action}')")
+    words = "; ".join((report.summary(), f"action '{report.action}'"))
+    command.tell(level, name + words)
 
 
 @dataclasses.dataclass

@@ -44,7 +44,6 @@ SAME = {  # texts that a language has in common with English
         *("action '{action}'", "frame {frame_start}", "{*count} frame", "{*count} frames"),
         *("Distance", "Extension", "Frame", "Options", "Source", "interpolation"),
         *("{value} contact", "{value} contacts"),
-        *("{*summary} (action '{action}')", "{name}{*summary} (action '{action}')"),
     },
     "ja": set(),
     "zh_HANS": set(),

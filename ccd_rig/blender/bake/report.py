@@ -329,11 +329,21 @@ class Helped:
         span = f"frame {self.frame_start:g}"
         if self.frame_start != self.frame_end:
             span = f"frames {self.frame_start:g} to {self.frame_end:g}"
-        words = f"'{self.turned}' turns by up to {two_digits(math.degrees(self.angle))} degrees"
-        if self.shifted:
-            words += f", '{self.shifted}' is shifted by up to {metres(self.distance)}"
-        if self.gave_way:
-            words += f", {', '.join(self.gave_way)} up to {metres(self.off)} off for it"
+        angle, shift, off = two_digits(math.degrees(self.angle)), metres(self.distance), metres(self.off)
+        words, names = f"'{self.turned}' turns by up to {angle} degrees", ", ".join(self.gave_way)
+        # Whole sentences: in parts a translation would not know where one ends.
+        if self.shifted and names:
+            words = (
+                f"'{self.turned}' turns by up to {angle} degrees, '{self.shifted}' is shifted by up to "
+                f"{shift}, {names} up to {off} off for it"
+            )
+        elif self.shifted:
+            words = (
+                f"'{self.turned}' turns by up to {angle} degrees, "
+                f"'{self.shifted}' is shifted by up to {shift}"
+            )
+        elif names:
+            words = f"'{self.turned}' turns by up to {angle} degrees, {names} up to {off} off for it"
         return f"{', '.join(self.constraints)}: the body helps at {span}: {words}"
 
 

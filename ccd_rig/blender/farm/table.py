@@ -74,8 +74,8 @@ CLIP_COLUMNS = (
     "seconds",
 )
 """`drift`: largest displacement of a foot within a contact, metres; `slide`: mean speed of feet in contact,
-metres per second; `off`: largest error of a limb's end, parts of the limb's length; `hips`: largest lowering
-of the hips, metres; `seconds`: of the task."""
+metres per second; `off`: largest error of a limb's end that follows the source's, parts of the limb's length;
+`hips`: largest lowering of the hips, metres; `seconds`: of the task."""
 
 
 def row_of_clip(name: str, armature: str, result: Retargeted, seconds: float) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def row_of_clip(name: str, armature: str, result: Retargeted, seconds: float) ->
         "contacts": len(measures.stances),
         "drift": round(max((stance.drift for stance in measures.stances), default=0.0), 6),
         "slide": round(sum(slides) / max(len(slides), 1), 6),
-        "off": round(max(measures.errors.values(), default=0.0), 6),
+        "off": round(max((measures.errors[limb] for limb in measures.followed), default=0.0), 6),
         "hips": round(measures.moved, 6),
         "warnings": len(warnings(result)),
         "seconds": round(seconds, 2),

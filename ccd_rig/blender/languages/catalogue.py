@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 HOLE = re.compile(r"(?<!\{)\{(\*?)(\w+)\}(?!\})")
+COUNT = re.compile(r"count\d*")
+"""Names of holes for a whole number, or one of things, such as "3 frames": no other text is taken for it."""
 SEPARATORS = ("\n", "; ", ". ", ": ", ", ", " / ")
 """Separators of sentences and clauses, widest first."""
 DEPTH = 24
@@ -79,7 +81,12 @@ class _Template:
 
     def _add_hole(self, quoted: str | None, name: str | None, is_words: bool) -> None:
         inner = HOLE.fullmatch(quoted or "")
-        self.pattern += "([\ue000-\uf8ff])" if quoted is not None else "(.*?)" if is_words else "(.+?)"
+        if quoted is not None:
+            self.pattern += "([\ue000-\uf8ff])"
+        elif COUNT.fullmatch(name or ""):
+            self.pattern += r"(\d+(?: \w+)?)"
+        else:
+            self.pattern += "(.*?)" if is_words else "(.+?)"
         self.holes.append(_Hole(inner[2] if inner else name or "", quoted is not None, is_words))
 
     def _add_literal(self, text: str) -> None:
@@ -184,7 +191,7 @@ class Catalogue:
     def _by_clauses(self, masked: _Masked, depth: int) -> str | None:
         """Translate the clauses before and after the first separator; single words may be names and stay."""
         is_prefixed = _PREFIX.match(masked.text)  # a file's path, a field
-        for separator in (": ", *SEPARATORS) if is_prefixed else SEPARATORS:
+        for separator in (*SEPARATORS[:2], ": ", *SEPARATORS[2:]) if is_prefixed else SEPARATORS:
             if separator not in masked.text:
                 continue
             clauses = [masked.plain(clause) for clause in masked.text.split(separator, 1)]
