@@ -30,6 +30,8 @@ class Group(enum.StrEnum):
     WINGS = "wings"
 
 
+SINGULAR = {Group.HANDS: "hand", Group.FEET: "foot", Group.WINGS: "wing"}
+"""Words for one of a group."""
 SOFTNESS = 0.02
 """Part of their length over which arms and legs ease into straight."""
 SOFT = (Group.HANDS, Group.FEET)
@@ -270,4 +272,4 @@ class Made:
 
 
 def _counted(group: Group, count: int) -> str:
-    return str(group) if group in ONE else f"{count} {group}"
+    return str(group) if group in ONE else f"{count} {SINGULAR[group] if count == 1 else group}"
