@@ -313,6 +313,10 @@ class PlantedFrames:
             return
         tip, worlds = self.bones.skeleton.index(constraint.tip), self.worlds[rows]
         heads, rotations = (each[:, tip] for each in self.bones.at(rows).transforms(poses))
+        if constraint.on_ground and self.bake_frames.reference is not None:
+            # As it is animated: a bake before has turned it over the slope already.
+            animated_poses = JointPoses(self.bake_frames.reference[self.rows[rows]], poses.translations)
+            rotations = self.bones.at(rows).transforms(animated_poses)[1][:, tip]
         heads = np.einsum("rij,rj->ri", worlds[:, :3, :3], heads - self.shifts[rows]) + worlds[:, :3, 3]
         axes = worlds[:, :3, :3] @ matrices(rotations.T).transpose(2, 0, 1)
         for row, head, columns in zip(rows.tolist(), heads, axes, strict=True):

@@ -498,7 +498,10 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
         made.notes.append(setup.sentence(uneven))
     rows = _left(armature_object, planned, choices, made)
     if not rows:
-        nothing = f"'{armature_object.name}': nothing is left to set up"
+        nothing = (
+            f"'{armature_object.name}': nothing is left to set up: choose other parts, or remove constraints "
+            "that are to be made anew"
+        )
         raise RigError(". ".join([nothing, *made.notes]))
     if choices.control_bones:
         control_bones.require_editable(context, armature_object)

@@ -30,6 +30,8 @@ class Group(enum.StrEnum):
     WINGS = "wings"
 
 
+SINGULAR = {Group.HANDS: "hand", Group.FEET: "foot", Group.WINGS: "wing"}
+"""Words for one of a group."""
 SOFT = (Group.HANDS, Group.FEET)
 """Groups whose chains are limbs, which snap where they become straight."""
 
@@ -268,4 +270,4 @@ class Made:
 
 
 def _counted(group: Group, count: int) -> str:
-    return str(group) if group in ONE else f"{count} {group}"
+    return str(group) if group in ONE else f"{count} {SINGULAR[group] if count == 1 else group}"

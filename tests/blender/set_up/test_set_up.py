@@ -423,3 +423,22 @@ def test_a_foot_is_set_up_whatever_way_its_leg_leads_at_rest(ext):
     made = set_up(rigs.armature(bones))
     assert made["foot.L"].chain_length == 3
     assert "toe.L" not in made
+
+
+def test_one_of_a_group_is_told_in_the_singular(ext):
+    plan = ext.module("ccd_rig.blender.set_up.plan")
+    rows = {
+        plan.Group.HANDS: ["a"],
+        plan.Group.FEET: ["b"],
+        plan.Group.WINGS: ["c", "d"],
+        plan.Group.HEAD: ["e"],
+    }
+    made = plan.Made(plan.Kind.HUMAN, "", rows=rows, poles=1)
+    assert made.words() == "Human: 1 hand, 1 foot, 2 wings, head, 1 pole"
+
+
+def test_a_figure_that_has_all_targets_says_how_to_make_them_anew(ext):
+    rigs.activate(rigs.metarig("human"))
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    with pytest.raises(RuntimeError, match="remove constraints that are to be made anew"):
+        bpy.ops.ccd_rig.figure_set_up()

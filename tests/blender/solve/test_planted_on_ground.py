@@ -191,3 +191,25 @@ def test_a_foot_that_comes_down_from_hips_too_high_takes_these_down_as_far_as_it
         down = planted_rows(rig, tip, frames)
         if on_ground:
             assert np.abs(feet[down, k, 2] - rest).max() < ON
+
+
+def test_a_second_bake_turns_a_bone_over_the_slope_no_further(ext, bake):
+    """Without Rotation the bone turns as it is animated, over the slope: as before the first bake."""
+    rig, scene = walks.figure(), bpy.context.scene
+    scene.frame_start, scene.frame_end = 1, 5
+    for frame in (1, 5):
+        rig.pose.bones["hips"].location = (0.0, -0.05, 0.0)
+        rig.pose.bones["hips"].keyframe_insert("location", frame=frame)
+        rig.pose.bones["foot.L"].keyframe_insert("rotation_quaternion", frame=frame)
+    place = rig.data.bones["foot.L"].head_local
+    stand_on(rig, plane("Slope", lambda x, y: 0.2 * (place.y - y)))
+    plant(rig, "foot.L", plant_rotation=False)
+    rigs.update()
+    ups = []
+    for _ in range(3):
+        bake.bake(scene, rig, bake.BakeSettings(1, 5))
+        scene.frame_set(3)
+        bone = rig.pose.bones["foot.L"]
+        ups.append((bone.matrix.to_3x3() @ bone.bone.matrix_local.to_3x3().inverted()).col[2].copy())
+    turned = [math.degrees(up.angle((0.0, 0.0, 1.0))) for up in ups]
+    np.testing.assert_allclose(turned, math.degrees(math.atan(0.2)), atol=0.2)
