@@ -18,7 +18,7 @@ from ...goals import PositionGoal
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...skeleton.rerooting import reroot
-from ...solvers.analytic.single_pass import turning_joints
+from ...solvers.closed_forms import turning_joints
 from ..figures import words
 from ..figures.role import Side
 from ..properties import constraint_list
