@@ -59,7 +59,7 @@ def walked(
 
 
 def surface(height, low=-8.0, high=4.0, count=97, rows=None):
-    """Triangles over a square, whose height is a function of the place: so many points along y, rows along x."""
+    """Triangles over a square, whose height is a function of the place: `count` along y, `rows` along x."""
     line = np.linspace(low, high, count)
     rows = rows or count
     x, y = (each.ravel() for each in np.meshgrid(np.linspace(low, high, rows), line, indexing="ij"))
