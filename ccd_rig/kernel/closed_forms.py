@@ -58,11 +58,12 @@ from .geometry import (
     vector_at,
     wrapped,
 )
-from .goals import goal_point
+from .goals import POSITION, goal_point
+from .kinematics import LARGEST, forward, zeros
 from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, is_allowed, nearest_allowed
 from .plain import Placed, Quaternion, Stand, Vector, nogil
 from .pose import check_numbers, check_ready, check_size, load_bones, load_pose
-from .skeleton import LARGEST, POSITION, forward, read_angle, zeros
+from .skeleton import read_angle
 
 SWIVEL = pi / 18.0
 """Step of swivel angles about the line to the target, radians, tried where a limit forbids the wanted one."""
