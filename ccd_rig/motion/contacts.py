@@ -194,8 +194,8 @@ def ground_velocity(
     leave, and feet in the air in a run, do not count.
 
     For a figure that walks in place it is the treadmill's velocity. It is 0 where it is within the sliding
-    speed: slow, or of a figure that travels fast. It is also 0 where feet on the ground go back as much as ahead,
-    as under a swaying body.
+    speed: slow, or of a figure that travels fast. It is also 0 where feet on the ground go
+    back as far as ahead, as under a swaying body.
 
     Args:
         points: of each foot (F, 3) world metres.

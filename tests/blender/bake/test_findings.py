@@ -63,7 +63,7 @@ def test_a_run_that_misses_nothing_hides_no_later_one(ext):
 
 
 def _missing(distances, angles, rows):
-    """A bake of ten frames with misses of one constraint, within 0.1 mm and 0.01 rad; the rows it stalled at."""
+    """A bake of ten frames with misses of one constraint, within 0.1 mm and 0.01 rad; it stalls at `rows`."""
     states = {row: {0: "STALLED" if row in rows else "CONVERGED"} for row in range(10)}
     return SimpleNamespace(
         bake_frames=SimpleNamespace(

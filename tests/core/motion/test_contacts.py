@@ -53,7 +53,7 @@ def test_a_walk_in_place_is_found_beside_the_ground_that_moves():
 
 
 def uneven(cycles=4, period=18, stance=11, stride=1.6, offset=0):
-    """A foot in place as hand-keyed games have it: on the ground it goes back at 0.2 to 1.8 of its mean speed."""
+    """A foot in place as games have it: on the ground it goes back at 0.2 to 1.8 of its mean speed."""
     frames = np.arange(cycles * period)
     phase = (frames + offset) % period
     part = phase / stance

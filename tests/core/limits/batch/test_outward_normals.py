@@ -116,11 +116,9 @@ def test_known_normals(limit, rotation, equal, unequal):
     assert others == pytest.approx(np.array(unequal, dtype=np.float64).reshape(-1, 3), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("turn", "ends"), [(0.5, [1.0]), (0.4, []), (0.0, []), (-0.2, [-1.0]), (-0.1, [])]
-)
+@pytest.mark.parametrize(("turn", "ends"), [(0.5, [1.0]), (0.4, []), (0.0, []), (-0.2, [-1.0]), (-0.1, [])])
 def test_ends_of_the_only_turn_that_gimbal_lock_leaves(turn, ends):
-    """X is held and Y at its end, a quarter turn: then X turns about the axis of Z, whose range has the ends."""
+    """X is held and Y at its end, a quarter turn: X then turns about Z, whose range has the ends."""
     limit = EulerBox("XYZ", (0, -1, -0.2), (0, PI / 2, 0.5))
     y, z = np.array((0.0, PI / 2, 0.0)), np.array((0.0, 0.0, turn))
     held, others = normals_at(limit, product(turns(z), turns(y)))
