@@ -80,7 +80,7 @@ class Retargeted:
         bone_map: target bones and the source bones that they follow.
         frames: (F,) scene frames of the keys.
         measures: quality of the motion.
-        is_still: whether the source stands still in all frames, and more than one frame was to be carried over.
+        is_still: whether the source stands still in all frames, where not one frame alone was chosen.
     """
 
     action: bpy.types.Action | None
@@ -435,9 +435,9 @@ WORDS = ("worse knee", "worse elbow", "the head")
 def lines(done: Retargeted) -> tuple[str, ...]:
     """Return the report in sentences, the most important first."""
     measured = done.measures
-    first, last = done.frames[0], done.frames[-1]
+    first, last, count = done.frames[0], done.frames[-1], _count(len(done.frames), "frame")
     return (
-        f"{_count(len(done.frames), 'frame')}, {first:g} to {last:g}; {len(done.bone_map.bones)} bones follow",
+        f"{count}, {first:g} to {last:g}; {len(done.bone_map.bones)} bones follow",
         *_missing(done),
         *((_feet(measured),) if measured.has_legs else (NO_LEGS,)),
         *((_limbs(measured),) if measured.errors else ()),
