@@ -58,8 +58,19 @@ def run(
     extra: dict[str, str] | None = None,
     cwd: Path = ROOT,
     output: IO[str] | None = None,
-    running: set[subprocess.Popen[bytes]] | None = None,
 ) -> int:
+    """Run a command as `measured_run` does; its exit code."""
+    return measured_run(command, timeout, extra, cwd, output, set())[0]
+
+
+def measured_run(
+    command: list[str],
+    timeout: float,
+    extra: dict[str, str] | None,
+    cwd: Path,
+    output: IO[str] | None,
+    running: set[subprocess.Popen[bytes]],
+) -> tuple[int, float]:
     """Run a command in a process group of its own; after `timeout` seconds end the whole group.
 
     Args:
@@ -71,7 +82,8 @@ def run(
         running: the process is in here as long as it runs.
 
     Returns:
-        Its exit code, 124 after a timeout. A signal's negative code stays negative: it is not 0 either.
+        Its exit code, 124 after a timeout, and its seconds of processor time; 0 where the system tells none.
+        A signal's negative code stays negative: it is not 0 either.
     """
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(extra or {})}
     grouped = os.name == "posix"
@@ -79,13 +91,22 @@ def run(
     process = subprocess.Popen(
         command, cwd=cwd, env=environment, start_new_session=grouped, stdout=output, stderr=error
     )
-    running = set() if running is None else running
     running.add(process)
+    until = time.monotonic() + timeout
     try:
-        return process.wait(timeout)
+        if not grouped:
+            return process.wait(timeout), 0.0
+        while True:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                process.returncode = os.waitstatus_to_exitcode(status)
+                return process.returncode, usage.ru_utime + usage.ru_stime
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired(command, timeout)
+            time.sleep(0.05)
     except subprocess.TimeoutExpired:
         print(f"dev.py: no end within {timeout:.0f} s: {' '.join(command)}", file=sys.stderr, flush=True)
-        return 124
+        return 124, 0.0
     finally:
         _end(process)
         running.discard(process)
@@ -399,11 +420,14 @@ def _run_suite(
         if not keeps:
             print(f"\n=== {suite.name}", flush=True)
         start = time.monotonic()
-        code = run(suite.command, TEST_TIMEOUT, extra, output=kept if keeps else None, running=running)
+        output = kept if keeps else None
+        code, used = measured_run(suite.command, TEST_TIMEOUT, extra, ROOT, output, running)
         seconds = time.monotonic() - start
         kept.seek(0)
         words = f"\n=== {suite.name}\n{kept.read()}" if keeps else ""
-        print(f"{words}=== {suite.name}: exit {code}, {seconds:.0f} s", flush=True)
+        print(
+            f"{words}=== {suite.name}: exit {code}, {seconds:.0f} s, {used:.0f} s of a processor", flush=True
+        )
         return code
 
 
