@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -46,6 +46,7 @@ BETWEEN = (
 own types. They have the Python and NumPy of the oldest."""
 DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment of its site
 PARTS = 3  # processes for tests/blender
+BESIDE = 2  # suites that wait much of their time, run beside those that do not
 FUZZ_SECONDS = 20  # [s] each family, in a run of everything
 ZIP = "zip"  # what suites need that use the package
 LINT = "lint"  # what `dev.py lint` needs
@@ -153,6 +154,7 @@ class Suite(NamedTuple):
         layer: folder of tests/, and key of `floors.LAYERS`.
         version: of Blender.
         part: number of the part of the layer's tests that it runs.
+        waits: whether it waits much of its time, such as for a window to be redrawn.
     """
 
     name: str
@@ -162,6 +164,7 @@ class Suite(NamedTuple):
     layer: str = ""
     version: str = ""
     part: int = 1
+    waits: bool = False
 
     @property
     def data_file(self) -> Path:
@@ -353,46 +356,49 @@ def below_floors(suites: list[Suite]) -> list[str]:
 
 
 def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None = None) -> list[str]:
-    """Run suites side by side, the first of those whose needs are there first; names of those that failed.
+    """Run suites side by side, one for each processor, the first of those whose needs are there first; beside
+    them up to `BESIDE` that wait much of their time. Names of those that failed.
 
     Raises:
         SetupError: what a suite needs could not be made. All others are ended.
     """
     ready = ready or {}
     running: set[subprocess.Popen[bytes]] = set()
-    waiting, failed, changed = list(suites), [], threading.Condition()
-    at_once = min(len(suites), os.cpu_count() or 1)
+    left, failed, changed = list(suites), [], threading.Condition()
+    beside = min(BESIDE, sum(suite.waits for suite in suites))
+    at_once = min(len(suites), (os.cpu_count() or 1) + beside)
     for future in ready.values():
         future.add_done_callback(lambda _: _notify(changed))
 
-    def following() -> Suite | None:
+    def following(is_beside: bool) -> Suite | None:
         with changed:
-            while waiting:
-                for suite in waiting:
-                    if all(ready[name].done() for name in suite.needs if name in ready):
-                        waiting.remove(suite)
+            while any(suite.waits or not is_beside for suite in left):
+                for suite in sorted(left, key=lambda suite: suite.waits):
+                    is_ready = all(ready[name].done() for name in suite.needs if name in ready)
+                    if is_ready and (suite.waits or not is_beside):
+                        left.remove(suite)
                         return suite
                 changed.wait()
             return None
 
-    def lane() -> None:
+    def lane(is_beside: bool) -> None:
         try:
-            while (suite := following()) is not None:
+            while (suite := following(is_beside)) is not None:
                 if _run_suite(suite, ready, at_once > 1, running):
                     failed.append(suite.name)
         except BaseException:
-            with changed:
-                waiting.clear()
-            _notify(changed)
+            left.clear()
             raise
+        finally:
+            _notify(changed)
 
     with ThreadPoolExecutor(max(at_once, 1)) as pool:
-        lanes = [pool.submit(lane) for _ in range(at_once)]
+        lanes = [pool.submit(lane, k < beside) for k in range(at_once)]
         try:
-            for each in lanes:
+            for each in as_completed(lanes):
                 each.result()
         except BaseException:  # the processes have groups of their own and would not hear of it
-            waiting.clear()
+            left.clear()
             _notify(changed)
             for process in list(running):
                 _end(process)

@@ -80,7 +80,7 @@ def suites(version: str, pytest_arguments: list[str]) -> list[checks.Suite]:
             "CCD_RIG_SCREEN": str(FIRST_SCREEN + number),
         }
         command = [str(environments.BLENDERS[version].python), "-m", "pytest", file, *options]
-        visits.append(checks.Suite(file, command, needs, places))
+        visits.append(checks.Suite(file, command, needs, places, waits=True))
     if pytest_arguments and all(a.startswith(("tests/window", "-")) for a in pytest_arguments):
         return visits
     environment = {
