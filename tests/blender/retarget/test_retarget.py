@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import bpy
 import numpy as np
@@ -141,6 +142,19 @@ def test_a_rest_that_lies_walks_upright(ext, source, target):
     found = played(target, ("spine", *FEET))
     np.testing.assert_allclose(np.diff(found, axis=0), np.diff(wanted, axis=0), atol=0.01)
     assert np.ptp(found[:, :, 2].mean(0)) > 0.7  # metres from feet to hips, upwards
+
+
+def test_numbers_in_the_report_are_in_its_units(ext):
+    """Metres of the measures are told in millimetres."""
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    stances = [SimpleNamespace(drift=drift, slide=0.25, source_slide=0.75) for drift in (0.1, 0.5)]
+    measured = SimpleNamespace(stances=stances, ground=1.25, hover=0.5, penetration=0.0)
+    words = "2 contacts: feet drift 500.0 mm at most and slide 250 mm/s, the source's 750 mm/s"
+    assert retarget._feet(measured) == words
+    ground = "Ground at a height of 1.250 m: soles "
+    assert retarget._ground(measured) == f"{ground}stay 500.0 mm above it at least"
+    measured.hover, measured.penetration = 0.0, 0.25
+    assert retarget._ground(measured) == f"{ground}get 250.0 mm below it at most"
 
 
 def test_one_frame_is_shown_without_keys(ext, source, target):
