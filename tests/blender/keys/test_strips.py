@@ -186,7 +186,7 @@ def test_one_frame(writing, channels, rig):
 
 @pytest.mark.parametrize("is_reversed", [False, True])
 def test_times_of_keys_in_strips_are_those_at_which_blender_plays_them(channels, rig, is_reversed):
-    """Keys at uneven times, whose values tell them apart, in a strip that is moved, stretched and repeated."""
+    """Keys at uneven times, told apart by values, in a strip that is moved, stretched and repeated."""
     for value, frame in enumerate((1, 4, 11)):
         rig.location.x = value
         rig.keyframe_insert("location", index=0, frame=frame)
