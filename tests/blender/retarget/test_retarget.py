@@ -157,19 +157,21 @@ def test_numbers_in_the_report_are_in_its_units(ext):
     assert retarget._ground(measured) == f"{ground}get 250.0 mm below it at most"
 
 
-def test_one_frame_is_shown_without_keys(ext, source, target):
+@pytest.mark.parametrize("frame", [11, 20, 34])
+def test_one_frame_is_shown_without_keys(ext, source, target, frame):
+    """Contacts that begin or end near it count too."""
     run(target)
-    bpy.context.scene.frame_set(20)
-    wanted = played(target, FEET, [20])
+    bpy.context.scene.frame_set(frame)
+    wanted = played(target, FEET, [frame])
     target.animation_data_clear()
     for bone in target.pose.bones:
         bone.matrix_basis = Matrix()
-    bpy.context.scene.frame_set(20)
+    bpy.context.scene.frame_set(frame)
     assert bpy.ops.ccd_rig.retarget_preview() == {"FINISHED"}
     rigs.update()
     assert target.animation_data is None or target.animation_data.action is None
     shown = [(target.matrix_world @ target.pose.bones[name].matrix).translation[:] for name in FEET]
-    np.testing.assert_allclose(shown, wanted[0], atol=0.02)
+    np.testing.assert_allclose(shown, wanted[0], atol=0.001)
 
 
 def test_a_frame_follows_the_settings_while_they_change(ext, source, target):
