@@ -18,7 +18,7 @@ from ...solvers.stepping import result_of
 from ..checks import setup
 from ..checks.setup import Ready
 from ..keys.obstacles import Destination
-from ..properties import pose_library, renamed_bones, solver_settings
+from ..properties import pose_library, renamed_bones, solved_pose, solver_settings
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
@@ -93,20 +93,22 @@ def solve_sample(
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
-    bake_frames = BakeFrames.empty(samples, ready.constraints, [0], [0])
-    bake_frames.store(0, samples, settings.reference(samples))
+    active = [ready.constraints[c] for c in samples[0].active]
+    based = start.before_solve(armature_object, active, samples)
+    bake_frames = BakeFrames.empty(based, ready.constraints, [0], [0])
+    bake_frames.store(0, based, settings.reference(based), samples)
     if scene is not None and bake_frames.tracks is not None:
         frames = np.array([scene.frame_current_final])
         bake_frames.tracks.ground = ground_below(scene, armature_object, bake_frames, frames)
     frame_solver = FrameSolver(bake_frames, settings)
     if bake_frames.tracks is None:
-        frame_solver.add(0, samples, 0)
+        frame_solver.add(0, based, 0)
     else:
-        result_of(frame_solver.add_planted(0, samples[0]))
+        result_of(frame_solver.add_planted(0, based[0]))
     result_of(frame_solver.finish())
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_motion.body_obstacle(armature_object, body, present):
-        result_of(body_motion.move_body(bake_frames, [(0, samples[0])], settings))
+        result_of(body_motion.move_body(bake_frames, [(0, based[0])], settings))
     return solved_frame(bake_frames, settings.solver, frame_solver.iterations)
 
 
@@ -188,8 +190,12 @@ def solve_current(
     if not sample.active:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     solved = solve_sample(armature_object, ready, samples, frame_settings, depsgraph.scene)
-    armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
     channels += [(bones[j], "location") for j in solved.located]
+    before = solved_pose.present_values(armature_object, channels)
+    for bone, values in solved_pose.base_values(armature_object).items():
+        before.get(bone, {}).update(values)
+    armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
+    solved_pose.note(armature_object, before)
     return Posed(solved.result, solved.constraints, solved.states, tuple(channels))

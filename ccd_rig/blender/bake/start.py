@@ -21,8 +21,10 @@ import numpy as np
 from ...errors import RigError
 from ...maths.batch import Array
 from ..keys import channels
+from ..properties import solved_pose
 from ..properties.baked_action import FOLLOWED, POSE, followed, pose_of
 from ..properties.constraint_values import Constraint, Kind
+from ..properties.solved_pose import Values
 from ..rig.armature import RigLayout
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from ..scene.evaluation import Samples
@@ -43,8 +45,6 @@ class Start(enum.Enum):
     """The present pose, at every frame."""
 
 
-Values = dict[str, dict[str, list[float]]]
-"""Bone -> channel -> its values."""
 Curves = Mapping[tuple[str, int], bpy.types.FCurve]
 """Data path and component -> its F-curve."""
 
@@ -222,6 +222,33 @@ def reference_from(armature_object: bpy.types.Object, time: float) -> Reference:
     except RigError:  # its source is not for this object any more
         return base_rotations
     return lambda samples: base_rotations(based(samples))
+
+
+def before_solve(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], samples: Samples
+) -> Samples:
+    """Samples with the pose before **Solve**, for the bones that constraints move.
+
+    Where planted bones say what becomes of a leg or the body, the present pose counts.
+
+    Args:
+        armature_object: the original object.
+        constraints: with an influence above 0.
+        samples: of the present state.
+    """
+    values = solved_pose.base_values(armature_object)
+    if not values:
+        return samples
+    layout = samples.rig.layout
+    moved, planted = set[int](), set[int]()
+    for each in constraints:
+        if each.kind is Kind.PLANT:
+            planted.update(layout.skeleton.chain(each.tip, each.chain_length))
+        else:
+            moved.update(whole_chain(layout.skeleton, each))
+    bones = {layout.names[j] for j in moved - planted}
+    stored = {bone: channels for bone, channels in values.items() if bone in bones}
+    return StoredCurves(armature_object, 1.0, stored, {}).based(samples)
 
 
 REST: dict[str, tuple[float, ...]] = {
