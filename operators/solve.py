@@ -113,7 +113,9 @@ def _words(
         key=lambda row: (
             # Of targets that are missed, none that gives way for them is named.
             not (is_missed and row[2] in (EASED, GAVE_WAY)),
-            max(row[0].distance * scale / settings.position_tolerance, row[0].angle / settings.angle_tolerance),
+            max(
+                row[0].distance * scale / settings.position_tolerance, row[0].angle / settings.angle_tolerance
+            ),
         ),
     )
     turned = any(error.angle > 0.0 for error in result.errors)

@@ -87,7 +87,9 @@ def test_the_pose_does_not_depend_on_earlier_ones(ext, kind):
     assert change(first, channels(rig)) < SAME
     put(target, home)
     solve()
-    assert apart(shown(rig), {bone.name: bone.matrix_local.to_quaternion() for bone in rig.data.bones}) < ANGLE
+    assert (
+        apart(shown(rig), {bone.name: bone.matrix_local.to_quaternion() for bone in rig.data.bones}) < ANGLE
+    )
 
 
 @pytest.mark.parametrize("kind", FAR)
@@ -185,7 +187,7 @@ def test_a_damaged_note_is_none(ext, text):
 
 def test_the_words_name_what_is_missed_and_not_what_gives_way(ext, capfd):
     """Hips that are far off for a head out of reach were told as the miss."""
-    rig, target, home, _ = figure("cat")
+    _, target, home, _ = figure("cat")
     put(target, home + Vector((0.0, -0.14, -0.03)))
     solve()
     told = capfd.readouterr().out
