@@ -224,31 +224,12 @@ def reference_from(armature_object: bpy.types.Object, time: float) -> Reference:
     return lambda samples: base_rotations(based(samples))
 
 
-def before_solve(
-    armature_object: bpy.types.Object, constraints: Sequence[Constraint], samples: Samples
-) -> Samples:
-    """Samples with the pose before **Solve**, for the bones that constraints move.
-
-    Where planted bones say what becomes of a leg or the body, the present pose counts.
-
-    Args:
-        armature_object: the original object.
-        constraints: with an influence above 0.
-        samples: of the present state.
-    """
+def before_solve(armature_object: bpy.types.Object, samples: Samples, joints: Collection[int]) -> Samples:
+    """Samples of the present state with the pose before **Solve** of joints that are as it has left them."""
     values = solved_pose.base_values(armature_object)
-    if not values:
-        return samples
-    layout = samples.rig.layout
-    moved, planted = set[int](), set[int]()
-    for each in constraints:
-        if each.kind is Kind.PLANT:
-            planted.update(layout.skeleton.chain(each.tip, each.chain_length))
-        else:
-            moved.update(whole_chain(layout.skeleton, each))
-    bones = {layout.names[j] for j in moved - planted}
-    stored = {bone: channels for bone, channels in values.items() if bone in bones}
-    return StoredCurves(armature_object, 1.0, stored, {}).based(samples)
+    names = [samples.rig.layout.names[j] for j in joints] if values else []
+    stored = {name: values[name] for name in names if name in values}
+    return StoredCurves(armature_object, 1.0, stored, {}).based(samples) if stored else samples
 
 
 REST: dict[str, tuple[float, ...]] = {
