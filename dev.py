@@ -85,7 +85,7 @@ def test(options: argparse.Namespace) -> int:
         versions = [v for v in environments.BLENDERS if v not in options.skip]
     else:
         versions = [options.blender or default_version()]
-    return checks.test(versions, options.arguments, options.coverage)
+    return checks.test(versions, options.arguments, options.coverage, options.mass)
 
 
 def lint(options: argparse.Namespace) -> int:
@@ -174,6 +174,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     sub.add_argument(
         "--coverage", action="store_true", help="measure what the tests run; fails below the floors"
+    )
+    sub.add_argument(
+        "--mass", action="store_true", help="with the tests marked mass, which --matrix runs on the newest"
     )
     sub = command("lint", lint, "check style and types")
     sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
