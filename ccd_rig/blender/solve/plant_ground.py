@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import bpy
 import numpy as np
@@ -13,7 +14,7 @@ from ...maths.batch import Array, matrices
 from ...motion.ground import Ground, grade_of, plane_of
 from ...motion.retargeting.alignment import shortest
 from ..properties.constraint_values import Constraint, Kind
-from ..scene.ground import ground_of, rig_ground
+from ..scene.ground import ground_of
 from .planting import PlantAnchor
 
 SIDE = 0.25
@@ -94,23 +95,25 @@ class PlantGround:
         return PlantAnchor(head, turn @ anchor.axes)
 
 
+GroundNear: TypeAlias = Callable[[Array, float], Ground | None]
+"""Gives the ground near points (P, 3) of the world, within metres of them; None without any there."""
+
+
 def plant_ground(
-    scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     constraints: Sequence[Constraint],
-    frames: Array,
     heads: Mapping[str, Array],
     root_bone: str,
+    ground_near: GroundNear,
 ) -> PlantGround | None:
     """The ground below the planted bones of a bake; None if no constraint lies on it.
 
     Args:
-        scene: with the ground.
-        armature_object: with the setting Ground.
+        armature_object: the original object.
         constraints: of the bake.
-        frames: (F,) of the scene.
         heads: (F, 3) of animated planted bones and the root bone, world metres.
         root_bone: carries them.
+        ground_near: gives the ground; its rows are the frames.
 
     Raises:
         RigError: no ground is chosen, or it has no faces.
@@ -121,7 +124,7 @@ def plant_ground(
     names = [constraints[c].tip for c in planting]
     points = np.stack([heads[name] for name in names], axis=1)
     room = max(float(np.linalg.norm(points - heads[root_bone][:, None], axis=2).max()), 1e-3)
-    ground = rig_ground(scene, armature_object, frames.tolist(), points.reshape(-1, 3), room, at_rest=True)
+    ground = ground_near(points.reshape(-1, 3), room)
     if ground is None:
         return None
     world, low = armature_object.matrix_world, ground_of(armature_object)
