@@ -31,7 +31,7 @@ from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
-from .planted_solver import ground_below
+from .planted_solver import PlantedSolver, ground_below
 from .report import EASED, GAVE_WAY
 from .settings import BakeSettings
 from .shot import FrameSolver
@@ -105,16 +105,18 @@ def solve_sample(
         tracks.unturned = bake_frames.reference
         if tracks.unturned is None:
             tracks.unturned = before_solve(armature_object, names, rotations)[None]
-    frame_solver = FrameSolver(bake_frames, settings)
+    solver: FrameSolver | PlantedSolver
     if tracks is None:
-        frame_solver.add(0, samples, 0)
+        solver = FrameSolver(bake_frames, settings)
+        solver.add(0, samples, 0)
+        result_of(solver.solve_with({}))
     else:
-        result_of(frame_solver.add_planted(0, samples[0]))
-    result_of(frame_solver.finish())
+        solver = PlantedSolver(settings)
+        result_of(solver.solve(bake_frames, np.array([0]), samples.__getitem__))
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_motion.body_obstacle(armature_object, body, present):
         result_of(body_motion.move_body(bake_frames, [(0, samples[0])], settings))
-    return solved_frame(bake_frames, settings.solver, frame_solver.iterations)
+    return solved_frame(bake_frames, settings.solver, solver.iterations)
 
 
 def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: int) -> SolvedFrame:
