@@ -108,7 +108,7 @@ def solve_sample(
     solver: FrameSolver | PlantedSolver
     if tracks is None:
         solver = FrameSolver(bake_frames, settings)
-        solver.add(0, samples, 0)
+        solver.add(0, samples, [0])
         result_of(solver.solve_with({}))
     else:
         solver = PlantedSolver(settings)
