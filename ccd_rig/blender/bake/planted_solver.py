@@ -382,6 +382,7 @@ class _GroupSolver:
         self.chains, self.joints = frames.tracks.support_chains, sorted(group.joints)
         self.iterations = 0
         self._ended: SegmentEnd | None = None  # of the segment that was finished last
+        self._freed: dict[tuple[int, float], tuple[Skeleton, Skeleton]] = {}  # see `_free_root`
 
     def solve(self) -> Generator[float, None, None]:
         """Solve all segments."""
@@ -701,7 +702,7 @@ class _GroupSolver:
         if self.stands_on(first) >= 0:
             limits[root_bone] = None
             shift = float(np.abs(base.translations[:, root_bone]).max())
-            samples = with_free_root(samples, root_bone, shift)
+            samples = [self._free_root(sample, shift) for sample in samples]
         if bake_frames.reference is not None and self.chains.keeps_body:
             base = JointPoses(bake_frames.reference[places], base.translations)
         targets_at = bake_frames.targets.at(places).copy()
@@ -742,21 +743,17 @@ class _GroupSolver:
             changed.append(constraint)
         return tuple(changed)
 
-
-def with_free_root(samples: Sequence[FrameSample], root_bone: int, shift: float) -> list[FrameSample]:
-    """Samples whose root bone is free to turn, and to move around shifts up to `shift`, armature space."""
-    known: dict[int, Skeleton] = {}
-    freed = []
-    for sample in samples:
-        skeleton = sample.reading.skeleton
-        if id(skeleton) not in known:
-            size = shift + AROUND * math.fsum(joint.offset.length for joint in skeleton.joints)
-            size = 2.0 ** math.ceil(math.log2(size))  # so that similar figures are solved together
+    def _free_root(self, sample: FrameSample, shift: float) -> FrameSample:
+        """The sample with a root bone that is free to turn, and to move around shifts up to `shift`."""
+        skeleton, root_bone = sample.reading.skeleton, self.chains.root_bone
+        size = shift + AROUND * math.fsum(joint.offset.length for joint in skeleton.joints)
+        size = 2.0 ** math.ceil(math.log2(size))  # so that similar figures are solved together
+        known = id(skeleton), size
+        if known not in self._freed:
             axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
             slides = tuple(Slide(axis, -size, size) for axis in axes)
             free = {"limit": None, "comfort": None, "stiffness": 0.0, "slides": slides}
             name = skeleton.joints[root_bone].name
-            known[id(skeleton)] = skeleton.replace({name: {**free, "max_step": Joint.max_step}})
-        reading = replace(sample.reading, skeleton=known[id(skeleton)])
-        freed.append(sample._replace(reading=reading))
-    return freed
+            freed = skeleton.replace({name: {**free, "max_step": Joint.max_step}})
+            self._freed[known] = skeleton, freed
+        return sample._replace(reading=replace(sample.reading, skeleton=self._freed[known][1]))
