@@ -161,7 +161,8 @@ def before_solve(armature_object: bpy.types.Object, names: Sequence[str], rotati
         bone = armature_object.pose.bones[name]
         if bone.is_property_set("ccd_rig") and bone.ccd_rig.is_property_set("solved"):
             noted = np.array(bone.ccd_rig.solved, np.float64).reshape(2, 4)
-            if float(angles_between(unit(noted[0]), unit(rotations[j]))) <= SAME:
+            is_sound = (np.abs(np.linalg.norm(noted, axis=1) - 1.0) <= SAME).all()  # a damaged file's is not
+            if is_sound and float(angles_between(unit(noted[0]), unit(rotations[j]))) <= SAME:
                 before[j] = noted[1]
     return before
 
