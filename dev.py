@@ -139,10 +139,9 @@ def fuzz(options: argparse.Namespace) -> int:
 
 
 def mutate(options: argparse.Namespace) -> int:
-    from devtools.mutation import campaign
+    from devtools import mutation
 
-    parts = options.part or list(campaign.PARTS)
-    return campaign.mutate(parts, options.count, options.seed, options.again)
+    return mutation.mutate(options.part or list(mutation.PARTS), options.count, options.seed, options.restart)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -210,11 +209,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("--restart", action="store_true", help="forget what was tried before")
 
     sub = command("mutate", mutate, "let tests judge small changes to the code; lists those that survive")
-    sub.add_argument("--count", type=int, default=40, help="mutants (default: %(default)s)")
+    sub.add_argument("--count", type=int, default=40, help="mutants of each part (default: %(default)s)")
     sub.add_argument("--seed", type=int, default=0, help="of the draw (default: %(default)s)")
-    parts = ("core", "kernel", "bake", "keys", "live", "retarget")
-    sub.add_argument("--part", action="append", choices=parts, help="several: tell it again; default: all")
-    sub.add_argument("--again", action="store_true", help="judge survivors once more")
+    sub.add_argument(
+        "--part", action="append", help="see devtools/mutation.py; several: tell it again; default: all"
+    )
+    sub.add_argument(
+        "--restart", action="store_true", help="forget what was judged; begin with the last commit"
+    )
 
     own, rest = _split(arguments)
     options, unknown = parser.parse_known_args(own)
