@@ -19,12 +19,12 @@ Callback = Callable[[Any, Any, Sequence[Any]], None]
 """Function of a scene, its depsgraph, and the original armature objects that were evaluated in it."""
 
 Idle = Callable[[Any], bool]
-"""Whether an armature object does not concern a callback, as long as its mode stays and `wake` is not called."""
+"""Whether an armature object does not concern a callback, until its mode changes or `wake` is called."""
 
 _callbacks: dict[Callback, Idle] = {}
 _quiet: dict[int, tuple[tuple[Any, str], ...] | None] = {}
-"""By `hash` of a depsgraph, which is that of its pointer: armature objects of its scene, none of which concerns a callback, and their
-modes; None if one does. Objects come and go with a rebuild of the depsgraph."""
+"""By hash of a depsgraph (of its pointer): all armature objects of its scene, with their modes, if they are idle
+for every callback; else None. Objects come and go with a rebuild of the depsgraph."""
 _last_quiet: list[int] = []  # the depsgraph of `is_quiet`, if armatures were quiet at its last evaluation
 MOST = 16
 """Most armatures of a scene that can be quiet: each costs a look at its mode."""
