@@ -23,7 +23,7 @@ Idle = Callable[[Any], bool]
 
 _callbacks: dict[Callback, Idle] = {}
 _quiet: dict[int, tuple[tuple[Any, str], ...] | None] = {}
-"""By hash of a depsgraph (of its pointer): all armature objects of its scene, with their modes, if they are idle
+"""By hash of a depsgraph (of its pointer): the armature objects of its scene with their modes, if all are idle
 for every callback; else None. Objects come and go with a rebuild of the depsgraph."""
 _last_quiet: list[int] = []  # the depsgraph of `is_quiet`, if armatures were quiet at its last evaluation
 MOST = 16
