@@ -23,8 +23,8 @@ Idle = Callable[[Any], bool]
 
 _callbacks: dict[Callback, Idle] = {}
 _quiet: dict[int, tuple[tuple[Any, str], ...] | None] = {}
-"""By hash of a depsgraph (of its pointer): the armature objects of its scene with their modes, if all are idle
-for every callback; else None. Objects come and go with a rebuild of the depsgraph."""
+"""By hash of a depsgraph, that is of its pointer: the armature objects of its scene and their modes, if all
+are idle for every callback; else None. Objects come and go with a rebuild of the depsgraph."""
 _last_quiet: list[int] = []  # the depsgraph of `is_quiet`, if armatures were quiet at its last evaluation
 MOST = 16
 """Most armatures of a scene that can be quiet: each costs a look at its mode."""
