@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from mathutils import Vector
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
@@ -14,6 +13,7 @@ from ..ccd_rig.blender.properties import constraint_list, joints, new_rows, new_
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_group import KINDS
 from ..ccd_rig.blender.properties.constraint_values import Kind
+from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.blender.scene import dependence
 from ..ccd_rig.errors import RigError
 from . import command
@@ -33,43 +33,27 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         "selected object or bone of another armature"
     )
 
-    kind: EnumProperty(
-        name="Kind", description="What the constraint is about", items=KINDS, options={"SKIP_SAVE"}
-    )
-    selected: EnumProperty(
-        name="Selected Bones",
-        description="What several selected bones of one armature are",
-        items=SELECTED,
-        options={"SKIP_SAVE"},
-    )
-    chain_length: IntProperty(
-        name="Chain Length",
-        description="How many bones may turn, counted from the active one, locked ones too; 0 goes up to the "
+    kind: ONCE.enum("Kind", "What the constraint is about", items=KINDS)
+    selected: ONCE.enum("Selected Bones", "What several selected bones of one armature are", items=SELECTED)
+    chain_length: ONCE.integer(
+        "Chain Length",
+        "How many bones may turn, counted from the active one, locked ones too; 0 goes up to the "
         "root. At first up to the bone that also carries other limbs, for each bone its own",
         min=0,
         soft_max=255,
-        options={"SKIP_SAVE"},
     )
-    suits: StringProperty(
-        description="Kind that the chain length was chosen for", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    suited: IntProperty(
-        description="Chain length that was chosen for the active bone",
-        default=-1,
-        options={"HIDDEN", "SKIP_SAVE"},
-    )
-    target_empty: BoolProperty(
-        name="New Target",
-        description="Where nothing else is selected, make an empty or a control bone as the target: at the "
+    suits: HIDDEN.text("suits", "Kind that the chain length was chosen for")
+    suited: HIDDEN.integer("suited", "Chain length that was chosen for the active bone", default=-1)
+    target_empty: ONCE.boolean(
+        "New Target",
+        "Where nothing else is selected, make an empty or a control bone as the target: at the "
         "bone's end, or for balance at the centre of mass. A planted bone needs none",
         default=True,
-        options={"SKIP_SAVE"},
     )
-    control_bones: BoolProperty(
-        name="Control Bones",
-        description="Where a target is made, make it as a bone of the armature instead of an empty",
+    control_bones: ONCE.boolean(
+        "Control Bones",
+        "Where a target is made, make it as a bone of the armature instead of an empty",
         default=False,
-        options={"SKIP_SAVE"},
     )
 
     @staticmethod
@@ -231,11 +215,10 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
     bl_label = "Remove CCD Constraint"
     bl_description = "Remove the active constraint; its bones and its target stay as they are"
 
-    with_target: BoolProperty(
-        name="Remove Target Too",
-        description="Remove its target and pole as well, if they were made for it and nothing else uses them",
+    with_target: ONCE.boolean(
+        "Remove Target Too",
+        "Remove its target and pole as well, if they were made for it and nothing else uses them",
         default=False,
-        options={"SKIP_SAVE"},
     )
 
     @staticmethod
@@ -271,11 +254,10 @@ class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
     bl_label = "Move CCD Constraint"
     bl_description = "Move the active constraint up or down in the list"
 
-    direction: EnumProperty(
-        name="Direction",
-        description="Where the constraint goes in the list",
+    direction: ONCE.enum(
+        "Direction",
+        "Where the constraint goes in the list",
         items=(("UP", "Up", "Towards the top"), ("DOWN", "Down", "Towards the bottom")),
-        options={"SKIP_SAVE"},
     )
 
     @staticmethod
@@ -304,7 +286,7 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
         "that becomes planted is held where it is, without a target"
     )
 
-    kind: EnumProperty(name="Kind", description="What the constraint is about", items=KINDS)
+    kind: LAST.enum("Kind", "What the constraint is about", items=KINDS)
 
     why_grey = staticmethod(command.no_active_constraint)
 

@@ -19,7 +19,8 @@ from ..languages.translation import CONTEXT
 from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.body import require_known
-from ..properties.solver_settings import OVERRIDE, field_help
+from ..properties.solver_settings import field_help
+from ..registration import OVERRIDE
 from . import start
 from .start import Start
 

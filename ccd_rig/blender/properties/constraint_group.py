@@ -18,9 +18,10 @@ from bpy.props import (
 from ...goals import BalanceGoal, PoleGoal, PositionGoal
 from ...solvers.analytic.two_bone import TwoBoneOptions
 from ..languages.translation import CONTEXT
+from ..registration import OVERRIDE
 from . import renamed_bones
 from .names import unique_name
-from .solver_settings import OVERRIDE, from_core
+from .solver_settings import from_core
 
 DEFAULT_NAME = "CCD"
 

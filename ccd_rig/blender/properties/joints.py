@@ -27,9 +27,10 @@ from ...errors import InvalidInput, RigError
 from ...limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
 from ...skeleton.joints import Joint
 from ..languages.translation import CONTEXT
+from ..registration import OVERRIDE
 from . import overrides
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, coupled_offsets
-from .solver_settings import OVERRIDE, from_core
+from .solver_settings import from_core
 
 TURN = 2.0 * math.pi  # the widest bound of a hinge or Euler angle that the panel offers, radians
 

@@ -24,8 +24,7 @@ from ...settings import (
     Sweep,
 )
 from ..languages.translation import CONTEXT
-
-OVERRIDE = {"LIBRARY_OVERRIDABLE"}
+from ..registration import OVERRIDE
 
 # Labels, ends of sliders, and tooltips that speak of bones where the core speaks of joints.
 _SHOWN: dict[str, dict[str, Any]] = {
