@@ -22,10 +22,8 @@ import numpy as np
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
-from ...motion.retargeting.figure_map import FigureMap
+from ...motion.retargeting.figures import FigureMap, SourceMotion, TargetFigure, straightest_frame
 from ...motion.retargeting.measures import Measures, measures
-from ...motion.retargeting.motions import SourceMotion, TargetFigure
-from ...motion.retargeting.reference import straightest_frame
 from ...motion.retargeting.settings import RetargetSettings
 from ...solvers.retarget import RetargetResult, retarget
 from ...solvers.stepping import result_of

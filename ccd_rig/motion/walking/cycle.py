@@ -20,10 +20,19 @@ from ...maths import batch
 from ...maths.batch import Array, Indices
 from ..contacts import ContactThresholds, ground_velocity
 from ..interpolation import same_side
-from ..retargeting.carry_over import carried_over, moved_root
-from ..retargeting.figure_map import MOST_LEGS, FigureMap, Limb
-from ..retargeting.motions import SourceMotion, TargetFigure, inverse, path_length, product, turned
-from ..retargeting.sole import Sole
+from ..retargeting.alignment import carried_over, moved_root
+from ..retargeting.feet import Sole
+from ..retargeting.figures import (
+    MOST_LEGS,
+    FigureMap,
+    Limb,
+    SourceMotion,
+    TargetFigure,
+    inverse,
+    path_length,
+    product,
+    turned,
+)
 from ..retargeting.stances import find_stances
 
 ALIKE = 0.03

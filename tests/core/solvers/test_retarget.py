@@ -14,10 +14,14 @@ from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.motion.contacts import ContactThresholds
 from ccd_rig.motion.retargeting.alignment import _heading, shortest
-from ccd_rig.motion.retargeting.figure_map import FigureMap
+from ccd_rig.motion.retargeting.figures import (
+    FigureMap,
+    SourceMotion,
+    TargetFigure,
+    product,
+    straightest_frame,
+)
 from ccd_rig.motion.retargeting.measures import measures
-from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product
-from ccd_rig.motion.retargeting.reference import straightest_frame
 from ccd_rig.motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.solvers.retarget import retarget

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from mathutils import Vector
 
-from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
+from ccd_rig.motion.retargeting.figures import FigureMap, Limb, TargetFigure
 from ccd_rig.motion.retargeting.measures import measures
-from ccd_rig.motion.retargeting.motions import TargetFigure
 from ccd_rig.motion.retargeting.settings import RetargetSettings
 from ccd_rig.solvers.retarget import retarget
 

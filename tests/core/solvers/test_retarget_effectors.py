@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
 
-from ccd_rig.motion.retargeting.effectors import head_effector, limb_effectors, poles
+from ccd_rig.motion.retargeting.figures import TargetFigure
 from ccd_rig.motion.retargeting.measures import measures
-from ccd_rig.motion.retargeting.motions import TargetFigure
+from ccd_rig.motion.retargeting.scaled_way import head_effector, limb_effectors, poles
 from ccd_rig.motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ccd_rig.solvers.retarget import retarget
 

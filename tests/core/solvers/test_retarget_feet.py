@@ -13,14 +13,20 @@ from mathutils import Quaternion, Vector
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Hinge
 from ccd_rig.motion.contacts import LEVEL, Phase
-from ccd_rig.motion.retargeting import feet, sole
-from ccd_rig.motion.retargeting.feet import FootPath, carried, foot_path
+from ccd_rig.motion.retargeting import feet
+from ccd_rig.motion.retargeting.feet import (
+    Contacts,
+    FootPath,
+    Sole,
+    carried,
+    drops,
+    foot_path,
+    smooth_envelope,
+    smooth_shifts,
+)
+from ccd_rig.motion.retargeting.figures import TargetFigure
 from ccd_rig.motion.retargeting.measures import measures
-from ccd_rig.motion.retargeting.motions import TargetFigure
-from ccd_rig.motion.retargeting.rolling import Contacts
-from ccd_rig.motion.retargeting.root import drops, smooth_envelope, smooth_shifts
 from ccd_rig.motion.retargeting.settings import RetargetSettings
-from ccd_rig.motion.retargeting.sole import Sole
 from ccd_rig.motion.retargeting.stances import find_stances, leg_length
 from ccd_rig.solvers.retarget import retarget
 
@@ -121,8 +127,8 @@ def locked_foot(fps):
 )
 def test_toes_end_where_their_bone_does_if_that_leads_ahead(size, tail, toes):
     foot = np.array((0.0, -1.0, -0.3))
-    found = sole._toes(size * foot, size * np.array(tail))
-    expected = toes or tuple(sole.TOES * foot * (1.0, 1.0, 0.0))
+    found = feet._toes(size * foot, size * np.array(tail))
+    expected = toes or tuple(feet.TOES * foot * (1.0, 1.0, 0.0))
     np.testing.assert_allclose(found, size * np.array(expected), atol=size * EXACT)
 
 

@@ -11,11 +11,18 @@ from mathutils import Quaternion, Vector
 
 from ccd_rig.motion.contacts import Phase
 from ccd_rig.motion.retargeting import stances
-from ccd_rig.motion.retargeting.feet import MOST_ROLL, FootPath, foot_path, rolled
-from ccd_rig.motion.retargeting.motions import turned
-from ccd_rig.motion.retargeting.rolling import Contacts
+from ccd_rig.motion.retargeting.feet import (
+    MOST_ROLL,
+    Contacts,
+    FootPath,
+    Hold,
+    Sole,
+    SolePart,
+    foot_path,
+    rolled,
+)
+from ccd_rig.motion.retargeting.figures import turned
 from ccd_rig.motion.retargeting.settings import RetargetSettings
-from ccd_rig.motion.retargeting.sole import Hold, Sole, SolePart
 from ccd_rig.motion.retargeting.stances import find_stances
 
 
