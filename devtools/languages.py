@@ -60,7 +60,6 @@ CORE = (
 ENGLISH = (
     "ccd_rig/blender/cli/",
     "ccd_rig/blender/farm/bundle.py",
-    "ccd_rig/blender/farm/clips.py",
     "ccd_rig/blender/figures/families.py",
     "ccd_rig/blender/languages/",
     "ccd_rig/blender/limit_sources/joint_ranges.py",
@@ -82,6 +81,7 @@ FOR_PROGRAMS = (
     r"there is no joint .*|(preroll|smoothness|error_reduction|ground|body) must .*",
     r".*: (given twice|interpolation .*)",
     r"joint '.*(parent|offset|rest_rotation|stands twice|a tuple of|None, not).*",
+    r"\{clip\} is no clip of this job: .*",
     r".* docstring does not say .*|.*needs \(F,\) frames.*|keys of .*|there are no keys to write",
     r".*: frames (must increase by|outside) .*|.*a frame or a value is not a finite number",
 )

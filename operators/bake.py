@@ -14,7 +14,7 @@ from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
 from ..ccd_rig.blender.bake.progress import Pace, Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.blender.bake.settings import bake_settings, option_properties, take_stored
-from ..ccd_rig.blender.farm import bundle, records, shots
+from ..ccd_rig.blender.farm import bundle, results, shots
 from ..ccd_rig.blender.farm.bundle import bundle_job
 from ..ccd_rig.blender.farm.shots import Shot
 from ..ccd_rig.blender.languages.translation import translated
@@ -255,7 +255,7 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
         folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
         settings = {rig: bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
         shot, whole_because = shots.plan(context.scene, settings, self.chunk)
-        farm_job = bundle_job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
+        farm_job = bundle_job((shot,), (path.resolve(),), results.linked_files(), self.program, False)
         bundle.write(farm_job, folder)
         if whole_because:
             self.tell("INFO", f"One task for the whole shot: {whole_because}")

@@ -6,7 +6,7 @@ from typing import Any
 
 import bpy
 
-from ..ccd_rig.blender.languages.line_breaks import broken
+from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import REPORTS, TOOLTIPS, translated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked

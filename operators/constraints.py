@@ -42,8 +42,8 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         min=0,
         soft_max=255,
     )
-    suits: HIDDEN.text("suits", "Kind that the chain length was chosen for")
-    suited: HIDDEN.integer("suited", "Chain length that was chosen for the active bone", default=-1)
+    suits: HIDDEN.text("", "Kind that the chain length was chosen for")
+    suited: HIDDEN.integer("", "Chain length that was chosen for the active bone", default=-1)
     target_empty: ONCE.boolean(
         "New Target",
         "Where nothing else is selected, make an empty or a control bone as the target: at the "

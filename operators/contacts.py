@@ -61,7 +61,7 @@ class ContactCommand(FrameRange):
     markers: LAST.boolean(
         "Markers", "Mark in the timeline where each bone comes down and leaves", default=True
     )
-    found: HIDDEN.text("found", "What was found, a line each")
+    found: HIDDEN.text("", "What was found, a line each")
 
     def draw_thresholds(self) -> None:
         """Draw thresholds and results in the redo panel."""

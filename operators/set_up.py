@@ -8,15 +8,14 @@ from typing import Any
 import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..ccd_rig.blender import convert
+from ..ccd_rig.blender import convert, setup_files
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.blender.set_up import build
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Ranges
-from ..ccd_rig.blender.setup_files import regeneration, setup_file
-from ..ccd_rig.blender.viewport.dialog_roles import dialog_roles
+from ..ccd_rig.blender.viewport.sketch import dialog_roles
 from . import command
 from .command import Command, JsonFile, draw_lines, selected_bones
 from .constraints import apply_choices, copy_changed, new_rig_choices
@@ -110,7 +109,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         type=CCD_RIG_PG_figure_role,
     )
     active_role: HIDDEN.integer("Selected Role", "The row of the list of roles that is selected")
-    figure: HIDDEN.text("figure", "Name of the armature object whose bones are listed")
+    figure: HIDDEN.text("", "Name of the armature object whose bones are listed")
     recognised: tuple[str, ...] = ()  # groups of the figure
     listed: Mapping[str, str] = {}  # {bone: recognised role}; roles that differ from it are the user's
     told = ""  # messages, a line each
@@ -300,15 +299,15 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
 
     def run(self, context: bpy.types.Context) -> None:
         owner, path = active_rig(context), bpy.path.abspath(self.filepath)
-        setup = setup_file.with_roles(owner, setup_file.setup_of(owner))
-        setup_file.save(path, setup)
+        setup = setup_files.with_roles(owner, setup_files.setup_of(owner))
+        setup_files.save(path, setup)
         counts = {"bone": len(setup.bones), "constraint": len(setup.constraints)}
         words = " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
         self.tell("INFO", f"Wrote {words} to {path}")
-        if driven := setup_file.driven(owner):
+        if driven := setup_files.driven(owner):
             where = f"The driver of Influence of {named(driven)}"
             self.tell("WARNING", f"{where} is not in the file: make it anew on the other rig")
-        for setting, names in setup_file.left_out(owner).items():
+        for setting, names in setup_files.left_out(owner).items():
             where = f"What moves '{setting}' of {named(names)}, keys or a driver,"
             self.tell("WARNING", f"{where} is not in the file: make it anew on the other rig")
 
@@ -325,10 +324,10 @@ class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
 
     def run(self, context: bpy.types.Context) -> None:
         path = bpy.path.abspath(self.filepath)
-        _tell_applied(self, setup_file.apply(active_rig(context), setup_file.load(path)))
+        _tell_applied(self, setup_files.apply(active_rig(context), setup_files.load(path)))
 
 
-def _tell_applied(operator: Command, applied: setup_file.Applied) -> None:
+def _tell_applied(operator: Command, applied: setup_files.Applied) -> None:
     operator.tell("INFO", applied.words())
     for warning in applied.warnings():
         operator.tell("WARNING", warning)
@@ -350,4 +349,4 @@ class CCD_RIG_OT_setup_restore(Command, bpy.types.Operator):
         return reason
 
     def run(self, context: bpy.types.Context) -> None:
-        _tell_applied(self, regeneration.restore(active_rig(context)))
+        _tell_applied(self, setup_files.restore(active_rig(context)))

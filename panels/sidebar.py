@@ -6,7 +6,7 @@ from typing import Any
 import blf
 import bpy
 
-from ..ccd_rig.blender.languages.line_breaks import broken
+from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import translated
 
 MARGIN = 96  # [pixels] width of tabs, panel, box and icon at scale 1

@@ -24,7 +24,7 @@ NEW_SETTING = """
 import bpy, sys
 from ccd_rig import blender
 from ccd_rig.blender.properties.solver_settings import solver_settings
-from ccd_rig.blender.setup_files import setup_file
+from ccd_rig.blender import setup_files
 blender.register()
 rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
 bpy.context.scene.collection.objects.link(rig)
@@ -34,7 +34,7 @@ assert group.bl_rna.properties["eagerness"].description == "How eager it is", "n
 assert group.eagerness == 3
 group.eagerness = 5
 assert solver_settings(rig).eagerness == 5
-assert setup_file.setup_of(rig).rig["solver"]["eagerness"] == 5
+assert setup_files.setup_of(rig).rig["solver"]["eagerness"] == 5
 print("FOLLOWED")
 import os
 sys.stdout.flush()

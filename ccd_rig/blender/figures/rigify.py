@@ -10,8 +10,7 @@ from typing import Any
 
 from mathutils import Vector
 
-from .role import Part, Point, RestBone, Role
-from .skeleton_tree import SkeletonTree
+from .role import Part, Point, RestBone, Role, SkeletonTree
 
 ORIGINAL = "ORG-"
 """Prefix of the bones that are copies of the metarig's."""

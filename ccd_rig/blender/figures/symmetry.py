@@ -15,8 +15,7 @@ from typing import NamedTuple
 from mathutils import Vector
 
 from . import words
-from .role import Part, RestBone, Side
-from .skeleton_tree import SkeletonTree
+from .role import Part, RestBone, Side, SkeletonTree
 from .words import Clue
 
 CLOSE = 0.02

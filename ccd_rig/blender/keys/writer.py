@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
 from ...solvers.stepping import Work, result_of
-from ..rig.pose_values import foreach
+from ..rig.rotation_modes import foreach
 from . import channels, keyframes
 from .obstacles import Destination, curve_obstacles, obstacles
 

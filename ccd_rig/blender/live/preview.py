@@ -31,7 +31,7 @@ from ..checks import setup
 from ..properties import body
 from ..properties.constraint_values import Kind
 from ..rig import clamps
-from ..rig.pose_values import foreach
+from ..rig.rotation_modes import foreach
 from ..scene.evaluation import FrameReader, FrameSample, present
 from ..scene.targets import NOTHING_AHEAD, Ahead, objects_of
 from ..solve.methods import FrameSolveSettings

@@ -25,8 +25,14 @@ from ...skeleton.pose_library import PoseEntry, from_json, to_json
 from ..atomic_write import read_text, replacing
 from ..keys import channels
 from ..registration import STORED, UNANIMATED
-from ..rig.pose_values import Watched
-from ..rig.rotation_modes import CHANNELS, channel_values, read_rotations, rotation_channel, rotation_of
+from ..rig.rotation_modes import (
+    CHANNELS,
+    Watched,
+    channel_values,
+    read_rotations,
+    rotation_channel,
+    rotation_of,
+)
 from . import constraint_list, overrides, renamed_bones
 from .names import UniqueNames, named, unique_name
 

@@ -26,11 +26,13 @@ from ...skeleton.kinematics import coupled_translations
 from ...skeleton.pose import Pose, check_pose
 from . import locations
 from .bone_space import NOISE, STEADY, ZERO, BoneRest, PlacedBone, place
-from .pose_values import Values, Watched, foreach
 from .rotation_modes import (
     CHANNELS,
     EULER_MODES,
+    Values,
+    Watched,
     channel_values,
+    foreach,
     locked_angles,
     read_rotations,
     require_finite,

@@ -20,8 +20,7 @@ from ...solvers.stepping import result_of
 from ..bake import target_motion
 from ..checks import setup
 from ..figures import control_bones, rigify, roles
-from ..figures.role import Figure, Kind, Part, RestBone, Side
-from ..figures.skeleton_tree import SkeletonTree
+from ..figures.role import Figure, Kind, Part, RestBone, Side, SkeletonTree
 from ..figures.structure import AXES, IN_LINE
 from ..figures.symmetry import halves
 from ..keys import channels

@@ -135,6 +135,6 @@ def test_a_damaged_set_up_that_a_metarig_keeps_is_refused(ext, errors, text):
     metarig.ccd_rig.kept_setup = text
     rigs.activate(rig)
     with pytest.raises(errors.CCDRigError):
-        ext.module("ccd_rig.blender.setup_files.regeneration").restore(rig)
+        ext.module("ccd_rig.blender.setup_files").restore(rig)
     with pytest.raises(RuntimeError):
         bpy.ops.ccd_rig.setup_restore()
