@@ -8,12 +8,11 @@ Live and Drag have no keys until the user sets one, like Blender's commands.
 from typing import Any
 
 import bpy
-from bpy.props import FloatProperty
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
 from ..ccd_rig.blender.bake.settings import CCD_RIG_PG_bake
 from ..ccd_rig.blender.languages.translation import CONTEXT
-from ..ccd_rig.blender.properties.solver_settings import CCD_RIG_PG_solver, from_core
+from ..ccd_rig.blender.properties.solver_settings import CCD_RIG_PG_solver
 from ..ccd_rig.blender.registration import LAST
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices
 from ..ccd_rig.blender.viewport.sketch import Palette
@@ -74,12 +73,10 @@ class CCD_RIG_PG_new_rigs(bpy.types.PropertyGroup):
     bake: LAST.pointer("Bake", "Options of a new rig's bakes", type=CCD_RIG_PG_bake)
     solver: LAST.pointer("Solver", "Solver settings of a new rig", type=CCD_RIG_PG_solver)
     figure: LAST.pointer("Set Up Figure", "What Set Up Figure makes", type=CCD_RIG_PG_new_figure)
-    max_extension: FloatProperty(
-        **from_core(
-            PositionGoal,
-            "max_extension",
-            description="Part of its length past which a new constraint's chain is never stretched; 1 is off",
-        ),
+    max_extension: LAST.number(
+        "Max Extension",
+        "Part of its length past which a new constraint's chain is never stretched; 1 is off",
+        default=PositionGoal.max_extension,
         min=0.01,
         max=1.0,
         subtype="FACTOR",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is registered in Blender: declarations of properties, and the classes of a package."""
+"""What is registered in Blender: properties with their callbacks, and the classes of a package."""
 
+from collections.abc import Callable, Iterable
 from functools import partialmethod
 from importlib import import_module
 from pkgutil import iter_modules
@@ -47,6 +48,31 @@ ONCE = Declare(options={"SKIP_SAVE"})
 """Options of commands that have their default in each call."""
 HIDDEN = Declare(options={"HIDDEN", "SKIP_SAVE"})
 """Like `ONCE`, not shown."""
+
+
+class Calls:
+    """Functions that properties call, which are attached only while the classes are registered.
+
+    The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
+    """
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._plain: list[tuple[dict[str, Any], str, Any]] = []
+
+    def attach(self, group: Any, names: Iterable[str], **functions: Callable[..., Any]) -> None:
+        """Let properties of a class that is not registered yet call functions, such as `update`."""
+        fields = group.__annotations__
+        for name in names:
+            plain = fields[name]
+            self._plain.append((fields, name, plain))
+            fields[name] = plain.function(**plain.keywords, **functions)
+
+    def detach(self) -> None:
+        """Restore the plain properties after the classes were unregistered."""
+        while self._plain:
+            fields, name, plain = self._plain.pop()
+            fields[name] = plain
 
 
 def classes_in(folder: ModuleType) -> list[type]:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import bpy
 import numpy as np
 
-from ....ccd_rig import json_text
+from ... import json_text
 from ...errors import RigError
 from ...json_text import printable
 from ...maths import batch

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_ty
 
 import bpy
 
-from ....ccd_rig import json_text
+from ... import json_text
 from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...motion.retargeting.settings import SPACES

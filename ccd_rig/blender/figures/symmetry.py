@@ -541,7 +541,9 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
         further = [
             child
             for child in bones.tree.children[name]
-            if bones.is_middle(child) and child not in trunk_bones and _leads(bones, name, child)
+            if bones.is_middle(child)
+            and child not in trunk_bones
+            and (bones.places[child] - bones.places[name]).length > STEP * bones.size
         ]
         if row and any(not bones.is_middle(child) for child in bones.tree.children[name]):
             break
@@ -549,10 +551,6 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
         if name:
             row.append(name)
     return tuple(row)
-
-
-def _leads(bones: Skeleton, name: str, child: str) -> bool:
-    return (bones.places[child] - bones.places[name]).length > STEP * bones.size
 
 
 def _head(bones: Skeleton, beyond: tuple[str, ...]) -> str:

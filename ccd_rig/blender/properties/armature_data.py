@@ -9,8 +9,6 @@ Undo and redo carry the switch of the preview, files do not. Copying an object c
 object is live only if it was switched on itself, see `switched_on`.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -19,10 +17,12 @@ import bpy
 
 from ...motion.walking.settings import WalkSettings
 from ..languages.translation import CONTEXT
-from ..registration import STORED
-from . import body, constraint_group, pose_library, retarget_group
+from ..registration import STORED, Calls
+from . import body, constraint_group, pose_library, renamed_bones, retarget_group
+from .constraint_group import CCD_RIG_PG_constraint
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
 from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
+from .pose_library import CCD_RIG_PG_pose, CCD_RIG_PG_pose_bone
 from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
 from .solver_settings import CCD_RIG_PG_solver
 
@@ -66,23 +66,6 @@ def on_switch(group: Any, _context: bpy.types.Context | None = None) -> None:
 def is_live(armature_object: Any) -> bool:
     """Whether an armature object is live: switched on itself, not copied from a live one."""
     return armature_object.session_uid in switched_on and armature_object.ccd_rig.live
-
-
-def register_on(group: type[Any]) -> None:
-    """Add the switch to a property group that is not registered yet."""
-    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
-    group.__annotations__["live"] = STORED.boolean(
-        "Live",
-        "The rig follows its targets while they move; keys and channels stay as they are. Files "
-        "keep nothing of it",
-        update=on_switch,
-        options={"SKIP_SAVE"},
-    )
-
-
-def unregister_from(group: type[Any]) -> None:
-    """Remove the switch from a property group that is not registered any more."""
-    del group.__annotations__["live"]
 
 
 class CCD_RIG_PG_report(bpy.types.PropertyGroup):
@@ -204,10 +187,10 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
 
 
 class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
-    """Properties of an armature object. `register_on` adds `live`."""
+    """Properties of an armature object. `bake.settings` adds `bake`."""
 
     constraints: STORED.rows(
-        "CCD Constraints", "The bones that should reach a target", type=constraint_group.CCD_RIG_PG_constraint
+        "CCD Constraints", "The bones that should reach a target", type=CCD_RIG_PG_constraint
     )
     active_index: STORED.integer("Active Constraint", "The constraint that is shown below the list")
     body: STORED.enum(
@@ -232,7 +215,7 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     poses: STORED.rows(
         "Pose Library",
         "Poses to start again from where the targets are not reached",
-        type=pose_library.CCD_RIG_PG_pose,
+        type=CCD_RIG_PG_pose,
     )
     active_pose: STORED.integer("Active Pose", "The pose that is chosen in the pose library")
     kept_setup: STORED.text(
@@ -244,10 +227,17 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
     retarget: STORED.pointer("Retarget", "Motion of another armature on this one", type=CCD_RIG_PG_retarget)
     ground: STORED.pointer("Ground", "What this armature stands on", type=CCD_RIG_PG_ground)
     walk: STORED.pointer("Walk Along", "A cycle along a curve", type=CCD_RIG_PG_walk)
+    live: STORED.boolean(
+        "Live",
+        "The rig follows its targets while they move; keys and channels stay as they are. Files keep nothing "
+        "of it",
+        options={"SKIP_SAVE"},
+    )
 
 
+CALLS = Calls()
 CLASSES = (
-    constraint_group.CCD_RIG_PG_constraint,
+    CCD_RIG_PG_constraint,
     CCD_RIG_PG_limit,
     CCD_RIG_PG_comfort,
     CCD_RIG_PG_offset_point,
@@ -255,8 +245,8 @@ CLASSES = (
     CCD_RIG_PG_joint,
     CCD_RIG_PG_solver,
     CCD_RIG_PG_report,
-    pose_library.CCD_RIG_PG_pose_bone,
-    pose_library.CCD_RIG_PG_pose,
+    CCD_RIG_PG_pose_bone,
+    CCD_RIG_PG_pose,
     CCD_RIG_PG_bone_pair,
     CCD_RIG_PG_retarget,
     CCD_RIG_PG_ground,
@@ -267,10 +257,12 @@ CLASSES = (
 
 def register() -> None:
     """Register the property groups and attach them to objects and pose bones."""
-    constraint_group.register_calls()
-    pose_library.register_names()
-    retarget_group.register_calls()
-    register_on(CCD_RIG_PG_armature)
+    CALLS.attach(CCD_RIG_PG_constraint, ("name",), update=constraint_group.keep_name_unique)
+    CALLS.attach(CCD_RIG_PG_constraint, renamed_bones.CALLERS, update=renamed_bones.on_named)
+    CALLS.attach(CCD_RIG_PG_pose, ("name",), update=pose_library.keep_name_unique)
+    CALLS.attach(CCD_RIG_PG_retarget, retarget_group.SETTINGS, update=retarget_group.update_preview)
+    CALLS.attach(CCD_RIG_PG_retarget, ("source",), poll=retarget_group.is_armature)
+    CALLS.attach(CCD_RIG_PG_armature, ("live",), update=on_switch)
     for group in CLASSES:
         bpy.utils.register_class(group)
     bpy.types.Object.ccd_rig = STORED.pointer(
@@ -287,7 +279,4 @@ def unregister() -> None:
     del bpy.types.Object.ccd_rig
     for group in reversed(CLASSES):
         bpy.utils.unregister_class(group)
-    unregister_from(CCD_RIG_PG_armature)
-    retarget_group.unregister_calls()
-    pose_library.unregister_names()
-    constraint_group.unregister_calls()
+    CALLS.detach()

@@ -12,39 +12,20 @@ from functools import partial
 from typing import Any
 
 import bpy
-from bpy.props import (
-    BoolProperty,
-    BoolVectorProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatProperty,
-    FloatVectorProperty,
-    PointerProperty,
-    StringProperty,
-)
 
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
 from ...skeleton.joints import Joint
 from ..languages.translation import CONTEXT
-from ..registration import OVERRIDE
+from ..registration import STORED
 from . import overrides
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, coupled_offsets
-from .solver_settings import from_core
 
 TURN = 2.0 * math.pi  # the widest bound of a hinge or Euler angle that the panel offers, radians
 
 
 def _angle(label: str, description: str, default: float, lower: float, upper: float) -> Any:
-    return FloatProperty(
-        name=label,
-        description=description,
-        default=default,
-        min=lower,
-        max=upper,
-        subtype="ANGLE",
-        override=OVERRIDE,
-    )
+    return STORED.number(label, description, default=default, min=lower, max=upper, subtype="ANGLE")
 
 
 # Files store the numbers: an item keeps its number for good.
@@ -76,19 +57,13 @@ PINS = (
 class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
     """Range of rotations relative to rest, in the bone's axes: a limit, or a comfort region."""
 
-    kind: EnumProperty(
-        name="Limit",
-        description="Which shape the range of rotations has",
-        items=LIMIT_KINDS,
-        override=OVERRIDE,
-    )
-    axis: FloatVectorProperty(
-        name="Hinge Axis",
-        description="The hinge's axis in the bone's own axes at rest; Y points along the bone",
+    kind: STORED.enum("Limit", "Which shape the range of rotations has", items=LIMIT_KINDS)
+    axis: STORED.vector(
+        "Hinge Axis",
+        "The hinge's axis in the bone's own axes at rest; Y points along the bone",
         size=3,
         default=(1.0, 0.0, 0.0),
         subtype="XYZ",
-        override=OVERRIDE,
     )
     hinge_lower: _angle(
         "Min",
@@ -103,153 +78,115 @@ class CCD_RIG_PG_limit(bpy.types.PropertyGroup):
     x_upper: _angle("X Max", "Largest swing about the bone's X axis, forwards", math.pi / 4, 0.0, math.pi)
     z_lower: _angle("Z Min", "Largest swing about the bone's Z axis, backwards", -math.pi / 4, -math.pi, 0.0)
     z_upper: _angle("Z Max", "Largest swing about the bone's Z axis, forwards", math.pi / 4, 0.0, math.pi)
-    use_twist: BoolProperty(
-        name="Limit Twist", description="Limit how far the bone rolls about its own length", override=OVERRIDE
-    )
+    use_twist: STORED.boolean("Limit Twist", "Limit how far the bone rolls about its own length")
     twist_lower: _angle("Min", "Smallest roll about the bone's length", -math.pi / 4, -math.pi, math.pi)
     twist_upper: _angle("Max", "Largest roll about the bone's length", math.pi / 4, -math.pi, math.pi)
-    euler_order: EnumProperty(
-        name="Euler Order",
-        description="Order in which the three angles are applied",
-        items=EULER_ORDERS,
-        override=OVERRIDE,
-    )
-    euler_lower: FloatVectorProperty(
-        name="Min",
-        description="Smallest Euler angles",
+    euler_order: STORED.enum("Euler Order", "Order in which the three angles are applied", items=EULER_ORDERS)
+    euler_lower: STORED.vector(
+        "Min",
+        "Smallest Euler angles",
         size=3,
         default=(-math.pi / 4,) * 3,
         min=-TURN,
         max=TURN,
         subtype="EULER",
-        override=OVERRIDE,
     )
-    euler_upper: FloatVectorProperty(
-        name="Max",
-        description="Largest Euler angles",
+    euler_upper: STORED.vector(
+        "Max",
+        "Largest Euler angles",
         size=3,
         default=(math.pi / 4,) * 3,
         min=-TURN,
         max=TURN,
         subtype="EULER",
-        override=OVERRIDE,
     )
 
 
 class CCD_RIG_PG_comfort(bpy.types.PropertyGroup):
     """Rotations that look natural, and the tolerance with which they are preferred."""
 
-    tolerance: FloatProperty(
-        **from_core(
-            Comfort,
-            "tolerance",
-            name="Comfort Tolerance",
-            description="How far off the target, seen from the bone's head, is near enough to keep still",
-        ),
+    tolerance: STORED.number(
+        "Comfort Tolerance",
+        "How far off the target, seen from the bone's head, is near enough to keep still",
+        default=Comfort.tolerance,
         min=0.0,
         max=math.pi / 2,
         subtype="ANGLE",
     )
-    region: PointerProperty(
-        name="Preferred Region",
-        description="The part of the limit that is used as long as the target allows it",
+    region: STORED.pointer(
+        "Preferred Region",
+        "The part of the limit that is used as long as the target allows it",
         type=CCD_RIG_PG_limit,
-        override=OVERRIDE,
     )
 
 
 class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
     """Limit and settings of a joint."""
 
-    known_as: StringProperty(
-        name="Known As",
-        description="The name by which constraints know the bone: when it is renamed, they follow",
-        override=OVERRIDE,
+    known_as: STORED.text(
+        "Known As",
+        "The name by which constraints know the bone: when it is renamed, they follow",
         options={"HIDDEN"},
     )
-    pin: EnumProperty(
-        name="Pin",
-        description="What stays of the bone while others are dragged",
-        items=PINS,
-        override=OVERRIDE,
-        translation_context=CONTEXT,
+    pin: STORED.enum(
+        "Pin", "What stays of the bone while others are dragged", items=PINS, translation_context=CONTEXT
     )
-    limit: PointerProperty(
-        name="Limit",
-        description="Rotations that are allowed; they are never left",
-        type=CCD_RIG_PG_limit,
-        override=OVERRIDE,
-    )
-    comfort: PointerProperty(
-        name="Comfort", description="Rotations that are preferred", type=CCD_RIG_PG_comfort, override=OVERRIDE
-    )
-    stiffness: FloatProperty(
-        **from_core(
-            Joint,
-            "stiffness",
-            name="Stiffness",
-            description="How much the bone resists turning: 0 turns freely, 1 is locked",
-        ),
+    limit: STORED.pointer("Limit", "Rotations that are allowed; they are never left", type=CCD_RIG_PG_limit)
+    comfort: STORED.pointer("Comfort", "Rotations that are preferred", type=CCD_RIG_PG_comfort)
+    stiffness: STORED.number(
+        "Stiffness",
+        "How much the bone resists turning: 0 turns freely, 1 is locked",
+        default=Joint.stiffness,
         min=0.0,
         max=1.0,
         subtype="FACTOR",
     )
-    max_step: FloatProperty(
-        **from_core(
-            Joint,
-            "max_step",
-            name="Max Step",
-            translation_context=CONTEXT,
-            description="Largest turn in one step of the solver; small values spread the bend over bones",
-        ),
+    max_step: STORED.number(
+        "Max Step",
+        "Largest turn in one step of the solver; small values spread the bend over bones",
+        default=Joint.max_step,
+        translation_context=CONTEXT,
         min=0.0,
         max=math.pi,
         subtype="ANGLE",
     )
-    mass: FloatProperty(
-        **from_core(
-            Joint,
-            "mass",
-            name="Mass",
-            description="Mass of the bone for balance, in any unit; it sits halfway along the bone",
-        ),
+    mass: STORED.number(
+        "Mass",
+        "Mass of the bone for balance, in any unit; it sits halfway along the bone",
+        default=Joint.mass,
         min=0.0,
         soft_max=100.0,
     )
-    use_slide: BoolVectorProperty(
-        name="Slide",
-        description="Axes of its location along which the bone may also shift, as a piston does",
+    use_slide: STORED.booleans(
+        "Slide",
+        "Axes of its location along which the bone may also shift, as a piston does",
         size=3,
         subtype="XYZ",
-        override=OVERRIDE,
     )
-    slide_lower: FloatVectorProperty(
-        name="Min",
-        description="Smallest shifts along the axes, as the bone's location shows them",
+    slide_lower: STORED.vector(
+        "Min",
+        "Smallest shifts along the axes, as the bone's location shows them",
         size=3,
         default=(-0.1,) * 3,
         soft_min=-10.0,
         soft_max=10.0,
         subtype="XYZ_LENGTH",
         unit="LENGTH",
-        override=OVERRIDE,
     )
-    slide_upper: FloatVectorProperty(
-        name="Max",
-        description="Largest shifts along the axes, as the bone's location shows them",
+    slide_upper: STORED.vector(
+        "Max",
+        "Largest shifts along the axes, as the bone's location shows them",
         size=3,
         default=(0.1,) * 3,
         soft_min=-10.0,
         soft_max=10.0,
         subtype="XYZ_LENGTH",
         unit="LENGTH",
-        override=OVERRIDE,
     )
-    coupled_offsets: CollectionProperty(
-        name="Coupled Offsets",
-        description="Shifts of the bone that follow the angle of a hinge, as in a knee that rolls",
+    coupled_offsets: STORED.rows(
+        "Coupled Offsets",
+        "Shifts of the bone that follow the angle of a hinge, as in a knee that rolls",
         type=CCD_RIG_PG_coupled_offset,
-        override=OVERRIDE | {"USE_INSERTION"},
     )
 
 

@@ -54,24 +54,12 @@ class CCD_RIG_PG_pose_bone(bpy.types.PropertyGroup):
 
 
 class CCD_RIG_PG_pose(bpy.types.PropertyGroup):
-    """Pose of the library. `register_names` adds `name`."""
+    """Pose of the library."""
 
     rotations: STORED.rows(
         "Rotations", "The rotation of each bone that the pose knows", type=CCD_RIG_PG_pose_bone
     )
-
-
-def register_names() -> None:
-    """Add the property `name`, which has a callback, before the class is registered."""
-    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
-    CCD_RIG_PG_pose.__annotations__["name"] = STORED.text(
-        "Name", "Name of the pose", update=_keep_name_unique
-    )
-
-
-def unregister_names() -> None:
-    """Remove `name` after the class was unregistered."""
-    del CCD_RIG_PG_pose.__annotations__["name"]
+    name: STORED.text("Name", "Name of the pose")
 
 
 _unique_already: list[bool] = []  # not empty: the name that is being set is unique
@@ -87,7 +75,8 @@ def _unique_names() -> Iterator[None]:
         _unique_already.pop()
 
 
-def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+def keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Number a name that another pose has, after it was set."""
     if _unique_already:
         return
     taken = {row.name for row in self.id_data.ccd_rig.poses if row != self}

@@ -48,7 +48,6 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         "Source",
         "The armature whose motion is carried over",
         type=bpy.types.Object,
-        poll=lambda _group, candidate: candidate.type == "ARMATURE",
     )
     pairs: UNANIMATED.rows("Map", "Which bone follows which", type=CCD_RIG_PG_bone_pair)
     active_pair: UNANIMATED.integer("Active Pair", "The pair that is chosen")
@@ -195,32 +194,13 @@ shows: list[Callable[[bpy.types.Object], None]] = []
 """Callbacks that show the present frame of an armature's retargeting, added by the package `retarget`."""
 
 
-def _update_preview(group: Any, _context: bpy.types.Context) -> None:
+def is_armature(_group: Any, candidate: bpy.types.Object) -> bool:
+    """Whether an object may be the source."""
+    return candidate.type == "ARMATURE"
+
+
+def update_preview(group: Any, _context: bpy.types.Context) -> None:
+    """Show the present frame with a setting that has changed, if the preview is on."""
     if group.preview:
         for show in shows:
             show(group.id_data)
-
-
-def register_calls() -> None:
-    """Add callbacks to the settings."""
-    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
-    fields = CCD_RIG_PG_retarget.__annotations__
-    for name in _NAMES:  # all fields, to keep their order
-        plain = fields.pop(name, None)
-        if name in SETTINGS:
-            plain = _plain.setdefault(name, plain)
-            fields[name] = plain.function(**plain.keywords, update=_update_preview)
-        else:
-            fields[name] = plain
-
-
-def unregister_calls() -> None:
-    """Remove the callbacks."""
-    fields = CCD_RIG_PG_retarget.__annotations__
-    for name in SETTINGS:
-        del fields[name]
-
-
-_NAMES = tuple(CCD_RIG_PG_retarget.__annotations__)
-"""Names of the fields in their order."""
-_plain: dict[str, Any] = {}  # settings without callbacks, filled by the first registration

@@ -9,7 +9,6 @@ from typing import Any
 
 import bpy
 import numpy as np
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...errors import InvalidInput, RigError
 from ...maths.validation import SIZES
@@ -24,7 +23,7 @@ from ...settings import (
     Sweep,
 )
 from ..languages.translation import CONTEXT
-from ..registration import OVERRIDE
+from ..registration import STORED
 
 # Labels, ends of sliders, and tooltips that speak of bones where the core speaks of joints.
 _SHOWN: dict[str, dict[str, Any]] = {
@@ -120,15 +119,6 @@ PRESET_WORDS = {
 """Label and tooltip of each preset of the core."""
 
 
-def from_core(value_class: type, field_name: str, **shown: Any) -> dict[str, Any]:
-    """Return the keywords of a property: default and tooltip of a field of a core dataclass, and `shown`."""
-    field = next(field for field in dataclasses.fields(value_class) if field.name == field_name)
-    default = field.default.name if isinstance(field.default, enum.Enum) else field.default
-    words = {} if "description" in shown else {"description": field_help(value_class, field_name)}
-    label = field_name.replace("_", " ").title()
-    return {"name": label, "default": default, "override": OVERRIDE} | words | shown
-
-
 def field_help(value_class: type, name: str) -> str:
     """Return the line of a dataclass's docstring on a field as a tooltip, without a full stop."""
     attributes = (value_class.__doc__ or "").partition("Attributes:")[2]
@@ -140,13 +130,18 @@ def field_help(value_class: type, name: str) -> str:
 
 
 def _property(field: dataclasses.Field[Any]) -> Any:
-    keywords = from_core(SolverSettings, field.name, **_SHOWN.get(field.name, {}))
+    keywords = {
+        "name": field.name.replace("_", " ").title(),
+        "description": field_help(SolverSettings, field.name),
+        "default": field.default.name if isinstance(field.default, enum.Enum) else field.default,
+        **_SHOWN.get(field.name, {}),
+    }
     if field.name in _ITEMS:
         items = tuple((item.name, label, words, number) for item, label, words, number in _ITEMS[field.name])
-        return EnumProperty(items=items, **keywords)
+        return STORED.enum(items=items, **keywords)
     if isinstance(field.default, bool):  # before int: a bool is one
-        return BoolProperty(**keywords)
-    return (IntProperty if isinstance(field.default, int) else FloatProperty)(**keywords)
+        return STORED.boolean(**keywords)
+    return (STORED.integer if isinstance(field.default, int) else STORED.number)(**keywords)
 
 
 class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
