@@ -65,7 +65,6 @@ from ccd_rig import (  # noqa: E402
     solve,
     solve_many,
 )
-from ccd_rig.goals import reach_of  # noqa: E402
 from ccd_rig.limits.random_rotations import sample  # noqa: E402
 from ccd_rig.limits.shapes import violation  # noqa: E402
 from ccd_rig.skeleton.joints import shift_of  # noqa: E402
@@ -273,7 +272,7 @@ def run(
     rng = random.Random(1)
     wanted = [anywhere(skeleton, rng) for _ in range(poses)]
     pose_goals = [goals_at(skeleton, ends, turned, pose) for pose in wanted]
-    tolerance = 1e-5 * max(reach_of(skeleton, goal) for goal in pose_goals[0])
+    tolerance = 1e-5 * max(goal.reach(skeleton) for goal in pose_goals[0])
     settings = SolverSettings(position_tolerance=tolerance, angle_tolerance=angle, restarts=restarts)
     start, times, solved = middle(skeleton), [], 0
     for goals in pose_goals:

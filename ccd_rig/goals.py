@@ -1,27 +1,37 @@
 """Goals of a solve, and their errors.
 
 A goal constrains bones of a pose in model space. Competing goals share their joints by weight. A goal with a
-larger `priority` number gives way to goals with smaller numbers.
+larger `priority` number gives way to goals with smaller numbers. A class over `Goal` has all answers about
+its kind; the kernel measures it (`kernel/goals`).
 """
 
 from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
+import numpy as np
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
+from .kernel import LEVER
+from .maths.batch import unit_rows
 from .maths.validation import finite, frozen_rotation, frozen_vector, is_number, shown
 from .skeleton.bends import BendAxis, bend_axis_of
 from .skeleton.joints import Skeleton
-from .skeleton.kinematics import Transform
+from .skeleton.kinematics import Transform, forward_kinematics
+from .skeleton.pose import Pose
 
 WEIGHTS = 1e-9, 1e9
 """Smallest and largest weight of a goal: beyond this ratio the lighter goal is lost to rounding."""
+SHORT = 1e-4
+"""Distance from a goal's point, in parts of the reach, above which a joint moves the point."""
+STRAIGHT = 0.01
+"""Radians of bend at rest below which a limb is straight."""
 
 
 class GoalError(NamedTuple):
@@ -51,8 +61,148 @@ class TargetKind(enum.Enum):
         return self is not TargetKind.POINT
 
 
+Limb = tuple[int, Vector]
+"""The middle joint of a limb, and the axis about which it is bent at rest, in the joint's frame."""
+
+
+class ReachWindow(NamedTuple):
+    """Part of a chain that must not be stretched past a length.
+
+    Attributes:
+        joints: of the part, root first.
+        tip: distance from the head of the last joint to the effector, in the model's unit.
+    """
+
+    joints: tuple[int, ...]
+    tip: float
+
+
+class Goal(ABC):
+    """A goal of a solve: its target, its joints, and its row in the kernel's tables.
+
+    A class over it is listed in `GOALS`, and has its case in `kernel/goals` and in `kernel/ccd.gather_pairs`.
+
+    Attributes:
+        number: the kernel's number of the kind.
+        target_kind: kind of the target.
+        target: in model space.
+        weight, priority: see `PositionGoal`.
+        angle, max_extension, two_bone_tip: see `PoleGoal` and `PositionGoal`; other goals have no such field,
+            and count as these values.
+        takes_shared_joints: whether joints of other goals that also move all joints of this one serve it.
+    """
+
+    number: ClassVar[int]
+    target_kind: ClassVar[TargetKind]
+    takes_shared_joints: ClassVar[bool] = False
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # each kind is a dataclass
+
+    target: Vector | Quaternion
+    weight: float
+    priority: int
+    angle = 0.0
+    max_extension = 1.0
+    two_bone_tip = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Its name in messages."""
+
+    @abstractmethod
+    def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
+        """Indices of the joints that may move for the goal, locked ones too."""
+
+    def serving(self, skeleton: Skeleton) -> set[int]:
+        """Indices of the joints that move the goal: `joints` without those that have no effect on it."""
+        return set(self.joints(skeleton))
+
+    @abstractmethod
+    def reach(self, skeleton: Skeleton) -> float:
+        """The length of the goal's stretched chain."""
+
+    @abstractmethod
+    def row(self, skeleton: Skeleton) -> dict[str, Any]:
+        """Values in the kernel's tables of goals that differ from those of `GOAL_ROW`."""
+
+    def check(self, _skeleton: Skeleton) -> None:
+        """Raise InvalidInput if the goal does not fit a skeleton."""
+        return
+
+    @property
+    def has_window(self) -> bool:
+        """Whether a part of the chain must not be stretched past a length."""
+        return self.max_extension < 1.0
+
+    def window(self, _skeleton: Skeleton) -> ReachWindow | None:
+        """The part of the chain that `max_extension` applies to; None for goals that have no such part."""
+        return None
+
+    def limb(self, _skeleton: Skeleton, _moving: Collection[int]) -> Limb | None:
+        """The limb whose joints, all in `moving`, move the goal's point; None without a limb."""
+        return None
+
+    def with_longer_chain(self, _skeleton: Skeleton, _joints: int, _window: int) -> Self:
+        """The goal with so many more joints at the root of its chain, and `window` of its reach window."""
+        return self
+
+    def rest_key(self, _skeleton: Skeleton) -> Hashable:
+        """Values in the row that depend on the place of the skeleton's joints at rest."""
+        return None
+
+
+GOAL_ROW = {
+    "goal_kind": 0,
+    "goal_joint": 0,
+    "goal_root": 0,
+    "goal_rank": 0,
+    "goal_point": (0.0, 0.0, 0.0),
+    "goal_weight": 1.0,
+    "goal_axis": (0.0, 0.0, 0.0),
+    "goal_axis_joint": 0,
+    "goal_scale": 0.0,
+    "goal_angle": 0.0,
+    "goal_lever": 1.0,
+    "goal_tip": 0,
+}
+"""The kernel's tables of goals, see `kernel.Problem`, with the values of a goal that has none of its own."""
+
+
+class ChainGoal(Goal):
+    """A goal of one joint, served by a chain from it towards the root."""
+
+    joint: str
+    chain_length: int
+
+    def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
+        return skeleton.chain(self.joint, self.chain_length)
+
+    def reach(self, skeleton: Skeleton) -> float:
+        chain = skeleton.chain(self.joint, self.chain_length)
+        return _links(skeleton, chain) + skeleton.joints[chain[-1]].length
+
+    def row(self, skeleton: Skeleton) -> dict[str, Any]:
+        joint = skeleton.index(self.joint)
+        return {"goal_joint": joint, "goal_root": skeleton.chain(joint)[0], "goal_axis_joint": joint}
+
+    def with_longer_chain(self, skeleton: Skeleton, joints: int, _window: int) -> Self:
+        return replace(self, chain_length=len(self.joints(skeleton)) + joints)
+
+
+class FrameGoal(ChainGoal):
+    """A goal of the rotation of a joint's frame."""
+
+    def serving(self, skeleton: Skeleton) -> set[int]:
+        # Rotations below a joint that does not inherit them do not turn the frame.
+        pivots = [i for i in skeleton.chain(self.joint) if i in skeleton.pivots]
+        return set(self.joints(skeleton)).difference(range(max(pivots, default=0)))
+
+    def row(self, skeleton: Skeleton) -> dict[str, Any]:
+        return {**super().row(skeleton), "goal_lever": LEVER * self.reach(skeleton) or 1.0}
+
+
 @dataclass(frozen=True)
-class PositionGoal:
+class PositionGoal(ChainGoal):
     """A point of a joint's bone should be at a point of model space.
 
     Attributes:
@@ -75,6 +225,7 @@ class PositionGoal:
         InvalidInput: on numbers that are not finite or out of range.
     """
 
+    number: ClassVar[int] = 0
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
 
     joint: str
@@ -111,9 +262,58 @@ class PositionGoal:
             return self.offset
         return Vector((0.0, skeleton.joints[skeleton.index(self.joint)].length, 0.0))
 
+    def reach(self, skeleton: Skeleton) -> float:
+        return _links(skeleton, self.joints(skeleton)) + self.effector(skeleton).length
+
+    def row(self, skeleton: Skeleton) -> dict[str, Any]:
+        point = self.effector(skeleton)[:]
+        return {**super().row(skeleton), "goal_point": point, "goal_tip": self.two_bone_tip}
+
+    def check(self, skeleton: Skeleton) -> None:
+        if not self.has_window:
+            return
+        rolling = {each.joint for each in skeleton.couplings}
+        for i in self.window(skeleton).joints[1:]:
+            if i in rolling:
+                raise InvalidInput(
+                    f"{self.name}: max_extension is {self.max_extension:g}, but joint "
+                    f"'{skeleton.joints[i].name}' has coupled offsets: set max_extension to 1"
+                )
+
+    def window(self, skeleton: Skeleton) -> ReachWindow:
+        joints = self.joints(skeleton)[-self.extension_joints :]
+        return ReachWindow(joints, self.effector(skeleton).length)
+
+    def limb(self, skeleton: Skeleton, moving: Collection[int]) -> Limb | None:
+        """The limb whose joints, all in `moving`, move the goal's point.
+
+        A limb is a chain in which two joints move the point. None for other chains and straight ones.
+        """
+        transforms = skeleton.computed_once(
+            "transforms at rest", lambda: forward_kinematics(skeleton, Pose.rest(skeleton))
+        )
+        end = transforms[skeleton.index(self.joint)].point(self.effector(skeleton))
+        chain = [i for i in self.joints(skeleton) if i in moving]
+        turning = [
+            i for i in chain if (end - transforms[i].translation).length > SHORT * self.reach(skeleton)
+        ]
+        if len(turning) != 2:
+            return None
+        first, middle = turning
+        upper = transforms[middle].translation - transforms[first].translation
+        lower = end - transforms[middle].translation
+        axis = Vector(np.cross(upper[:], lower[:]).tolist())
+        if axis.length <= STRAIGHT * upper.length * lower.length:
+            return None
+        return middle, (transforms[middle].rotation.inverted() @ axis).normalized()
+
+    def with_longer_chain(self, skeleton: Skeleton, joints: int, window: int) -> Self:
+        longer = super().with_longer_chain(skeleton, joints, window)
+        return replace(longer, extension_joints=self.extension_joints or window)
+
 
 @dataclass(frozen=True)
-class OrientationGoal:
+class OrientationGoal(FrameGoal):
     """A joint's frame should be turned like a frame of model space.
 
     Attributes:
@@ -122,6 +322,7 @@ class OrientationGoal:
         weight, priority, chain_length: as in `PositionGoal`.
     """
 
+    number: ClassVar[int] = 1
     target_kind: ClassVar[TargetKind] = TargetKind.ROTATION
 
     joint: str
@@ -143,7 +344,7 @@ class OrientationGoal:
 
 
 @dataclass(frozen=True)
-class DirectionGoal:
+class DirectionGoal(FrameGoal):
     """An axis of a joint's frame should point along a direction of model space (Zalo, "Direction").
 
     Attributes:
@@ -153,6 +354,7 @@ class DirectionGoal:
         weight, priority, chain_length: as in `PositionGoal`.
     """
 
+    number: ClassVar[int] = 2
     target_kind: ClassVar[TargetKind] = TargetKind.DIRECTION
 
     joint: str
@@ -174,9 +376,12 @@ class DirectionGoal:
         _check_importance(what, self.weight, self.priority)
         _check_count(what, "chain_length", self.chain_length)
 
+    def row(self, skeleton: Skeleton) -> dict[str, Any]:
+        return {**super().row(skeleton), "goal_axis": unit_rows([self.axis[:]])}
+
 
 @dataclass(frozen=True)
-class PoleGoal:
+class PoleGoal(Goal):
     """A chain should bend towards a point.
 
     The root turns the chain about the line from its head to the chain's end. The bend is the sum of the heads
@@ -195,7 +400,9 @@ class PoleGoal:
             the chain's end.
     """
 
+    number: ClassVar[int] = 3
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
+    takes_shared_joints: ClassVar[bool] = True
 
     root: str
     joint: str
@@ -254,9 +461,32 @@ class PoleGoal:
         end = transforms[chain[-1]].point(self.effector(skeleton))
         return heads, end, transforms[bend.joint].rotation @ bend.axis, bend.scale
 
+    def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
+        return self.chain(skeleton)[:1]
+
+    def reach(self, skeleton: Skeleton) -> float:
+        chain = self.chain(skeleton)
+        return _links(skeleton, chain) + skeleton.joints[chain[-1]].length
+
+    def row(self, skeleton: Skeleton) -> dict[str, Any]:
+        chain, bend = self.chain(skeleton), self.bend_axis(skeleton)
+        return {
+            "goal_joint": chain[-1],
+            "goal_root": chain[0],
+            "goal_point": self.effector(skeleton)[:],
+            "goal_axis": bend.axis[:],
+            "goal_axis_joint": bend.joint,
+            "goal_scale": bend.scale,
+            "goal_angle": self.angle,
+        }
+
+    def rest_key(self, skeleton: Skeleton) -> Hashable:
+        bend = self.bend_axis(skeleton)
+        return bend.joint, bend.axis[:], bend.scale
+
 
 @dataclass(frozen=True)
-class BalanceGoal:
+class BalanceGoal(Goal):
     """The centre of mass should be over a point or a line (Kulpa & Multon 2005; Kenwright 2012, section 2).
 
     A bone's mass (`Joint.mass`) sits halfway between its head and tail.
@@ -270,9 +500,8 @@ class BalanceGoal:
         chain_length: number of joints, counted from `joint`; 0 means all up to the root.
     """
 
+    number: ClassVar[int] = 4
     target_kind: ClassVar[TargetKind] = TargetKind.POINT
-    name: ClassVar[str] = "balance goal"
-    """Its name in messages."""
 
     target: Vector
     axes: tuple[bool, bool, bool] = (True, True, False)
@@ -280,6 +509,11 @@ class BalanceGoal:
     priority: int = 0
     joint: str | None = None
     chain_length: int = 0
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return "balance goal"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "target", frozen_vector(self.target, "balance goal: target"))
@@ -293,7 +527,7 @@ class BalanceGoal:
         if self.chain_length and self.joint is None:
             raise InvalidInput("balance goal: chain_length is counted from a joint: name it")
 
-    def turning(self, skeleton: Skeleton) -> tuple[int, ...]:
+    def joints(self, skeleton: Skeleton) -> tuple[int, ...]:
         """Indices of the joints that may turn for the balance, parents before children, locked ones too."""
         carrying = {
             i for k, joint in enumerate(skeleton.joints) if joint.mass > 0.0 for i in skeleton.chain(k)
@@ -302,34 +536,25 @@ class BalanceGoal:
             return tuple(sorted(carrying))
         return tuple(i for i in skeleton.chain(self.joint, self.chain_length) if i in carrying)
 
+    def reach(self, skeleton: Skeleton) -> float:
+        """The length of all bones with mass."""
+        return math.fsum(joint.length for joint in skeleton.joints if joint.mass > 0.0)
 
-Goal = PositionGoal | OrientationGoal | DirectionGoal | PoleGoal | BalanceGoal
-GOALS = (PositionGoal, OrientationGoal, DirectionGoal, PoleGoal, BalanceGoal)
-"""The classes of `Goal`, for isinstance."""
+    def row(self, skeleton: Skeleton) -> dict[str, Any]:
+        total_mass(skeleton)
+        return {"goal_axis": tuple(map(float, self.axes))}
 
-
-def served(goal: Goal, skeleton: Skeleton) -> tuple[int, ...]:
-    """Indices of the joints that may move for `goal`, locked ones too."""
-    if isinstance(goal, PoleGoal):
-        return goal.chain(skeleton)[:1]
-    if isinstance(goal, BalanceGoal):
-        return goal.turning(skeleton)
-    return skeleton.chain(goal.joint, goal.chain_length)
+    def check(self, skeleton: Skeleton) -> None:
+        total_mass(skeleton)
 
 
-def reach_of(skeleton: Skeleton, goal: Goal) -> float:
-    """The length of the goal's stretched chain; for a balance goal of all bones with mass."""
-    joints = skeleton.joints
-    if isinstance(goal, PoleGoal):
-        chain = goal.chain(skeleton)
-    elif isinstance(goal, BalanceGoal):
-        return math.fsum(joint.length for joint in joints if joint.mass > 0.0)
-    else:
-        chain = skeleton.chain(goal.joint, goal.chain_length)
-    links = math.fsum(joints[i].offset.length for i in chain[1:])
-    if isinstance(goal, PositionGoal):
-        return links + goal.effector(skeleton).length
-    return links + joints[chain[-1]].length
+GOALS: tuple[type[Goal], ...] = (PositionGoal, OrientationGoal, DirectionGoal, PoleGoal, BalanceGoal)
+"""The kinds of goals."""
+
+
+def _links(skeleton: Skeleton, chain: Sequence[int]) -> float:
+    """The length of the links between the heads of a chain's joints."""
+    return math.fsum(skeleton.joints[i].offset.length for i in chain[1:])
 
 
 def total_mass(skeleton: Skeleton) -> float:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 PAGE = "docs/development/architecture.md"
 FOLDERS = ("ccd_rig", "operators", "panels", "viewport")
 LEAVES = {
     *("ccd_rig.errors", "ccd_rig.interrupts", "ccd_rig.json_text"),
-    *("ccd_rig.blender.classes", "ccd_rig.blender.evaluations", "ccd_rig.blender.atomic_write"),
+    *("ccd_rig.blender.registration", "ccd_rig.blender.evaluations", "ccd_rig.blender.atomic_write"),
 }
 """Small modules that many packages import, left out of the drawing."""
 BEGIN, END = "```mermaid\n", "```\n"
@@ -29,6 +30,7 @@ def package_of(module: str) -> str:
     return "" if len(names) < depth or name in LEAVES or names[depth - 1].startswith("__") else name
 
 
+@cache
 def imports(root: Path) -> dict[str, set[str]]:
     """Return {package: packages that its modules import}.
 

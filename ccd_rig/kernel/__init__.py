@@ -13,8 +13,9 @@ from .loading import load
 
 ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("limits", ("LIMIT_WIDTH", "borders_at", "nearest_of_many", "project_rotation")),
-    ("skeleton", ("Problem", "evaluate_spline", "place_joints")),
+    ("kinematics", ("evaluate_spline", "place_joints")),
     ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),
+    ("skeleton", ("Problem",)),
     ("pose", ("evaluate_at", "measure_placed", "set_search", "solve_poses")),
 )
 """Public names of classes, functions and constants, by module; `__init__.pyi` has their types."""

@@ -39,8 +39,14 @@ from .geometry import (
     wrapped,
 )
 from .goals import (
+    BALANCE,
     BEND_RANGE,
+    DIRECTION,
     LEVER,
+    ORIENTATION,
+    POLE,
+    POSITION,
+    WINDOW,
     gather_mass,
     goal_point,
     heads_between,
@@ -50,9 +56,10 @@ from .goals import (
     total_moment,
     window_line,
 )
+from .kinematics import forward, place
 from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, nearest_allowed
 from .plain import Quaternion, Vector
-from .skeleton import BALANCE, DIRECTION, ORIENTATION, POLE, POSITION, WINDOW, forward, place, set_angle
+from .skeleton import set_angle
 
 TIP_TO_ROOT = 0  # orders of joints: see `settings.Sweep`
 ROOT_TO_TIP = 1

@@ -35,20 +35,18 @@ from .geometry import (
     subtract,
     vector_at,
 )
+from .kinematics import LARGEST, coupled_shift, forward
 from .limits import LIMIT_WIDTH, hinge_axis
 from .plain import Vector
-from .skeleton import (
-    BALANCE,
-    DIRECTION,
-    LARGEST,
-    ORIENTATION,
-    POLE,
-    POSITION,
-    WINDOW,
-    coupled_shift,
-    forward,
-)
 
+POSITION = 0
+ORIENTATION = 1
+DIRECTION = 2
+POLE = 3
+BALANCE = 4
+WINDOW = 5
+ROWS = (3, 3, 2, 1, 3, 1)
+"""Rows of the residual, by kind."""
 LEVER = 0.3
 """Length, in parts of the reach, that counts as much as one radian."""
 BEND_RANGE = 0.05

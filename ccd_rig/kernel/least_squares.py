@@ -40,6 +40,8 @@ from .geometry import (
 )
 from .goals import (
     FIRST,
+    POLE,
+    WINDOW,
     angle_factor,
     goal_point,
     has_room,
@@ -50,7 +52,7 @@ from .goals import (
 )
 from .limits import LIMIT_WIDTH, hinge_range, is_hinge, nearest_allowed, outward_normals
 from .plain import Vector
-from .skeleton import NORMALS, POLE, WINDOW, restore, save, set_angle
+from .skeleton import NORMALS, restore, save, set_angle
 
 LONGEST_STEP = 1.0
 """Largest turn of a joint in a step of `reach`, radians."""

@@ -23,17 +23,14 @@ from .ccd import (
     swivel,
 )
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
-from .goals import WINDOW_SLACK, measure, measure_goal
+from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal
+from .kinematics import LARGEST
 from .least_squares import TIGHT, compute_step, evaluate, reach, return_to_goals, share_pass, slide
 from .limits import LIMIT_WIDTH, nearest_allowed
 from .plain import Quaternion, Vector, nogil
 from .skeleton import (
-    DIRECTION,
-    LARGEST,
-    ORIENTATION,
     SMALLEST,
     UNIT_SLACK,
-    WINDOW,
     clamp_slide,
     copy_reference_shift,
     read_angle,

@@ -9,6 +9,7 @@ checked for.
 from __future__ import annotations
 
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,12 @@ def unit(rotations: Array, axis: int = 0) -> Array:
         lengths: Array = np.sqrt((rotations * rotations).sum(0))
         return rotations / lengths
     return rotations / np.expand_dims(length(rotations, axis), axis)
+
+
+def unit_rows(rows: Any) -> Array:
+    """Rows of numbers normalised to length 1, in double precision and flat."""
+    values = np.array(rows, dtype=np.float64)
+    return np.asarray(values / np.sqrt((values * values).sum(1, keepdims=True))).reshape(-1)
 
 
 def angles_between(a: Array, b: Array, axis: int = 0) -> Array:

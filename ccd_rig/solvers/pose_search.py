@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import InvalidInput
-from ..goals import GOALS, BalanceGoal, Goal, GoalError, PositionGoal, total_mass
+from ..goals import GOALS, Goal, GoalError
 from ..kernel import Problem, set_search, solve_poses
 from ..limits.shapes import Limit
 from ..maths.batch import Array, Indices, Mask
@@ -26,7 +26,6 @@ from ..skeleton.pose_library import PoseEntry
 from .problem_tables import (
     Bones,
     GoalSettings,
-    chain_links_that_roll,
     measure_poses,
     problem_tables,
     reach_of_goals,
@@ -221,7 +220,7 @@ class PoseSearch:
         self.tolerances = [0.0 if each is None else each.tolerance for each in comforts]
         regions = [None if each is None else each.region for each in comforts]
         self.comforts = regions
-        tips = any(isinstance(goal, PositionGoal) and goal.two_bone_tip for goal in self.goals)
+        tips = any(goal.two_bone_tip for goal in self.goals)
         tolerant = any(self.tolerances[i] for i in self.movable)
         self.follows_reference = not (tips or tolerant)
         self.regions: list[Limit | None] | None = None
@@ -453,12 +452,4 @@ def check_goals(skeleton: Skeleton, goals: Sequence[object]) -> None:
         if not isinstance(goal, GOALS):
             allowed = ", ".join(kind.__name__ for kind in GOALS)
             raise InvalidInput(f"a goal must be one of {allowed}, not {shown(goal)}")
-        if isinstance(goal, BalanceGoal):
-            total_mass(skeleton)
-        if isinstance(goal, PositionGoal) and goal.max_extension < 1.0:
-            rolling = chain_links_that_roll(skeleton, goal)
-            if rolling is not None:
-                raise InvalidInput(
-                    f"{goal.name}: max_extension is {goal.max_extension:g}, but joint '{rolling}' has "
-                    "coupled offsets: set max_extension to 1"
-                )
+        goal.check(skeleton)

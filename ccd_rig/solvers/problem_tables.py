@@ -2,35 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from mathutils import Vector
 
-from ..goals import (
-    BalanceGoal,
-    DirectionGoal,
-    Goal,
-    GoalError,
-    OrientationGoal,
-    PoleGoal,
-    PositionGoal,
-    reach_of,
-    served,
-    total_mass,
-)
-from ..kernel import LEVER, Problem, measure_placed
+from ..goals import GOAL_ROW, Goal, GoalError, Limb, ReachWindow
+from ..kernel import Problem, measure_placed
 from ..limits.shapes import Limit, as_hinge, limit_row
-from ..maths.batch import Array, length, rotate, unit
+from ..maths.batch import Array, length, rotate, unit, unit_rows
 from ..maths.rotations import between
 from ..skeleton.joints import Skeleton
-from ..skeleton.kinematics import Transform, forward_kinematics
-from ..skeleton.pose import Pose
+from ..skeleton.kinematics import Transform
 
-KINDS: dict[type, int] = {PositionGoal: 0, OrientationGoal: 1, DirectionGoal: 2, PoleGoal: 3, BalanceGoal: 4}
-"""The kernel's numbers of goal kinds."""
 WINDOW = 5
 """The kernel's number of a reach window."""
 ACROSS = 0.2
@@ -40,10 +26,6 @@ It makes the joint a hinge by weight. Plain rotations bend free knees and elbows
 backwards, since such poses are nearer to rest. On captures of squats, climbs, walks and runs the motion is
 missed by 5.7 to 8.8 degrees with it, by 9.3 to 23.2 without; a value of 0.05 does the same.
 """
-SHORT = 1e-4
-"""Distance from a goal's point, in parts of the reach, above which a joint moves the point."""
-STRAIGHT = 0.01
-"""Radians of bend at rest below which a limb is straight."""
 
 
 class Bones(NamedTuple):
@@ -87,12 +69,10 @@ class GoalSettings(NamedTuple):
     @classmethod
     def of(cls, poses: Sequence[Sequence[Goal]]) -> GoalSettings:
         """Values of the goals of each pose."""
-        absent = {"weight": 1.0, "angle": 0.0, "max_extension": 1.0}
         return cls(
-            *(
-                np.array([[getattr(goal, name, value) for goal in goals] for goals in poses], np.float64)
-                for name, value in absent.items()
-            )
+            np.array([[goal.weight for goal in goals] for goals in poses], np.float64),
+            np.array([[goal.angle for goal in goals] for goals in poses], np.float64),
+            np.array([[goal.max_extension for goal in goals] for goals in poses], np.float64),
         )
 
     def at(self, rows: Any) -> GoalSettings:
@@ -142,8 +122,9 @@ def problem_tables(
     regions = regions or [None] * len(skeleton)
     rows = [limit_row(region if i in movable else None) for i, region in enumerate(regions)]
     tables = joint_tables(skeleton, limits, movable, tolerances)
-    limbs = [_limb_of(skeleton, goal, movable) for goal in goals]
-    bent = limbs if limb_goals is None else [_limb_of(skeleton, goal, movable) for goal in limb_goals]
+    moving = set(movable)
+    limbs = [goal.limb(skeleton, moving) for goal in goals]
+    bent = limbs if limb_goals is None else [goal.limb(skeleton, moving) for goal in limb_goals]
     tables.update(mobility_tables(skeleton, bent, movable))
     return {**tables, "region": doubles(rows), **goal_tables(skeleton, goals, limbs)}
 
@@ -179,10 +160,6 @@ def joint_tables(
     }
 
 
-Limb = tuple[int, Vector]
-"""The middle joint of a limb, and the axis about which it is bent at rest, in the joint's frame."""
-
-
 def mobility_tables(
     skeleton: Skeleton,
     limbs: Sequence[Limb | None],
@@ -201,35 +178,6 @@ def mobility_tables(
     return {"metric": unit_rows(metric), "mobility": doubles(mobility)}
 
 
-def _limb_of(skeleton: Skeleton, goal: Goal, movable: Sequence[int]) -> Limb | None:
-    """The limb of a goal, or None."""
-    return limb_bend(skeleton, goal, set(movable)) if isinstance(goal, PositionGoal) else None
-
-
-def limb_bend(skeleton: Skeleton, goal: PositionGoal, moving: Collection[int]) -> Limb | None:
-    """The limb of a goal whose joints `moving` may move.
-
-    A limb is a chain in which two joints move the goal's point. None for other chains and straight ones.
-    """
-    transforms = skeleton.computed_once(
-        "transforms at rest", lambda: forward_kinematics(skeleton, Pose.rest(skeleton))
-    )
-    end = transforms[skeleton.index(goal.joint)].point(goal.effector(skeleton))
-    chain = [i for i in skeleton.chain(goal.joint, goal.chain_length) if i in moving]
-    turning = [
-        i for i in chain if (end - transforms[i].translation).length > SHORT * reach_of(skeleton, goal)
-    ]
-    if len(turning) != 2:
-        return None
-    first, middle = turning
-    upper = transforms[middle].translation - transforms[first].translation
-    lower = end - transforms[middle].translation
-    axis = Vector(np.cross(upper[:], lower[:]).tolist())
-    if axis.length <= STRAIGHT * upper.length * lower.length:
-        return None
-    return middle, (transforms[middle].rotation.inverted() @ axis).normalized()
-
-
 def column_count(limit: Limit | None) -> int:
     """The number of columns of a joint's rotation."""
     return 1 if as_hinge(limit) is not None else 3
@@ -244,9 +192,11 @@ def goal_tables(skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb 
             goal_row["goal_tip"] = 2
     serving = serving_joints(skeleton, goals)
     for goal, joints in zip(goals, serving[:], strict=True):
-        window = _window_row(skeleton, goal)
+        window = goal.window(skeleton) if goal.has_window else None
         if window is not None:
-            rows.append(window)
+            first = {"goal_kind": WINDOW, "goal_root": window.joints[0]}
+            of_window = {"goal_rank": -1, "goal_weight": 1.0, "goal_tip": 0}
+            rows.append({**_goal_row(skeleton, goal, 0), **first, **of_window})
             serving.append(joints)
     serves = np.zeros((len(rows), len(skeleton)), np.int32)
     for row, joints in zip(serves, serving, strict=True):
@@ -261,54 +211,8 @@ def goal_tables(skeleton: Skeleton, goals: Sequence[Goal], limbs: Sequence[Limb 
 
 def _goal_row(skeleton: Skeleton, goal: Goal, rank: int) -> dict[str, Any]:
     """The row of a goal in each table."""
-    row: dict[str, Any] = {
-        "goal_kind": KINDS[type(goal)],
-        "goal_joint": 0,
-        "goal_root": 0,
-        "goal_rank": rank,
-        "goal_point": (0.0, 0.0, 0.0),
-        "goal_weight": goal.weight,
-        "goal_axis": (0.0, 0.0, 0.0),
-        "goal_axis_joint": 0,
-        "goal_scale": 0.0,
-        "goal_angle": 0.0,
-        "goal_lever": 1.0,
-        "goal_tip": 0,
-    }
-    if isinstance(goal, BalanceGoal):
-        total_mass(skeleton)
-        row["goal_axis"] = tuple(map(float, goal.axes))
-        return row
-    joint = skeleton.index(goal.joint)
-    row.update(goal_joint=joint, goal_root=skeleton.chain(joint)[0], goal_axis_joint=joint)
-    if isinstance(goal, PositionGoal | PoleGoal):
-        row["goal_point"] = goal.effector(skeleton)[:]
-    if isinstance(goal, PositionGoal):
-        row["goal_tip"] = goal.two_bone_tip
-    if isinstance(goal, OrientationGoal | DirectionGoal):
-        row["goal_lever"] = LEVER * reach_of(skeleton, goal) or 1.0
-    if isinstance(goal, DirectionGoal):
-        row["goal_axis"] = unit_rows([goal.axis[:]])
-    if isinstance(goal, PoleGoal):
-        bend = goal.bend_axis(skeleton)
-        row.update(goal_root=goal.chain(skeleton)[0], goal_axis=bend.axis[:], goal_axis_joint=bend.joint)
-        row.update(goal_scale=bend.scale, goal_angle=goal.angle)
-    return row
-
-
-def _window_row(skeleton: Skeleton, goal: Goal) -> dict[str, Any] | None:
-    """The row of a goal's reach window in each table; None without a window."""
-    if not isinstance(goal, PositionGoal) or goal.max_extension >= 1.0:
-        return None
-    row = _goal_row(skeleton, goal, 0)
-    first = window_joints(skeleton, goal)[0]
-    row.update(goal_kind=WINDOW, goal_root=first, goal_rank=-1, goal_weight=1.0, goal_tip=0)
-    return row
-
-
-def window_joints(skeleton: Skeleton, goal: PositionGoal) -> tuple[int, ...]:
-    """The joints of a reach window, root first."""
-    return skeleton.chain(goal.joint, goal.chain_length)[-goal.extension_joints :]
+    of_all = {"goal_kind": goal.number, "goal_rank": rank, "goal_weight": goal.weight}
+    return {**GOAL_ROW, **of_all, **goal.row(skeleton)}
 
 
 def serving_joints(skeleton: Skeleton, goals: Sequence[Goal]) -> list[set[int]]:
@@ -317,27 +221,21 @@ def serving_joints(skeleton: Skeleton, goals: Sequence[Goal]) -> list[set[int]]:
     For a pole these are its root and the joints of other goals that move its root. With the root alone the
     pose nearest to the reference would not meet the pole.
     """
-    by_goal = [set(served(goal, skeleton)) for goal in goals]
-    for goal, joints in zip(goals, by_goal, strict=True):
-        if isinstance(goal, OrientationGoal | DirectionGoal):
-            # Rotations below a joint that does not inherit them do not turn the frame.
-            pivots = [i for i in skeleton.chain(goal.joint) if i in skeleton.pivots]
-            joints.difference_update(range(max(pivots, default=0)))
+    by_goal = [goal.serving(skeleton) for goal in goals]
     return [
-        joints.union(*(other for other in by_goal if isinstance(goal, PoleGoal) and joints <= other))
+        joints.union(*(other for other in by_goal if goal.takes_shared_joints and joints <= other))
         for goal, joints in zip(goals, by_goal, strict=True)
     ]
 
 
 def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
     """The length of the longest chain: the kernel's unit of length."""
-    return max(reach_of(skeleton, goal) for goal in goals) or 1.0
+    return max(goal.reach(skeleton) for goal in goals) or 1.0
 
 
-def _windowed(goals: Sequence[Goal]) -> list[tuple[int, PositionGoal]]:
-    """The goals with a reach window, each with its number."""
-    placed = enumerate(goals)
-    return [(k, goal) for k, goal in placed if isinstance(goal, PositionGoal) and goal.max_extension < 1.0]
+def _windowed(goals: Sequence[Goal]) -> list[int]:
+    """Numbers of the goals with a reach window."""
+    return [k for k, goal in enumerate(goals) if goal.has_window]
 
 
 def target_rows(
@@ -363,8 +261,10 @@ def target_rows(
     rows = np.zeros((size, len(goals) + len(windows), 4))
     for k, target in enumerate(targets):
         rows[:, k, : target.shape[1]] = target
-    for k, (place, goal) in enumerate(windows, len(goals)):
-        rows[:, k, 0] = extensions[:, place] * _extents(skeleton, goal, shifts, bones)
+    for k, place in enumerate(windows, len(goals)):
+        window = goals[place].window(skeleton)
+        if window is not None:
+            rows[:, k, 0] = extensions[:, place] * _extents(window, shifts, bones)
     return rows.reshape(size, -1)
 
 
@@ -377,10 +277,10 @@ def stored_targets(goals: Sequence[Goal]) -> list[Array]:
     ]
 
 
-def _extents(skeleton: Skeleton, goal: PositionGoal, shifts: Array, bones: Bones) -> Array:
+def _extents(window: ReachWindow, shifts: Array, bones: Bones) -> Array:
     """(B,) lengths of the links of a reach window."""
-    total = np.full(len(shifts), goal.effector(skeleton).length)
-    inner = list(window_joints(skeleton, goal)[1:])
+    total = np.full(len(shifts), window.tip)
+    inner = list(window.joints[1:])
     links = bones.offsets[:, inner] + rotate(bones.rests[:, inner], shifts[:, inner], axis=-1)
     for link in length(links, axis=-1).T:  # one by one: sums of pairs have other bits
         total += link
@@ -408,11 +308,10 @@ def measure_goals(
 ) -> tuple[GoalError, ...]:
     """Measure how far off goals are in one pose: (1, J, 3) heads and (1, J, 4) frames, model space."""
     # A skeleton that was moved differs in the bend axes of its chains alone.
-    axes = [goal.bend_axis(skeleton) for goal in goals if isinstance(goal, PoleGoal)]
     key = (
         "measured",
         tuple([without_target(goal) for goal in goals]),
-        tuple([(axis.joint, axis.axis[:], axis.scale) for axis in axes]),
+        tuple([goal.rest_key(skeleton) for goal in goals]),
     )
     idle: list[Problem] = skeleton.original.computed_once(key, list)
     problem = None
@@ -474,16 +373,3 @@ def ints(values: Any) -> np.ndarray[Any, np.dtype[np.int32]]:
 def doubles(values: Any) -> Array:
     """A flat table of doubles."""
     return np.ascontiguousarray(np.array(values, dtype=np.float64).reshape(-1))
-
-
-def unit_rows(values: Any) -> Array:
-    """Rows normalised in double precision."""
-    rows = np.array(values, dtype=np.float64)
-    return np.asarray(rows / np.sqrt((rows * rows).sum(1, keepdims=True))).reshape(-1)
-
-
-def chain_links_that_roll(skeleton: Skeleton, goal: PositionGoal) -> str | None:
-    """The first joint whose coupled offsets change the length of a reach window's links, or None."""
-    rolling = {each.joint for each in skeleton.couplings}
-    inner = [i for i in window_joints(skeleton, goal)[1:] if i in rolling]
-    return skeleton.joints[inner[0]].name if inner else None

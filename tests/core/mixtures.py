@@ -31,7 +31,6 @@ from ccd_rig.goals import (
     OrientationGoal,
     PoleGoal,
     PositionGoal,
-    reach_of,
 )
 from ccd_rig.limits.shapes import (
     Comfort,
@@ -267,7 +266,7 @@ def moving_joints(case: Mixture) -> set[int]:
         if isinstance(goal, PoleGoal):
             chain: Sequence[int] = (skeleton.index(goal.root),)
         elif isinstance(goal, BalanceGoal):
-            chain = goal.turning(skeleton)
+            chain = goal.joints(skeleton)
         else:
             chain = skeleton.chain(goal.joint, goal.chain_length)
         if isinstance(goal, OrientationGoal | DirectionGoal):
@@ -303,7 +302,7 @@ def scores(case: Mixture, pose: Pose | None) -> list[float]:
 
     A radian counts as 0.3 of the length of the longest chain, or of 1 where none has a length.
     """
-    lever = 0.3 * (max(reach_of(case.skeleton, goal) for goal in case.goals) or 1.0)
+    lever = 0.3 * (max(goal.reach(case.skeleton) for goal in case.goals) or 1.0)
     sums = dict.fromkeys(sorted({goal.priority for goal in case.goals}), 0.0)
     transforms = forward_kinematics(case.skeleton, pose or case.start)
     for goal in case.goals:

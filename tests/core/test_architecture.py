@@ -1,7 +1,12 @@
-"""docs/development/architecture.md against the code: its drawing, its files, and what a new part takes."""
+"""docs/development/architecture.md against the code: its drawing, and its table of what a new part takes.
+
+Each line of the table is followed on a copy of the sources: text is inserted in the files that it names, and
+the new part works.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -14,55 +19,56 @@ from devtools import drawing
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / drawing.PAGE
-FOLDERS = ("ccd_rig", "panels")
-GOALS = ("PositionGoal", "OrientationGoal", "DirectionGoal", "PoleGoal", "BalanceGoal")
-GOAL_KINDS = ("POSITION", "ORIENTATION", "DIRECTION", "POLE", "BALANCE")
-LIMITS = ("Hinge", "Cone", "Ellipse", "EulerBox")
-LIMIT_KINDS = ("HINGE", "CONE", "ELLIPSE", "EULER")
-
-NEW_SETTING = """
-import bpy, sys
-from ccd_rig import blender
-from ccd_rig.blender.properties.solver_settings import solver_settings
-from ccd_rig.blender import setup_files
-blender.register()
-rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
-bpy.context.scene.collection.objects.link(rig)
-bpy.context.view_layer.update()  # which gives it a pose
-group = rig.ccd_rig.solver
-assert group.bl_rna.properties["eagerness"].description == "How eager it is", "no tooltip"
-assert group.eagerness == 3
-group.eagerness = 5
-assert solver_settings(rig).eagerness == 5
-assert setup_files.setup_of(rig).rig["solver"]["eagerness"] == 5
-print("FOLLOWED")
-import os
-sys.stdout.flush()
-os._exit(0)
-"""
 
 
 def rows() -> dict[str, set[str]]:
     """By what is added, the files that the table of the page names, from the project's root."""
     table = PAGE.read_text(encoding="utf-8").partition("## To add")[2]
-    found = {}
+    files_of = {}
     for line in table.splitlines():
         cells = [cell.strip() for cell in line.split("|")]
         if len(cells) == 5 and cells[1] not in ("", "---"):
             files = re.findall(r"`([\w/]+\.py)`", cells[2])
-            found[cells[1]] = {file if file.startswith("panels/") else f"ccd_rig/{file}" for file in files}
-    return found
+            files_of[cells[1]] = {file if file.startswith("panels/") else f"ccd_rig/{file}" for file in files}
+    return files_of
 
 
-def naming(words: tuple[str, ...], under: str = "") -> set[str]:
-    """Files in which each of these words stands."""
-    found = set()
-    for folder in FOLDERS:
-        for file in (ROOT / folder).rglob("*.py"):
-            name, text = file.relative_to(ROOT).as_posix(), file.read_text(encoding="utf-8")
-            if name.startswith(under) and all(re.search(rf"\b{word}\b", text) for word in words):
-                found.add(name)
-    return found
+Insertions = dict[str, list[tuple[str, str]]]
+"""By file from the project's root, texts that stand once in it, each with the text to insert before it."""
+
+
+def followed(tmp_path: Path, added: str, insertions: Insertions, script: str) -> None:
+    """Insert texts in exactly the files that a line of the table names, on a copy, and run a script on it."""
+    assert {file for file in insertions if not file.endswith(".pxd")} == rows()[added]
+    copy = tmp_path / "copy"
+    ignored = shutil.ignore_patterns("__pycache__")
+    for folder in ("ccd_rig", "operators", "panels", "viewport"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
+    for name, pairs in insertions.items():
+        text = (copy / name).read_text(encoding="utf-8")
+        for before, inserted in pairs:
+            assert text.count(before) == 1, f"{name}: {text.count(before)} times {before!r}"
+            text = text.replace(before, inserted + before)
+        (copy / name).write_text(text, encoding="utf-8")
+    (copy / "__init__.py").touch()
+    run = subprocess.run(
+        [sys.executable, "-c", script + ENDED],
+        cwd=copy,
+        env={**os.environ, "CCD_RIG_KERNEL": "plain", "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert "FOLLOWED" in run.stdout, run.stdout + run.stderr
+
+
+ENDED = """
+import os, sys
+print("FOLLOWED")
+sys.stdout.flush()
+os._exit(0)
+"""
 
 
 def test_the_drawing_is_up_to_date():
@@ -90,38 +96,133 @@ def test_named_files_are_there(added):
         assert (ROOT / file).is_file(), f"architecture.md, to add {added}: there is no {file}"
 
 
-def test_what_a_goal_takes():
-    """The files in which all goals stand, but for those that make goals of constraints."""
-    others = rows()["a kind of constraint"] | {"ccd_rig/kernel/skeleton.py"}
-    named = naming(GOALS) | naming(GOAL_KINDS, "ccd_rig/kernel/")
-    assert named - others == rows()["a goal"]
+# A goal ---------------------------------------------------------------------------------------------
+
+GOAL: Insertions = {
+    "ccd_rig/goals.py": [
+        (
+            "GOALS: tuple[type[Goal], ...]",
+            '''
+@dataclass(frozen=True)
+class PlaneGoal(ChainGoal):
+    """A bone's tail should lie on a plane."""
+
+    number: ClassVar[int] = 6
+    target_kind: ClassVar[TargetKind] = TargetKind.POINT
+
+    joint: str
+    target: Vector
+    normal: Vector
+    weight: float = 1.0
+    priority: int = 0
+    chain_length: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"plane goal on joint '{self.joint}'"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "target", frozen_vector(self.target, f"{self.name}: target"))
+        object.__setattr__(self, "normal", _unit(self.normal, f"{self.name}: normal"))
+        _check_importance(self.name, self.weight, self.priority)
+
+    def row(self, skeleton: Skeleton) -> dict[str, Any]:
+        tail = (0.0, skeleton.joints[skeleton.index(self.joint)].length, 0.0)
+        return {**super().row(skeleton), "goal_point": tail, "goal_axis": unit_rows([self.normal[:]])}
 
 
-def test_what_a_limit_takes():
-    """The files in which all shapes of limits stand, and the two that have their numbers."""
-    numbers = {"ccd_rig/limits/rows.py", "ccd_rig/kernel/limits.py"}
-    assert naming(LIMITS) | naming(LIMIT_KINDS) | numbers == rows()["a limit"]
+''',
+        ),
+        ("PoleGoal, BalanceGoal)\n", "PlaneGoal, "),
+    ],
+    "ccd_rig/__init__.py": [
+        ("    PoleGoal,\n", "    PlaneGoal,\n"),
+        ('    "PoleGoal",\n', '    "PlaneGoal",\n'),
+    ],
+    "ccd_rig/kernel/goals.py": [
+        ("ROWS = (", "PLANE = 6\n"),
+        (')\n"""Rows of the residual, by kind."""', ", 1"),
+        ("kind == POSITION or kind == BALANCE:", "kind == PLANE or "),
+        (
+            "    elif kind == BALANCE:\n        gather_mass(p)",
+            """    elif kind == PLANE:
+        over = dot(subtract(goal_point(p, k), target), vector_at(p.goal_axis, 3 * k))
+        p.residual[row] = by_length * over
+        p.distance[k] = fabs(over)
+""",
+        ),
+        (
+            "    elif kind == BALANCE:\n        balance_rows",
+            """    elif kind == PLANE:
+        point_row(p, row, joint, goal_point(p, k), scaled(vector_at(p.goal_axis, 3 * k), by_length))
+""",
+        ),
+    ],
+    "ccd_rig/kernel/ccd.py": [
+        ("    POLE,\n", "    PLANE,\n"),
+        (
+            "        elif kind == BALANCE:\n            count = add_balance",
+            """        elif kind == PLANE:
+            end, normal = vector_at(p.effector, 3 * k), vector_at(p.goal_axis, 3 * k)
+            arm, off = subtract(end, head), scaled(normal, dot(subtract(target, end), normal))
+            count = add_pair(p, count, arm, add(arm, off), weight)
+""",
+        ),
+    ],
+}
 
 
-def test_what_a_setting_of_the_solver_takes(tmp_path):
-    """Followed on a copy: its property, tooltip, value and place in set-up files come from one file."""
-    shutil.copytree(ROOT / "ccd_rig", tmp_path / "ccd_rig", ignore=shutil.ignore_patterns("__pycache__"))
-    (name,) = rows()["a setting of the solver"]
-    file = tmp_path / name
-    text = file.read_text(encoding="utf-8")
-    for before, added in (
-        ("        comfort: whether", "        eagerness: how eager it is.\n"),
-        ("    comfort: bool = True\n", "    eagerness: int = 3\n"),
-    ):
-        assert text.count(before) == 1
-        text = text.replace(before, added + before)
-    file.write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", NEW_SETTING],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
+@pytest.mark.parametrize("solver", ["CCD", "CCD_LEAST_SQUARES"])
+def test_a_goal_is_added(tmp_path, solver):
+    """A plane for a bone's tail: solved beside a point, by each method."""
+    followed(
+        tmp_path,
+        "a goal",
+        GOAL,
+        f"""
+from ccd_rig import *
+from mathutils import Vector
+skeleton, pose = planar_chain([1.0, 1.0, 1.0], [0.2, 0.2, 0.2])
+names = [joint.name for joint in skeleton.joints]
+plane = PlaneGoal(names[2], Vector((0.3, 0.0, 0.0)), Vector((1.0, 0.0, 0.0)))
+point = PositionGoal(names[1], Vector((0.9, 0.9, 0.0)))
+result = solve(skeleton, pose, [plane, point], SolverSettings(solver=Solver.{solver}))
+assert result.status is SolveStatus.CONVERGED, result
+tail = forward_kinematics(skeleton, result.pose)[2].point(Vector((0.0, 1.0, 0.0)))
+assert abs(tail.x - 0.3) < 1e-3, tail
+assert abs(result.errors[0].distance - abs(tail.x - 0.3)) < 1e-5, result
+""",
     )
-    assert "FOLLOWED" in done.stdout, done.stdout + done.stderr
+
+
+# A setting of the solver ----------------------------------------------------------------------------
+
+
+def test_a_setting_of_the_solver_is_added(tmp_path):
+    """Its property, tooltip, value and place in set-up files come from one file."""
+    followed(
+        tmp_path,
+        "a setting of the solver",
+        {
+            "ccd_rig/settings.py": [
+                ("        comfort: whether", "        eagerness: how eager it is.\n"),
+                ("    comfort: bool = True\n", "    eagerness: int = 3\n"),
+            ]
+        },
+        """
+import bpy
+from ccd_rig import blender
+from ccd_rig.blender.properties.solver_settings import solver_settings
+from ccd_rig.blender import setup_files
+blender.register()
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+bpy.context.scene.collection.objects.link(rig)
+bpy.context.view_layer.update()  # which gives it a pose
+group = rig.ccd_rig.solver
+assert group.bl_rna.properties["eagerness"].description == "How eager it is", "no tooltip"
+assert group.eagerness == 3
+group.eagerness = 5
+assert solver_settings(rig).eagerness == 5
+assert setup_files.setup_of(rig).rig["solver"]["eagerness"] == 5
+""",
+    )

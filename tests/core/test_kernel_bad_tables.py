@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ccd_rig import kernel
-from ccd_rig.kernel import goals, limits, pose, skeleton
+from ccd_rig.kernel import goals, kinematics, limits, pose, skeleton
 
 COMPILED = SimpleNamespace(
     **{name: getattr(kernel, name) for _, names in kernel.ENTRIES for name in names},
@@ -22,10 +22,10 @@ PLAIN = SimpleNamespace(
     solve_poses=pose.solve_poses,
     evaluate_at=pose.evaluate_at,
     nearest_of_many=limits.nearest_of_many,
-    place_joints=skeleton.place_joints,
+    place_joints=kinematics.place_joints,
     borders_at=limits.borders_at,
     measure_bend=goals.measure_bend,
-    evaluate_spline=skeleton.evaluate_spline,
+    evaluate_spline=kinematics.evaluate_spline,
     project_rotation=limits.project_rotation,
 )
 WAYS = pytest.mark.parametrize("way", [COMPILED, PLAIN], ids=["compiled", "plain"])

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -41,14 +40,11 @@ def whole_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
 
 def with_body(skeleton: Skeleton, constraint: Constraint, goal: Goal) -> Goal:
     """The goal with the body above its chain; its reach window stays that of the chain alone."""
-    if isinstance(goal, PoleGoal | BalanceGoal) or not constraint.body_length:
+    if not constraint.body_length:
         return goal
-    alone = len(skeleton.chain(constraint.tip, constraint.chain_length))
-    more = len(skeleton.chain(constraint.tip, constraint.body_length)) - alone
-    length = len(skeleton.chain(goal.joint, goal.chain_length)) + more
-    if isinstance(goal, PositionGoal):
-        return replace(goal, chain_length=length, extension_joints=goal.extension_joints or alone)
-    return replace(goal, chain_length=length)
+    chain = len(skeleton.chain(constraint.tip, constraint.chain_length))
+    body = len(skeleton.chain(constraint.tip, constraint.body_length)) - chain
+    return goal.with_longer_chain(skeleton, body, chain)
 
 
 GOAL_TARGETS: Mapping[type, str] = MappingProxyType(

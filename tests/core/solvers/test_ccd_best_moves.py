@@ -18,15 +18,15 @@ from ccd_rig.goals import (
     OrientationGoal,
     PositionGoal,
     centre_of_mass,
-    reach_of,
 )
+from ccd_rig.kernel import LEVER
 from ccd_rig.limits.shapes import Cone, Hinge, Limit, Slide, SwingTwist
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.problem_tables import LEVER, measure
+from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
 AXES = (Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0)))
@@ -107,7 +107,7 @@ def pairs_of(skeleton: Skeleton, bone: Transform, goals: Sequence[Goal]) -> list
             arm = bone.rotation @ goal.effector(skeleton)
             pairs.append((arm, goal.target - bone.translation, goal.weight))
             continue
-        weight = goal.weight * (LEVER * reach_of(skeleton, goal)) ** 2
+        weight = goal.weight * (LEVER * goal.reach(skeleton)) ** 2
         if isinstance(goal, OrientationGoal):
             pairs += [(bone.rotation @ axis, goal.target @ axis, weight) for axis in AXES]
         else:
@@ -127,7 +127,7 @@ def is_nearer(skeleton: Skeleton, pose: Pose, start: Pose, goals: Sequence[Goal]
 
     Of angles it differs from the sum that a step minimises, of distances it does not.
     """
-    lever, sums = LEVER * max(reach_of(skeleton, goal) for goal in goals), []
+    lever, sums = LEVER * max(goal.reach(skeleton) for goal in goals), []
     for each in (pose, start):
         transforms = forward_kinematics(skeleton, each)
         errors = [(goal.weight, measure(goal, skeleton, transforms)) for goal in goals]

@@ -18,7 +18,6 @@ from ccd_rig.goals import (
     Goal,
     PositionGoal,
     centre_of_mass,
-    served,
 )
 from ccd_rig.limits.shapes import Comfort, Hinge, Limit, Slide
 from ccd_rig.maths.rotations import angle_of
@@ -124,7 +123,7 @@ def test_a_pass_over_a_tree_is_a_step_of_every_joint(kind: str) -> None:
         elif kind == "balance":
             goal = BalanceGoal(centre_of_mass(skeleton, transforms), (True, True, True))
         step_by_step = start
-        for i in served(goal, skeleton):
+        for i in goal.joints(skeleton):
             step_by_step = one_step(skeleton, step_by_step, i, goal)
         settings = SolverSettings(step_fraction=1.0, angle_tolerance=1e-6, **ONE_PASS)
         result = solve(skeleton, start, [goal], settings)

@@ -56,7 +56,7 @@ def off_hinge(skeleton: Skeleton, seed: int) -> float:
 
 @pytest.mark.parametrize("bend", [0.05, 0.4, -0.4])
 def test_the_middle_joint_of_a_limb_bends_about_its_rest_bend(bend: float) -> None:
-    found = tables.limb_bend(limb(bend), wrist(), (0, 1, 2))
+    found = wrist().limb(limb(bend), (0, 1, 2))
     assert found is not None and found[0] == 1
     assert abs(found[1].dot(X)) == pytest.approx(1.0, abs=1e-6)
 
@@ -65,7 +65,7 @@ def test_the_middle_joint_of_a_limb_bends_about_its_rest_bend(bend: float) -> No
     ("bend", "count", "moving"), [(0.0, 2, (0, 1, 2)), (0.4, 3, range(4)), (0.4, 2, (1, 2))]
 )
 def test_what_is_straight_or_no_limb_is_plain(bend: float, count: int, moving: tuple[int, ...]) -> None:
-    assert tables.limb_bend(limb(bend, count), wrist(count), moving) is None
+    assert wrist(count).limb(limb(bend, count), moving) is None
 
 
 def test_elbows_stay_on_their_hinge(monkeypatch: pytest.MonkeyPatch) -> None:
