@@ -25,7 +25,7 @@ from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
 from ..properties.constraint_values import Constraint
 from ..rig.armature import RigRows
-from ..rig.locations import location_offset, location_slide, locations_of
+from ..rig.bone_space import location_offset, location_slide, locations_of
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows, TargetSample
 from ..solve.constraint_goals import body_joints, chain_joints, whole_chain

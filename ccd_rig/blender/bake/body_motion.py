@@ -38,7 +38,7 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics, forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ...solvers.solve import solve
-from ..keys.obstacles import Destination, obstacles
+from ..keys.writer import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..properties.constraint_values import Kind
 from ..scene.evaluation import FrameSample

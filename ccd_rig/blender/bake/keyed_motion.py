@@ -21,7 +21,7 @@ from ...maths.batch import Array, Mask
 from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
 from ..properties.constraint_values import Kind
-from ..rig.locations import locations_of, translations_of
+from ..rig.bone_space import locations_of, translations_of
 from ..solve.planting import FigureBones, JointPoses
 from .bake_frames import BakeFrames, Motion, Tracks, numbers
 

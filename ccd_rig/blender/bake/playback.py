@@ -27,7 +27,7 @@ from ...maths.batch import (
     unit,
 )
 from ...solvers.stepping import Work
-from ..keys.obstacles import Destination, obstacles
+from ..keys.writer import Destination, obstacles
 from ..properties import constraint_list
 from ..properties.constraint_values import Kind
 from ..rig import rotation_modes

@@ -14,7 +14,7 @@ from ...errors import InvalidInput, RigError
 from ...motion import interpolation
 from ...settings import EVEN_REDUCTION, PRESETS, SMOOTHNESS, Solver
 from ..keys import channels
-from ..keys.obstacles import Destination
+from ..keys.writer import Destination
 from ..languages.translation import CONTEXT
 from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature

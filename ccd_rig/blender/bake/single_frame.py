@@ -18,7 +18,7 @@ from ...skeleton.pose import Pose
 from ...solvers.stepping import result_of
 from ..checks import setup
 from ..checks.setup import Ready
-from ..keys.obstacles import Destination
+from ..keys.writer import Destination
 from ..properties import pose_library, renamed_bones, solver_settings
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes

@@ -14,7 +14,7 @@ from ...errors import CCDRigError, RigError
 from ...limits.shapes import contains
 from ...solvers.stepping import Work, result_of
 from ..keys import channels
-from ..keys.obstacles import Destination, obstacles
+from ..keys.writer import Destination, obstacles
 from ..properties import body, constraint_list, constraint_values, pose_library, solver_settings
 from ..properties.constraint_values import Kind
 from ..properties.names import named

@@ -16,7 +16,7 @@ from ...errors import InvalidInput
 from ...json_text import printable
 from ...settings import Solver
 from ..bake.settings import BakeSettings, Keys, Start
-from ..keys.obstacles import Destination
+from ..keys.writer import Destination
 from ..properties import body
 from . import figure_command, files, retarget_command, walk_command
 from .files import Exit, UsageError

@@ -262,7 +262,7 @@ def test_a_linked_action_is_a_warning(ext, checks, rig, found, tmp_path):
         wanted.actions = [action.name]
     rig.animation_data.action = wanted.actions[0]
     one(found(), "WARNING", "Rig", "is linked from", "New Action")
-    destination = ext.module("ccd_rig.blender.keys.obstacles").Destination
+    destination = ext.module("ccd_rig.blender.keys.writer").Destination
     assert checks.problems(rig, bpy.context.scene, (), destination.NEW_ACTION) == ()
     (problem,) = checks.problems(rig, bpy.context.scene, (), destination.CURRENT_ACTION)
     assert problem.severity == "ERROR"
