@@ -17,7 +17,7 @@ from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
 from ..ccd_rig.limits.fitting import FitSettings
 from . import command
-from .command import Command, draw_lines
+from .command import Command, Dialog, draw_lines
 
 SCOPES = (
     ("SELECTED", "Selected Bones", "All bones that are selected in Pose Mode; the active one where none is"),
@@ -31,18 +31,12 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-class LimitCommand(Command):
-    """A command that gives limits to bones by its function `give`, in one step of undo.
-
-    Attributes:
-        fields: names of the properties in the redo panel.
-        told: messages about the limits, a line each.
-    """
+class LimitCommand(Dialog):
+    """A command that gives limits to bones by its function `give`, in one step of undo."""
 
     fields: tuple[str, ...] = ("bones",)
 
     bones: ONCE.enum("Bones", "Which bones it is for", items=SCOPES, translation_context=CONTEXT)
-    told = ""
 
     why_grey = staticmethod(command.no_pose_bone)
 
@@ -63,13 +57,6 @@ class LimitCommand(Command):
         self.tell("INFO", f"{words}. {outcome.source}" if outcome.source else words)
         for note in notes:
             self.tell("WARNING", note)
-
-    def draw(self: Any, _context: bpy.types.Context) -> None:
-        self.layout.use_property_split = True
-        for name in self.fields:
-            self.layout.prop(self, name)
-        if self.told:
-            draw_lines(self.layout, self.told)
 
 
 BOUNDS = (

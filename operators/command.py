@@ -69,6 +69,25 @@ class Command:
         self.report({level}, translated(words, REPORTS))
 
 
+class Dialog(Command):
+    """A command with options and the messages of its last run in the redo panel.
+
+    Attributes:
+        fields: names of the options in the redo panel.
+        told: messages, a line each.
+    """
+
+    fields: tuple[str, ...] = ()
+    told = ""
+
+    def draw(self: Any, _context: bpy.types.Context) -> None:
+        self.layout.use_property_split = True
+        for name in self.fields:
+            self.layout.prop(self, name)
+        if self.told:
+            draw_lines(self.layout, self.told)
+
+
 class FrameRange(Command):
     """A command over a range of frames."""
 

@@ -17,7 +17,7 @@ from ..ccd_rig.blender.set_up import build
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Ranges
 from ..ccd_rig.blender.viewport.sketch import dialog_roles
 from . import command
-from .command import Command, JsonFile, draw_lines, selected_bones
+from .command import Command, Dialog, JsonFile, draw_lines, selected_bones
 from .constraints import apply_choices, copy_changed, new_rig_choices
 
 
@@ -198,7 +198,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         draw_lines(layout, self.told)
 
 
-class CCD_RIG_OT_ik_convert(Command, bpy.types.Operator):
+class CCD_RIG_OT_ik_convert(Dialog, bpy.types.Operator):
     bl_idname = "ccd_rig.ik_convert"
     bl_label = "Convert IK"
     bl_description = (
@@ -219,7 +219,7 @@ class CCD_RIG_OT_ik_convert(Command, bpy.types.Operator):
         "Give bones of the chains the limits, locks and stiffness of Blender's IK, where they have none here",
         default=True,
     )
-    told = ""  # messages about differences, a line each
+    fields = ("only_selected", "every", "limits")
 
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
@@ -240,15 +240,6 @@ class CCD_RIG_OT_ik_convert(Command, bpy.types.Operator):
         self.tell("INFO", f"Converted {originals} of Blender, muted now: {', '.join(result.rows)}")
         for note in result.notes:
             self.tell("WARNING", note)
-
-    def draw(self, _context: bpy.types.Context) -> None:
-        layout = self.layout
-        layout.use_property_split = True
-        layout.prop(self, "only_selected")
-        layout.prop(self, "every")
-        layout.prop(self, "limits")
-        if self.told:
-            draw_lines(layout, self.told)
 
 
 class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):

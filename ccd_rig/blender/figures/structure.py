@@ -240,10 +240,8 @@ HIND = (Part.PELVIS, Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
 FORE = (Part.SHOULDER, Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
 
 
-def _row_roles(
-    part: Part, names: Iterable[str], side: Side = Side.MIDDLE, number: int = 0
-) -> dict[str, Role]:
-    return {name: Role(part, side, index, number) for index, name in enumerate(names)}
+def _row_roles(part: Part, names: Iterable[str], number: int = 0) -> dict[str, Role]:
+    return {name: Role(part, index=index, number=number) for index, name in enumerate(names)}
 
 
 def _trunk_roles(middle: Trunk) -> dict[str, Role]:
