@@ -40,7 +40,7 @@ Insertions = dict[str, list[tuple[str, str]]]
 def followed(tmp_path: Path, added: str, insertions: Insertions, script: str) -> None:
     """Insert texts in exactly the files that a line of the table names, on a copy, and run a script on it."""
     assert {file for file in insertions if not file.endswith(".pxd")} == rows()[added]
-    copy = tmp_path / "copy"
+    copy = tmp_path / "rig_copy"
     ignored = shutil.ignore_patterns("__pycache__")
     for folder in ("ccd_rig", "operators", "panels", "viewport"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
@@ -191,6 +191,107 @@ assert result.status is SolveStatus.CONVERGED, result
 tail = forward_kinematics(skeleton, result.pose)[2].point(Vector((0.0, 1.0, 0.0)))
 assert abs(tail.x - 0.3) < 1e-3, tail
 assert abs(result.errors[0].distance - abs(tail.x - 0.3)) < 1e-5, result
+""",
+    )
+
+
+# A kind of constraint -------------------------------------------------------------------------------
+
+KIND: Insertions = {
+    "ccd_rig/blender/properties/constraint_kinds.py": [
+        (
+            "# All kinds ---",
+            '''class Align(Reach):
+    """An axis of the bone points along an axis of the target."""
+
+    __slots__ = ()
+
+    number = 3
+    label = "Align"
+    description = "An axis of the bone points along an axis of the target, wherever that is"
+    icon = "CON_TRACKTO"
+    fixed = MappingProxyType({**Reach.fixed, "use_position": False, "rotation": "DIRECTION", "method": "CCD"})
+    panels = ("importance",)
+
+    def chain_length(self, _armature_object: bpy.types.Object, _tip: str) -> int:
+        return 1
+
+    def problems(
+        self, armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene, _keeps_body: bool
+    ) -> Iterator[Problem]:
+        if all(armature_object.pose.bones[constraint.tip].lock_rotation):
+            yield Problem("ERROR", constraint.name, f"Constraint '{constraint.name}': unlock its bone")
+
+    def lines(self, constraint: Any) -> Iterator[Line]:
+        yield Line((Shown(constraint, "bone_axis"), Shown(constraint, "target_axis")), heading="Axes")
+
+
+''',
+        ),
+        ("Plant(PLANT))}", 'Align("ALIGN"), '),
+    ]
+}
+
+
+def test_a_kind_of_constraint_is_added(tmp_path):
+    """An axis along a target's: chosen, stored, checked, shown and solved on a real armature."""
+    followed(
+        tmp_path,
+        "a kind of constraint",
+        KIND,
+        """
+import bpy
+from mathutils import Vector
+from rig_copy import operators, panels
+from rig_copy.ccd_rig import blender
+from rig_copy.ccd_rig.blender.checks import setup
+from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
+from rig_copy.ccd_rig.blender.setup_files import setup_file
+from rig_copy.panels import constraints
+blender.register(), operators.register(), panels.register()
+
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+target = bpy.data.objects.new("Target", None)
+target.rotation_euler = (0.0, 0.0, -1.0)
+for thing in (rig, target):
+    bpy.context.scene.collection.objects.link(thing)
+bpy.context.view_layer.objects.active = rig
+bpy.ops.object.mode_set(mode="EDIT")
+for name, height in (("upper", 0.0), ("lower", 1.0)):
+    bone = rig.data.edit_bones.new(name)
+    bone.head, bone.tail = (0.0, 0.0, height), (0.0, 0.0, height + 1.0)
+    bone.parent = rig.data.edit_bones.get("upper") if name == "lower" else None
+bpy.ops.object.mode_set(mode="POSE")
+
+row = constraint_list.add(rig, "Aligned", "lower")
+row.target = target
+assert bpy.ops.ccd_rig.constraint_kind(kind="ALIGN") == {"FINISHED"}
+assert (row.kind, row.chain_length) == ("ALIGN", 1)
+assert constraint_kinds.value_of(row).rotation == "DIRECTION"
+assert setup_file.setup_of(rig).constraints[0]["kind"] == "ALIGN"
+
+rig.pose.bones["lower"].lock_rotation = (True, True, True)
+assert "unlock its bone" in str(setup.problems(rig, bpy.context.scene))
+rig.pose.bones["lower"].lock_rotation = (False, False, False)
+assert not setup.problems(rig, bpy.context.scene)
+
+class Layout:
+    drawn = []
+    def __getattr__(self, call):
+        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
+constraints._draw_row(Layout(), bpy.context, rig, row)
+shown = [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+assert "bone_axis" in shown and "target_axis" in shown and "use_position" not in shown, shown
+menu = next(keywords for call, _, keywords in Layout.drawn if call == "operator_menu_enum")
+assert (menu["text"], menu["icon"]) == ("Align", "CON_TRACKTO")
+assert not constraints.CCD_RIG_PT_rotation.poll(bpy.context)
+assert constraints.CCD_RIG_PT_importance.poll(bpy.context)
+
+assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+bpy.context.view_layer.update()
+along = target.matrix_world.to_quaternion() @ Vector((0.0, 1.0, 0.0))
+points = rig.pose.bones["lower"].matrix.to_quaternion() @ Vector((0.0, 1.0, 0.0))
+assert points.angle(along) < 2e-3, points
 """,
     )
 

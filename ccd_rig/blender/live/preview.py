@@ -29,7 +29,6 @@ from ..bake.single_frame import SolvedFrame
 from ..bake.staleness import fields
 from ..checks import setup
 from ..properties import body
-from ..properties.constraint_values import Kind
 from ..rig import clamps
 from ..rig.pose_values import foreach
 from ..scene.evaluation import FrameReader, FrameSample, present
@@ -182,7 +181,7 @@ class SetUp(NamedTuple):
 
     def plants(self) -> bool:
         """Whether it plants bones."""
-        return any(constraint.kind is Kind.PLANT for constraint in self.ready.constraints)
+        return any(constraint.kind.plants for constraint in self.ready.constraints)
 
 
 @dataclass
