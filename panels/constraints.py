@@ -14,9 +14,9 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.properties.constraint_group import CCD_RIG_PG_constraint
 from ..ccd_rig.blender.properties.constraint_kinds import body_words, kind_of
-from ..ccd_rig.blender.properties.constraint_values import PLANT, Line
+from ..ccd_rig.blender.properties.constraint_values import PLANT
 from ..ccd_rig.blender.properties.influence_keys import has_keys, planted_spans
-from .sidebar import Sidebar, draw_words
+from .sidebar import Sidebar, draw_line, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
 
@@ -326,7 +326,7 @@ def _draw_row(
         if constraint.target is not None:
             lines.operator("ccd_rig.offset_raise", icon="ACTION_TWEAK")
     for line in kind.lines(constraint):
-        _draw_line(lines, context, line)
+        draw_line(lines, context, line)
     lines = _column(layout, constraint)
     influence = lines.column()
     influence.use_property_decorate = True
@@ -365,22 +365,6 @@ def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, co
         words += body_words(armature_object, chain)
     for i, line in enumerate(words):
         lines.label(text=translated(line), icon="BLANK1" if i else "INFO")
-
-
-def _draw_line(lines: bpy.types.UILayout, context: bpy.types.Context, line: Line) -> None:
-    """Draw a line of properties, or a sentence."""
-    if line.words:
-        draw_words(lines, context, line.words, line.icon)
-        return
-    row = lines.row(heading=line.heading, align=True) if line.heading else lines.row(align=True)
-    if line.is_wide:
-        row.use_property_split = False
-    for shown in line.shown:
-        place = row
-        if not shown.is_active:
-            place = row.row()
-            place.active = False
-        place.prop(shown.group, shown.name, text=shown.text, toggle=line.toggle)
 
 
 def _column(layout: bpy.types.UILayout, constraint: Any) -> bpy.types.UILayout:

@@ -195,6 +195,167 @@ assert abs(result.errors[0].distance - abs(tail.x - 0.3)) < 1e-5, result
     )
 
 
+# A limit --------------------------------------------------------------------------------------------
+
+LIMIT: Insertions = {
+    "ccd_rig/limits/shapes.py": [
+        ("    hinge_row,\n", "    kind_row,\n"),
+        (
+            "LIMITS: tuple[type[Limit], ...]",
+            '''@dataclass(frozen=True)
+class Ball(Limit):
+    """A rotation by up to `angle` radians about any axis."""
+
+    angle: float
+    row: Row = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        store(self, "angle", within("Ball.angle", self.angle, 0.0, pi))
+        store(self, "row", kind_row(4.0, (self.angle,)))
+
+    def sample(self, random: Random) -> Quaternion:
+        return next(q for q in iter(lambda: sample(None, random), None) if angle_of(q) <= self.angle)
+
+    def outside_of(self, limit: Ball) -> str | None:
+        return _range("angle", 0.0, self.angle, 0.0, limit.angle)
+
+    def carried(self, turn: Quaternion) -> Ball:
+        return self
+
+    def rim(self, rotation: Quaternion) -> Rim | None:
+        points = _rim_points((0.0, 1.0, 0.0), Cone(self.angle))
+        return Rim(points, rotation @ _BONE, self.angle - angle_of(rotation))
+
+
+''',
+        ),
+        ("ReversedLimit)\n", "Ball, "),
+    ],
+    "ccd_rig/__init__.py": [
+        ("    Comfort,\n    Cone,\n", "    Ball,\n"),
+        ('    "Comfort",\n', '    "Ball",\n'),
+    ],
+    "ccd_rig/kernel/limits.py": [
+        (":\n            return False\n    return True\n\n\ndef are_numbers", " and kind != 4.0"),
+        (
+            "    return nearest_in_box(rows, at, q)\n",
+            """    if rows[at] == 4.0:
+        v = Vector(q.x, q.y, q.z)
+        size = length(v)
+        if 2.0 * atan2(size, fabs(q.w)) <= rows[at + 6] + LIMIT_ROUNDING:
+            return q
+        v = scaled(v, sin(0.5 * rows[at + 6]) / size)
+        return Quaternion(copysign(cos(0.5 * rows[at + 6]), q.w), v.x, v.y, v.z)
+""",
+        ),
+        (
+            "    else:\n        count, held = normals_of_swing_twist",
+            """    elif rows[at] == 4.0:
+        v = Vector(seen.x, seen.y, seen.z)
+        count, held = 0, 0
+        if length(v) > 0.0 and 2.0 * atan2(length(v), fabs(seen.w)) >= rows[at + 6] - margin:
+            put_vector(normals, at_normals, scaled(v, copysign(1.0, seen.w) / length(v)))
+            count = 1
+""",
+        ),
+    ],
+    "ccd_rig/blender/properties/limits.py": [
+        (
+            "_KINDS = (\n",
+            """class BallKind(LimitKind):
+    __slots__ = ()
+
+    number = 6
+    label = "Ball"
+    description = "The bone turns by the same angle about every axis"
+    swings = (("ball_angle", (1.0, 0.0, 0.0)),)
+
+    def value(self, group: Any) -> Limit:
+        return Ball(_radians(group.ball_angle))
+
+    def values(self, limit: Limit | None) -> Mapping[str, Any] | None:
+        return {"ball_angle": limit.angle} if isinstance(limit, Ball) else None
+
+    def lines(self, group: Any) -> Iterator[Line]:
+        yield Line((Shown(group, "ball_angle"),))
+
+
+""",
+        ),
+        ('    EulerKind("EULER"),\n', '    BallKind("BALL"),\n'),
+        ("Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist\n", "Ball, "),
+        (
+            "    x_lower: _angle(",
+            '    ball_angle: _angle("Angle", "Largest turn about any axis", math.pi / 4, 0.0, math.pi)\n',
+        ),
+    ],
+}
+
+
+def test_a_limit_is_added(tmp_path):
+    """The same angle about every axis: held by solves, drawn, stored, dragged, set at a pose and shown."""
+    followed(
+        tmp_path,
+        "a limit",
+        LIMIT,
+        """
+import random
+import bpy
+from mathutils import Quaternion, Vector
+from rig_copy.ccd_rig import *
+from rig_copy import operators, panels
+from rig_copy.ccd_rig import blender
+from rig_copy.ccd_rig.blender.limit_sources import bones
+from rig_copy.ccd_rig.blender.properties.joints import joint_settings
+from rig_copy.ccd_rig.blender.properties.limits import limit_value, store_limits
+from rig_copy.ccd_rig.blender.viewport import limits
+from rig_copy.panels import bone as panel
+
+ball, rng = Ball(0.3), random.Random(0)
+assert all(contains(ball, sample(ball, rng), 1e-9) for _ in range(20))
+away = Quaternion(Vector((1.0, 2.0, 3.0)).normalized(), 1.0)
+assert abs(clamp(ball, away).angle - 0.3) < 1e-5
+skeleton = Skeleton([Joint("a", length=1.0, limit=ball), Joint("b", 0, Vector((0.0, 1.0, 0.0)), length=1.0, limit=ball)])
+goal = PositionGoal("b", Vector((0.3, 1.965, 0.0)))
+result = solve(skeleton, Pose.rest(skeleton), [goal])
+assert result.status is SolveStatus.CONVERGED, result
+result = solve(skeleton, Pose.rest(skeleton), [PositionGoal("b", Vector((2.0, 0.0, 0.0)))])
+assert result.status is SolveStatus.OPTIMAL, result
+assert all(contains(ball, q) for q in result.pose.rotations)
+
+blender.register(), operators.register(), panels.register()
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+bpy.context.scene.collection.objects.link(rig)
+bpy.context.view_layer.objects.active = rig
+bpy.ops.object.mode_set(mode="EDIT")
+edit_bone = rig.data.edit_bones.new("bone")
+edit_bone.tail = (0.0, 0.0, 1.0)
+bpy.ops.object.mode_set(mode="POSE")
+bone = rig.pose.bones["bone"]
+store_limits({bone: ball})
+group = bone.ccd_rig.limit
+assert group.kind == "BALL" and abs(limit_value(group).angle - 0.3) < 1e-6
+assert abs(joint_settings(rig, ["bone"])["bone"]["limit"].angle - 0.3) < 1e-6
+(handle,) = limits.handles(group, limit_value(group), Quaternion())
+limits.drag_to(group, handle, 0.5)
+assert abs(group.ball_angle - 0.5) < 1e-6
+assert bones.has_bound(bone, "SWING") and not bones.has_bound(bone, "MIN")
+assert limit_value(group).rim(Quaternion()).margin > 0.4
+
+class Layout:
+    drawn = []
+    def __getattr__(self, call):
+        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
+rig.data.bones.active = rig.data.bones["bone"]
+class Panel:
+    layout = Layout()
+    fields = lambda self: self.layout
+panel.CCD_RIG_PT_bone.draw(Panel(), bpy.context)
+assert "ball_angle" in [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+""",
+    )
+
+
 # A kind of constraint -------------------------------------------------------------------------------
 
 KIND: Insertions = {

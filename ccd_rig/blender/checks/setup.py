@@ -16,14 +16,13 @@ from ...solvers.stepping import Work, result_of
 from ..keys import channels
 from ..keys.obstacles import Destination, obstacles
 from ..properties import body, constraint_list, pose_library, solver_settings
-from ..properties.constraint_kinds import kind_of, value_of
+from ..properties.constraint_kinds import kind_of, pole_goal, value_of
 from ..properties.constraint_values import PLANT, SAMPLED, Constraint, Problem
 from ..properties.names import named
 from ..properties.problems import in_scene, is_finite, suggestion
 from ..rig import armature, clamps, rotation_modes
 from ..scene import body_help, dependence
 from ..scene.evaluation import rig_layout
-from ..solve import constraint_goals
 from . import constraint_checks
 from .constraint_checks import constraint_problems
 
@@ -71,7 +70,7 @@ def _chain_problems(
     for constraint in constraints:
         if constraint.pole_target:
             try:
-                constraint_goals.pole_goal(reading.skeleton, constraint, Vector())
+                pole_goal(reading.skeleton, constraint, Vector())
             except RigError as error:
                 yield Problem("ERROR", constraint.name, str(error))
     for bone in bones:

@@ -30,7 +30,8 @@ from ...motion.walking.settings import WalkSettings
 from ..languages.translation import CONTEXT
 from . import body, constraint_group, pose_library, retarget_group
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
-from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
+from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint
+from .limits import CCD_RIG_PG_limit
 from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
 from .solver_settings import OVERRIDE, CCD_RIG_PG_solver
 

@@ -13,6 +13,7 @@ from mathutils import Quaternion, Vector
 
 from ...goals import Goal
 from ...skeleton.joints import Skeleton
+from .lines import Line
 
 PLANT = "PLANT"
 """Identifier of the kind that plants bones."""
@@ -40,42 +41,6 @@ class Problem:
     severity: str
     where: str
     message: str
-
-
-class Shown(NamedTuple):
-    """A property in a line of a panel.
-
-    Attributes:
-        group: the property group that has it.
-        name: of the property.
-        text: its label; None: its name.
-        is_active: whether it is drawn at full strength.
-    """
-
-    group: Any
-    name: str
-    text: str | None = None
-    is_active: bool = True
-
-
-class Line(NamedTuple):
-    """A line of a panel: properties side by side, or a sentence.
-
-    Attributes:
-        shown: the properties.
-        heading: words before them.
-        toggle: whether switches are drawn as buttons.
-        is_wide: whether the properties take the full width, without a column for labels.
-        words: the sentence.
-        icon: before the sentence.
-    """
-
-    shown: tuple[Shown, ...] = ()
-    heading: str = ""
-    toggle: bool = False
-    is_wide: bool = False
-    words: str = ""
-    icon: str = "INFO"
 
 
 class Kind(str):

@@ -17,7 +17,7 @@ GROUPS = ("constraint", "limit", "comfort", "joint", "solver", "report", "pose_b
 @pytest.fixture
 def properties(ext):
     """The modules that the tests below ask, as one."""
-    names = ("joints", "solver_settings", "constraint_values", "constraint_kinds", "armature_data")
+    names = ("joints", "limits", "solver_settings", "constraint_values", "constraint_kinds", "armature_data")
     modules = [ext.module(f"ccd_rig.blender.properties.{name}") for name in names]
     return types.SimpleNamespace(**{key: value for module in modules for key, value in vars(module).items()})
 

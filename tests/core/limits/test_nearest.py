@@ -11,8 +11,7 @@ from chains import EXACT
 from mathutils import Quaternion, Vector
 from random_limits import PI, Y, random_limit, turn
 
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, SwingTwist, swing_axes, violation
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, SwingTwist, sample, swing_axes, violation
 from ccd_rig.maths.rotations import angle_between, exp
 
 

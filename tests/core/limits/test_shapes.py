@@ -16,7 +16,6 @@ from mathutils import Quaternion, Vector
 from random_limits import IDENTITY, PI, Y, hold, outside, random_limit, random_rotation, turn
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import (
     Comfort,
     Cone,
@@ -27,6 +26,7 @@ from ccd_rig.limits.shapes import (
     SwingTwist,
     clamp,
     contains,
+    sample,
     swing_axes,
     violation,
 )
