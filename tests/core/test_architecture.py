@@ -315,7 +315,8 @@ ball, rng = Ball(0.3), random.Random(0)
 assert all(contains(ball, sample(ball, rng), 1e-9) for _ in range(20))
 away = Quaternion(Vector((1.0, 2.0, 3.0)).normalized(), 1.0)
 assert abs(clamp(ball, away).angle - 0.3) < 1e-5
-skeleton = Skeleton([Joint("a", length=1.0, limit=ball), Joint("b", 0, Vector((0.0, 1.0, 0.0)), length=1.0, limit=ball)])
+upper, lower = Joint("a", limit=ball), Joint("b", 0, Vector((0.0, 1.0, 0.0)), limit=ball)
+skeleton = Skeleton([upper, lower])
 goal = PositionGoal("b", Vector((0.3, 1.965, 0.0)))
 result = solve(skeleton, Pose.rest(skeleton), [goal])
 assert result.status is SolveStatus.CONVERGED, result
@@ -486,5 +487,58 @@ assert group.eagerness == 3
 group.eagerness = 5
 assert solver_settings(rig).eagerness == 5
 assert setup_file.setup_of(rig).rig["solver"]["eagerness"] == 5
+""",
+    )
+
+
+# A setting of a bake --------------------------------------------------------------------------------
+
+
+def test_a_setting_of_a_bake_is_added(tmp_path):
+    """Its property, tooltip, word, place in the panel and fingerprint come from one file."""
+    followed(
+        tmp_path,
+        "a setting of a bake",
+        {
+            "ccd_rig/blender/bake/settings.py": [
+                ("        switch_to_fk: whether", "        eagerness: how eager it is.\n"),
+                ("    switch_to_fk: bool = True\n", "    eagerness: int = 3\n"),
+            ]
+        },
+        """
+import bpy
+from rig_copy import operators, panels
+from rig_copy.ccd_rig import blender
+from rig_copy.ccd_rig.blender.bake import settings, start
+from rig_copy.ccd_rig.blender.cli import arguments
+from rig_copy.panels import bake as panel
+blender.register(), operators.register(), panels.register()
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+bpy.context.scene.collection.objects.link(rig)
+bpy.context.view_layer.objects.active = rig
+bpy.context.view_layer.update()  # which gives it a pose
+options = rig.ccd_rig.bake
+assert options.bl_rna.properties["eagerness"].description == "How eager it is", "no tooltip"
+assert "eagerness" in bpy.ops.ccd_rig.bake.get_rna_type().properties
+assert options.eagerness == 3
+options.eagerness = 5
+made = settings.bake_settings(options, rig, (1, 10))
+assert made.eagerness == 5
+usual = settings.BakeSettings(1, 10)
+assert start.fingerprint(made) != start.fingerprint(usual)
+words = arguments.parse(["bake", "shot.blend", "--eagerness", "7"])
+assert arguments.bake_settings(words, bpy.context.scene).eagerness == 7
+assert arguments.bake_settings(arguments.parse(["bake"]), bpy.context.scene).eagerness == 3
+
+class Layout:
+    drawn = []
+    def __getattr__(self, call):
+        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
+class Panel:
+    layout = Layout()
+    fields = lambda self: self.layout
+panel.CCD_RIG_PT_bake_more.draw(Panel(), bpy.context)
+shown = [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+assert shown[-3:] == ["eagerness", "switch_to_fk", "verify"], shown
 """,
     )
