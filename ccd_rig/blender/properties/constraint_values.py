@@ -77,7 +77,7 @@ class Kind(str):
 
     def __repr__(self) -> str:
         # Baked actions store a hash of this text, see `bake.start.fingerprint`.
-        return "<Kind." + self + ": " + super().__repr__() + ">"
+        return "".join(("<Kind.", self, ": ", super().__repr__(), ">"))
 
     def chain_length(self, _armature_object: bpy.types.Object, _tip: str) -> int:
         """Number of bones in the chain of a new constraint, counted from the tip; 0 goes to the root."""
