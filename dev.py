@@ -85,7 +85,7 @@ def test(options: argparse.Namespace) -> int:
         versions = [v for v in environments.BLENDERS if v not in options.skip]
     else:
         versions = [options.blender or default_version()]
-    return checks.test(versions, options.arguments, options.coverage)
+    return checks.test(versions, options.arguments, options.coverage, options.mass)
 
 
 def lint(options: argparse.Namespace) -> int:
@@ -139,10 +139,9 @@ def fuzz(options: argparse.Namespace) -> int:
 
 
 def mutate(options: argparse.Namespace) -> int:
-    from devtools.mutation import campaign
+    from devtools import mutation
 
-    parts = options.part or list(campaign.PARTS)
-    return campaign.mutate(parts, options.count, options.seed, options.again)
+    return mutation.mutate(options.part or list(mutation.PARTS), options.count, options.seed, options.restart)
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -174,6 +173,9 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     sub.add_argument(
         "--coverage", action="store_true", help="measure what the tests run; fails below the floors"
+    )
+    sub.add_argument(
+        "--mass", action="store_true", help="with the tests marked mass, which --matrix runs on the newest"
     )
     sub = command("lint", lint, "check style and types")
     sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
@@ -207,11 +209,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument("--restart", action="store_true", help="forget what was tried before")
 
     sub = command("mutate", mutate, "let tests judge small changes to the code; lists those that survive")
-    sub.add_argument("--count", type=int, default=40, help="mutants (default: %(default)s)")
+    sub.add_argument("--count", type=int, default=40, help="mutants of each part (default: %(default)s)")
     sub.add_argument("--seed", type=int, default=0, help="of the draw (default: %(default)s)")
-    parts = ("core", "kernel", "bake", "keys", "live", "retarget")
-    sub.add_argument("--part", action="append", choices=parts, help="several: tell it again; default: all")
-    sub.add_argument("--again", action="store_true", help="judge survivors once more")
+    sub.add_argument(
+        "--part", action="append", help="see devtools/mutation.py; several: tell it again; default: all"
+    )
+    sub.add_argument(
+        "--restart", action="store_true", help="forget what was judged; begin with the last commit"
+    )
 
     own, rest = _split(arguments)
     options, unknown = parser.parse_known_args(own)

@@ -13,6 +13,11 @@ pointer by s explains a turn by s / r, where r is the lever: from the bone's hea
 with a lever below a twentieth of the chain's reach are left out. *turn* is the largest quotient of both; the
 aim is 1.5.
 
+*least* is the largest quotient that no arm avoids whose point follows the pointer exactly, by the law of
+cosines: a pull along the line from the shoulder turns the upper arm by cot b of what it explains, b the angle
+at the pulled point between that line and the forearm. It is below 1.5 where the elbow is bent by more than
+67 degrees, for bones of equal length.
+
 The budget: Blender's evaluation left aside, the median at most a frame of 60 a second, the 95th percentile at
 most two.
 
@@ -65,9 +70,12 @@ HEADS = (
     "95th",
     "reached",
     "turn",
+    "least",
     "within",
 )
-WIDTHS = (10, 6, 12, 11, 9, 6, 6, 8, 6, 7)
+WIDTHS = (10, 6, 12, 11, 9, 6, 6, 8, 6, 6, 7)
+LIMB = 3
+"""Number of bones of a chain that is an arm and its hand."""
 
 Made = tuple[bpy.types.Object, str]
 """An armature, and the bone that is pulled."""
@@ -139,6 +147,21 @@ def reach_of(rig: bpy.types.Object, session: Session, place: Vector) -> float:
     return max([(place - head).length for head in heads] + [rig.pose.bones[session.name].length])
 
 
+def least_turn(shoulder: Vector, elbow: Vector, place: Vector, move: Vector) -> float:
+    """The larger quotient of upper arm and forearm of a move that the end of the arm follows exactly."""
+    line, upper, lower = place - shoulder, elbow - shoulder, place - elbow
+    normal = upper.cross(line).normalized()
+    along, across, aside = (
+        move.dot(line.normalized()),
+        move.dot(normal.cross(line).normalized()),
+        move.dot(normal),
+    )
+    at_shoulder, at_place = 1.0 / math.tan(upper.angle(line)), 1.0 / math.tan(lower.angle(line))
+    first = math.hypot(at_place * along + across, aside)
+    second = math.hypot(across - at_shoulder * along, aside) * lower.length / line.length
+    return max(first, second) / move.length
+
+
 def run(rig: bpy.types.Object, pulled: str) -> dict[str, np.ndarray]:
     """Milliseconds of our updates and of Blender's, whether points were reached, and the turns' quotients."""
     rigs.update()
@@ -148,7 +171,7 @@ def run(rig: bpy.types.Object, pulled: str) -> dict[str, np.ndarray]:
     reach = reach_of(rig, session, place)
     above = [bone.name for bone in (bones[session.name], *bones[session.name].parent_recursive)]
     chain = [name for name in session.chain if name in above]
-    seen: dict[str, list[float]] = {name: [] for name in ("ours", "blender", "reached", "turn")}
+    seen: dict[str, list[float]] = {name: [] for name in ("ours", "blender", "reached", "turn", "least")}
     before, last = None, Vector()
     for delta in path(reach):
         started = time.process_time()
@@ -165,6 +188,11 @@ def run(rig: bpy.types.Object, pulled: str) -> dict[str, np.ndarray]:
             angle = before[name].rotation_difference(now[name]).angle
             if lever > SHORT * reach:
                 seen["turn"].append(min(angle, 2.0 * math.pi - angle) * lever / moved)
+        if len(chain) == LIMB and before is not None and seen["reached"][-1] and seen["reached"][-2]:
+            shoulder, elbow = (
+                rig.matrix_world @ bones[name].head for name in sorted(chain, key=above.index)[:0:-1]
+            )
+            seen["least"].append(least_turn(shoulder, elbow, place + delta, delta - last))
         before, last = now, delta
     session.cancel()
     rigs.update()
@@ -182,7 +210,8 @@ def measure(name: str, runs: int) -> tuple[list[str], bool]:
     within = median <= FRAME and late <= LATE
     numbers = [f"{unit:.2f}", f"{median:.2f}", f"{late:.2f}", f"{median / unit:.2f}", f"{late / unit:.2f}"]
     shown = [name, str(len(rig.pose.bones)), *numbers, f"{done[0]['reached'].mean():.0%}"]
-    return [*shown, f"{done[0]['turn'].max():.2f}", "yes" if within else "NO"], within
+    least = f"{done[0]['least'].max():.2f}" if done[0]["least"].any() else "-"
+    return [*shown, f"{done[0]['turn'].max():.2f}", least, "yes" if within else "NO"], within
 
 
 def main() -> int:

@@ -108,21 +108,21 @@ def build_all(version: str, output_dir: Path, arguments: Sequence[str] = ("--pla
     return [Path(line) for line in done.stdout.splitlines() if line.endswith(".zip")]
 
 
-def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> int:
+def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass: bool) -> int:
     """Run tests/core and tests/blender, each in its own process, on each version, and tests/docs once; 0 when
     all passed.
 
     Of several, as many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
     tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
-    the newest run tests/core, `ON_BOTH_ENDS` and the tests that are marked `mass`: those between have the
-    same Python and NumPy as the oldest. Tests that are marked `mass` take several times as long when they are
-    measured, and run nothing that others do not: with `coverage` they are left out.
+    the newest run tests/core and `ON_BOTH_ENDS`: those between have the same Python and NumPy as the oldest.
+    Tests that are marked `mass` are run on the newest of several, and where they are asked for.
 
     Args:
         versions: of Blender.
         pytest_arguments: what goes to pytest.
         coverage: whether to measure what of the product is run, and fail below the floors of `floors.py`.
+        mass: whether a run of everything holds the tests that are marked `mass`.
     """
     chosen = [a for a in pytest_arguments if (ROOT / a.partition("::")[0]).exists() and not a.startswith("-")]
     options = [a for a in pytest_arguments if a not in chosen]
@@ -135,7 +135,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
     suites = [
         suite
         for layer in ("core", "blender")  # the longest run first
-        for suite in _suites(layer, pythons, chosen, options, coverage)
+        for suite in _suites(layer, pythons, chosen, options, mass)
     ]
     if with_docs:
         python = str(environments.prepare(environments.DOCS))
@@ -150,7 +150,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool) -> in
 
 
 def _suites(
-    layer: str, pythons: dict[str, str], chosen: list[str], options: list[str], coverage: bool
+    layer: str, pythons: dict[str, str], chosen: list[str], options: list[str], mass: bool
 ) -> list[Suite]:
     """The runs of one folder of tests/, for each Blender version of `pythons`; see `test`."""
     folder = f"tests/{layer}"
@@ -170,7 +170,8 @@ def _suites(
         parts = [paths]
         if layer == "blender" and not (chosen or options):
             parts = parts_of(folder, ON_BOTH_ENDS if between else ())
-        left_out = ["-m", "not mass"] if between or coverage else []
+        newest = len(pythons) > 1 and version == list(environments.BLENDERS)[-1]
+        left_out = [] if chosen or options or mass or newest else ["-m", "not mass"]
         for number, part in enumerate(parts, 1):
             name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
             command = [python, *flags, "-m", "pytest", *part, *options, *left_out]

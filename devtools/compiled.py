@@ -56,9 +56,10 @@ def _built(what: str) -> list[Path]:
     for _ in range(TRIES):
         state = kernel.build_hash()
         folder = CACHE / f"{what}-{state}"
-        with environments.locked("build-kernel"):
-            if not folder.is_dir():
-                _build(what, folder, state)
+        if not folder.is_dir():
+            with environments.locked("build-kernel"):
+                if not folder.is_dir():
+                    _build(what, folder, state)
         if folder.is_dir():
             os.utime(folder)  # the last ones used are kept
             return sorted(file for file in folder.rglob(f"{kernel.DISTRIBUTION}*") if file.is_file())

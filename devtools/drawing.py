@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 PAGE = "docs/development/architecture.md"
@@ -29,6 +30,7 @@ def package_of(module: str) -> str:
     return "" if len(names) < depth or name in LEAVES or names[depth - 1].startswith("__") else name
 
 
+@cache
 def imports(root: Path) -> dict[str, set[str]]:
     """Return {package: packages that its modules import}.
 

@@ -29,6 +29,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import InvalidInput
+from ..maths import batch
 from ..maths.batch import Array, Mask
 
 FLOOR = 5.0
@@ -48,6 +49,9 @@ SWINGS, FASTEST = 0.15, 95.0
 
 EVEN = 1.0 - 1e-6
 """Part of a span of time that counts as the full span: sums of frames are not exact."""
+
+ONE_WAY = 0.5
+"""Part of the way of feet on moving ground that remains after what they go back on it."""
 
 MOST_SHIFTS = 20
 """Steps to the mean velocity of feet on the ground; the first few do most."""
@@ -126,8 +130,7 @@ def contact_phases(
         heights = (points[:, 2] - below) / leg
     else:
         heights = heights_above(points, ground) / leg
-    slides = SLIDES * float(np.linalg.norm(ground_velocity)) / leg
-    slow = max(thresholds.speed, slides, SWINGS * float(np.percentile(speeds, FASTEST)))
+    slow = _slide(thresholds.speed, ground_velocity / leg, speeds)
     down, is_down = np.zeros(len(times), np.bool_), False
     for f, (speed, height) in enumerate(zip(speeds.tolist(), heights.tolist(), strict=True)):
         factor = thresholds.release if is_down else 1.0
@@ -191,8 +194,8 @@ def ground_velocity(
     leave, and feet in the air in a run, do not count.
 
     For a figure that walks in place it is the treadmill's velocity. It is 0 where it is within the sliding
-    speed: slow, or of a figure that travels fast. It is also 0 where at most half of the feet on the ground
-    share it, as under a swaying body.
+    speed: slow, or of a figure that travels fast. It is also 0 where feet on the ground go
+    back as far as ahead, as under a swaying body.
 
     Args:
         points: of each foot (F, 3) world metres.
@@ -226,7 +229,7 @@ def ground_velocity(
     velocity = votes[int(np.argmax(beside.sum(axis=1)))] * (1.0, 1.0, 0.0)
     for step in range(MOST_SHIFTS + 1):
         is_last = step == MOST_SHIFTS
-        slide = max(thresholds.speed * leg, SLIDES * float(np.linalg.norm(velocity)))
+        slide = _slide(thresholds.speed * leg, velocity, batch.length(velocities - velocity, -1))
         most = slide if is_last else thresholds.release * slide
         near = votes[np.linalg.norm(votes - velocity, axis=1) <= most]
         if len(near):
@@ -234,8 +237,15 @@ def ground_velocity(
             velocity = middle * (1.0, 1.0, 0.0)
     travel = np.mean([each[-1] - each[0] for each in points], axis=0) / (times[-1] - times[0])
     slide = max(thresholds.speed * leg, SLIDES * float(np.linalg.norm(travel[:2])))
-    is_shared = 2 * len(near) > len(votes)
-    return velocity if moves or (is_shared and float(np.linalg.norm(velocity)) > slide) else np.zeros(3)
+    along = votes @ velocity
+    one_way = along.sum() > ONE_WAY * np.abs(along).sum()
+    return velocity if moves or (one_way and float(np.linalg.norm(velocity)) > slide) else np.zeros(3)
+
+
+def _slide(speed: float, ground_velocity: Array, speeds: Array) -> float:
+    """Sliding speed of feet on the ground: at least `speed`, and more for fast ground and fast feet."""
+    fastest = float(np.percentile(speeds, FASTEST))
+    return max(speed, SLIDES * float(np.linalg.norm(ground_velocity)), SWINGS * fastest)
 
 
 def _require(points: Array, times: Array, name: str = "points") -> None:

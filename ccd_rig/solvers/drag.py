@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -29,6 +30,8 @@ PULLED = 1
 """Priority of pulled bones; pins have 0."""
 NEAR = 1e-5
 """Position tolerance in parts of the longest chain: invisible."""
+SUPPORT_SOFTNESS = 0.2
+"""Part of the way to an edge of its support over which the centre of mass is eased."""
 
 
 @dataclass(frozen=True)
@@ -108,11 +111,44 @@ class Support:
         """Mask of the model's level axes."""
         return self.up != 0, self.up != 1, self.up != 2
 
+    def eased(self, point: Vector, start: Vector) -> Vector:
+        """The place above the hull to which a point is eased, at the point's height.
+
+        Along the normal of an edge, at a distance d from `start` to which the edge has D, it is that of
+        `soft_reach.softened` with the length D. Points that no edge eases, such as `start`, stay.
+        """
+        corners = self._corners
+        here, begun = self._level(point), self._level(start)
+        for (ax, ay), (bx, by) in pairwise([*corners, corners[0]]) if len(corners) > 2 else ():
+            size = math.hypot(bx - ax, by - ay)
+            normal = (by - ay) / size, (ax - bx) / size
+            room = normal[0] * (ax - begun[0]) + normal[1] * (ay - begun[1])
+            along = normal[0] * (here[0] - begun[0]) + normal[1] * (here[1] - begun[1])
+            if room > 0.0:
+                soft = SUPPORT_SOFTNESS * room
+                kept = room - soft * math.exp(-max(along - room + soft, 0.0) / soft)
+                at = begun[0] + kept * normal[0], begun[1] + kept * normal[1]
+                corners = _cut(corners, at, normal)
+        return self._nearest(point, corners)
+
     def nearest(self, point: Vector) -> Vector:
         """The place above the hull that is nearest to a point, at the point's height: itself if it is."""
+        return self._nearest(point, self._corners)
+
+    @cached_property
+    def _corners(self) -> list[_Level]:
+        """Of the hull, counterclockwise."""
+        return _hull(sorted({self._level(each) for each in self.points}))
+
+    def _level(self, point: Vector) -> _Level:
+        """The level coordinates of a point."""
+        x, y = (point[k] for k in range(3) if k != self.up)
+        return x, y
+
+    def _nearest(self, point: Vector, corners: list[_Level]) -> Vector:
+        """The place above a convex polygon that is nearest to a point."""
         axes = [k for k in range(3) if k != self.up]
-        corners = _hull(sorted({(each[axes[0]], each[axes[1]]) for each in self.points}))
-        x, y = point[axes[0]], point[axes[1]]
+        x, y = self._level(point)
         edges = list(zip(corners, corners[1:] + corners[:1], strict=True))
         crosses = [(b[0] - a[0]) * (y - a[1]) - (b[1] - a[1]) * (x - a[0]) for a, b in edges]
         if len(corners) > 2 and min(crosses) >= 0.0:
@@ -130,14 +166,38 @@ class Support:
         return nearest
 
 
-def _hull(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
+_Level = tuple[float, float]
+
+
+def _cut(corners: list[_Level], at: _Level, normal: _Level) -> list[_Level]:
+    """The part of a convex polygon behind a line (Sutherland & Hodgman 1974, "Reentrant polygon clipping").
+
+    Args:
+        corners: counterclockwise.
+        at: a point of the line.
+        normal: of the line, away from what stays.
+    """
+    heights = [(x - at[0]) * normal[0] + (y - at[1]) * normal[1] for x, y in corners]
+    kept: list[_Level] = []
+    for (a, above), (b, height) in pairwise(
+        [(corners[-1], heights[-1]), *zip(corners, heights, strict=True)]
+    ):
+        if (above > 0.0) != (height > 0.0):
+            u = above / (above - height)
+            kept.append((a[0] + u * (b[0] - a[0]), a[1] + u * (b[1] - a[1])))
+        if height <= 0.0:
+            kept.append(b)
+    return kept
+
+
+def _hull(points: list[_Level]) -> list[_Level]:
     """Corners of the convex hull of different points in order of X, then Y, counterclockwise (Andrew 1979,
     "Another efficient algorithm for convex hulls in two dimensions")."""
     if len(points) < 3:
         return points
-    chains: list[list[tuple[float, float]]] = []
+    chains: list[list[_Level]] = []
     for order in (points, points[::-1]):
-        chain: list[tuple[float, float]] = []
+        chain: list[_Level] = []
         for x, y in order:
             while len(chain) > 1:
                 (ax, ay), (bx, by) = chain[-2:]
@@ -237,7 +297,8 @@ class Drag:
         self._support, self._near = support, near
         self._reaches = tuple([self._reach_of(grab, goal) for grab, goal in zip(grabs, pulls, strict=True)])
         if support is not None:
-            balance = BalanceGoal(centre_of_mass(skeleton, transforms), support.axes)
+            self._centre = centre_of_mass(skeleton, transforms)
+            balance = BalanceGoal(self._centre, support.axes)
             self._balanced = PoseSearch(skeleton, [*goals, balance], settings or fine)
 
     def _reach_of(self, grab: Grab, goal: PositionGoal) -> _Reach | None:
@@ -299,9 +360,9 @@ class Drag:
         search, solved = self._search, self._search.solve(*reference, targets, reference)
         pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
         if self._support is not None:
-            # An inequality: a goal only where the pose would leave the support, at the nearest place there.
+            # An inequality: a goal only where the pose would come near the support's edge or leave it.
             centre = centre_of_mass(self.skeleton, forward_kinematics(self.skeleton, pose))
-            above = self._support.nearest(centre)
+            above = self._support.eased(centre, self._centre)
             if (above - centre).length > self._near:
                 search = self._balanced
                 targets = [*targets, *stored_targets([BalanceGoal(above, self._support.axes)])]

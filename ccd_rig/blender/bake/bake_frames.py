@@ -343,6 +343,9 @@ class Tracks:
     contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # where legs are too short for a fixed body
     ground: PlantGround | None = None  # with a row for each frame
+    unturned: Array | None = (
+        None  # (F, J, 4) poses before a bake or solve turned planted bones over the ground
+    )
     travel: float = 0.0  # world metres along the ground by which a body walks on
 
     def store(self, samples: Samples) -> None:

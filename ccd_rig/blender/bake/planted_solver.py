@@ -34,7 +34,7 @@ from ..properties.constraint_values import Constraint, TargetSample
 from ..scene.evaluation import FrameSample
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import FrameSolveSettings, groups
-from ..solve.plant_ground import PlantGround, plant_ground
+from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
 from ..solve.planting import (
     SHARPER,
     ContactState,
@@ -312,9 +312,9 @@ class PlantedFrames:
             return
         tip, worlds = self.bones.skeleton.index(constraint.tip), self.worlds[rows]
         heads, rotations = (each[:, tip] for each in self.bones.at(rows).transforms(poses))
-        if constraint.on_ground and self.bake_frames.reference is not None:
-            # As it is animated: a bake before has turned it over the slope already.
-            animated_poses = JointPoses(self.bake_frames.reference[self.rows[rows]], poses.translations)
+        tracks = self.bake_frames.tracks
+        if constraint.on_ground and tracks is not None and tracks.unturned is not None:
+            animated_poses = JointPoses(tracks.unturned[self.rows[rows]], poses.translations)
             rotations = self.bones.at(rows).transforms(animated_poses)[1][:, tip]
         heads = np.einsum("rij,rj->ri", worlds[:, :3, :3], heads - self.shifts[rows]) + worlds[:, :3, 3]
         axes = worlds[:, :3, :3] @ matrices(rotations.T).transpose(2, 0, 1)
@@ -361,19 +361,9 @@ class PlantedFrames:
 
 
 def ground_below(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, bake_frames: BakeFrames, frames: Array
+    armature_object: bpy.types.Object, bake_frames: BakeFrames, ground_near: GroundNear
 ) -> PlantGround | None:
-    """The ground below planted bones at all frames; None if no constraint lies on it.
-
-    Args:
-        scene: with the ground.
-        armature_object: with the setting Ground.
-        bake_frames: evaluated at the scene's frames.
-        frames: (F,) of the scene.
-
-    Raises:
-        RigError: no ground is chosen, or it has no faces.
-    """
+    """The ground below planted bones at all frames, see `plant_ground`; None if no constraint lies on it."""
     tracks = bake_frames.tracks
     if tracks is None or not any(each.on_ground for each in bake_frames.constraints):
         return None
@@ -391,8 +381,7 @@ def ground_below(
         names[j]: np.einsum("fij,fj->fi", worlds[:, :3, :3], heads[:, j]) + worlds[:, :3, 3]
         for j in (*tips, root_bone)
     }
-    root = names[root_bone]
-    return plant_ground(scene, armature_object, bake_frames.constraints, frames, seen, root)
+    return plant_ground(armature_object, bake_frames.constraints, seen, names[root_bone], ground_near)
 
 
 AROUND = 2.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import bpy
@@ -26,6 +27,7 @@ from ..properties.constraint_values import Constraint
 from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import Frames, FrameSample, Samples, Shown
+from ..scene.ground import rig_ground
 from ..scene.isolation import SharedScene
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints
@@ -210,7 +212,9 @@ def _evaluate(
         solver = shot.solver
         bake_frames = solver.bake_frames
         if bake_frames.tracks is not None:
-            bake_frames.tracks.ground = ground_below(scene, armature_object, bake_frames, bake_frames.frames)
+            near = partial(rig_ground, scene, armature_object, bake_frames.frames.tolist(), at_rest=True)
+            bake_frames.tracks.ground = ground_below(armature_object, bake_frames, near)
+            bake_frames.tracks.unturned = bake_frames.reference
         planted: Iterable[tuple[int, FrameSample]] = shot.planted_frames()
         if task.keeps_body:
             planted = shot.samples = list(planted)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import bpy
@@ -22,8 +23,10 @@ from ..properties import pose_library, renamed_bones, solver_settings
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
-from ..scene.evaluation import Samples
+from ..scene.evaluation import FrameSample, Samples
+from ..scene.ground import rig_ground
 from ..solve.methods import FrameSolveSettings
+from ..solve.plant_ground import GroundNear, before_solve, note_solve
 from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
@@ -79,7 +82,7 @@ def solve_sample(
     ready: Ready,
     samples: Samples,
     settings: FrameSolveSettings,
-    scene: bpy.types.Scene | None = None,
+    ground_near: GroundNear,
 ) -> SolvedFrame:
     """Solve an evaluated frame; nothing is written.
 
@@ -88,18 +91,22 @@ def solve_sample(
         ready: the checked constraints.
         samples: of one frame, in which a constraint has an influence above 0.
         settings: of the solve.
-        scene: with the ground of planted bones; None leaves them in place.
+        ground_near: gives the ground of planted bones.
 
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
     bake_frames = BakeFrames.empty(samples, ready.constraints, [0], [0])
     bake_frames.store(0, samples, settings.reference(samples))
-    if scene is not None and bake_frames.tracks is not None:
-        frames = np.array([scene.frame_current_final])
-        bake_frames.tracks.ground = ground_below(scene, armature_object, bake_frames, frames)
+    tracks = bake_frames.tracks
+    if tracks is not None and any(each.on_ground for each in ready.constraints):
+        tracks.ground = ground_below(armature_object, bake_frames, ground_near)
+        names, rotations = samples.rig.layout.names, samples.rig.rotations[0]
+        tracks.unturned = bake_frames.reference
+        if tracks.unturned is None:
+            tracks.unturned = before_solve(armature_object, names, rotations)[None]
     frame_solver = FrameSolver(bake_frames, settings)
-    if bake_frames.tracks is None:
+    if tracks is None:
         frame_solver.add(0, samples, 0)
     else:
         result_of(frame_solver.add_planted(0, samples[0]))
@@ -187,9 +194,29 @@ def solve_current(
     sample = samples[0]
     if not sample.active:
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
-    solved = solve_sample(armature_object, ready, samples, frame_settings, depsgraph.scene)
+    scene = depsgraph.scene
+    near = partial(rig_ground, scene, armature_object, [scene.frame_current_final], at_rest=True)
+    solved = solve_sample(armature_object, ready, samples, frame_settings, near)
     armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
+    _note_turned(armature_object, sample, solved)
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
     channels += [(bones[j], "location") for j in solved.located]
     return Posed(solved.result, solved.constraints, solved.states, tuple(channels))
+
+
+def _note_turned(armature_object: Any, sample: FrameSample, solved: SolvedFrame) -> None:
+    """Note the chains of bones that the solve turned over the ground from their animated rotation."""
+    skeleton = sample.reading.skeleton
+    chains = {
+        j
+        for each in solved.constraints
+        if each.on_ground and not each.holds.rotation
+        for j in skeleton.chain(each.tip, each.chain_length)
+    }
+    joints = sorted(chains.intersection(solved.rotated))
+    if joints:
+        names = [sample.reading.bones[j] for j in joints]
+        poses = sample.reading.pose, solved.pose
+        present, after = (np.array([pose.rotations[j][:] for j in joints]) for pose in poses)
+        note_solve(armature_object, names, after, before_solve(armature_object, names, present))

@@ -32,6 +32,7 @@ from ..properties import body
 from ..rig import clamps
 from ..rig.pose_values import foreach
 from ..scene.evaluation import FrameReader, FrameSample, present
+from ..scene.ground import PresentGround
 from ..scene.targets import NOTHING_AHEAD, Ahead, objects_of
 from ..solve.methods import FrameSolveSettings
 
@@ -183,6 +184,10 @@ class SetUp(NamedTuple):
         """Whether it plants bones."""
         return any(constraint.kind.plants for constraint in self.ready.constraints)
 
+    def lies_on_ground(self) -> bool:
+        """Whether it plants bones on the ground."""
+        return any(each.kind.plants and each.on_ground for each in self.ready.constraints)
+
 
 @dataclass
 class Preview:
@@ -191,6 +196,7 @@ class Preview:
     Attributes:
         set_up: None until an update needs it, after `forget`, and while there are errors.
         sample: input of the shown pose; None if none is shown.
+        ground: below planted bones, where constraints lie on it.
         solved: the shown pose; None if none is shown, or no constraint has influence.
         shown: clamps with influence.
         failure: message why no pose is shown; empty if one is shown.
@@ -199,6 +205,7 @@ class Preview:
 
     set_up: SetUp | None = None
     sample: FrameSample | None = field(default=None, repr=False)
+    ground: PresentGround = field(default_factory=PresentGround)
     solved: SolvedFrame | None = field(default=None, repr=False)
     shown: Collection[clamps.Place] = ()
     failure: str = ""
@@ -207,6 +214,7 @@ class Preview:
     def forget(self) -> None:
         """Check the set-up and solve again at the next update."""
         self.set_up = self.sample = self.solved = None
+        self.ground = PresentGround()
 
     @property
     def missed(self) -> frozenset[int]:
@@ -222,6 +230,11 @@ class Preview:
         if self.partner:
             return (
                 f"'{self.partner}' is live and follows this armature too: switch Live off for one of them",
+            )
+        if self.ground.hidden:
+            return (
+                f"Live does not see the ground '{self.ground.hidden}' while it is hidden: show it, or use "
+                "Solve Pose and Bake, which do",
             )
         if self.set_up is not None and self.set_up.plants():
             return ("Planted bones are held where this frame has them; a bake holds them over frames",)
@@ -297,12 +310,15 @@ def _update(
     set_up = preview.set_up
     _require_visible(set_up, depsgraph)
     samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
-    sample = samples[0]
-    if preview.sample is not None and _is_same(sample, preview.sample):
+    sample, ground = samples[0], preview.ground
+    is_moved = set_up.lies_on_ground() and ground.look(armature_object, depsgraph)
+    if preview.sample is not None and not is_moved and _is_same(sample, preview.sample):
         return False
     solved, values = None, dict[clamps.Place, clamps.Values]()
     if sample.active:
-        solved = single_frame.solve_sample(armature_object, set_up.ready, samples, set_up.settings)
+        solved = single_frame.solve_sample(
+            armature_object, set_up.ready, samples, set_up.settings, lambda _points, _room: ground.ground
+        )
         values = _clamp_values(sample, solved)
     changed = clamps.show(armature_object, values, preview.shown)
     preview.sample, preview.solved, preview.shown = sample, solved, values.keys()

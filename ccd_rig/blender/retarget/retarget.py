@@ -80,7 +80,7 @@ class Retargeted:
         bone_map: target bones and the source bones that they follow.
         frames: (F,) scene frames of the keys.
         measures: quality of the motion.
-        is_still: whether the source stands still in all of several frames.
+        is_still: whether the source stands still in all frames, where not one frame alone was chosen.
     """
 
     action: bpy.types.Action | None
@@ -117,14 +117,16 @@ def retarget_motion(
     with ExitStack() as undo:
         action = write_motion(scene, target, played, motion.frames, f"{target.name} {_clip(source)}", undo)
         undo.pop_all()
-    return Retargeted(action, motion.bone_map, motion.frames, measured, _is_still(motion.source))
+    one_pose = choice.frames is not None and choice.frames[0] == choice.frames[1]
+    is_still = not one_pose and _is_still(motion.source)
+    return Retargeted(action, motion.bone_map, motion.frames, measured, is_still)
 
 
 def _is_still(source: SourceMotion) -> bool:
-    """Whether a motion of several frames stands still."""
+    """Whether all frames of a motion are the same, or there is one alone."""
     heads, turns = source.heads, source.rotations
     places = float(np.ptp(heads, axis=0).max()) <= sampling.STILL * max(1.0, float(np.abs(heads).max()))
-    return len(heads) > 1 and places and float(np.ptp(turns, axis=0).max()) <= sampling.STILL
+    return places and float(np.ptp(turns, axis=0).max()) <= sampling.STILL
 
 
 def show_frame(
@@ -420,7 +422,10 @@ TOUCHES = 5e-4
 
 NO_LEGS = "No leg of the two is alike: bones turn as the source's do, and feet are not held"
 
-STILL = "The source stands still in all frames: choose its action, or switch on what is muted"
+STILL = (
+    "The source has no motion, it stands still in all frames: choose another action or file, or switch on "
+    "what is muted"
+)
 
 GROUPS = ("knee", "elbow", "head")
 """Starts of names of effectors that the report combines, under the names in `WORDS`."""
@@ -430,9 +435,9 @@ WORDS = ("worse knee", "worse elbow", "the head")
 def lines(done: Retargeted) -> tuple[str, ...]:
     """Return the report in sentences, the most important first."""
     measured = done.measures
-    first, last = done.frames[0], done.frames[-1]
+    first, last, count = done.frames[0], done.frames[-1], _count(len(done.frames), "frame")
     return (
-        f"{len(done.frames)} frames, {first:g} to {last:g}; {len(done.bone_map.bones)} bones follow",
+        f"{count}, {first:g} to {last:g}; {len(done.bone_map.bones)} bones follow",
         *_missing(done),
         *((_feet(measured),) if measured.has_legs else (NO_LEGS,)),
         *((_limbs(measured),) if measured.errors else ()),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import bpy
@@ -13,6 +14,7 @@ from ...errors import InvalidInput, RigError
 from ...maths.batch import Array, Indices
 from ...motion.ground import Ground, LevelGround, TriangleGround
 from ..properties.armature_data import SURFACES
+from .evaluation import is_evaluated
 from .isolation import set_frame, shared_scene
 
 STILL = 1e-6
@@ -91,6 +93,60 @@ def rig_ground(
     return None if height is None else LevelGround(height)
 
 
+@dataclass
+class PresentGround:
+    """The ground of an armature as a depsgraph shows it; faces are read again when they have moved.
+
+    Attributes:
+        ground: None before the first look, and while it is hidden.
+        hidden: name of an object of the ground that the depsgraph does not evaluate; empty if it does.
+    """
+
+    ground: Ground | None = None
+    hidden: str = ""
+    _state: object = field(default=None, repr=False)
+
+    def look(self, rig: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
+        """Read the ground; whether it has changed since the look before.
+
+        Args:
+            rig: the armature object, original.
+            depsgraph: evaluated.
+
+        Raises:
+            RigError: as `ground_of_rig`; an object has no faces, or a vertex is not a number.
+        """
+        height, meshes = ground_of_rig(rig)
+        hidden = [each.name for each in meshes if not is_evaluated(each, depsgraph)]
+        state: object = (hidden, height, ground_of(rig))
+        if meshes and not hidden:
+            state = [(each.name_full, *_shape(each, depsgraph)) for each in meshes]
+        if state == self._state:
+            return False
+        self._state, self.hidden, self.ground = state, hidden[0] if hidden else "", None
+        if meshes and not hidden:
+            vertices, triangles = _world(depsgraph, meshes)
+            self.ground = _triangles(vertices[None], triangles, meshes)
+        elif not meshes:
+            self.ground = LevelGround(ground_of(rig) if height is None else height)
+        return True
+
+
+def _shape(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[bytes, bytes, int]:
+    """Place, vertices and count of faces of an evaluated object."""
+    evaluated = thing.evaluated_get(depsgraph)
+    mesh: Any = evaluated.to_mesh()
+    try:
+        if mesh is None or not len(mesh.vertices):
+            return b"", b"", 0
+        vertices = np.empty(3 * len(mesh.vertices), np.float32)
+        mesh.attributes["position"].data.foreach_get("vector", vertices)
+        count = len(mesh.polygons)
+    finally:
+        evaluated.to_mesh_clear()
+    return np.array(evaluated.matrix_world).tobytes(), vertices.tobytes(), count
+
+
 def ground_of(target: bpy.types.Object) -> float:
     """World height of the ground on which an armature stands at rest: its origin, or its lowest bone."""
     low, high = extent(target)
@@ -131,7 +187,7 @@ def mesh_ground(
         for each in objects:
             shared.isolated.collection.objects.link(each)
         looks = sorted({0, len(frames) // 2, len(frames) - 1})
-        probes = [_world(shared.isolated, objects, frames[k]) for k in looks]
+        probes = [_world(set_frame(shared.isolated, frames[k]), objects) for k in looks]
         first = probes[0]
         animated = any(_is_animated(each) for each in objects)
         still = not animated and all(_alike(first, each) for each in probes[1:])
@@ -143,7 +199,7 @@ def mesh_ground(
                     f"the ground has {len(first[0])} vertices and moves in {len(frames)} frames: choose a "
                     "simpler mesh for what moves"
                 )
-            every = [_world(shared.isolated, objects, frame) for frame in frames]
+            every = [_world(set_frame(shared.isolated, frame), objects) for frame in frames]
             for (vertices, triangles), frame in zip(every, frames, strict=True):
                 if triangles.shape != first[1].shape or vertices.shape != first[0].shape:
                     raise RigError(
@@ -155,6 +211,10 @@ def mesh_ground(
     vertices, triangles = _near(np.array(states), first[1], places, room)
     if not len(triangles):
         return None
+    return _triangles(vertices, triangles, objects)
+
+
+def _triangles(vertices: Array, triangles: Indices, objects: Sequence[bpy.types.Object]) -> TriangleGround:
     try:
         return TriangleGround(vertices, triangles)
     except InvalidInput as error:
@@ -181,11 +241,8 @@ def _alike(a: tuple[Array, Indices], b: tuple[Array, Indices]) -> bool:
     return a[0].shape == b[0].shape and bool(np.abs(a[0] - b[0]).max(initial=0.0) <= STILL)
 
 
-def _world(
-    isolated: bpy.types.Scene, objects: Sequence[bpy.types.Object], frame: float
-) -> tuple[Array, Indices]:
-    """(V, 3) world vertices and (T, 3) triangles at a frame."""
-    depsgraph = set_frame(isolated, frame)
+def _world(depsgraph: bpy.types.Depsgraph, objects: Sequence[bpy.types.Object]) -> tuple[Array, Indices]:
+    """(V, 3) world vertices and (T, 3) triangles."""
     corners, faces, count = [], [], 0
     for each in objects:
         evaluated = each.evaluated_get(depsgraph)

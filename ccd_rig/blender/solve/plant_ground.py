@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import bpy
 import numpy as np
 
-from ...maths.batch import Array, matrices
+from ...maths.batch import Array, angles_between, matrices, unit
 from ...motion.ground import Ground, grade_of, plane_of
 from ...motion.retargeting.alignment import shortest
 from ..properties.constraint_values import Constraint
-from ..scene.ground import ground_of, rig_ground
+from ..scene.ground import ground_of
 from .planting import PlantAnchor
 
 SIDE = 0.25
@@ -94,23 +95,25 @@ class PlantGround:
         return PlantAnchor(head, turn @ anchor.axes)
 
 
+GroundNear: TypeAlias = Callable[[Array, float], Ground | None]
+"""Gives the ground near points (P, 3) of the world, within metres of them; None without any there."""
+
+
 def plant_ground(
-    scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
     constraints: Sequence[Constraint],
-    frames: Array,
     heads: Mapping[str, Array],
     root_bone: str,
+    ground_near: GroundNear,
 ) -> PlantGround | None:
     """The ground below the planted bones of a bake; None if no constraint lies on it.
 
     Args:
-        scene: with the ground.
-        armature_object: with the setting Ground.
+        armature_object: the original object.
         constraints: of the bake.
-        frames: (F,) of the scene.
         heads: (F, 3) of animated planted bones and the root bone, world metres.
         root_bone: carries them.
+        ground_near: gives the ground; its rows are the frames.
 
     Raises:
         RigError: no ground is chosen, or it has no faces.
@@ -121,7 +124,7 @@ def plant_ground(
     names = [constraints[c].tip for c in planting]
     points = np.stack([heads[name] for name in names], axis=1)
     room = max(float(np.linalg.norm(points - heads[root_bone][:, None], axis=2).max()), 1e-3)
-    ground = rig_ground(scene, armature_object, frames.tolist(), points.reshape(-1, 3), room, at_rest=True)
+    ground = ground_near(points.reshape(-1, 3), room)
     if ground is None:
         return None
     world, low = armature_object.matrix_world, ground_of(armature_object)
@@ -136,3 +139,34 @@ def plant_ground(
         soles[c] = PlantSole(height if height <= length else 0.0, up, length)
     tops = np.maximum(heads[root_bone][:, 2], points[..., 2].max(axis=1))
     return PlantGround(ground, soles, tops, float(armature_object.ccd_rig.walk.steepest))
+
+
+# Solve once more --------------------------------------------------------------------------------------------
+
+
+SAME = 1e-4
+"""Radians up to which a bone is still as Solve Pose left it."""
+
+
+def before_solve(armature_object: bpy.types.Object, names: Sequence[str], rotations: Array) -> Array:
+    """Rotations (J, 4) without what Solve Pose turned, for bones that are still as it left them.
+
+    Args:
+        armature_object: the original object.
+        names: of the bones.
+        rotations: (J, 4) present ones, relative to rest.
+    """
+    before = rotations.copy()
+    for j, name in enumerate(names):
+        bone = armature_object.pose.bones[name]
+        if bone.is_property_set("ccd_rig") and bone.ccd_rig.is_property_set("solved"):
+            noted = np.array(bone.ccd_rig.solved, np.float64).reshape(2, 4)
+            if float(angles_between(unit(noted[0]), unit(rotations[j]))) <= SAME:
+                before[j] = noted[1]
+    return before
+
+
+def note_solve(armature_object: bpy.types.Object, names: Sequence[str], solved: Array, before: Array) -> None:
+    """Store the rotations (J, 4) of bones after a solve and before it, see `before_solve`."""
+    for name, *noted in zip(names, solved, before, strict=True):
+        armature_object.pose.bones[name].ccd_rig.solved = np.concatenate(noted).tolist()

@@ -55,23 +55,42 @@ def test_a_rotation_that_is_missed_where_the_target_is_reached_is_not_out_of_rea
 def test_a_run_that_misses_nothing_hides_no_later_one(ext):
     """Frames 2 and 3 are only served after others, within tolerance; at 7 and 8 the target is missed."""
     findings = ext.module("ccd_rig.blender.bake.findings")
-    states = {row: {0: "STALLED" if row in (1, 2, 6, 7) else "CONVERGED"} for row in range(10)}
     distances = np.zeros((10, 1))
     distances[6:8, 0] = 0.2, 0.5
-    baked = SimpleNamespace(
+    baked = _missing(distances, np.zeros((10, 1)), rows=(1, 2, 6, 7))
+    (found,) = findings._missed(baked)
+    assert (found.frame_start, found.frame_end, found.frame, found.distance) == (7, 8, 8, 0.5)
+
+
+def _missing(distances, angles, rows):
+    """A bake of ten frames with misses of one constraint, within 0.1 mm and 0.01 rad; it stalls at `rows`."""
+    states = {row: {0: "STALLED" if row in rows else "CONVERGED"} for row in range(10)}
+    return SimpleNamespace(
         bake_frames=SimpleNamespace(
             states=states,
             frames=np.arange(1.0, 11.0),
             constraints=(SimpleNamespace(name="Hand", tip="hand", kind=None),),
         ),
-        misses=(distances, np.zeros((10, 1))),
-        solver=SimpleNamespace(position_tolerance=1e-4, angle_tolerance=1e-3),
+        misses=(distances, angles),
+        solver=SimpleNamespace(position_tolerance=1e-4, angle_tolerance=1e-2),
         chains=((),),
         targets=lambda _: np.zeros((10, 3)),
         reached=lambda _: np.zeros((10, 3)),
     )
-    (found,) = findings._missed(baked)
-    assert (found.frame_start, found.frame_end, found.frame, found.distance) == (7, 8, 8, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((5e-3, 0.02), (1e-3, 0.09)), ((5e-4, 0.3), (1e-3, 0.01))],  # 50 or 30 tolerances, and 10
+)
+def test_the_worst_frame_is_the_one_that_is_most_tolerances_off(ext, first, second):
+    """In each pair the second frame is farther off in what is smaller by its tolerance."""
+    findings = ext.module("ccd_rig.blender.bake.findings")
+    distances, angles = np.zeros((10, 1)), np.zeros((10, 1))
+    (distances[4, 0], angles[4, 0]), (distances[5, 0], angles[5, 0]) = first, second
+    (found,) = findings._missed(_missing(distances, angles, rows=(4, 5)))
+    assert (found.frame_start, found.frame_end, found.frame) == (5, 6, 5)
+    assert (found.distance, found.angle) == first
 
 
 @pytest.mark.parametrize(("in_force", "span"), [((3, 8), (4, 8)), ((0, 0), (5, 5)), ((6, 9), (5, 5))])

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import bpy
+import numpy as np
 import pytest
 import rigs
 from mathutils import Quaternion, Vector
@@ -205,6 +207,29 @@ def test_only_the_constraint_that_is_off_is_named(bake, arm):
     report = run(bake, arm)
     causes = {row.constraint: row.causes for row in report.check.results}
     assert causes["Hand"] and not causes["Mid"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [((5e-3, 0.02), (1e-3, 0.09)), ((5e-4, 0.3), (1e-3, 0.01))],  # 50 or 30 tolerances, and 10
+)
+def test_the_deviation_is_told_of_the_frame_that_is_most_tolerances_off(ext, monkeypatch, first, second):
+    """In each pair the second frame is farther off in what is smaller by its tolerance."""
+    playback = ext.module("ccd_rig.blender.bake.playback")
+    deviations = (np.array(each)[:, None] for each in zip(first, second, strict=True))
+    monkeypatch.setattr(playback, "_deviations", lambda *_: tuple(deviations))
+    monkeypatch.setattr(playback, "_moved_themselves", lambda *_: [0])
+    bake_frames = SimpleNamespace(
+        constraints=(SimpleNamespace(tip="bone_0", chain_length=1),),
+        skeleton=SimpleNamespace(chain=lambda *_: (0,), joints=(SimpleNamespace(name="bone_0"),)),
+        lengths=np.zeros((2, 1)),
+        worlds=np.zeros((2, 4, 4)),
+        influences=np.ones((2, 1)),
+    )
+    rig = rigs.chain(1)
+    worst = playback._worst_deviation(rig, bake_frames, 0, None, None, np.zeros((2, 2)), (1e-4, 1e-2))
+    assert (worst.row, worst.distance, worst.angle) == (0, *first)
+    assert worst.causes == ("something else moves bone 'bone_0'",)
 
 
 def test_what_nobody_can_name_is_said_too(ext, bake, arm):

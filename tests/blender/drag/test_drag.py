@@ -249,7 +249,7 @@ def test_the_centre_of_mass_stays_above_the_feet_if_that_is_switched_on(begin):
     kept = begin(rig, "hips")
     kept.move(pull)
     rigs.update()
-    assert centre(rig).x == pytest.approx(outside, abs=2e-3)
+    assert 0.85 * outside < centre(rig).x < outside, "eased towards the edge"
     for name, place in places.items():
         assert (tail(rig, name) - place).length < PINNED
     kept.move((0.0, 0.0, 0.0))

@@ -55,6 +55,41 @@ def test_the_command_line_takes_a_folder_of_clips(ext, source, tmp_path, capsys)
     assert hero.read_bytes() == before
 
 
+def hold(source):
+    """Keys at one frame alone."""
+    source.animation_data_clear()
+    for bone in source.pose.bones:
+        bone.keyframe_insert("rotation_quaternion", frame=1)
+
+
+def test_a_pose_is_carried_over_and_the_command_says_that_it_is_no_motion(ext, source, tmp_path, capsys):
+    """Files of figures often hold a T-pose alone, in one frame of keys."""
+    pose, hero, out = tmp_path / "pose.blend", tmp_path / "hero.blend", tmp_path / "out.blend"
+    hold(source)
+    bpy.ops.wm.save_as_mainfile(filepath=str(pose))
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rigs.metarig("basic_human")
+    bpy.ops.wm.save_as_mainfile(filepath=str(hero))
+    main = ext.module("ccd_rig.blender.cli.command_line").main
+    assert main(["retarget", str(pose), str(hero), "--output", str(out)]) == 0
+    assert "pose.blend: The source has no motion" in capsys.readouterr().err
+    bpy.ops.wm.open_mainfile(filepath=str(out))
+    (action,) = bpy.data.actions
+    assert action.frame_range[:] == (1.0, 1.0)
+
+
+def test_one_frame_that_is_chosen_is_a_pose_and_no_doubt(ext, source, target):
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    choice = retarget.RetargetChoice(frames=(7, 7))
+    done = retarget.retarget_motion(bpy.context.scene, source, target, choice)
+    assert retarget.lines(done)[0].startswith("1 frame, 7 to 7; ")
+    assert retarget.STILL not in retarget.warnings(done)
+    hold(source)
+    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.RetargetChoice(frames=(1, 9)))
+    assert retarget.lines(done)[0].startswith("9 frames, 1 to 9; ")
+    assert retarget.STILL in retarget.warnings(done)
+
+
 def test_the_command_line_refuses_a_rest_that_is_no_pose_in_words_of_its_own(ext, target, tmp_path, capsys):
     odd_source(target)
     mapped = tmp_path / "map.json"

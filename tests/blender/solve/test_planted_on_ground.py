@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import rigs
 import walks
+from mathutils import Quaternion
 from walks import select
 
 SLIP, ON = 1e-3, 2e-3  # [m] what a planted bone may slide, and be off the surface
@@ -213,3 +214,46 @@ def test_a_second_bake_turns_a_bone_over_the_slope_no_further(ext, bake):
         ups.append((bone.matrix.to_3x3() @ bone.bone.matrix_local.to_3x3().inverted()).col[2].copy())
     turned = [math.degrees(up.angle((0.0, 0.0, 1.0))) for up in ups]
     np.testing.assert_allclose(turned, math.degrees(math.atan(0.2)), atol=0.2)
+
+
+def up_of(rig, tip):
+    """The world's Z of a bone at rest, as the present pose has it."""
+    bone = rig.pose.bones[tip]
+    return (bone.matrix.to_3x3() @ bone.bone.matrix_local.to_3x3().inverted()).col[2].copy()
+
+
+@pytest.mark.parametrize("keep_body", [True, False])
+def test_solve_pressed_again_turns_a_bone_over_the_slope_no_further(ext, keep_body):
+    """Without Rotation the bone turns from the pose before the first press, while nothing else poses it."""
+    rig = walks.figure()
+    rig.ccd_rig.body = "KEEP_ANIMATION" if keep_body else "FOLLOW_FEET"
+    hips, foot = rig.pose.bones["hips"], rig.pose.bones["foot.L"]
+    hips.location = (0.0, -0.05, 0.0)
+    place = rig.data.bones["foot.L"].head_local
+    stand_on(rig, plane("Slope", lambda x, y: 0.2 * (place.y - y)))
+    plant(rig, "foot.L", plant_rotation=False)
+    rigs.update()
+    slope, turned, poses = math.degrees(math.atan(0.2)), [], []
+    for _ in range(4):
+        assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+        rigs.update()
+        turned.append(math.degrees(up_of(rig, "foot.L").angle((0.0, 0.0, 1.0))))
+        poses.append([bone.rotation_quaternion[:] for bone in rig.pose.bones])
+    np.testing.assert_allclose(turned, slope, atol=0.05)
+    np.testing.assert_allclose(poses[1:], poses[:-1], atol=1e-3)
+    # A foot that is posed anew is turned once from there.
+    foot.rotation_quaternion = Quaternion((0.0, 0.0, 1.0), 0.3) @ foot.rotation_quaternion
+    rigs.update()
+    ups = []
+    for _ in range(3):
+        bpy.ops.ccd_rig.solve()
+        rigs.update()
+        ups.append(up_of(rig, "foot.L"))
+    assert max(math.degrees(up.angle(ups[0])) for up in ups[1:]) < 0.05
+    # Hips that move take their feet along, which are not turned twice.
+    hips.location = (0.03, -0.07, 0.02)
+    rigs.update()
+    before = math.degrees(up_of(rig, "foot.L").angle((0.0, 0.0, 1.0)))
+    bpy.ops.ccd_rig.solve()
+    rigs.update()
+    assert math.degrees(up_of(rig, "foot.L").angle((0.0, 0.0, 1.0))) == pytest.approx(before, abs=0.05)

@@ -82,7 +82,7 @@ side = st.one_of(st.just(0.0), st.floats(1e-5, PI))
 
 
 @given(st.floats(-2.2, 2.2), st.floats(-2.2, 2.2), side, side, side, side)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 def test_nearest_on_ellipse_beats_every_point_of_the_rim(a, b, a_lower, a_upper, b_lower, b_upper):
     limit = SwingTwist(Ellipse(-a_lower, a_upper, -b_lower, b_upper))
     length = math.hypot(a, b)

@@ -10,6 +10,7 @@ import pytest
 from chains import EXACT
 from mathutils import Quaternion, Vector
 from random_limits import PI, Y, random_limit, turn
+from seeds import few_and_all
 
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, SwingTwist, sample, swing_axes, violation
 from ccd_rig.maths.rotations import angle_between, exp
@@ -59,12 +60,11 @@ def grid_box(limit: EulerBox, count: int) -> np.ndarray:
     return products(turns[third], products(turns[second], turns[first]))
 
 
-@pytest.mark.parametrize(
-    ("kind", "cases", "count"), [("hinge", 300, 400), ("cone", 60, 30), ("twist", 60, 30), ("box", 60, 30)]
-)
-def test_nothing_allowed_is_nearer(kind: str, cases: int, count: int):
-    rng = random.Random(4242)
-    for _ in range(cases):
+@pytest.mark.parametrize(("kind", "count"), [("hinge", 400), ("cone", 30), ("twist", 30), ("box", 30)])
+@pytest.mark.parametrize("seeds", few_and_all(20, 100))
+def test_nothing_allowed_is_nearer(kind: str, count: int, seeds: range):
+    for seed in seeds:
+        rng = random.Random(f"4242 {seed}")
         limit = random_limit(kind, rng)
         allowed = grid_box(limit, count) if kind == "box" else grid_swing_twist(limit, count)
         for _ in range(8):
@@ -74,11 +74,14 @@ def test_nothing_allowed_is_nearer(kind: str, cases: int, count: int):
 
 
 @pytest.mark.parametrize(("most_swing", "most_excess"), [(30, 0.3), (60, 3.0), (100, 12.0)])
-def test_an_ellipse_is_within_a_few_degrees_of_the_nearest(most_swing: float, most_excess: float):
+@pytest.mark.parametrize("seeds", few_and_all(20, 60))
+def test_an_ellipse_is_within_a_few_degrees_of_the_nearest(
+    most_swing: float, most_excess: float, seeds: range
+):
     """Nearest in the plane of the rotation vector, not on the sphere: what that costs, in degrees."""
-    rng = random.Random(99)
     excess = []
-    for _ in range(60):
+    for seed in seeds:
+        rng = random.Random(f"99 {seed}")
         sides = [rng.uniform(0.1, 1.2) for _ in range(4)]
         limit = SwingTwist(Ellipse(-sides[0], sides[1], -sides[2], sides[3]), (-0.5, 0.7))
         allowed = grid_swing_twist(limit, 30)

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
 from random_limits import IDENTITY, PI, Y, hold, outside, random_limit, random_rotation, turn
+from seeds import few_and_all
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.shapes import (
@@ -109,16 +110,17 @@ def test_comfort_defaults():
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(rng=seeds)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_laws_of_clamp(kind: str, rng: random.Random):
     limit = random_limit(kind, rng)
     hold(limit, random_rotation(limit, rng))
 
 
+@pytest.mark.parametrize("seeds", few_and_all(50, 500))
 @pytest.mark.parametrize("kind", KINDS)
-def test_fifty_thousand_rotations_per_kind(kind: str):
-    rng = random.Random(20121)
-    for _ in range(500):
+def test_a_hundred_rotations_for_each_random_limit(kind: str, seeds: range):
+    for seed in seeds:
+        rng = random.Random(f"20121 {seed}")
         limit = random_limit(kind, rng)
         for _ in range(100):
             rotation = random_rotation(limit, rng)

@@ -52,6 +52,40 @@ def test_a_walk_in_place_is_found_beside_the_ground_that_moves():
     assert contact_phases(left, times, LEG, STILL) != there
 
 
+def uneven(cycles=4, period=18, stance=11, stride=1.6, offset=0):
+    """A foot in place as games have it: on the ground it goes back at 0.2 to 1.8 of its mean speed."""
+    frames = np.arange(cycles * period)
+    phase = (frames + offset) % period
+    part = phase / stance
+    back = stride * (0.2 * part + 0.8 * part * part)
+    ahead = np.clip((phase - stance) / (period - stance), 0.0, 1.0)
+    y = np.where(phase < stance, back, stride * (1.0 - ahead * ahead * (3.0 - 2.0 * ahead)))
+    z = 0.05 + 0.2 * np.sin(np.pi * ahead) ** 2
+    return np.stack((np.full(len(frames), 0.1), y, z), axis=1), frames / FPS, phase < stance
+
+
+def test_feet_that_go_back_unevenly_are_on_ground_that_moves():
+    """No half of their frames shares a speed, but all that are low go back."""
+    feet = [uneven(offset=offset) for offset in (0, 9)]
+    times = feet[0][1]
+    velocity = ground_velocity([points for points, _, _ in feet], times, LEG)
+    mean = 1.6 / 11 * FPS
+    assert abs(velocity[0]) < 1e-9
+    assert 0.2 * mean < velocity[1] < 1.8 * mean
+    for points, _, stands in feet:
+        found = flags(contact_phases(points, times, LEG, velocity), len(times))
+        assert found[stands].mean() > 0.5
+        assert not found[points[:, 2] > 0.15].any()
+
+
+def test_the_ground_stands_still_under_feet_that_slide_to_and_fro():
+    """A body that sways, its hips held in place: what the feet go ahead they go back."""
+    times = np.arange(120) / FPS
+    way = 0.5 * np.sin(2.0 * np.pi * times)
+    feet = [np.stack((np.full(120, side), way, np.full(120, 0.05)), axis=1) for side in (-0.1, 0.1)]
+    assert ground_velocity(feet, times, LEG) == pytest.approx(STILL, abs=1e-12)
+
+
 def test_the_ground_stands_still_under_a_walk_through_the_world():
     left, times, _ = walk()
     assert ground_velocity([left, walk(offset=15)[0]], times, LEG) == pytest.approx(STILL, abs=1e-9)

@@ -101,7 +101,7 @@ def test_a_leap_keeps_its_frames():
     st.sampled_from(key_reduction.KINDS),
     st.floats(1e-4, 0.5),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_any_motion_stays_within(count, seed, kind, tolerance):
     random = np.random.default_rng(seed)
     frames = np.cumsum(random.uniform(0.25, 2.0, count))

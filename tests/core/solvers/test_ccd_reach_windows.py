@@ -111,3 +111,19 @@ def test_a_shift_of_the_windows_own_first_joint_stretches_nothing() -> None:
         skeleton = Skeleton(joints).replace(fields)
         pose = one_step(skeleton, Pose.rest(skeleton), windowed(end + 5.0 * Vector(Y), 0.6))
         assert pose.translations[skeleton.index(name)].y == pytest.approx(5.0, abs=10.0 * FLOAT32)
+
+
+@pytest.mark.parametrize("target", [(0.0, 3.9, 0.0), (0.5, 3.7, 0.0)])
+@pytest.mark.parametrize("limit", [None, Hinge(Z, -2.0, 2.0)])
+def test_a_straight_chain_past_its_window_ends_inside_it(target, limit) -> None:
+    """Links of four in all, of which nine tenths may be used: the nearest point of that sphere is reached."""
+    joints = [Joint("root", limit=limit), *(Joint(f"link {i}", i - 1, Y, limit=limit) for i in (1, 2))]
+    skeleton = Skeleton([*joints, Joint("end", 2, Y, limit=limit)])
+    goal = PositionGoal("end", Vector(target), max_extension=0.9, extension_joints=4)
+    result = solve(skeleton, Pose.rest(skeleton), [goal], SolverSettings(solver=Solver.CCD, restarts=0))
+    turn, end = Quaternion(), Vector()
+    for rotation in result.pose.rotations:
+        turn = turn @ rotation
+        end += turn @ Vector(Y)
+    assert end.length == pytest.approx(3.6, abs=1e-3)
+    assert (end - Vector(target)).length == pytest.approx(Vector(target).length - 3.6, abs=2e-3)

@@ -308,6 +308,43 @@ def test_a_pull_does_not_take_the_centre_of_mass_off_its_support():
     assert edge > 0.45
 
 
+def test_the_centre_of_mass_is_eased_towards_an_edge():
+    """Places on the way out go on evenly, never back, and never over the edge."""
+    support, start = Support(SQUARE), Vector((0.5, 0.4, 1.0))
+    assert support.eased(start, start) == start
+    assert support.eased(Vector((0.85, 0.45, 2.0)), start) == Vector((0.85, 0.45, 2.0))
+    ways = [Vector((0.5 + 0.001 * k, 0.4, 1.0)) for k in range(2000)]
+    eased = [support.eased(way, start).x for way in ways]
+    steps = [b - a for a, b in pairwise(eased)]
+    assert min(steps) >= 0.0 and max(steps) < 0.001 + FLOAT32
+    assert max(abs(b - a) for a, b in pairwise(steps)) < 2e-5
+    assert 0.999 < eased[-1] <= 1.0
+    corner = support.eased(Vector((9.0, 9.0, 1.0)), start)
+    assert 0.999 < corner.x <= 1.0 and 0.999 < corner.y <= 1.0
+
+
+def test_a_start_beside_its_support_or_a_support_without_width_eases_nothing():
+    outside = Vector((1.2, 0.5, 0.0))
+    assert Support(SQUARE).eased(Vector((1.4, 0.7, 5.0)), outside) == Vector((1.0, 0.7, 5.0))
+    line = Support((Vector((0, 0, 0)), Vector((2, 0, 0))))
+    assert line.eased(Vector((0.7, 3.0, 1.0)), outside) == Vector((0.7, 0.0, 1.0))
+
+
+def test_balance_sets_in_without_a_jerk():
+    """A pull past the edge in even steps: the body slows down and comes back, without a corner in its way."""
+    skeleton = heavy_star()
+    pose = Pose.rest(skeleton)
+    pins = [Pin(f"leg{k}.2") for k in range(4)]
+    feet = tuple(tail(skeleton, pose, pin.joint) for pin in pins)
+    narrow = Support(tuple(Vector((each.x, min(each.y, 0.4), each.z)) for each in feet))
+    going = Drag(skeleton, pose, [Grab("mast")], pins, support=narrow)
+    start = tail(skeleton, pose, "mast")
+    poses = [going.to([start + Vector((0.0, 0.01 * k, 0.0))]).pose for k in range(1, 60)]
+    places = [tail(skeleton, each, "body") for each in poses]
+    steps = [b - a for a, b in pairwise(places)]
+    assert max((b - a).length for a, b in pairwise(steps)) < 0.3 * max(step.length for step in steps)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

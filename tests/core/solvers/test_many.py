@@ -19,6 +19,7 @@ from mathutils import Quaternion, Vector
 from mixtures import ANGLE, POSITION, Mixture, _pose, faults, mixture
 from numpy._core._multiarray_umath import __cpu_features__
 from pose_arrays import SETTINGS, arrays
+from seeds import few_and_all, few_of
 
 from ccd_rig import (
     BalanceGoal,
@@ -78,16 +79,15 @@ def same_bits(one: ManyResult, other: ManyResult, first: int = 0) -> bool:
 # What is found --------------------------------------------------------------------------------------
 
 
-@pytest.mark.mass
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("seeds", few_and_all(20, 100))
 @pytest.mark.parametrize("rolls", [False, True])
-def test_random_solves_keep_their_promises(part: int, rolls: bool) -> None:
+def test_random_solves_keep_their_promises(seeds: range, rolls: bool) -> None:
     """Limits, slides, finite numbers, true errors and statuses, joints that stay: see `mixtures.faults`.
 
     "Worse than the start" is left out: sweeps weigh rotations against distances otherwise.
     """
     wrong = []
-    for seed in range(10 * part, 10 * part + 10):
+    for seed in seeds:
         case = known(seed, rolls)
         rng = random.Random(seed)
         poses = [case.start, *(_pose(case.skeleton, rng) for _ in range(2))]
@@ -299,7 +299,7 @@ def test_a_pose_has_the_same_bits_with_any_number_of_threads(
         assert max(started) == threads
 
 
-@pytest.mark.parametrize("kernels", NEEDS)
+@pytest.mark.parametrize("kernels", few_of([*NEEDS], 1))
 def test_a_pose_has_the_same_bits_in_every_batch_with_other_kernels(kernels: str) -> None:
     """Those of OpenBLAS. What this processor lacks, and any other BLAS, is tested with its own instead."""
     able = all(__cpu_features__.get(each) for each in NEEDS[kernels])

@@ -11,6 +11,7 @@ import pytest
 from chains import random_rotation
 from mathutils import Quaternion
 from mixtures import faults, mixture
+from seeds import few_and_all
 
 from ccd_rig.goals import BalanceGoal, DirectionGoal, GoalError, OrientationGoal, PoleGoal, PositionGoal
 from ccd_rig.limits.shapes import EulerBox, Hinge, ReversedLimit, SwingTwist
@@ -18,16 +19,12 @@ from ccd_rig.settings import SolveStatus, Sweep
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.solve import iterate
 
-COUNT, PARTS = 6_000, 6
 
-
-@pytest.mark.mass
-@pytest.mark.parametrize("part", range(PARTS))
-def test_no_solve_breaks_a_promise(part):
+@pytest.mark.parametrize("seeds", few_and_all(100, 6_000, 6))
+def test_no_solve_breaks_a_promise(seeds):
     """See `mixtures.faults` for the promises; every tenth solve is made twice, some step by step."""
-    share = COUNT // PARTS
     wrong = []
-    for seed in range(part * share, (part + 1) * share):
+    for seed in seeds:
         case = mixture(seed)
         result = case.solve()
         wrong += [f"solve {seed}: {fault}" for fault in faults(case, result)]
@@ -58,7 +55,7 @@ def test_a_solve_ends_no_farther_than_it_began_also_towards_a_reference_elsewher
 
 def test_the_mixtures_hold_everything():
     """Guards the test above against a generator that leaves things out."""
-    cases = [mixture(seed) for seed in range(2000)]
+    cases = [mixture(seed) for seed in range(300)]
     joints = [joint for case in cases for joint in case.skeleton.joints]
     goals = [goal for case in cases for goal in case.goals]
     assert {type(joint.limit) for joint in joints} == {type(None), Hinge, SwingTwist, EulerBox, ReversedLimit}
@@ -84,7 +81,7 @@ def test_the_mixtures_hold_everything():
         [case.poses for case in cases],
     ):
         assert any(some)
-    ends = {case.solve().status for case in cases[:300]}
+    ends = {case.solve().status for case in cases[:100]}
     assert ends == set(SolveStatus)
 
 
@@ -92,7 +89,7 @@ def test_faults_are_found():
     """Guards the check itself: results that were tampered with have faults."""
     rng = random.Random(1)
     turned = trusted = worse = 0
-    for seed in range(100):
+    for seed in range(60):
         case = mixture(seed)
         result = case.solve()
         rotations, shifts = result.pose.rotations, result.pose.translations
@@ -106,4 +103,4 @@ def test_faults_are_found():
         assert any("forward kinematics" in fault for fault in faults(case, replace(result, errors=errors)))
         ended = SolveStatus.STALLED if result.status is SolveStatus.CONVERGED else SolveStatus.CONVERGED
         trusted += any("met" in fault for fault in faults(case, replace(result, status=ended)))
-    assert turned > 60 and worse > 30 and trusted == 100, (turned, worse, trusted)
+    assert turned > 36 and worse > 18 and trusted == 60, (turned, worse, trusted)

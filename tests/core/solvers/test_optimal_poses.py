@@ -7,6 +7,7 @@ import random
 import numpy as np
 import pytest
 from mathutils import Quaternion, Vector
+from seeds import few_and_all
 
 from ccd_rig.goals import PositionGoal
 from ccd_rig.settings import SolverSettings, SolveStatus
@@ -110,12 +111,11 @@ def nearest_around(skeleton, pose, goals, rank, rng):
     return nearest, allowed[rank]
 
 
-@pytest.mark.mass
-@pytest.mark.parametrize("first", [0, 20, 60])
-def test_no_random_motion_beats_an_optimal_pose(first):
+@pytest.mark.parametrize("seeds", few_and_all(1, 60, 3))
+def test_no_random_motion_beats_an_optimal_pose(seeds):
     """Where a spine serves a later goal, limbs on it have to make way, so that their tips stay."""
     optimal = 0
-    for seed in range(first, first + 20):
+    for seed in seeds:
         skeleton, pose, goals = torso(seed)
         one, many = solve(skeleton, pose, goals, SETTINGS), solve_many(skeleton, [pose], goals, SETTINGS)
         for found, status in ((one.pose, one.status), (many.pose(0), many.statuses[0])):
@@ -125,4 +125,4 @@ def test_no_random_motion_beats_an_optimal_pose(first):
                     rng = np.random.default_rng(seed)
                     nearest, distance = nearest_around(skeleton, found, goals, rank, rng)
                     assert nearest >= (1.0 - LITTLE) * distance - SETTINGS.position_tolerance, (seed, rank)
-    assert optimal > 5
+    assert optimal > len(seeds) // 4

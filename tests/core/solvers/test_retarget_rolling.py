@@ -129,12 +129,12 @@ def test_a_heel_rises_only_where_the_leg_is_too_short(seed):
 def rolls_by_angle(path, sole, hips, angles):
     """(angles, F) from hips to ankles, of feet turned about their balls by each angle: heels go up."""
     balls = path.ankles + turned(path.feet, sole.ball)
-    found = []
-    for angle in angles:
-        about = Quaternion((0.0, 1.0, 0.0), angle)
-        up = [about @ -Vector(spun(foot, sole.ball)) for foot in path.feet]
-        found.append(np.linalg.norm(balls + np.array(up) - hips, axis=1))
-    return np.array(found)
+    x, y, z = -np.array([spun(foot, sole.ball) for foot in path.feet]).T
+    cosine, sine = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    ankles = np.stack(
+        (cosine * x + sine * z, np.broadcast_to(y, (len(angles), len(y))), cosine * z - sine * x), 2
+    )
+    return np.linalg.norm(balls + ankles - hips, axis=2)
 
 
 @pytest.mark.parametrize("seed", range(6))

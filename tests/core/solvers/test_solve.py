@@ -179,7 +179,7 @@ def test_juckett_folded_pose_is_left():
     assert reach_for(skeleton, (0.7, 0.0, 0.0), start).status is CONVERGED
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**9))
 def test_any_solve_keeps_limits_reports_truly_and_repeats_itself(seed):
     rng = random.Random(seed)

@@ -58,11 +58,12 @@ def walked(
     return found, *FIGURE.world(found.rotations, found.translations)
 
 
-def surface(height, low=-8.0, high=4.0, count=97):
-    """Triangles over a square, whose height is a function of the place."""
+def surface(height, low=-8.0, high=4.0, count=97, rows=None):
+    """Triangles over a square, whose height is a function of the place: `count` along y, `rows` along x."""
     line = np.linspace(low, high, count)
-    x, y = (each.ravel() for each in np.meshgrid(line, line, indexing="ij"))
-    k = np.arange((count - 1) * count).reshape(count - 1, count)[:, :-1].ravel()
+    rows = rows or count
+    x, y = (each.ravel() for each in np.meshgrid(np.linspace(low, high, rows), line, indexing="ij"))
+    k = np.arange((rows - 1) * count).reshape(rows - 1, count)[:, :-1].ravel()
     faces = np.concatenate(
         (np.stack((k, k + count, k + 1), 1), np.stack((k + 1, k + count, k + count + 1), 1))
     )
@@ -201,7 +202,7 @@ def test_steps_on_stairs_are_as_long_as_treads(cycle, rise, tread, at_once):
 
 def test_level_ground_slopes_and_single_kerbs_leave_steps_as_they_are(cycle):
     way = way_along(AHEAD, False, 0.5 * cycle.leg)
-    kerb = surface(lambda x, y: np.where(np.abs(y + 2.0) < 0.2, 0.15, 0.0), count=601)
+    kerb = surface(lambda x, y: np.where(np.abs(y + 2.0) < 0.2, 0.15, 0.0), count=601, rows=2)
     for ground in (LevelGround(), surface(lambda x, y: 0.25 * np.sin(1.5 * y)), stairs(count=1), kerb):
         strides = fitted_strides(cycle, way, 0.0, ground, 0.3, 5.0)
         line = np.linspace(-1.0, 6.0, 30)
@@ -326,7 +327,7 @@ def test_swinging_feet_are_lifted_over_a_kerb_that_lies_between(cycle):
     level, flat, _ = walked(cycle, AHEAD)
     left = level.plan.feet["left leg"].footfalls
     at = left[2].place[1] + 0.25 * (left[3].place[1] - left[2].place[1])
-    ground = surface(lambda x, y: np.where(np.abs(y - at) < 0.021, 0.12, 0.0), -6.0, 1.0, 701)
+    ground = surface(lambda x, y: np.where(np.abs(y - at) < 0.021, 0.12, 0.0), -6.0, 1.0, 701, 2)
     found, heads, world = walked(cycle, AHEAD, ground)
     measured = walk_measures(cycle, found.plan, ground, heads, world)
     toe = FIGURE.index("toe.L")

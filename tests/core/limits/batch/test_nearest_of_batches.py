@@ -24,6 +24,7 @@ from arrays import (
     turns,
     uniform,
 )
+from seeds import few_and_all
 
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, ReversedLimit, SwingTwist, swing_axes
@@ -101,11 +102,12 @@ def test_nothing_allowed_is_nearer(kind: str):
         assert (most <= near + slack).all(), (limit, float((most - near).max()))
 
 
+@pytest.mark.parametrize("seeds", few_and_all(4, 20))
 @pytest.mark.parametrize("kind", EXACT_KINDS)
-def test_projection_is_as_near_as_a_fine_sample(kind: str):
+def test_projection_is_as_near_as_a_fine_sample(kind: str, seeds: range):
     """The other bound: the projection is an allowed rotation, so a sample around it comes as near."""
-    rng = np.random.default_rng(23)
-    for _ in range(20):
+    for seed in seeds:
+        rng = np.random.default_rng((23, seed))
         limit = random_limit(kind, rng)
         rotations = uniform(rng, 1, 5)
         projected, _ = BatchLimits([limit]).project(rotations)

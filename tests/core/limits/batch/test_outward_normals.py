@@ -116,6 +116,18 @@ def test_known_normals(limit, rotation, equal, unequal):
     assert others == pytest.approx(np.array(unequal, dtype=np.float64).reshape(-1, 3), abs=1e-9)
 
 
+@pytest.mark.parametrize(("turn", "ends"), [(0.5, [1.0]), (0.4, []), (0.0, []), (-0.2, [-1.0]), (-0.1, [])])
+def test_ends_of_the_only_turn_that_gimbal_lock_leaves(turn, ends):
+    """X is held and Y at its end, a quarter turn: X then turns about Z, whose range has the ends."""
+    limit = EulerBox("XYZ", (0, -1, -0.2), (0, PI / 2, 0.5))
+    y, z = np.array((0.0, PI / 2, 0.0)), np.array((0.0, 0.0, turn))
+    held, others = normals_at(limit, product(turns(z), turns(y)))
+    assert len(held) == 1
+    past_y = (-math.sin(turn), math.cos(turn), 0.0)
+    expected = np.array([past_y, *((0.0, 0.0, end) for end in ends)])
+    assert others == pytest.approx(expected, abs=1e-9)
+
+
 def test_a_corner_has_the_normals_of_all_its_borders():
     limit = EulerBox("ZYX", (-0.5, -0.4, -0.3), (0.6, 0.7, 0.8))
     x, z = turns(np.array((0.6, 0.0, 0.0))), turns(np.array((0.0, 0.0, -0.3)))

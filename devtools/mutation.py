@@ -1,0 +1,183 @@
+"""Mutation testing by cosmic-ray: small changes to the code, one at a time, which a test should notice.
+
+    python3 dev.py mutate --part bake --count 40     goes on where it was ended; a larger count adds
+    python3 dev.py mutate --restart                  begins anew, with the last commit
+
+`mutate` clones the last commit, and coverage.py takes down which test runs which line. `draw` runs beside
+cosmic-ray, which puts each mutant into the clone and calls `judge`. That runs beside Blender: the tests of
+the mirrored folder that run the changed statement, quick ones first, until one fails. What became of a mutant
+stays in a session of cosmic-ray, for `cr-html` too. A survivor needs a test or a reason in `harmless.json`.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".cache/mutation"
+TREE = FOLDER / "tree"
+HARMLESS = Path(__file__).with_name("harmless.json")
+BLENDER_PARTS = ("bake", "keys", "live", "retarget", "farm", "cli")
+PARTS = {  # {part: (its sources, what is not of it, its tests)}
+    "core": ("ccd_rig", r"/(blender|kernel|__main__)\b", "tests/core"),
+    "kernel": ("ccd_rig/kernel", r"/(__init__|loading|plain|fingerprint)\.py", "tests/core"),
+    **{name: (f"ccd_rig/blender/{name}", "^$", f"tests/blender/{name}") for name in BLENDER_PARTS},
+}
+MOST = 60.0  # [s] as measured: slower tests judge no mutant
+OPERATORS = re.compile(  # of each kind the nearest others, as any test of the line would notice the rest
+    "core/(NumberReplacer|AddNot|ZeroIterationForLoop|Replace(True|False|And|Or|Break|Continue)With.*"
+    "|ReplaceUnaryOperator_Delete.*|ReplaceBinaryOperator_(Add_Sub|Sub_Add|(Div|Mod|Pow)_Mul|Mul_Div|BitAnd_BitOr)"
+    "|ReplaceComparisonOperator_(Lt_(LtE|GtE)|LtE_(Lt|Gt)|Gt_(GtE|LtE)|GtE_(Gt|Lt)|Eq_NotEq|NotEq_Eq|Is.*))$"
+)
+NO_PROMISE = re.compile(r"^\s*(assert|def) |strict=|@dataclass|TYPE_CHECKING")  # lines that no test reads
+
+
+def mutate(parts: list[str], count: int, seed: int, restart: bool) -> int:
+    """Judge `count` mutants of each part; 0 when each survivor has a reason."""
+    from devtools import checks, environments
+
+    if unknown := set(parts) - set(PARTS):
+        raise environments.SetupError(f"no part named {min(unknown)}; there are: {', '.join(PARTS)}")
+    python = str(environments.prepare_coverage(environments.BLENDERS["4.2"]))
+    tool = str(environments.prepare(environments.MUTATE))
+    if restart:
+        shutil.rmtree(FOLDER, ignore_errors=True)
+    if not (FOLDER / "whole.zip").exists():
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(TREE)], check=True)
+        shutil.move(checks.build("4.2", FOLDER / "build"), FOLDER / "whole.zip")
+    failed = 0
+    for part in parts:
+        extra = {
+            "CCD_RIG_KERNEL": "plain" if part == "kernel" else "",
+            "CCD_RIG_ZIP": str(FOLDER / "whole.zip"),
+        }
+        tests, log = PARTS[part][2], FOLDER / f"tests-{part}.txt"
+        if not log.exists():
+            print(f"[mutate] which test runs which line of {part}: {tests}", flush=True)
+            inside = "bl_ext.user_default.ccd_rig.ccd_rig.blender" if part in BLENDER_PARTS else "ccd_rig"
+            options = [f"--cov={inside}", "--cov-context=test", "--cov-report=", "--durations=0", "-vv"]
+            command = [*_pytest(python, part), tests, "-m", "not mass", *options]
+            with open(FOLDER / "measuring.txt", "w") as output:
+                measured = {**extra, "COVERAGE_FILE": str(FOLDER / f"{part}.coverage")}
+                if checks.run(command, 7200, measured, TREE, output):
+                    raise environments.SetupError(f"tests must pass before they judge: see {output.name}")
+            Path(output.name).rename(log)
+        command = [tool, __file__, part, str(count), str(seed), python]
+        failed += bool(checks.run(command, 10**6, extra, TREE))
+    return 1 if failed else 0
+
+
+def _pytest(python: str, part: str) -> list[str]:
+    flags = ["-P"] if part in BLENDER_PARTS else []
+    return [python, *flags, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+
+
+def draw(part: str, count: int, seed: str, python: str) -> int:
+    """Draw mutants, one of a line, have them judged, print them; the number of survivors without a reason."""
+    from cosmic_ray.commands import init
+    from cosmic_ray.mutating import mutate_and_test
+    from cosmic_ray.work_db import use_db
+
+    sources, without, _ = PARTS[part]
+    files = [file for file in sorted(Path(sources).rglob("*.py")) if not re.search(without, str(file))]
+    reasons = {(each["was"], each["mutant"]): each["reason"] for each in json.loads(HARMLESS.read_text())}
+    with use_db(FOLDER / f"{part}.sqlite") as session:
+        if not session.num_work_items:
+            init(files, session, {})
+        lines: dict[tuple[Path, int], list] = {}
+        for item in session.work_items:
+            (spec,) = item.mutations
+            place = spec.module_path, spec.start_pos[0]
+            text = spec.module_path.read_text().splitlines()[place[1] - 1]
+            if OPERATORS.match(spec.operator_name) and not NO_PROMISE.search(text):
+                lines.setdefault(place, []).append((spec.operator_name, spec.occurrence, item))
+        results, open_ones, noticed = dict(session.results), 0, 0
+        drawn = random.Random(seed).sample(sorted(lines), len(lines))[:count]
+        for number, place in enumerate(drawn, 1):
+            _, _, item = random.Random(f"{seed} {place}").choice(
+                sorted(lines[place], key=lambda each: each[:2])
+            )
+            if item.job_id not in results:
+                command = shlex.join([python, __file__, part])
+                results[item.job_id] = mutate_and_test(item.mutations, command, timeout=3600)
+                session.set_result(item.job_id, results[item.job_id])
+            result = results[item.job_id]
+            changed = tuple(row[1:].strip() for row in re.findall(r"^[-+](?![-+]{2} ).*", result.diff, re.M))
+            reason = reasons.get(changed, "OPEN")
+            words = "noticed" if result.is_killed else f"survived: {result.output.strip()}: {reason}"
+            print(f"[{number}] {place[0]}:{place[1]}: {' -> '.join(changed)}: {words}", flush=True)
+            noticed += result.is_killed
+            open_ones += not result.is_killed and reason == "OPEN"
+    print(f"{part}: {noticed} of {len(drawn)} noticed at once; {open_ones} survivors are open", flush=True)
+    return open_ones
+
+
+def judge(part: str) -> int:
+    """Run the tests of the statement in which the clone differs from its commit; 0 if they pass."""
+    import resource
+
+    import coverage
+
+    diff = subprocess.run(
+        ["git", "diff", "-U0", "ccd_rig"], capture_output=True, text=True, check=True
+    ).stdout
+    file, line = re.findall(r"^\+\+\+ b/(.*)", diff, re.M)[0], re.findall(r"^@@ -(\d+)", diff, re.M)[0]
+    seconds: dict[str, float] = {}
+    for taken, test in re.findall(
+        r"^([\d.]+)s \w+ +(\S.*)$", (FOLDER / f"tests-{part}.txt").read_text(), re.M
+    ):
+        seconds[test] = seconds.get(test, 0.0) + float(taken)
+    data = coverage.CoverageData(str(FOLDER / f"{part}.coverage"))
+    data.read()
+    contexts = [data.contexts_by_lineno(name) for name in data.measured_files() if name.endswith(f"/{file}")]
+    ran = contexts[0] if contexts else {}
+    lines = statement(Path(file).read_text(), int(line)) or ran
+    tests = {each.partition("|")[0] for line in lines for each in ran.get(line, ()) if each}
+    total, kept = 0.0, []
+    for test in sorted(tests, key=lambda test: (seconds.get(test, 0.0), test)):
+        if total + seconds.get(test, 0.0) <= MOST:
+            total += seconds.get(test, 0.0)
+            kept.append(test)
+    print(f"{len(kept)} tests pass, {len(tests) - len(kept)} slower ones were not run", flush=True)
+    if not kept:
+        return 0
+    with zipfile.ZipFile(FOLDER / "whole.zip") as whole, zipfile.ZipFile(FOLDER / "mutant.zip", "w") as copy:
+        for entry in whole.infolist():
+            copy.writestr(entry, Path(file).read_text() if entry.filename == file else whole.read(entry))
+    (FOLDER / "chosen.txt").write_text("\n".join(kept))
+    most = int(30 + 8 * total)  # [s] of a processor: what others do on the machine ends no mutant
+    resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+    command = [*_pytest(sys.executable, part), "-x", "--tb=no", f"@{FOLDER / 'chosen.txt'}"]
+    environment = {**os.environ, "CCD_RIG_ZIP": str(FOLDER / "mutant.zip")}
+    return subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False).returncode
+
+
+def statement(source: str, line: int) -> range:
+    """Lines of the innermost statement around one, without its block; none for what runs on import."""
+    kinds = (ast.stmt, ast.ExceptHandler)
+    inside = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)
+    ]
+    if not any(isinstance(node, ast.FunctionDef) for node in inside[:-1]):
+        return range(0)
+    inner = max(inside, key=lambda node: node.lineno)
+    body = getattr(inner, "body", None)
+    return range(inner.lineno, max(inner.lineno + 1, body[0].lineno) if body else (inner.end_lineno or 0) + 1)
+
+
+if __name__ == "__main__":
+    ended = judge(*sys.argv[1:]) if len(sys.argv) == 2 else draw(sys.argv[1], int(sys.argv[2]), *sys.argv[3:])
+    sys.exit(1 if ended else 0)

@@ -1,1 +1,0 @@
-"""Mutation testing: small changes to the code, each of which a test should notice."""
