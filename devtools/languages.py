@@ -36,10 +36,7 @@ FOLDERS = ("ccd_rig", "operators", "panels", "viewport")
 CORE = (
     "ccd_rig/kernel/loading.py",
     "ccd_rig/limits/body_motions.py",
-    "ccd_rig/limits/shapes.py",
     "ccd_rig/limits/fitting.py",
-    "ccd_rig/limits/mirroring.py",
-    "ccd_rig/limits/outlines.py",
     "ccd_rig/limits/shapes.py",
     "ccd_rig/maths/validation.py",
     "ccd_rig/motion/interpolation.py",

@@ -39,15 +39,7 @@ STATUSES = (SolveStatus.CONVERGED, SolveStatus.STALLED, SolveStatus.OPTIMAL, Sol
 """By the kernel's numbers."""
 OUT_OF_REACH = 4
 """The kernel's number of a first solve whose target is out of reach: other starts are of no use."""
-ORDERS = (
-    Sweep.TIP_TO_ROOT,
-    Sweep.ROOT_TO_TIP,
-    Sweep.ALTERNATING,
-    Sweep.BOUNCE_TIP,
-    Sweep.BOUNCE_ROOT,
-    Sweep.SMART_BOUNCE,
-    Sweep.LARGEST_ERROR,
-)
+ORDERS = tuple(Sweep)
 """By the kernel's numbers."""
 THREADS = min(os.cpu_count() or 1, 8)
 """Most threads that solve poses in parallel."""

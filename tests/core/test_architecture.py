@@ -458,6 +458,59 @@ assert points.angle(along) < 2e-3, points
     )
 
 
+# An order of joints ---------------------------------------------------------------------------------
+
+ORDER: Insertions = {
+    "ccd_rig/settings.py": [("\n\nclass Solver(enum.Enum):", '    BY_TWOS = "BY_TWOS"\n')],
+    "ccd_rig/kernel/ccd.py": [
+        ("LARGEST_ERROR = 6\n", "BY_TWOS = 7\n"),
+        (
+            "    else:\n        longest = largest_first",
+            """    elif order == BY_TWOS:
+        for first in range(2):
+            for n in range(first, count, 2):
+                longest = max(longest, visit(p, p.moving[n], fraction))
+""",
+        ),
+    ],
+    "ccd_rig/kernel/pose.py": [(':\n        raise ValueError("kernel: unknown order', " + 1")],
+    "ccd_rig/blender/properties/solver_settings.py": [
+        (
+            "    (Sweep.LARGEST_ERROR,",
+            '    (Sweep.BY_TWOS, "By Twos", "Every other bone from the root, then those between", 7),\n',
+        )
+    ],
+}
+
+
+def test_an_order_of_joints_is_added(tmp_path):
+    """Every other joint, then those between: solved by CCD, and chosen on an armature."""
+    followed(
+        tmp_path,
+        "an order of joints",
+        ORDER,
+        """
+import bpy
+from mathutils import Vector
+from rig_copy.ccd_rig import *
+from rig_copy.ccd_rig import blender
+from rig_copy.ccd_rig.blender.properties.solver_settings import solver_settings
+skeleton, pose = planar_chain([1.0] * 5, [0.2] * 5)
+goal = PositionGoal(skeleton.joints[-1].name, Vector((1.0, 2.0, 0.0)), Vector((0.0, 0.0, 0.0)))
+poses = set()
+for sweep in (Sweep.BY_TWOS, Sweep.ROOT_TO_TIP, Sweep.LARGEST_ERROR):
+    result = solve(skeleton, pose, [goal], SolverSettings(solver=Solver.CCD, sweep=sweep))
+    assert result.status is SolveStatus.CONVERGED, result
+    poses.add(tuple(tuple(q) for q in result.pose.rotations))
+assert len(poses) == 3
+blender.register()
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+rig.ccd_rig.solver.sweep = "BY_TWOS"
+assert solver_settings(rig).sweep is Sweep.BY_TWOS
+""",
+    )
+
+
 # A setting of the solver ----------------------------------------------------------------------------
 
 
