@@ -15,7 +15,7 @@ from ...goals import PositionGoal
 from ...skeleton.joints import Skeleton
 from ...skeleton.pose import Pose
 from ...skeleton.rerooting import reroot
-from ...solvers.analytic.single_pass import turning_joints
+from ...solvers.closed_forms import turning_joints
 from ..properties import constraint_list
 from ..properties.body import Body, body_of
 from ..properties.constraint_kinds import LABELS, SINGLE_PASS, kind_of

@@ -16,7 +16,7 @@ from bpy.props import (
 )
 
 from ...goals import BalanceGoal, PoleGoal, PositionGoal
-from ...solvers.analytic.two_bone import TwoBoneOptions
+from ...solvers.closed_forms import TwoBoneOptions
 from ..languages.translation import CONTEXT
 from . import renamed_bones
 from .constraint_kinds import KINDS, METHODS

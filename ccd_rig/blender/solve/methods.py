@@ -17,8 +17,13 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics, placed_joints
 from ...skeleton.pose import Pose
 from ...skeleton.pose_library import PoseEntry
-from ...solvers.analytic.target_triangle import target_triangle
-from ...solvers.analytic.two_bone import TwoBoneOptions, eased_target, turning_joints, two_bone
+from ...solvers.closed_forms import (
+    TwoBoneOptions,
+    eased_target,
+    target_triangle,
+    turning_joints,
+    two_bone,
+)
 from ...solvers.problem_tables import measure_goals
 from ..properties.constraint_kinds import SINGLE_PASS, effector
 from ..properties.constraint_values import Constraint, TargetSample
