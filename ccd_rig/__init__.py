@@ -27,8 +27,19 @@ from .goals import (
     PoleGoal,
     PositionGoal,
 )
-from .limits.random_rotations import sample
-from .limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains
+from .limits.shapes import (
+    Comfort,
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    Limit,
+    Slide,
+    SwingTwist,
+    clamp,
+    contains,
+    sample,
+)
 from .settings import PRESETS, Solver, SolveResult, SolverSettings, SolveStatus, Sweep
 from .skeleton.builders import planar_chain, split_ball
 from .skeleton.coupled_offset import CoupledOffset
@@ -37,8 +48,7 @@ from .skeleton.kinematics import Transform, forward_kinematics
 from .skeleton.pose import Pose
 from .skeleton.pose_library import PoseEntry
 from .skeleton.rerooting import reroot, restore_root
-from .solvers.analytic.target_triangle import target_triangle
-from .solvers.analytic.two_bone import TwoBoneOptions, two_bone
+from .solvers.closed_forms import TwoBoneOptions, target_triangle, two_bone
 from .solvers.drag import Drag, Grab, Pin, Support, drag
 from .solvers.many import ManyResult, solve_many
 from .solvers.problem_tables import measure

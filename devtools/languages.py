@@ -36,10 +36,7 @@ FOLDERS = ("ccd_rig", "operators", "panels", "viewport")
 CORE = (
     "ccd_rig/kernel/loading.py",
     "ccd_rig/limits/body_motions.py",
-    "ccd_rig/limits/shapes.py",
     "ccd_rig/limits/fitting.py",
-    "ccd_rig/limits/mirroring.py",
-    "ccd_rig/limits/outlines.py",
     "ccd_rig/limits/shapes.py",
     "ccd_rig/maths/validation.py",
     "ccd_rig/motion/interpolation.py",
@@ -54,7 +51,7 @@ CORE = (
     "ccd_rig/skeleton/joints.py",
     "ccd_rig/skeleton/pose_library.py",
     "ccd_rig/skeleton/rerooting.py",
-    "ccd_rig/solvers/analytic/single_pass.py",
+    "ccd_rig/solvers/closed_forms.py",
 )
 """Modules of the core whose messages a panel may show; others have messages for programs."""
 ENGLISH = (
@@ -78,6 +75,7 @@ FOR_PROGRAMS = (
     r"(FitSettings|SwingTwist|Reversed|Comfort|Ellipse|CoupledOffset)\..*|swing_axes: .*",
     r"(rotations? (must|mode|of|\{)|previous must|frames (must|are)|frame \{outside|wanted|step must) .*",
     r"(the rotation of joint|a joint needs|a pose (entry|library) (needs|holds)|chain length must) .*",
+    r"(two_bone:|target_triangle:?) .*",
     r"there is no joint .*|(preroll|smoothness|error_reduction|ground|body) must .*",
     r".*: (given twice|interpolation .*)",
     r"joint '.*(parent|offset|rest_rotation|stands twice|a tuple of|None, not).*",
@@ -128,7 +126,7 @@ def _constants(file: Path) -> set[str]:
 
 def _in_panel_words(text: str, name: str, root: Path) -> tuple[str, ...]:
     """Return a message of the core as the function `panel_words` changes it."""
-    if "/analytic/" not in name:
+    if name != "ccd_rig/solvers/closed_forms.py":
         return (text,)
     tree = ast.parse((root / "ccd_rig/blender/solve/methods.py").read_text(encoding="utf-8"))
     function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "panel_words")

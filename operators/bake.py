@@ -19,7 +19,7 @@ from ..ccd_rig.blender.farm.bundle import bundle_job
 from ..ccd_rig.blender.farm.shots import Shot
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.registration import LAST
+from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.errors import CCDRigError
 from ..ccd_rig.solvers.stepping import Ended, advance
 from . import command
@@ -171,7 +171,7 @@ class CCD_RIG_OT_bake(ModalCommand, FrameRange, bpy.types.Operator):
     )
 
     # The armature stores the options: SKIP_SAVE keeps those of another armature's bake from being used.
-    __annotations__ = option_properties(options={"SKIP_SAVE"})
+    __annotations__ = option_properties(ONCE)
 
     why_grey = staticmethod(command.none_enabled)
 

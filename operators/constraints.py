@@ -11,7 +11,8 @@ from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extensi
 from ..ccd_rig.blender.figures import control_bones
 from ..ccd_rig.blender.properties import constraint_list, joints, new_rows, new_targets, overrides
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_group import KINDS
+from ..ccd_rig.blender.properties.constraint_group import KIND_ITEMS
+from ..ccd_rig.blender.properties.constraint_kinds import KINDS, set_kind
 from ..ccd_rig.blender.properties.constraint_values import Kind
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.blender.scene import dependence
@@ -33,7 +34,7 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         "selected object or bone of another armature"
     )
 
-    kind: ONCE.enum("Kind", "What the constraint is about", items=KINDS)
+    kind: ONCE.enum("Kind", "What the constraint is about", items=KIND_ITEMS)
     selected: ONCE.enum("Selected Bones", "What several selected bones of one armature are", items=SELECTED)
     chain_length: ONCE.integer(
         "Chain Length",
@@ -66,12 +67,12 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         return reason
 
     def run(self, context: bpy.types.Context) -> None:
-        rig, kind = context.object, Kind(self.kind)
+        rig, kind = context.object, KINDS[self.kind]
         length = self._chosen_length(context)
         tips = _tips(context, kind, self.selected)
         rows, in_chains = new_rows.new_rows(rig, tips, kind, length)
         target, target_bone = _selected_target(context, rows, self.selected)
-        makes = target is None and self.target_empty and kind != Kind.PLANT
+        makes = target is None and self.target_empty and kind.needs_target
         if makes and self.control_bones:
             control_bones.require_editable(context, rig)
         before: set[str] = set(rig.ccd_rig.constraints.keys())
@@ -82,13 +83,13 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
             added.target, added.target_bone = target, target_bone
             names.append(added.name)
         if makes:
-            targets = [_new_target(context, row, kind == Kind.BALANCE) for row in rows]
+            targets = [_new_target(context, row, kind.balances) for row in rows]
             created = new_targets.make_targets(context, rig, targets, self.control_bones)
             for name, new_target in zip(names, created, strict=True):
                 added = rig.ccd_rig.constraints[name]
                 added.target, added.target_bone = new_target
         apply_choices(context, rig, before)
-        if kind is Kind.REACH:
+        if kind.reaches:
             for words in new_rows.words(rig, rows, in_chains):
                 self.tell("INFO", words)
 
@@ -98,8 +99,8 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         The redo panel shows the suitable length of the active bone until the kind is changed.
         """
         if self.suits != self.kind and (self.suits or not self.properties.is_property_set("chain_length")):
-            lengths = constraint_list.CHAIN_LENGTHS[Kind(self.kind)]
-            self.suited = self.chain_length = lengths(context.object, context.active_pose_bone.name)
+            tip = context.active_pose_bone.name
+            self.suited = self.chain_length = KINDS[self.kind].chain_length(context.object, tip)
         self.suits = self.kind
         return None if self.chain_length == self.suited else int(self.chain_length)
 
@@ -107,7 +108,7 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
 def _tips(context: bpy.types.Context, kind: Kind, selected: str) -> list[str]:
     """Names of the bones that get a constraint, the active bone last: the last constraint becomes active."""
     active = context.active_pose_bone.name
-    if kind is Kind.BALANCE or selected == "TARGET":
+    if kind.balances or selected == "TARGET":
         return [active]
     return [
         *(bone for bone in selected_bones(context, context.object) if bone != active),
@@ -286,14 +287,14 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
         "that becomes planted is held where it is, without a target"
     )
 
-    kind: LAST.enum("Kind", "What the constraint is about", items=KINDS)
+    kind: LAST.enum("Kind", "What the constraint is about", items=KIND_ITEMS)
 
     why_grey = staticmethod(command.no_active_constraint)
 
     def run(self, context: bpy.types.Context) -> None:
         constraint = constraint_list.active(active_rig(context))
         target = constraint.target
-        constraint_list.set_kind(constraint, Kind(self.kind))
+        set_kind(constraint, KINDS[self.kind])
         chain = constraint_list.chain(active_rig(context), constraint.tip, constraint.chain_length)
         if chain:
             cleared = (

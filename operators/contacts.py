@@ -6,7 +6,7 @@ import bpy
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import body, new_rows
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_values import Holds, Kind
+from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds
 from ..ccd_rig.blender.registration import HIDDEN, LAST
 from ..ccd_rig.blender.scene import contact_search
 from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
@@ -140,7 +140,7 @@ class CCD_RIG_OT_contacts_find(ContactCommand, bpy.types.Operator):
 
 
 def _plants(rig: bpy.types.Object) -> list[str]:
-    return [row.name for row in rig.ccd_rig.constraints if row.kind == Kind.PLANT and row.enabled]
+    return [row.name for row in rig.ccd_rig.constraints if row.kind == PLANT and row.enabled]
 
 
 class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):

@@ -11,7 +11,7 @@ from ..ccd_rig.blender.bake.report import Finding, Fix
 from ..ccd_rig.blender.bake.target_motion import pole_place
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_values import value_of
+from ..ccd_rig.blender.properties.constraint_kinds import value_of
 from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.blender.registration import HIDDEN, ONCE
 from ..ccd_rig.errors import RigError

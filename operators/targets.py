@@ -13,11 +13,11 @@ from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_group import AXES, OFFSET_SPACES
-from ..ccd_rig.blender.properties.constraint_values import Kind
+from ..ccd_rig.blender.properties.constraint_kinds import kind_of
+from ..ccd_rig.blender.properties.constraint_values import AXES as DIRECTIONS
 from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.blender.registration import LAST, ONCE
-from ..ccd_rig.blender.scene.targets import AXES as DIRECTIONS
 from ..ccd_rig.errors import RigError
 from ..ccd_rig.solvers.stepping import result_of
 from . import command
@@ -178,7 +178,7 @@ class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
 def _add_targets(context: bpy.types.Context, rig: bpy.types.Object, every: int, undo: ExitStack) -> None:
     """Add constraints with new targets for every n-th bone of the active constraint's chain."""
     row = constraint_list.active(rig)
-    if row is None or row.kind != Kind.REACH:
+    if row is None or not kind_of(row).reaches:
         raise RigError("More Targets Every needs a Reach as the active constraint: choose one in the list")
     chain = constraint_list.chain(rig, row.tip, row.chain_length)
     taken = {constraint.tip for constraint in rig.ccd_rig.constraints}

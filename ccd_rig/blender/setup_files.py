@@ -35,7 +35,6 @@ from mathutils import Quaternion
 
 from ..errors import InvalidInput, RigError
 from ..json_text import NotJson, parse, shown
-from ..limits.mirroring import turned
 from ..maths.rotations import angle_of
 from . import evaluations
 from .atomic_write import read_text, replacing
@@ -46,7 +45,8 @@ from .properties import constraint_list, influence_keys, overrides, renamed_bone
 from .properties.armature_data import CCD_RIG_PG_armature
 from .properties.constraint_group import CCD_RIG_PG_constraint
 from .properties.influence_keys import FIELD
-from .properties.joints import CCD_RIG_PG_joint, limit_of, store_limits
+from .properties.joints import CCD_RIG_PG_joint
+from .properties.limits import limit_of, store_limits
 from .properties.names import named
 from .properties.renamed_bones import LOCAL_BONES, OTHER_BONES
 from .rig.bone_space import nearest_rotation
@@ -581,7 +581,7 @@ def _set_joint(
         notes.append(f"the comfort region of '{pose_bone.name}' is left out: its rest has other axes")
     try:
         limit = limit_of(pose_bone.name, "limit", pose_bone.ccd_rig.limit)
-        store_limits({pose_bone: None if limit is None else turned(limit, turn)})
+        store_limits({pose_bone: None if limit is None else limit.turned(turn)})
     except (InvalidInput, RigError):
         pose_bone.ccd_rig.property_unset("limit")
         notes.append(f"the limit of '{pose_bone.name}' is left out: its rest has other axes")

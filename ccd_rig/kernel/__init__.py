@@ -16,6 +16,7 @@ ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("kinematics", ("evaluate_spline", "place_joints")),
     ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),
     ("skeleton", ("Problem",)),
+    ("closed_forms", ("soften", "solve_target_triangles", "solve_two_bones")),
     ("pose", ("evaluate_at", "measure_placed", "set_search", "solve_poses")),
 )
 """Public names of classes, functions and constants, by module; `__init__.pyi` has their types."""

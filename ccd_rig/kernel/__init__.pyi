@@ -64,6 +64,30 @@ def solve_poses(
     misses: Any,
     is_retry: bool,
 ) -> None: ...
+def soften(distances: Any, lengths: Any, softs: Any, eased: Any) -> None: ...
+def solve_two_bones(
+    p: Problem,
+    rotations: Any,
+    translations: Any,
+    offsets: Any,
+    rests: Any,
+    target: Any,
+    pole: Any,
+    pole_angle: float,
+    soft: float,
+    extension: float,
+    part: float,
+    keeps_limited: bool,
+) -> None: ...
+def solve_target_triangles(
+    p: Problem,
+    rotations: Any,
+    translations: Any,
+    offsets: Any,
+    rests: Any,
+    target: Any,
+    omegas: Any,
+) -> None: ...
 def measure_placed(
     p: Problem, heads: Any, frames: Any, targets: Any, pole_angles: Any, distances: Any, misses: Any
 ) -> None: ...

@@ -27,6 +27,7 @@ from .geometry import (
     length,
     logarithm,
     multiply,
+    opening_turn,
     perpendicular,
     put_quaternion,
     put_vector,
@@ -34,6 +35,7 @@ from .geometry import (
     rotate,
     scaled,
     subtract,
+    turn_towards,
     unit,
     vector_at,
     wrapped,
@@ -663,7 +665,7 @@ def bend_tip(p, k):
         axis = (
             scaled(axis, 1.0 / size) if size > 1e-6 * length(upper) * length(lower) else perpendicular(upper)
         )
-    turn = opening_turn(upper, lower, axis, length(subtract(vector_at(p.target, 4 * k), root)))
+    turn = opening_turn(upper, lower, axis, length(subtract(vector_at(p.target, 4 * k), root)), False)
     turn_joint(p, middle, axis, turn)
     share = p.share[first]
     p.share[first] = 1.0
@@ -691,30 +693,13 @@ def bend_limbs(p):
             else:
                 axis_way = rotate(axis, Vector(1.0, 0.0, 0.0))
             way = subtract(vector_at(p.target, 4 * k), root)
-            turn_joint(p, middle, axis_way, opening_turn(upper, lower, axis_way, length(way)))
+            turn_joint(p, middle, axis_way, opening_turn(upper, lower, axis_way, length(way), False))
             place_up_to(p, first)
             arm = subtract(vector_at(p.effector, 3 * k), root)
             if length(arm) > SMALL_ARM * p.reach and length(way) > SMALL_ARM * p.reach:
                 point_joint(p, first, arm, way)
             place_up_to(p, p.joints)
     measure(p)
-
-
-def opening_turn(upper, lower, axis, distance):
-    """The turn R of the lower bone about an axis with |upper + R lower| = distance.
-
-    Of the two solutions it is the one on the side of the present bend.
-    """
-    along = dot(upper, axis) * dot(lower, axis)
-    x, y = dot(upper, lower) - along, dot(axis, cross(upper, lower))
-    size = sqrt(x * x + y * y)
-    if size <= 1e-12 * (dot(upper, upper) + dot(lower, lower)):
-        return 0.0
-    wanted = (0.5 * (distance * distance - dot(upper, upper) - dot(lower, lower)) - along) / size
-    bend = atan2(y, x)
-    wanted = min(max(wanted, -1.0), 1.0)
-    opened = atan2(sqrt(1.0 - wanted * wanted), wanted)
-    return (opened if bend >= 0.0 else -opened) - bend
 
 
 def turn_joint(p, i, axis, angle):
@@ -766,7 +751,7 @@ def point_joint(p, i, arm, way):
     axis = scaled(v, 1.0 / turn)
     if p.width[i] == 1:
         axis = rotate(quaternion_at(p.base, 4 * i), hinge_axis(p.limit, LIMIT_WIDTH * i))
-        turn = atan2(dot(axis, cross(arm, way)), dot(arm, way) - dot(axis, arm) * dot(axis, way))
+        turn = turn_towards(axis, arm, way)
     size = min(beyond_comfort(p, i, fabs(turn)), p.max_step[i]) * p.mobility[3 * i]
     turn_joint(p, i, axis, size if turn > 0.0 else -size)
 

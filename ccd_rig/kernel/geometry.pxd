@@ -10,6 +10,7 @@ cdef Vector scaled(Vector a, double factor) noexcept nogil
 cdef double dot(Vector a, Vector b) noexcept nogil
 cdef Vector cross(Vector a, Vector b) noexcept nogil
 cdef double length(Vector a) noexcept nogil
+cdef Vector direction_of(Vector a) noexcept nogil
 cdef Vector perpendicular(Vector a) noexcept nogil
 cdef Quaternion conjugate(Quaternion q) noexcept nogil
 cdef Quaternion multiply(Quaternion a, Quaternion b) noexcept nogil
@@ -22,6 +23,8 @@ cdef Quaternion axis_rotation(Vector axis, double angle) noexcept nogil
 cdef double twist_angle(Quaternion q, Vector axis) noexcept nogil
 cdef double angle_of(Quaternion q) noexcept nogil
 cdef Quaternion between(Vector a, Vector b) noexcept nogil
+cdef double opening_turn(Vector upper, Vector lower, Vector axis, double distance, bint to_other_side) noexcept nogil
+cdef double turn_towards(Vector axis, Vector a, Vector b) noexcept nogil
 cdef double wrapped(double angle, double middle) noexcept nogil
 cdef Vector vector_at(const double[::1] values, Py_ssize_t at) noexcept nogil
 cdef Quaternion quaternion_at(const double[::1] values, Py_ssize_t at) noexcept nogil

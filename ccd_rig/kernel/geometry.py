@@ -38,6 +38,12 @@ def length(a):
     return sqrt(a.x * a.x + a.y * a.y + a.z * a.z)
 
 
+def direction_of(a):
+    """`a` with length 1; a zero vector stays."""
+    size = length(a)
+    return Vector(a.x / size, a.y / size, a.z / size) if size > 0.0 else Vector(0.0, 0.0, 0.0)
+
+
 def perpendicular(a):
     """The axis least aligned with `a` (the first among equals), less its part along `a`; length 1."""
     square = dot(a, a)
@@ -139,6 +145,35 @@ def between(a, b):
         axis = perpendicular(a)
         return Quaternion(0.0, axis.x, axis.y, axis.z)
     return unit(Quaternion(lengths + along, axis.x, axis.y, axis.z))
+
+
+def opening_turn(upper, lower, axis, distance, to_other_side):
+    """The turn R of the lower bone about an axis with |upper + R lower| = distance (law of cosines).
+
+    The parts of the bones along the axis do not change. Of the two solutions it is the one on the side of the
+    present bend, or on the other; bones that are straight but for rounding bend about the axis. 0 where no
+    turn changes the distance.
+    """
+    square, lower_square = dot(upper, upper), dot(lower, lower)
+    longest, product = sqrt(square) + sqrt(lower_square), sqrt(square * lower_square)
+    along = dot(upper, axis) * dot(lower, axis)
+    x, y = dot(upper, lower) - along, dot(axis, cross(upper, lower))
+    size = sqrt(x * x + y * y)
+    if size <= NOISE * product or min(sqrt(square), sqrt(lower_square)) <= NOISE * longest:
+        return 0.0
+    wanted = (0.5 * (distance * distance - square - lower_square) - along) / size
+    bend = atan2(y, x)
+    wanted = min(max(wanted, -1.0), 1.0)
+    opened = atan2(sqrt(1.0 - wanted * wanted), wanted)
+    return (opened if (y >= -NOISE * product) != to_other_side else -opened) - bend
+
+
+def turn_towards(axis, a, b):
+    """The turn about a unit axis that brings `a` nearest to the direction of `b`; 0 where all are equal."""
+    sine, cosine = dot(axis, cross(a, b)), dot(a, b) - dot(axis, a) * dot(axis, b)
+    if sqrt(sine * sine + cosine * cosine) <= NOISE * sqrt(dot(a, a) * dot(b, b)):
+        return 0.0
+    return atan2(sine, cosine)
 
 
 def wrapped(angle, middle):

@@ -24,3 +24,19 @@ class Quaternion(NamedTuple):
     x: float
     y: float
     z: float
+
+
+class Placed(NamedTuple):
+    """A joint's rotation relative to rest, and whether limits allow the one that was wanted."""
+
+    rotation: Quaternion
+    fits: bool
+
+
+class Stand(NamedTuple):
+    """The state before a joint turns: its head and base, and link and axis of the joint before, or zero."""
+
+    head: Vector
+    base: Quaternion
+    direction: Vector
+    axis: Vector

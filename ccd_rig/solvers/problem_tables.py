@@ -307,25 +307,34 @@ def measure_goals(
     skeleton: Skeleton, goals: Sequence[Goal], heads: Array, frames: Array
 ) -> tuple[GoalError, ...]:
     """Measure how far off goals are in one pose: (1, J, 3) heads and (1, J, 4) frames, model space."""
-    # A skeleton that was moved differs in the bend axes of its chains alone.
-    key = (
-        "measured",
-        tuple([without_target(goal) for goal in goals]),
-        tuple([goal.rest_key(skeleton) for goal in goals]),
-    )
-    idle: list[Problem] = skeleton.original.computed_once(key, list)
-    problem = None
-    with suppress(IndexError):  # other threads take from it too
-        problem = idle.pop()
-    if problem is None:
-        limits = [joint.limit for joint in skeleton.joints]
-        tables = problem_tables(skeleton, goals, limits, (), [0.0] * len(skeleton))
-        problem = Problem(tables, reach_of_goals(skeleton, goals), 1.0, 1.0)
+    idle, problem = take_problem(skeleton, goals)
     distances, angles = measure_poses(
         problem, skeleton, goals, heads, frames, stored_targets(goals), GoalSettings.of([goals])
     )
     idle.append(problem)
     return tuple(map(GoalError, distances[0].tolist(), angles[0].tolist()))
+
+
+def take_problem(
+    skeleton: Skeleton, goals: Sequence[Goal], movable: tuple[int, ...] = ()
+) -> tuple[list[Problem], Problem]:
+    """A problem of goals that no thread uses, and the list to which it returns; tolerances are 1.
+
+    Problems of goals that differ in targets alone are shared.
+    """
+    # A skeleton that was moved differs in the bend axes of its chains alone.
+    key = (
+        "measured",
+        tuple([without_target(goal) for goal in goals]),
+        tuple([goal.rest_key(skeleton) for goal in goals]),
+        movable,
+    )
+    idle: list[Problem] = skeleton.original.computed_once(key, list)
+    with suppress(IndexError):  # other threads take from it too
+        return idle, idle.pop()
+    limits = [joint.limit for joint in skeleton.joints]
+    tables = problem_tables(skeleton, goals, limits, movable, [0.0] * len(skeleton))
+    return idle, Problem(tables, reach_of_goals(skeleton, goals), 1.0, 1.0)
 
 
 def measure_poses(

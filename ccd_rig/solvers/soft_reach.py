@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..kernel import soften
 from ..maths.batch import Array
 
 SOFTNESS = 0.02
@@ -25,9 +26,10 @@ NEAR = 4.0
 
 def softened(distances: Array, lengths: Array, soft: Array | float) -> Array:
     """(R,) the eased distances of targets, from the root of chains of these lengths."""
-    eased = np.maximum(np.asarray(soft, np.float64) * lengths, 1e-30)
-    beyond = distances - (lengths - eased)
-    return np.where(beyond > 0.0, lengths - eased * np.exp(-np.maximum(beyond, 0.0) / eased), distances)
+    far, whole, part = (np.array(each, np.float64) for each in np.broadcast_arrays(distances, lengths, soft))
+    eased = np.empty_like(far)
+    soften(far, whole, part, eased)
+    return eased
 
 
 def stretched(distances: Array, lengths: Array, soft: Array | float, bases: Array, apart: Array) -> Array:

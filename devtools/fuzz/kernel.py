@@ -147,6 +147,8 @@ def _run(seed: int) -> Outcome:
         _run_limits(rng, outcome)
     elif rng.random() < 0.03:
         _run_unready(rng, outcome)
+    elif rng.random() < 0.15:
+        _run_closed_forms(rng, outcome)
     else:
         _run_problem(rng, outcome)
     took = time.thread_time() - started
@@ -258,6 +260,78 @@ def _judge(case: Case, problem: Any, outcome: Outcome, when: str) -> None:
             ):
                 faults.append(f"{when}joint {i} slides out of its range")
                 return
+
+
+def _run_closed_forms(rng: random.Random, outcome: Outcome) -> None:
+    """Two bones and target triangles: the chain of a position, one pose."""
+    outcome.kind = "closed form"
+    case = _case(rng)
+    kinds = case.tables["goal_kind"]
+    if not len(kinds) or kinds[0] != 0:
+        return
+    joints, tables = len(case.tables["parent"]), dict(case.tables)
+    tables["width"] = tables["width"] * tables["serves"][:joints]
+    for name in ("slide_axis", "slide_range"):
+        tables[name] = np.zeros(0)
+    tables["first_slide"] = np.zeros(joints + 1, np.int32)
+    draw = np.random.default_rng(rng.randrange(2**32))
+    size = case.sizes["reach"]
+    chain: dict[str, Any] = {
+        "rotations": _rotations(draw, (1, joints)),
+        "translations": np.zeros((1, 3 * joints)),
+        "offsets": tables["offset"].reshape(1, -1).copy(),
+        "rests": tables["rest"].reshape(1, -1).copy(),
+        "target": size * draw.normal(size=(1, 3)) * rng.choice((0.0, 0.3, 1.0)),
+    }
+    bones: dict[str, Any] = {
+        "pole": size * draw.normal(size=(rng.choice((0, 1)), 3)),
+        "pole_angle": rng.choice((0.0, rng.uniform(-4.0, 4.0))),
+        "soft": rng.choice((0.0, rng.random())),
+        "extension": rng.choice((1.0, rng.random())),
+        "part": rng.choice((0.0, 1.0, rng.random())),
+        "keeps_limited": rng.random() < 0.3,
+    }
+    links: dict[str, Any] = {"omegas": np.full((1, joints), rng.choice((math.pi, 0.3, 0.0)))}
+    if rng.random() < 0.5:
+        for _ in range(rng.choice((1, 1, 3))):
+            for each in (chain, chain, bones, links):
+                if each is not bones or rng.random() < 0.5:
+                    _spoil_array(rng, each, case.spoilt)
+                else:
+                    name = rng.choice([name for name in bones if name != "pole"])
+                    bones[name] = rng.choice((*STRANGE, None, "long", 7))
+                    case.spoilt.append(f"{name} = {bones[name]}")
+        outcome.kind = "closed form, hostile"
+    few = int((tables["width"] > 0).sum())
+    for least, solve, more in (
+        (2, kernel.solve_two_bones, bones),
+        (1, kernel.solve_target_triangles, links),
+    ):
+        problem = kernel.Problem(tables, **case.sizes)
+        arrays = {
+            name: each.copy() if isinstance(each, np.ndarray) and each.flags.writeable else each
+            for name, each in chain.items()
+        }
+        try:
+            solve(problem, *arrays.values(), *more.values())
+        except REFUSALS as error:
+            outcome.note(str(error))
+            if not case.spoilt and few >= least:
+                outcome.faults.append(f"a sound chain is refused: {error}")
+            continue
+        if few < least:
+            outcome.faults.append(f"a chain of {few} joints is solved")
+        results = {
+            "rotations": arrays["rotations"],
+            "translations": np.zeros((1, 3 * joints)),
+            "distances": np.zeros((1, 1)),
+            "misses": np.zeros((1, 1)),
+            "statuses": np.zeros(1, np.int32),
+        }
+        outcome.note(np.asarray(arrays["rotations"]).tolist())
+        _judge(case._replace(tables=tables, arrays=results), problem, outcome, "closed form: ")
+    if case.spoilt:
+        outcome.faults = [f"{each} (spoilt: {', '.join(case.spoilt)})" for each in outcome.faults]
 
 
 def _run_unready(rng: random.Random, outcome: Outcome) -> None:
@@ -705,6 +779,12 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         "values": np.zeros(angles),
         "slopes": np.zeros(angles),
     }
+    reaches: dict[str, Any] = {
+        "distances": draw.random(angles),
+        "lengths": draw.random(angles),
+        "softs": draw.random(angles),
+        "eased": np.zeros(angles),
+    }
     spoilt: list[str] = []
     outcome.kind = "limits"
     if rng.random() < 0.6:
@@ -713,6 +793,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
             _spoil_array(rng, single, spoilt)
             _spoil_array(rng, chain, spoilt)
             _spoil_array(rng, spline, spoilt)
+            _spoil_array(rng, reaches, spoilt)
             if rng.random() < 0.2:
                 single["margin"] = rng.choice(STRANGE)
                 spoilt.append("margin")
@@ -746,8 +827,12 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         kernel.evaluate_spline(*spline.values())
         outcome.note(np.asarray(spline["values"]).tolist(), np.asarray(spline["slopes"]).tolist())
 
+    def soften() -> None:
+        kernel.soften(*reaches.values())
+        outcome.note(np.asarray(reaches["eased"]).tolist())
+
     with np.errstate(all="ignore"):
-        for action in (many, borders, project, bend, evaluate):
+        for action in (many, borders, project, bend, evaluate, soften):
             try:
                 action()
             except REFUSALS as error:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ccd_rig import kernel
-from ccd_rig.kernel import goals, kinematics, limits, pose, skeleton
+from ccd_rig.kernel import closed_forms, goals, kinematics, limits, pose, skeleton
 
 COMPILED = SimpleNamespace(
     **{name: getattr(kernel, name) for _, names in kernel.ENTRIES for name in names},
@@ -27,6 +27,9 @@ PLAIN = SimpleNamespace(
     measure_bend=goals.measure_bend,
     evaluate_spline=kinematics.evaluate_spline,
     project_rotation=limits.project_rotation,
+    soften=closed_forms.soften,
+    solve_two_bones=closed_forms.solve_two_bones,
+    solve_target_triangles=closed_forms.solve_target_triangles,
 )
 WAYS = pytest.mark.parametrize("way", [COMPILED, PLAIN], ids=["compiled", "plain"])
 LIMIT = kernel.LIMIT_WIDTH
@@ -491,3 +494,82 @@ def test_a_spline_refuses_what_is_none(way: Any) -> None:
     for *arguments, words in bad:
         with pytest.raises(ValueError, match=words):
             way.evaluate_spline(*arguments)
+
+
+def chain_arrays() -> dict[str, Any]:
+    """The chain of `tables` without its slide, for a closed form."""
+    turned = doubles(1, 0, 0, 0, 1, 0, 0, 0)[None]
+    return {
+        "rotations": turned.copy(),
+        "translations": np.zeros((1, 6)),
+        "offsets": doubles(0, 0, 0, 0, 1, 0)[None].copy(),
+        "rests": turned.copy(),
+        "target": doubles(1, 0.5, 0)[None].copy(),
+    }
+
+
+BONES = {"pole": np.zeros((0, 3)), "angle": 0.0, "soft": 0.0, "extension": 1.0, "part": 1.0, "keeps": False}
+OMEGAS = {"omegas": np.full((1, JOINTS), math.pi)}
+FORMS = (("solve_two_bones", BONES), ("solve_target_triangles", OMEGAS))
+
+
+def chain_problem(way: Any, **changes: Any) -> Any:
+    unslid = {"first_slide": ints(0, 0, 0), "slide_axis": doubles(), "slide_range": doubles()}
+    return way.Problem({**tables(), **unslid, **changes}, **SIZES)
+
+
+@WAYS
+@pytest.mark.parametrize(("form", "more"), FORMS)
+def test_arrays_fit_the_closed_form(way: Any, form: str, more: dict[str, Any]) -> None:
+    problem, sound = chain_problem(way), chain_arrays()
+    solve = getattr(way, form)
+    for name, values in sound.items():
+        for bad in (values[:, :-1].copy(), np.concatenate([values, values])):
+            with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the problem$"):
+                solve(problem, *{**sound, name: bad}.values(), *more.values())
+        for number in (math.nan, math.inf, 1e300):
+            bad = values.copy()
+            bad[0, -1] = number
+            with pytest.raises(ValueError, match=r"^kernel: .* must be finite, and at most 1e\+60$"):
+                solve(problem, *{**sound, name: bad}.values(), *more.values())
+    solve(problem, *sound.values(), *more.values())  # a refusal leaves the problem as it was
+    assert not np.array_equal(sound["rotations"], chain_arrays()["rotations"])
+
+
+@WAYS
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"pole": np.zeros((1, 2))}, "the arrays do not fit the problem"),
+        ({"pole": np.full((1, 3), math.nan)}, "poles must be finite, and at most 1e+60"),
+        ({"angle": math.inf}, "the pole's angle must be finite"),
+        ({"soft": 1.1}, "parts of a chain or turn must be 0 to 1"),
+        ({"extension": math.nan}, "parts of a chain or turn must be 0 to 1"),
+        ({"part": -0.1}, "parts of a chain or turn must be 0 to 1"),
+    ],
+)
+def test_options_of_two_bones_are_in_their_ranges(way: Any, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=r"^kernel: ") as refusal:
+        way.solve_two_bones(chain_problem(way), *chain_arrays().values(), *{**BONES, **changes}.values())
+    assert str(refusal.value) == f"kernel: {words}"
+
+
+@WAYS
+def test_closed_forms_need_joints_that_turn_and_move_the_point(way: Any) -> None:
+    chain = chain_arrays().values()
+    with pytest.raises(ValueError, match=r"^kernel: a closed form needs a position and 2 joints that move$"):
+        way.solve_two_bones(chain_problem(way, width=ints(1, 0)), *chain, *BONES.values())
+    with pytest.raises(ValueError, match=r"^kernel: a closed form needs a position and 1 joints that move$"):
+        way.solve_target_triangles(chain_problem(way, goal_kind=ints(2, 0)), *chain, *OMEGAS.values())
+    with pytest.raises(ValueError, match=r"^kernel: the joints of a closed form must turn"):
+        way.solve_two_bones(chain_problem(way, serves=ints(1, 0, 1, 1)), *chain, *BONES.values())
+    with pytest.raises(ValueError, match=r"^kernel: omega must be finite, and 0 or more$"):
+        way.solve_target_triangles(chain_problem(way), *chain, np.full((1, 2), math.nan))
+
+
+@WAYS
+def test_softness_is_as_many_and_finite(way: Any) -> None:
+    with pytest.raises(ValueError, match=r"^kernel: distances, lengths and softness must be as many$"):
+        way.soften(np.ones(2), np.ones(2), np.ones(1), np.ones(2))
+    with pytest.raises(ValueError, match=r"^kernel: distances, lengths and softness must be finite"):
+        way.soften(np.ones(1), np.ones(1), np.full(1, math.nan), np.ones(1))

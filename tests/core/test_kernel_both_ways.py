@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import random
 
 import numpy as np
 import pytest
+from chains import legal_pose, random_limit, random_rotation
+from mathutils import Vector
 from mixtures import mixture
 
 from ccd_rig import kernel
+from ccd_rig.goals import PositionGoal
+from ccd_rig.kernel import closed_forms as plain_closed_forms
 from ccd_rig.kernel import pose as plain_pose
 from ccd_rig.kernel import skeleton as plain_skeleton
 from ccd_rig.settings import SolveResult
-from ccd_rig.solvers import pose_search, problem_tables
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.solvers import closed_forms, pose_search, problem_tables
+from ccd_rig.solvers.closed_forms import TwoBoneOptions, target_triangle, two_bone
 
 IS_PLAIN = os.environ.get("CCD_RIG_KERNEL") == "plain"
 """Whether the plain modules run in any case: they are compared with themselves."""
@@ -40,3 +47,38 @@ def test_both_ways_give_the_same_bits(seed: int, monkeypatch: pytest.MonkeyPatch
     assert compiled.status is plain.status
     assert compiled.iterations == plain.iterations
     assert numbers(compiled) == numbers(plain)
+
+
+def closed_form_results(seed: int) -> list[SolveResult]:
+    """Two bones and a target triangle on a random chain with limits."""
+    rng = random.Random(seed)
+    skeleton = Skeleton(
+        Joint(
+            f"joint{i}",
+            i - 1,
+            [rng.uniform(-1.0, 1.0) for _ in range(3)],
+            random_rotation(rng),
+            rng.uniform(0.1, 2.0),
+            random_limit(rng),
+        )
+        for i in range(rng.randrange(2, 6))
+    )
+    goal = PositionGoal(skeleton.joints[-1].name, [rng.uniform(-2.0, 2.0) for _ in range(3)])
+    pose = legal_pose(skeleton, rng)
+    options = TwoBoneOptions(pole=Vector((1.0, 2.0, 3.0)) if seed % 2 else None, soft=0.1 * (seed % 3))
+    omega = {"joint1": 1.0} if seed % 2 else None
+    return [
+        two_bone(skeleton, pose, goal, options),
+        target_triangle(skeleton, pose, goal, omega=omega),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_closed_forms_give_the_same_bits_both_ways(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = closed_form_results(seed)
+    monkeypatch.setattr(problem_tables, "Problem", plain_skeleton.Problem)
+    monkeypatch.setattr(problem_tables, "measure_placed", plain_pose.measure_placed)
+    monkeypatch.setattr(closed_forms, "solve_two_bones", plain_closed_forms.solve_two_bones)
+    monkeypatch.setattr(closed_forms, "solve_target_triangles", plain_closed_forms.solve_target_triangles)
+    plain = closed_form_results(seed)
+    assert [numbers(each) for each in compiled] == [numbers(each) for each in plain]

@@ -26,7 +26,7 @@ CORE = (
     ("settings",),
     ("motion",),
     ("solvers.stepping", "solvers.problem_tables", "solvers.soft_reach"),
-    ("solvers.analytic", "solvers.restarts"),
+    ("solvers.closed_forms", "solvers.restarts"),
     ("solvers.pose_search",),
     ("solvers.drag", "solvers.motion", "solvers.solve"),
     ("solvers.many",),

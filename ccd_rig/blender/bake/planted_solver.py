@@ -30,9 +30,8 @@ from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint, TargetSample
 from ..scene.evaluation import FrameSample
-from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import FrameSolveSettings, groups
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
@@ -157,7 +156,7 @@ def _segment(
     chains: SupportChains,
 ) -> ContactSegment:
     slides = tuple(joint.slides for joint in skeleton.joints)
-    planted = tuple(c for c in active if constraints[c].kind is Kind.PLANT)
+    planted = tuple(c for c in active if constraints[c].kind.plants)
     moves = {c: frozenset(chain_joints(skeleton, constraints[c])) for c in active}
     legs = frozenset(chains.joints)
     if chains.keeps_body or not planted:
@@ -185,7 +184,7 @@ def held_constraints(
     twice = {c for k, c in enumerate(planted) if tips[k] in tips[:k]}
     later, changed = 1 if planted else 0, []
     for c, constraint in enumerate(constraints):
-        if constraint.kind is not Kind.PLANT or c in twice:
+        if not constraint.kind.plants or c in twice:
             constraint = replace(constraint, priority=constraint.priority + later)
         if constraint.pole_target and planted and not chains.keeps_body:
             chain = skeleton.chain(constraint.tip, constraint.chain_length)
@@ -738,7 +737,7 @@ class _GroupSolver:
         active = []
         for c, constraint in enumerate(constraints):
             chain = chain_joints(skeleton, constraint)
-            if constraint.kind is Kind.REACH and sample.unplanted[c] > 0.0 and legs.intersection(chain):
+            if constraint.kind.reaches and sample.unplanted[c] > 0.0 and legs.intersection(chain):
                 active.append(c)
                 influences |= {j: max(influences.get(j, 0.0), sample.unplanted[c]) for j in chain}
         if not active:
@@ -772,7 +771,7 @@ class _GroupSolver:
             c
             for c, constraint in enumerate(frames.constraints)
             if constraint.tip == name
-            and constraint.kind is Kind.REACH
+            and constraint.kind.reaches
             and constraint.use_position
             and not constraint.use_tail
             and not any(constraint.effector_offset)

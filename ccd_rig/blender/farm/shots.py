@@ -28,7 +28,7 @@ from ...solvers.stepping import result_of
 from ..atomic_write import read_text
 from ..bake.settings import BakeSettings
 from ..checks import setup
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
 from ..retarget.retarget import RetargetChoice
 
 ROLL = 64
@@ -256,7 +256,7 @@ def _why_sequential(settings: BakeSettings, constraints: tuple[Constraint, ...])
     """Reason why chunks cannot be solved independently; empty if they can."""
     if any(constraint.body_length for constraint in constraints):
         return "the body helps chains, whose frames are solved together"
-    if any(constraint.kind is Kind.PLANT for constraint in constraints):
+    if any(constraint.kind.plants for constraint in constraints):
         return "where planted bones are held depends on all frames before"
     if settings.preroll:
         return "it has a preroll"

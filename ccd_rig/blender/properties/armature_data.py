@@ -21,7 +21,8 @@ from ..registration import STORED, Calls
 from . import body, constraint_group, pose_library, renamed_bones, retarget_group
 from .constraint_group import CCD_RIG_PG_constraint
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, CCD_RIG_PG_offset_point
-from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint, CCD_RIG_PG_limit
+from .joints import CCD_RIG_PG_comfort, CCD_RIG_PG_joint
+from .limits import CCD_RIG_PG_limit
 from .pose_library import CCD_RIG_PG_pose, CCD_RIG_PG_pose_bone
 from .retarget_group import CCD_RIG_PG_bone_pair, CCD_RIG_PG_retarget
 from .solver_settings import CCD_RIG_PG_solver

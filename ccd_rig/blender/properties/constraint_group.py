@@ -6,51 +6,20 @@ from math import pi
 import bpy
 
 from ...goals import BalanceGoal, PoleGoal, PositionGoal
-from ...solvers.analytic.two_bone import TwoBoneOptions
+from ...solvers.closed_forms import TwoBoneOptions
 from ..languages.translation import CONTEXT
 from ..registration import STORED
+from .constraint_kinds import KINDS, METHODS
 from .names import unique_name
 
 DEFAULT_NAME = "CCD"
 
 # Files store the numbers: an item keeps its number for good.
-KINDS = (
-    ("REACH", "Reach", "The bone reaches for a target: with its end, its rotation, or both", 0),
-    ("BALANCE", "Balance", "The centre of mass of all bones that have a mass stays over a target", 1),
-    (
-        "PLANT",
-        "Plant",
-        "The bone stays put in the world while Influence is above 0.5, and the figure moves over it",
-        2,
-    ),
-)
+KIND_ITEMS = tuple((str(kind), kind.label, kind.description, kind.number) for kind in KINDS.values())
 ROTATIONS = (
     ("NONE", "Free", "The bone may be turned in any way", 0),
     ("ORIENTATION", "Copy", "The bone is turned as the target is", 1),
     ("DIRECTION", "Point Along", "One axis of the bone points along an axis of the target", 2),
-)
-METHODS = (
-    ("CCD", "Loop", "All bones of the chain together, by the solver of the armature's settings", 0),
-    (
-        "TWO_BONE_TIP",
-        "Two-Bone Tip",
-        "By CCD, bone by bone, but the last two bones at once: bones further down stay still where the two "
-        "reach the target alone",
-        1,
-    ),
-    (
-        "TWO_BONE",
-        "Two Bones",
-        "Only the last two bones that can turn, exactly and at once, as an arm or a leg; limits hold",
-        2,
-    ),
-    (
-        "TRIANGLE",
-        "Target Triangle",
-        "Each bone is turned just once, from the root on, so that it closes a triangle with the rest of the "
-        "chain and the target; limits hold, and may keep it from the target",
-        3,
-    ),
 )
 OFFSET_SPACES = (
     ("TARGET", "Target", "Along the target's own axes, in its unit", 0),
@@ -151,7 +120,7 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
         size=3,
         subtype="XYZ_LENGTH",
     )
-    kind: STORED.enum("Kind", "What the constraint is about", items=KINDS)
+    kind: STORED.enum("Kind", "What the constraint is about", items=KIND_ITEMS)
     use_position: STORED.boolean("Position", "Bring the bone's end to the target", default=True)
     rotation: STORED.enum(
         "Rotation",

@@ -5,6 +5,7 @@ import dataclasses
 import enum
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import bpy
@@ -23,7 +24,7 @@ from ...settings import (
     Sweep,
 )
 from ..languages.translation import CONTEXT
-from ..registration import STORED
+from ..registration import STORED, Declare
 
 # Labels, ends of sliders, and tooltips that speak of bones where the core speaks of joints.
 _SHOWN: dict[str, dict[str, Any]] = {
@@ -129,25 +130,42 @@ def field_help(value_class: type, name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _property(field: dataclasses.Field[Any]) -> Any:
+def core_property(declare: Declare, value_class: type, name: str, shown: Mapping[str, Any]) -> Any:
+    """Declare the property of a field of a core dataclass: a switch, a number, or a name of an enum.
+
+    Default and tooltip are the field's; keywords in `shown` take their place.
+    """
+    field = next(field for field in dataclasses.fields(value_class) if field.name == name)
     keywords = {
-        "name": field.name.replace("_", " ").title(),
-        "description": field_help(SolverSettings, field.name),
+        "name": name.replace("_", " ").title(),
         "default": field.default.name if isinstance(field.default, enum.Enum) else field.default,
-        **_SHOWN.get(field.name, {}),
+        **shown,
     }
-    if field.name in _ITEMS:
-        items = tuple((item.name, label, words, number) for item, label, words, number in _ITEMS[field.name])
-        return STORED.enum(items=items, **keywords)
+    if "description" not in shown:
+        keywords["description"] = field_help(value_class, name)
+    if "items" in shown:
+        return declare.enum(**keywords)
     if isinstance(field.default, bool):  # before int: a bool is one
-        return STORED.boolean(**keywords)
-    return (STORED.integer if isinstance(field.default, int) else STORED.number)(**keywords)
+        return declare.boolean(**keywords)
+    return (declare.integer if isinstance(field.default, int) else declare.number)(**keywords)
+
+
+def _shown(name: str) -> dict[str, Any]:
+    """Keywords of a setting's property that do not follow from its field."""
+    keywords = _SHOWN.get(name, {})
+    if name not in _ITEMS:
+        return keywords
+    items = tuple((item.name, label, words, number) for item, label, words, number in _ITEMS[name])
+    return {**keywords, "items": items}
 
 
 class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
     """The core's SolverSettings, field by field."""
 
-    __annotations__ = {field.name: _property(field) for field in dataclasses.fields(SolverSettings)}
+    __annotations__ = {
+        field.name: core_property(STORED, SolverSettings, field.name, _shown(field.name))
+        for field in dataclasses.fields(SolverSettings)
+    }
 
 
 def apply_preset(armature_object: bpy.types.Object, name: str) -> None:

@@ -23,7 +23,7 @@ import bpy
 
 from ...errors import RigError
 from ..keys.channels import fcurves_of
-from ..properties.constraint_values import Kind
+from ..properties.constraint_kinds import kind_of
 from ..rig import clamps
 
 SIMULATIONS = {"CLOTH": "cloth", "SOFT_BODY": "soft body", "FLUID": "fluid"}
@@ -112,7 +112,7 @@ def target_object(constraint: Any) -> bpy.types.Object | None:
         RigError: the target is missing, and the constraint needs one.
     """
     target = constraint.target
-    if constraint.kind == Kind.PLANT and not target:
+    if not kind_of(constraint).needs_target and not target:
         return None
     thing = bpy.data.objects.get(target) if isinstance(target, str) else target
     if thing is None:
@@ -128,7 +128,7 @@ def pole_object(constraint: Any) -> bpy.types.Object | None:
         RigError: the object is missing.
     """
     pole = constraint.pole_target
-    if not pole or constraint.kind != Kind.REACH:
+    if not pole or not kind_of(constraint).reaches:
         return None
     thing = bpy.data.objects.get(pole) if isinstance(pole, str) else pole
     if thing is None:

@@ -27,7 +27,7 @@ from ..keys import channels
 from ..limit_sources import motion, presets
 from ..properties import constraint_list, new_rows
 from ..properties.constraint_values import Holds
-from ..properties.joints import store_limits
+from ..properties.limits import store_limits
 from ..properties.names import named
 from ..properties.new_targets import NewTarget, Target, make_targets
 from ..properties.solver_settings import solver_settings

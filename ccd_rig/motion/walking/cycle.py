@@ -564,7 +564,7 @@ def _locked(
 ) -> tuple[Array, list[Stance]]:
     """(K, 3) balls that rest in each span, and the stances.
 
-    The shift that locks them fades beyond as in `retargeting.rolling`: a cubic that starts with its value and
+    The shift that locks them fades beyond as in `retargeting.feet`: a cubic that starts with its value and
     its velocity.
     """
     count = len(balls)

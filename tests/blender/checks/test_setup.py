@@ -111,7 +111,7 @@ def test_a_renamed_bone_is_suggested(rig, found, name):
     ],
 )
 def test_suggestions_keep_to_side_and_part(ext, lost, there, meant):
-    words = ext.module("ccd_rig.blender.checks.constraint_checks").suggestion(lost, there)
+    words = ext.module("ccd_rig.blender.properties.problems").suggestion(lost, there)
     assert [name for name in there if f"'{name}'" in words] == meant
     assert ("choose another one" in words) == (not meant)
 

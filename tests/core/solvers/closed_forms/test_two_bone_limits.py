@@ -14,7 +14,7 @@ from ccd_rig.goals import PositionGoal
 from ccd_rig.limits.shapes import Cone, EulerBox, Hinge, SwingTwist, violation
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.analytic.two_bone import TwoBoneOptions, two_bone
+from ccd_rig.solvers.closed_forms import TwoBoneOptions, two_bone
 
 
 def test_soft_eases_into_straight_and_never_is():

@@ -20,7 +20,7 @@ from ccd_rig.maths.rotations import angle_between
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.analytic.target_triangle import target_triangle
+from ccd_rig.solvers.closed_forms import target_triangle
 
 
 def paper_chain(limited=True):

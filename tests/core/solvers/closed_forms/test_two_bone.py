@@ -19,8 +19,7 @@ from ccd_rig.maths.rotations import angle_between
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.analytic.target_triangle import target_triangle
-from ccd_rig.solvers.analytic.two_bone import TwoBoneOptions, eased_target, two_bone
+from ccd_rig.solvers.closed_forms import TwoBoneOptions, eased_target, target_triangle, two_bone
 
 OZZ_ROTATION = 2e-3  # the tolerances of ozz-animation's own tests: rotations,
 OZZ_REACH = 1e-2  # and the distance to the target

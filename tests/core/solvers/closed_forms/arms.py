@@ -13,7 +13,7 @@ from ccd_rig.settings import SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
-from ccd_rig.solvers.analytic.two_bone import TwoBoneOptions, two_bone
+from ccd_rig.solvers.closed_forms import TwoBoneOptions, two_bone
 from ccd_rig.solvers.problem_tables import measure
 
 CONVERGED, STALLED = SolveStatus.CONVERGED, SolveStatus.STALLED

@@ -1,1 +1,0 @@
-"""Closed forms for one chain and one point."""
