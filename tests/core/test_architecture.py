@@ -408,7 +408,7 @@ from rig_copy import operators, panels
 from rig_copy.ccd_rig import blender
 from rig_copy.ccd_rig.blender.checks import setup
 from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
-from rig_copy.ccd_rig.blender.setup_files import setup_file
+from rig_copy.ccd_rig.blender import setup_files
 from rig_copy.panels import constraints
 blender.register(), operators.register(), panels.register()
 
@@ -430,7 +430,7 @@ row.target = target
 assert bpy.ops.ccd_rig.constraint_kind(kind="ALIGN") == {"FINISHED"}
 assert (row.kind, row.chain_length) == ("ALIGN", 1)
 assert constraint_kinds.value_of(row).rotation == "DIRECTION"
-assert setup_file.setup_of(rig).constraints[0]["kind"] == "ALIGN"
+assert setup_files.setup_of(rig).constraints[0]["kind"] == "ALIGN"
 
 rig.pose.bones["lower"].lock_rotation = (True, True, True)
 assert "unlock its bone" in str(setup.problems(rig, bpy.context.scene))
