@@ -358,6 +358,12 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
         override=OVERRIDE,
         options={"HIDDEN"},
     )
+    solved_pose: StringProperty(
+        name="Pose Before Solve",
+        description="Of channels as Solve has left them: what they held before, as JSON",
+        override=OVERRIDE,
+        options={"HIDDEN"},
+    )
     report: PointerProperty(
         name="Report", description="What the last bake came to", type=CCD_RIG_PG_report, override=OVERRIDE
     )

@@ -71,14 +71,6 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         override=OVERRIDE,
         options={"HIDDEN"},
     )
-    solved: FloatVectorProperty(
-        name="Solved",
-        description="How Solve Pose turned the bone over the ground, and from where: a second press turns it "
-        "no further",
-        size=8,
-        override=OVERRIDE,
-        options={"HIDDEN"},
-    )
     pin: EnumProperty(
         name="Pin",
         description="What stays of the bone while others are dragged",

@@ -43,7 +43,7 @@ from ..rig.bone_space import nearest_rotation
 
 Values = dict[str, Any]
 
-NOTES = ("rna_type", "known_as", "solved")
+NOTES = ("rna_type", "known_as")
 """Fields that are no settings: they are neither read nor written."""
 
 
