@@ -98,10 +98,15 @@ def _words(
 ) -> tuple[str, str]:
     """Return level and words of the report, with the largest error in metres and degrees."""
     result, scale = posed.result, max(abs(factor) for factor in armature_object.matrix_world.to_scale())
+    is_missed = result.status is not SolveStatus.CONVERGED
     worst, name, state = max(
         zip(result.errors, (each.name for each in posed.constraints), posed.states, strict=True),
-        key=lambda pair: max(
-            pair[0].distance * scale / settings.position_tolerance, pair[0].angle / settings.angle_tolerance
+        key=lambda row: (
+            # Of targets that are missed, none that gives way for them is named.
+            not (is_missed and row[2] in (EASED, GAVE_WAY)),
+            max(
+                row[0].distance * scale / settings.position_tolerance, row[0].angle / settings.angle_tolerance
+            ),
         ),
     )
     turned = any(error.angle > 0.0 for error in result.errors)

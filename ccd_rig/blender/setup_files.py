@@ -54,7 +54,7 @@ from .scene.isolation import is_isolated
 
 Values = dict[str, Any]
 
-NOTES = ("rna_type", "known_as", "solved")
+NOTES = ("rna_type", "known_as")
 """Fields that are no settings: they are neither read nor written."""
 
 

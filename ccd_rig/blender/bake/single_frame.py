@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import bpy
-import numpy as np
 from mathutils import Matrix
 
 from ...errors import RigError
@@ -19,14 +18,15 @@ from ...solvers.stepping import result_of
 from ..checks import setup
 from ..checks.setup import Ready
 from ..keys.writer import Destination
-from ..properties import pose_library, renamed_bones, solver_settings
+from ..properties import pose_library, renamed_bones, solved_pose, solver_settings
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
-from ..scene.evaluation import FrameSample, Samples
+from ..scene.evaluation import Samples
 from ..scene.ground import rig_ground
+from ..solve.constraint_goals import whole_chain
 from ..solve.methods import FrameSolveSettings
-from ..solve.plant_ground import GroundNear, before_solve, note_solve
+from ..solve.plant_ground import GroundNear
 from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
@@ -96,25 +96,41 @@ def solve_sample(
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
-    bake_frames = BakeFrames.empty(samples, ready.constraints, [0], [0])
-    bake_frames.store(0, samples, settings.reference(samples))
+    based = start.before_solve(armature_object, samples, _returning(ready, samples))
+    bake_frames = BakeFrames.empty(based, ready.constraints, [0], [0])
+    bake_frames.store(0, based, settings.reference(based), samples)
     tracks = bake_frames.tracks
     if tracks is not None and any(each.on_ground for each in ready.constraints):
         tracks.ground = ground_below(armature_object, bake_frames, ground_near)
-        names, rotations = samples.rig.layout.names, samples.rig.rotations[0]
         tracks.unturned = bake_frames.reference
         if tracks.unturned is None:
-            tracks.unturned = before_solve(armature_object, names, rotations)[None]
+            joints = range(len(bake_frames.skeleton))
+            tracks.unturned = start.before_solve(armature_object, samples, joints).rig.rotations
     frame_solver = FrameSolver(bake_frames, settings)
     if tracks is None:
-        frame_solver.add(0, samples, 0)
+        frame_solver.add(0, based, 0)
     else:
-        result_of(frame_solver.add_planted(0, samples[0]))
+        result_of(frame_solver.add_planted(0, based[0]))
     result_of(frame_solver.finish())
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_motion.body_obstacle(armature_object, body, present):
-        result_of(body_motion.move_body(bake_frames, [(0, samples[0])], settings))
+        result_of(body_motion.move_body(bake_frames, [(0, based[0])], settings))
     return solved_frame(bake_frames, settings.solver, frame_solver.iterations)
+
+
+def _returning(ready: Ready, samples: Samples) -> set[int]:
+    """Joints that go from their pose before Solve: those that constraints in force move.
+
+    Planted bones are held where they are now, and legs and body go with them.
+    """
+    moved, planted = set[int](), set[int]()
+    skeleton = samples.rig.layout.skeleton
+    for constraint in (ready.constraints[c] for c in samples[0].active):
+        if constraint.kind.plants:
+            planted.update(skeleton.chain(constraint.tip, constraint.chain_length))
+        else:
+            moved.update(whole_chain(skeleton, constraint))
+    return moved - planted
 
 
 def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: int) -> SolvedFrame:
@@ -197,26 +213,12 @@ def solve_current(
     scene = depsgraph.scene
     near = partial(rig_ground, scene, armature_object, [scene.frame_current_final], at_rest=True)
     solved = solve_sample(armature_object, ready, samples, frame_settings, near)
-    armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
-    _note_turned(armature_object, sample, solved)
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
     channels += [(bones[j], "location") for j in solved.located]
+    before = solved_pose.present_values(armature_object, channels)
+    for bone, values in solved_pose.base_values(armature_object).items():
+        before.get(bone, {}).update(values)
+    armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
+    solved_pose.note(armature_object, before)
     return Posed(solved.result, solved.constraints, solved.states, tuple(channels))
-
-
-def _note_turned(armature_object: Any, sample: FrameSample, solved: SolvedFrame) -> None:
-    """Note the chains of bones that the solve turned over the ground from their animated rotation."""
-    skeleton = sample.reading.skeleton
-    chains = {
-        j
-        for each in solved.constraints
-        if each.on_ground and not each.holds.rotation
-        for j in skeleton.chain(each.tip, each.chain_length)
-    }
-    joints = sorted(chains.intersection(solved.rotated))
-    if joints:
-        names = [sample.reading.bones[j] for j in joints]
-        poses = sample.reading.pose, solved.pose
-        present, after = (np.array([pose.rotations[j][:] for j in joints]) for pose in poses)
-        note_solve(armature_object, names, after, before_solve(armature_object, names, present))

@@ -224,6 +224,11 @@ class CCD_RIG_PG_armature(bpy.types.PropertyGroup):
         "On a metarig: constraints and limits of the rig generated from it, as JSON",
         options={"HIDDEN"},
     )
+    solved_pose: STORED.text(
+        "Pose Before Solve",
+        "Of channels as Solve has left them: what they held before, as JSON",
+        options={"HIDDEN"},
+    )
     report: STORED.pointer("Report", "What the last bake came to", type=CCD_RIG_PG_report)
     retarget: STORED.pointer("Retarget", "Motion of another armature on this one", type=CCD_RIG_PG_retarget)
     ground: STORED.pointer("Ground", "What this armature stands on", type=CCD_RIG_PG_ground)

@@ -32,14 +32,14 @@ def pose_of(action: Any) -> dict[str, dict[str, list[float]]]:
     except (AttributeError, KeyError):
         bones = {}
     return {
-        bone: {name: list(values) for name, values in channels.items() if _is_channel(name, values)}
+        bone: {name: list(values) for name, values in channels.items() if is_channel(name, values)}
         for bone, channels in bones.items()
         if isinstance(channels, dict)
     }
 
 
-def _is_channel(name: str, values: Any) -> bool:
-    """Whether the values are finite numbers, as many as the channel has components."""
+def is_channel(name: str, values: Any) -> bool:
+    """Return whether the values are finite numbers, as many as the channel has components."""
     are_numbers = isinstance(values, list) and all(
         isinstance(value, int | float) and math.isfinite(value) for value in values
     )

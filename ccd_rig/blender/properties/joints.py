@@ -57,12 +57,6 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
         "The name by which constraints know the bone: when it is renamed, they follow",
         options={"HIDDEN"},
     )
-    solved: STORED.vector(
-        "Solved",
-        "How Solve Pose turned the bone over the ground, and from where: a second press turns it no further",
-        size=8,
-        options={"HIDDEN"},
-    )
     pin: STORED.enum(
         "Pin", "What stays of the bone while others are dragged", items=PINS, translation_context=CONTEXT
     )

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from ...goals import BalanceGoal, DirectionGoal, Goal, OrientationGoal, PoleGoal, PositionGoal
+from ...goals import Goal, PoleGoal, TargetKind
 from ...maths.batch import Array, Mask, unit
 from ...skeleton.joints import Skeleton
 from ...solvers.problem_tables import GoalSettings
@@ -45,21 +45,16 @@ def with_body(skeleton: Skeleton, constraint: Constraint, goal: Goal) -> Goal:
     return goal.with_longer_chain(skeleton, body, chain)
 
 
-GOAL_TARGETS: Mapping[type, str] = MappingProxyType(
-    {
-        PositionGoal: "points",
-        BalanceGoal: "points",
-        OrientationGoal: "rotations",
-        DirectionGoal: "directions",
-        PoleGoal: "poles",
-    }
+GOAL_TARGETS: Mapping[TargetKind, str] = MappingProxyType(
+    {TargetKind.POINT: "points", TargetKind.ROTATION: "rotations", TargetKind.DIRECTION: "directions"}
 )
-"""Field of target rows with the target of a goal."""
+"""Field of target rows with the target of a goal; a pole is another point of the same constraint."""
 
 
 def goal_targets(goal: Goal, targets: TargetRows, c: int) -> Array:
     """(R, 3), or (R, 4) for an orientation: targets of a goal of constraint `c`, armature space."""
-    values: Array = getattr(targets, GOAL_TARGETS[type(goal)])[:, c]
+    field = "poles" if isinstance(goal, PoleGoal) else GOAL_TARGETS[goal.target_kind]
+    values: Array = getattr(targets, field)[:, c]
     return unit(values, axis=-1) if goal.target_kind.has_length_one else values
 
 

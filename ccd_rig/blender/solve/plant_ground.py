@@ -10,7 +10,7 @@ from typing import TypeAlias
 import bpy
 import numpy as np
 
-from ...maths.batch import Array, angles_between, matrices, unit
+from ...maths.batch import Array, matrices
 from ...motion.ground import Ground, grade_of, plane_of
 from ...motion.retargeting.alignment import shortest
 from ..properties.constraint_values import Constraint
@@ -139,34 +139,3 @@ def plant_ground(
         soles[c] = PlantSole(height if height <= length else 0.0, up, length)
     tops = np.maximum(heads[root_bone][:, 2], points[..., 2].max(axis=1))
     return PlantGround(ground, soles, tops, float(armature_object.ccd_rig.walk.steepest))
-
-
-# Solve once more --------------------------------------------------------------------------------------------
-
-
-SAME = 1e-4
-"""Radians up to which a bone is still as Solve Pose left it."""
-
-
-def before_solve(armature_object: bpy.types.Object, names: Sequence[str], rotations: Array) -> Array:
-    """Rotations (J, 4) without what Solve Pose turned, for bones that are still as it left them.
-
-    Args:
-        armature_object: the original object.
-        names: of the bones.
-        rotations: (J, 4) present ones, relative to rest.
-    """
-    before = rotations.copy()
-    for j, name in enumerate(names):
-        bone = armature_object.pose.bones[name]
-        if bone.is_property_set("ccd_rig") and bone.ccd_rig.is_property_set("solved"):
-            noted = np.array(bone.ccd_rig.solved, np.float64).reshape(2, 4)
-            if float(angles_between(unit(noted[0]), unit(rotations[j]))) <= SAME:
-                before[j] = noted[1]
-    return before
-
-
-def note_solve(armature_object: bpy.types.Object, names: Sequence[str], solved: Array, before: Array) -> None:
-    """Store the rotations (J, 4) of bones after a solve and before it, see `before_solve`."""
-    for name, *noted in zip(names, solved, before, strict=True):
-        armature_object.pose.bones[name].ccd_rig.solved = np.concatenate(noted).tolist()
