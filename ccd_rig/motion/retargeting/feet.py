@@ -38,6 +38,8 @@ AHEAD = 0.7
 """Cosine of the angle up to which the bone of the toes leads ahead."""
 
 
+PIVOT = math.radians(20.0)
+"""How far a foot turns on its ball at most while its toes stay as they are."""
 MOST_ROLL = math.radians(20.0)
 """How far a heel is raised further at most for a leg that is too short."""
 RAISED = 0.15
@@ -116,8 +118,11 @@ class Sole:
         return cls(offset, under, heel, toe, side, float(ball[2] - target.ground), front)
 
     def points(self, feet: Array, toes: Array | None) -> list[Array]:
-        """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes."""
-        points = [turned(feet, self.under), turned(feet, self.heel)]
+        """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes.
+
+        Ball and ankle are among them: a foot that is turned over lies on its instep.
+        """
+        points = [turned(feet, each) for each in (self.under, self.heel, np.zeros(3), -self.ball)]
         if self.front is not None:
             points.append(turned(feet, self.front))
         if toes is not None and self.toe is not None:
@@ -350,8 +355,21 @@ def _step(
     return locks
 
 
+def _pivoted(heading: Array, tips: Array) -> Array:
+    """(n, 3) the mean heading (3,) of toes, turned after tips (n, 3) that turn farther away than `PIVOT`."""
+    ways = np.unwrap(np.arctan2(tips[:, 1], tips[:, 0]))
+    mean = math.atan2(heading[1], heading[0])
+    mean += 2.0 * math.pi * round((float(np.median(ways)) - mean) / (2.0 * math.pi))
+    past = ways - mean - np.clip(ways - mean, -PIVOT, PIVOT)
+    sine, cosine = np.sin(past), np.cos(past)
+    x, y, z = heading
+    return np.stack((cosine * x - sine * y, sine * x + cosine * y, np.full(len(past), z)), axis=1)
+
+
 def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Array:
     """(F, 4) rotations of toes, flat and still in each phase of the ball, with their own motion between.
+
+    Toes go round with a foot that pivots farther than `PIVOT` from where it points in the mean of a phase.
 
     Args:
         toes: (F, 4) as they move freely, world.
@@ -369,8 +387,8 @@ def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Arra
         if size < 1e-9:
             continue
         along = math.sqrt(max(float(sole.toe @ sole.toe) - sole.height**2, 0.0))
-        flat = heading * (along / size) - (0.0, 0.0, sole.height)
-        arcs = shortest(tips, np.broadcast_to(flat, tips.shape))  # w >= 0
+        flat = _pivoted(heading, tips[first : last + 1]) * (along / size) - (0.0, 0.0, sole.height)
+        arcs = shortest(tips, flat[np.clip(np.arange(len(tips)) - first, 0, last - first)])  # w >= 0
         sines = batch.length(arcs[:, 1:], -1)
         turn = arcs[:, 1:] * (2.0 * np.arctan2(sines, arcs[:, 0]) / np.maximum(sines, 1e-12))[:, None]
         vectors[first : last + 1] = turn[first : last + 1]
@@ -493,6 +511,10 @@ def carried(path: FootPath, sole: Sole, shift: Array) -> FootPath:
 def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) -> Array:
     """(F,) radians by which a point must turn upwards to be on the ground.
 
+    A point that leads back under its centre, as toes of a foot on its instep, would come up the other way
+    round. The farther it leads back, the less it turns, and not at all where it is straight behind: the foot
+    is lifted instead. So the turn has no step where a foot rolls over.
+
     Args:
         rotations: (F, 4) world.
         point: (3,) from the centre of rotation, in their frame.
@@ -502,8 +524,10 @@ def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) ->
     ways = turned(rotations, point)
     along, rise = batch.dot(ways, ahead, -1), ways[:, 2]
     size = np.maximum(np.hypot(along, rise), 1e-12)
-    wanted = np.arcsin(np.clip(ground / size, -1.0, 1.0))
-    return np.asarray(np.maximum(0.0, wanted - np.arctan2(rise, along)))
+    wanted, present = np.arcsin(np.clip(ground / size, -1.0, 1.0)), np.arctan2(rise, along)
+    down = -0.5 * np.pi
+    missing = np.maximum(0.0, wanted - np.maximum(present, down))
+    return np.asarray(missing * np.minimum(1.0, 2.0 - present / down))
 
 
 def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:
