@@ -41,6 +41,7 @@ from .geometry import (
 from .goals import (
     FIRST,
     POLE,
+    POSITION,
     WINDOW,
     angle_factor,
     goal_point,
@@ -85,6 +86,16 @@ RETURN_PART = 0.1
 """Largest return to the goals, in parts of a slide's step: the range of the linear model."""
 FLAT = 1e-7
 """Least gain of a step, in parts of the departure."""
+POLISHES = 20
+"""Most of Newton's steps towards the least error."""
+LONGEST_POLISH = 0.3
+"""Radians above which a step of Newton leaves the range of its model."""
+LEAST_POLISH = 1e-7
+"""Radians below which the error is the least."""
+SMALL_REMAINDER = 1e-12
+"""Part of the right side that conjugate gradients may leave."""
+FLAT_CURVATURE = 1e-12
+"""Second derivative below which a direction counts as flat."""
 
 
 # Evaluation -----------------------------------------------------------------------------------------
@@ -592,7 +603,7 @@ def slide(p):
     1988).
     """
     part, turned, least = 1.0, 0.0, 0.0
-    has_old, is_judged = False, True
+    has_old, is_judged, misses = False, True, keeps_misses(p)
     save(p, 0)
     while p.steps < p.last_step and p.departure_square > 0.0:
         beside = approach_goals(p, RETURN_PART * turned)
@@ -615,6 +626,8 @@ def slide(p):
         set_row_gains(p, 0.0)
         for column in range(p.columns):
             p.gradient[column] = p.departure_gradient[column]
+        if misses and is_curvature_known(p):
+            remove_curved(p)
         compute_step(p, 1.0, 1e-10)
         longest = longest_turn(p)
         if not longest >= LEAST_SLIDE:
@@ -671,6 +684,203 @@ def return_to_goals(p):
             return
         apply_step(p, 1.0)
         evaluate(p)
+
+
+# Missed goals ---------------------------------------------------------------------------------------
+
+
+def polish(p):
+    """Move to the nearby least error of missed goals by Newton's steps.
+
+    Where a straight chain falls short of its target the Jacobian vanishes along the chain, and steps of least
+    squares straighten it ever more slowly. The second derivatives do not vanish.
+    """
+    set_row_gains(p, 1.0)
+    most = LONGEST_POLISH
+    for _ in range(POLISHES):
+        if p.error_ratio <= p.met_ratio or p.steps >= p.last_step or not is_curvature_known(p):
+            return
+        square = p.square
+        for column in range(p.columns):
+            p.right_side[column] = 0.0
+        for k in range(p.goals):
+            if p.goal_rank[k] <= p.stage and not has_room(p, k):
+                weight = 1.0 if is_current(p, k) else FIRST
+                for row in range(p.first_row[k], p.first_row[k + 1]):
+                    off = weight * (p.residual[row] - p.row_offset[row])
+                    for column in range(p.columns):
+                        p.right_side[column] -= off * p.slope[row * p.columns + column]
+        reset_active_set(p, 0.0)
+        for _ in range(ROUNDS):
+            solve_curved(p, False)
+            if not activate_limits(p):
+                break
+        longest = longest_turn(p)
+        if longest < LEAST_POLISH or most < LEAST_SLIDE:
+            return
+        save(p, 0)
+        apply_step(p, most / longest if longest > most else 1.0)
+        evaluate(p)
+        if p.square < square:
+            most = min(2.0 * most, LONGEST_POLISH)
+        else:
+            restore(p, 0)
+            evaluate(p)
+            most = 0.25 * min(most, longest)
+
+
+def remove_curved(p):
+    """Leave of the gradient what changes the errors of missed goals by less than the second order.
+
+    These are the directions in which the Jacobian and the second derivatives vanish: a straight chain that
+    falls short of its target rolls about itself, and does not bend.
+    """
+    reset_active_set(p, 0.0)
+    curved_product(p, p.gradient, p.right_side, True)
+    solve_curved(p, True)
+    square, left = 0.0, 0.0
+    for column in range(p.columns):
+        square += p.gradient[column] * p.gradient[column]
+        left += (p.gradient[column] - p.step[column]) * (p.gradient[column] - p.step[column])
+    if left <= square:  # else the second derivatives are not those of a least error
+        for column in range(p.columns):
+            p.gradient[column] -= p.step[column]
+
+
+def keeps_misses(p):
+    """Whether errors of missed goals are kept."""
+    for row in range(p.rows):
+        if p.row_offset[row] != 0.0:
+            return True
+    return False
+
+
+def is_curvature_known(p):
+    """Whether `curved_product` has all that keeps the pose off its goals.
+
+    Reach windows, goals of earlier ranks and borders of balls do so too, and their second derivatives are not
+    known.
+    """
+    if p.masked or p.has_windows or p.stage > 0:
+        return False
+    for i in range(p.joints):
+        if p.normal_count[i] > 0:
+            return False
+    return True
+
+
+def solve_curved(p, keeps_errors):
+    """Solve M step = `right_side` for the free columns, by conjugate gradients (Hestenes and Stiefel 1952).
+
+    M are the second derivatives of half the square error, see `curved_product`. It ends where they are not
+    positive.
+    """
+    for column in range(p.columns):
+        p.step[column] = 0.0
+        p.remainder[column] = p.right_side[column]
+    project_free(p, p.remainder)
+    square = 0.0
+    for column in range(p.columns):
+        p.direction[column] = p.remainder[column]
+        square += p.remainder[column] * p.remainder[column]
+    least = SMALL_REMAINDER * SMALL_REMAINDER * square
+    for _ in range(4 * p.columns):
+        if square <= least:
+            break
+        curved_product(p, p.direction, p.product, keeps_errors)
+        project_free(p, p.product)
+        curvature, extent = 0.0, 0.0
+        for column in range(p.columns):
+            curvature += p.direction[column] * p.product[column]
+            extent += p.direction[column] * p.direction[column]
+        if not curvature > FLAT_CURVATURE * extent:
+            break
+        part, before = square / curvature, square
+        square = 0.0
+        for column in range(p.columns):
+            p.step[column] += part * p.direction[column]
+            p.remainder[column] -= part * p.product[column]
+            square += p.remainder[column] * p.remainder[column]
+        for column in range(p.columns):
+            p.direction[column] = p.remainder[column] + square / before * p.direction[column]
+
+
+def project_free(p, values):
+    """Project a step onto the free directions of limits."""
+    for column in range(p.columns):
+        if p.is_fixed[column]:
+            values[column] = 0.0
+    for i in range(p.joints):
+        for n in range(p.active_count[i]):
+            remove_along(values, p.first_column[i], 1, vector_at(p.active_basis, 9 * i + 3 * n))
+
+
+def curved_product(p, v, product, keeps_errors):
+    """Write the product of the second derivatives of half the square error with a step `v`.
+
+    Second derivatives of residuals are those of positions. With a the axis of a column, J its slope, S the
+    motion of the point by joints below, T the turn by joints above and f the residual, a rotation has f.(a x
+    S) + f.(T x J). With `keeps_errors` f is the whole residual of missed goals, whose errors are kept.
+    """
+    for column in range(p.columns):
+        product[column] = 0.0
+    for k in range(p.goals):
+        if p.goal_rank[k] <= p.stage and not has_room(p, k):
+            weight = 1.0 if keeps_errors or is_current(p, k) else FIRST
+            for row in range(p.first_row[k], p.first_row[k + 1]):
+                along = 0.0
+                for column in range(p.columns):
+                    along += p.slope[row * p.columns + column] * v[column]
+                for column in range(p.columns):
+                    product[column] += weight * along * p.slope[row * p.columns + column]
+    for n in range(p.evaluated_count):
+        i = p.evaluated[n]
+        turn = Vector(0.0, 0.0, 0.0)
+        if p.inherits[i] and p.parent[i] >= 0:
+            turn = vector_at(p.turn_of_step, 3 * p.parent[i])
+        for column in range(p.first_column[i], p.first_column[i] + p.width[i]):
+            turn = add(turn, scaled(vector_at(p.column_axis, 3 * column), v[column]))
+        put_vector(p.turn_of_step, 3 * i, turn)
+    for k in range(p.goals):
+        if p.goal_kind[k] == POSITION and p.goal_rank[k] <= p.stage:
+            add_curvature(p, k, v, product, keeps_errors)
+
+
+def add_curvature(p, k, v, product, keeps_errors):
+    """Add the part of a position's second derivatives to `curved_product`."""
+    row, columns = p.first_row[k], p.columns
+    force, kept = vector_at(p.residual, row), vector_at(p.row_offset, row)
+    if keeps_errors:
+        if kept.x == 0.0 and kept.y == 0.0 and kept.z == 0.0:
+            return
+    else:
+        force = scaled(subtract(force, kept), 1.0 if is_current(p, k) else FIRST)
+    x, y, z = row * columns, (row + 1) * columns, (row + 2) * columns
+    moved, i = Vector(0.0, 0.0, 0.0), p.goal_joint[k]
+    while i >= 0:
+        first, slides, up = p.first_column[i], p.first_column[i] + p.width[i], p.parent[i]
+        shift_turn = Vector(0.0, 0.0, 0.0)
+        if up >= 0:
+            shift_turn = vector_at(p.turn_of_step, 3 * up)
+        base_turn = shift_turn if p.inherits[i] else Vector(0.0, 0.0, 0.0)
+        own_turn, own = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
+        for column in range(first, slides):
+            own_turn = add(own_turn, scaled(vector_at(p.column_axis, 3 * column), v[column]))
+            slope = Vector(p.slope[x + column], p.slope[y + column], p.slope[z + column])
+            own = add(own, scaled(slope, v[column]))
+        below, above = add(moved, scaled(own, 0.5)), add(base_turn, scaled(own_turn, 0.5))
+        for column in range(first, slides):
+            slope = Vector(p.slope[x + column], p.slope[y + column], p.slope[z + column])
+            change = add(cross(vector_at(p.column_axis, 3 * column), below), cross(above, slope))
+            product[column] += dot(force, change)
+        slid = Vector(0.0, 0.0, 0.0)
+        for column in range(slides, p.first_column[i + 1]):
+            slope = Vector(p.slope[x + column], p.slope[y + column], p.slope[z + column])
+            product[column] += dot(force, cross(shift_turn, slope))
+            slid = add(slid, scaled(slope, v[column]))
+        # Rotations above a joint that does not inherit them do not turn what is below it.
+        moved = add(add(moved, own), slid) if p.inherits[i] else slid
+        i = up
 
 
 def curvature_part(p, part):

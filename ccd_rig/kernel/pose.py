@@ -25,7 +25,7 @@ from .ccd import (
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
 from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal
 from .kinematics import LARGEST
-from .least_squares import TIGHT, compute_step, evaluate, reach, return_to_goals, share_pass, slide
+from .least_squares import TIGHT, compute_step, evaluate, polish, reach, return_to_goals, share_pass, slide
 from .limits import LIMIT_WIDTH, nearest_allowed
 from .plain import Quaternion, Vector, nogil
 from .skeleton import (
@@ -590,6 +590,7 @@ def solve_ranks(p, slow_ratio, slack_part):
             if p.square >= square:
                 restore(p, SERVED)
                 evaluate(p)
+            polish(p)
             enter_windows(p)  # errors can be kept only inside
         for k in range(p.goals):
             if p.goal_rank[k] == rank and (

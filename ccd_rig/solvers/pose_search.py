@@ -43,8 +43,11 @@ ORDERS = tuple(Sweep)
 """By the kernel's numbers."""
 THREADS = min(os.cpu_count() or 1, 8)
 """Most threads that solve poses in parallel."""
-PER_THREAD = 512
-"""Least number of solves, other starts included, for which a thread is worth its start."""
+PER_THREAD = 64
+"""Least number of solves, other starts included, for which a thread is worth its start.
+
+They take 3 ms or more, a thread's start 0.1. A motion is solved in chunks of some hundred frames.
+"""
 ENDLESS = 2**31 - 1
 """More steps than any solve takes."""
 
@@ -207,11 +210,11 @@ class PoseSearch:
         )
         served = served if joints is None else served & set(joints)
         self.movable = tuple(sorted(served - skeleton.locked))
-        self.limits = [joint.limit for joint in skeleton.joints]
-        comforts = [joint.comfort if settings.comfort else None for joint in skeleton.joints]
-        self.tolerances = [0.0 if each is None else each.tolerance for each in comforts]
-        regions = [None if each is None else each.region for each in comforts]
-        self.comforts = regions
+        self.limits, self.tolerances, self.comforts = skeleton.original.computed_once(
+            ("limits and comforts", settings.comfort),
+            lambda: _limits_and_comforts(skeleton, settings.comfort),
+        )
+        regions = self.comforts
         tips = any(goal.two_bone_tip for goal in self.goals)
         tolerant = any(self.tolerances[i] for i in self.movable)
         self.follows_reference = not (tips or tolerant)
@@ -429,6 +432,18 @@ class PoseSearch:
         )
         reach = reach_of_goals(self.skeleton, self.goals)
         return idle, Problem(tables, reach, settings.position_tolerance, settings.angle_tolerance)
+
+
+def _limits_and_comforts(
+    skeleton: Skeleton, has_comfort: bool
+) -> tuple[list[Limit | None], list[float], list[Limit | None]]:
+    """Limits, comfort tolerances [rad] and comfort regions of all joints."""
+    comforts = [joint.comfort if has_comfort else None for joint in skeleton.joints]
+    return (
+        [joint.limit for joint in skeleton.joints],
+        [0.0 if each is None else each.tolerance for each in comforts],
+        [None if each is None else each.region for each in comforts],
+    )
 
 
 @cache

@@ -1,0 +1,147 @@
+"""Chains that fall short of their target are straight, and settled in the roll about their line."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import pytest
+from mathutils import Quaternion, Vector
+
+from ccd_rig.goals import OrientationGoal, PositionGoal
+from ccd_rig.limits.shapes import Hinge
+from ccd_rig.maths.rotations import angle_between, log
+from ccd_rig.settings import SolverSettings, SolveStatus
+from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
+from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.solve import solve
+
+STEP = math.radians(0.2)
+"""Turn of the target in a frame, radians, about the chain's root."""
+SETTLED = 2e-3
+"""Radians by which a joint may be off the roll nearest to its reference: a slide has no smaller steps."""
+AXIS = Vector((0.3, 0.1, 1.0)).normalized()
+LENGTHS = {
+    "two": (1.0, 1.0),
+    "three": (1.0, 1.0, 1.0),
+    "uneven": (1.0, 0.3, 2.0),
+    "tiny link": (1.0, 0.01, 1.0, 0.5),
+    "six": (1.0,) * 6,
+    "twelve": (0.5,) * 12,
+}
+
+
+def chain(lengths: tuple[float, ...], **fields: dict[int, object]) -> Skeleton:
+    """Bones along Y, one after the other, at rest in line; `fields` are those of joints, by number."""
+    return Skeleton(
+        Joint(
+            f"joint{i}",
+            i - 1,
+            (0.0, lengths[i - 1] if i else 0.0, 0.0),
+            Quaternion(),
+            length,
+            **{name: values[i] for name, values in fields.items() if i in values},  # type: ignore[arg-type]
+        )
+        for i, length in enumerate(lengths)
+    )
+
+
+def bases(skeleton: Skeleton) -> dict[str, Pose]:
+    """Straight, bent to one side, and crooked."""
+    rng = random.Random(3)
+
+    def turned(angle: float) -> Quaternion:
+        return Quaternion(Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized(), angle)
+
+    rest = Pose.rest(skeleton)
+    inner = range(1, len(skeleton))
+    return {
+        "straight": rest,
+        "bent": rest.with_rotations({i: Quaternion((1.0, 0.0, 0.0), 0.3) for i in inner}),
+        "crooked": rest.with_rotations(
+            {
+                i: turned(rng.uniform(-0.5, 0.5))
+                for i in range(len(skeleton))
+                if skeleton.joints[i].limit is None
+            }
+        ),
+    }
+
+
+def direction(frame: int) -> Vector:
+    """The direction of the target from the root."""
+    start = Quaternion(Vector((0.2, 0.0, 1.0)).normalized(), 0.9) @ Vector((0.0, 1.0, 0.0))
+    return Quaternion(AXIS, STEP * frame) @ start
+
+
+def solved(skeleton: Skeleton, base: Pose, far: float, frame: int) -> Pose:
+    """The pose for a target `far` times as far away as the chain reaches."""
+    reach = sum(joint.length for joint in skeleton.joints)
+    goal = PositionGoal(skeleton.joints[-1].name, far * reach * direction(frame))
+    result = solve(skeleton, base, [goal], SolverSettings(restarts=0), reference=base)
+    assert result.status is SolveStatus.OPTIMAL
+    assert result.errors[0].distance == pytest.approx((far - 1.0) * reach, abs=1e-4)
+    return result.pose
+
+
+def rolls(skeleton: Skeleton, base: Pose, pose: Pose, line: Vector) -> list[float]:
+    """Radians by which each joint is off the roll about the chain's line that is nearest to its reference.
+
+    A turn of a joint about the line leaves the chain straight, and changes the departure of no other joint.
+    """
+    places = forward_kinematics(skeleton, pose)
+    off = []
+    for i, place in enumerate(places):
+        before = place.rotation @ pose.rotations[i].inverted()
+        departure = log(pose.rotations[i] @ base.rotations[i].inverted())
+        off.append(abs(departure.dot(before.inverted() @ line)))
+    return off
+
+
+@pytest.mark.parametrize("far", [1.05, 1.5])
+@pytest.mark.parametrize("kind", LENGTHS)
+def test_a_chain_that_falls_short_is_settled_in_its_roll(kind: str, far: float) -> None:
+    skeleton = chain(LENGTHS[kind])
+    for name, base in bases(skeleton).items():
+        pose = solved(skeleton, base, far, 17)
+        assert max(rolls(skeleton, base, pose, direction(17))) <= SETTLED, name
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields"),
+    [
+        ("three", {}),
+        ("uneven", {}),
+        ("six", {}),
+        ("three", {"limit": {1: Hinge((1.0, 0.0, 0.0), 0.0, 2.5)}}),
+        ("three", {"stiffness": {0: 0.7, 2: 0.3}}),
+    ],
+)
+def test_a_chain_that_falls_short_turns_as_its_target_does(kind: str, fields: dict[str, object]) -> None:
+    skeleton = chain(LENGTHS[kind], **fields)  # type: ignore[arg-type]
+    for name, base in bases(skeleton).items():
+        before = solved(skeleton, base, 1.05, 0)
+        for frame in range(1, 12):
+            pose = solved(skeleton, base, 1.05, frame)
+            turns = [angle_between(a, b) for a, b in zip(before.rotations, pose.rotations, strict=True)]
+            assert max(turns) <= 2.0 * STEP, (name, frame)
+            before = pose
+
+
+def test_a_second_goal_is_met_by_the_roll_that_a_first_one_leaves() -> None:
+    """The hand's rotation gives way to the position; of the poses that are left it takes the nearest."""
+    skeleton = chain(LENGTHS["three"])
+    base = bases(skeleton)["bent"]
+    goals = [
+        PositionGoal("joint2", 3.15 * direction(0)),
+        OrientationGoal("joint2", Quaternion((0.8, 0.0, 0.6, 0.0)), priority=1),
+    ]
+    result = solve(skeleton, base, goals, SolverSettings(restarts=0), reference=base)
+    assert result.errors[0].distance == pytest.approx(0.15, abs=2e-4)
+    tip = forward_kinematics(skeleton, result.pose)[2].rotation
+    line = tip @ Vector((0.0, 1.0, 0.0))
+    assert line.angle(direction(0)) <= 0.01
+    # Turned about the line either way, the hand is farther from its target.
+    for turn in (-0.1, 0.1):
+        assert angle_between(Quaternion(direction(0), turn) @ tip, goals[1].target) > result.errors[1].angle
