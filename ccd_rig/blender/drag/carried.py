@@ -73,14 +73,24 @@ class Carrier:
         line = controls.line(control)
         if self.body in line:
             return Hung(control.name)
-        ik = self._ik_limbs.get(control.name)
-        if ik is not None:
-            bones = controls.armature_object.pose.bones
-            is_free = not any(control.lock_location) and not self._is_carried(control)
-            return Hung(control.name, True, ik) if is_free and self._head_is_carried(bones[ik[0]]) else None
+        leading = self._leading(control)
+        if leading is not None:
+            ik = self._ik_limbs[leading.name]
+            first = controls.armature_object.pose.bones[ik[0]]
+            is_free = not any(leading.lock_location) and not self._is_carried(leading)
+            return Hung(leading.name, True, ik) if is_free and self._head_is_carried(first) else None
         if controls.moves(control) or not self._head_is_carried(line[-1]):
             return None
         return Hung(control.name, line[-1].parent is not None and self._is_carried(line[-1].parent))
+
+    def _leading(self, control: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
+        """The control that an IK limb follows: the bone, or what carries it, as a foot its heel."""
+        for bone in (control, *control.parent_recursive):
+            if self.controls.is_in_ik(bone):
+                return self._leading(self.controls.control_of(bone))
+            if bone.name in self._ik_limbs and self.controls.moves(bone):
+                return bone
+        return None
 
     @cached_property
     def _ik_limbs(self) -> dict[str, tuple[str, ...]]:

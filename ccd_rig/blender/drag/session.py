@@ -267,6 +267,9 @@ class Session:
         if carrier is not None:
             hung = {name: carrier.hung(bones[name]) for name in (*self._names, *wanted)}
             ways = {name: way for name, way in hung.items() if way is not None}
+            turned_alone = [name for name in self._names if name in ways and ways[name].control != name]
+            for name in turned_alone:  # such as a heel's control: it moves no limb
+                del ways[name]
             pinned_ways = {name: ways[name] for name in wanted if name in ways}
             held = {name: wanted[name] for name, way in pinned_ways.items() if way.control not in self._names}
             if all(name in ways for name in self._names) and len(held) > len(self.pins):

@@ -331,8 +331,11 @@ def _walked(
     themselves = replace(figure_map, sources={name: name for name in figure_map.sources})
     phases = find_stances(motion, themselves, thresholds).phases
     ahead = np.array((1.0, 0.0, 0.0))
-    yielding = {
+    lows = {leg.limb.name: float(balls[leg.limb.name][:, 2].min()) - leg.sole.height for leg in legs}
+    yielding = {  # a foot that is held up all the time is none of them
         name: yielding_phases(np.tile(each, (3, 1)), times, size, ahead, thresholds)
+        if lows[name] - min(lows.values()) < thresholds.height * size
+        else []
         for name, each in balls.items()
     }
     if any(_length(phases[name], count) < PLANTED * _length(yielding[name], count) for name in balls):

@@ -529,6 +529,21 @@ def test_a_pulled_foot_is_free_and_a_hand_that_hangs_on_the_torso_is_no_pin(begi
     assert {bone.name for bone, _ in drag.written()} == {"torso", "foot_ik.L"}
 
 
+def test_paws_of_a_generated_beast_stay_where_the_body_is_pulled(begin):
+    """Legs of three bones: one IK constraint hangs on another, and a control turns the heel."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rig = with_feet_pinned(rigs.generated("wolf"))
+    paws = {name: head(rig, name) for name in ("ORG-toe.L", "ORG-toe.R", "ORG-front_toe.L")}
+    start = tail(rig, "torso")
+    drag = begin(rig, "torso")
+    assert drag.far_pins == [] and len(drag.pins) == 4
+    drag.move((0.0, 0.0, 0.4))
+    assert not drag.is_reached()
+    assert (tail(rig, "torso") - start).length < 0.15
+    for name, place in paws.items():
+        assert (head(rig, name) - place).length < PINNED
+
+
 def test_where_balance_is_impossible_the_drag_knows(begin, human):
     rig = with_feet_pinned(human)
     rig.ccd_rig.keep_balance = True

@@ -122,6 +122,21 @@ def test_feet_that_slide_in_the_cycle_are_planted_where_they_are_low_and_do_not_
         assert stance.last - stance.first == pytest.approx(0.6 * found.period, abs=4.1 * STEP)
 
 
+def test_a_foot_that_is_held_up_is_never_planted():
+    values = {"frames": 32, "duty": 0.6, "sink": 0.06, "ahead": (0.0, -1.0, 0.0), "stride": 0.8}
+    rotations, shifts = pose(FIGURE, MAP, STARTS, lift=0.1, **values)
+    lifted, _ = pose(FIGURE, MAP, STARTS, lift=0.35, **values)
+    leg = next(limb for limb in MAP.legs if limb.name == "right leg")
+    joints = [FIGURE.index(name) for name in leg.joints]
+    rotations[:, joints] = lifted[round(32 * 0.3), joints]
+    heads, world = FIGURE.world(rotations, shifts)
+    names = tuple(joint.name for joint in FIGURE.skeleton.joints)
+    clip = SourceMotion(names, np.arange(33) * STEP, heads, batch.unit(world, -1), *FIGURE.reference)
+    found = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
+    assert len(found.feet["left leg"].stances) == 1
+    assert not found.feet["right leg"].stances
+
+
 def test_one_period_of_a_clip_of_several_is_taken():
     clip = gait(FIGURE, MAP, STARTS, in_place=False, periods=2.7)
     found = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
