@@ -4,7 +4,8 @@
 setup   make the environments below .venv (done by the other commands as they need them)
 demo    run examples/demo.py with Blender's module; everything after `demo` is passed on
 test    the core and the installed extension on one Blender; --matrix: on all four; --window: in a real window
-        --coverage: with the lines and branches that no test runs
+        --coverage: with the lines that no test runs
+check   everything that has to pass before a change goes in, on all four Blenders (root on Debian)
 lint    ruff, and mypy against the oldest and the newest Blender; --style: ruff alone
 build   the extension's zip, in dist/; --platforms: one for each system
 docs    the manual as a site, in manual/; --serve: show it; --reference, --pictures: make its parts anew
@@ -81,11 +82,12 @@ def test(options: argparse.Namespace) -> int:
         raise environments.SetupError("--coverage is for all tests on one Blender")
     if options.window:
         return window.test(options.blender or default_version(), options.arguments)
-    if options.matrix:
-        versions = [v for v in environments.BLENDERS if v not in options.skip]
-    else:
-        versions = [options.blender or default_version()]
+    versions = list(environments.BLENDERS) if options.matrix else [options.blender or default_version()]
     return checks.test(versions, options.arguments, options.coverage, options.mass)
+
+
+def check(options: argparse.Namespace) -> int:
+    return checks.everything()
 
 
 def lint(options: argparse.Namespace) -> int:
@@ -154,7 +156,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     def command(name: str, run, about: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=about, description=about, allow_abbrev=False)
         sub.set_defaults(run=run)
-        if run not in (setup, lint, mutate):
+        if run not in (setup, check, lint, mutate):
             sub.add_argument("--blender", choices=versions, help="default: the oldest whose Python is here")
         return sub
 
@@ -167,7 +169,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     command("demo", demo, "run examples/demo.py; its own arguments follow")
     sub = command("test", test, "run the tests; what follows `--` goes to pytest")
     sub.add_argument("--matrix", action="store_true", help=f"all versions: {', '.join(versions)}")
-    sub.add_argument("--skip", action="append", default=[], choices=versions, help="leave out of --matrix")
     sub.add_argument(
         "--window", action="store_true", help="Debian's Blender in a real window (root on Debian)"
     )
@@ -177,6 +178,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     sub.add_argument(
         "--mass", action="store_true", help="with the tests marked mass, which --matrix runs on the newest"
     )
+    command("check", check, "run everything that has to pass before a change goes in (root on Debian)")
     sub = command("lint", lint, "check style and types")
     sub.add_argument("--stubs", action="append", choices=list(environments.LINTS), help="default: all")
     sub.add_argument("--style", action="store_true", help="ruff alone, in a second")

@@ -2,7 +2,6 @@
 
     python3 dev.py bench growth
     python3 dev.py bench growth -- --case reached far --plot
-    python3 dev.py bench growth -- --profile reached 300
 
 Cases, each of one size that grows:
     reached   n chains of three bones on one armature, each with a target of its own, 10 frames
@@ -25,11 +24,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import cProfile
 import json
 import math
 import os
-import pstats
 import subprocess
 import sys
 import time
@@ -290,31 +287,15 @@ def draw(results: dict[str, list[Cost]]) -> None:
     print("docs/images/growth.png")
 
 
-def profile(case: str, size: int) -> None:
-    shot = prepared(case, size)
-    recorder = cProfile.Profile()
-    recorder.enable()
-    cost = measured(shot)
-    recorder.disable()
-    print(cost)
-    pstats.Stats(recorder).sort_stats("tottime").print_stats(25).sort_stats("cumtime").print_stats(60)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", choices=tuple(CASES), default=list(CASES))
     parser.add_argument("--plot", action="store_true", help="draw docs/images/growth.png")
     parser.add_argument("--one", nargs=2, metavar=("CASE", "SIZE"), help="measure this one, as JSON")
-    parser.add_argument(
-        "--profile", nargs=2, metavar=("CASE", "SIZE"), help="where the time of this one goes"
-    )
     chosen = parser.parse_args()
     if chosen.one:
         case, size = chosen.one
         print(json.dumps(measured(prepared(case, int(size)))))
-        return 0
-    if chosen.profile:
-        profile(chosen.profile[0], int(chosen.profile[1]))
         return 0
     print(f"Blender {bpy.app.version_string}; {machine()}.\n")
     print(

@@ -1,21 +1,15 @@
-"""Several effectors on one tree: iterations cold and coherent; two arms with targets that conflict.
+"""Several effectors on one tree: iterations from a cold start, and while the effectors move.
 
-    python3 dev.py bench trees                  50 trees of each kind, 3 runs of 240 frames, 200 conflicts
-    .venv/4.2/bin/python benchmarks/trees.py --trees 500 --frames 1000 --conflicts 2000
+    python3 dev.py bench trees                  50 trees of each bend, 3 runs of 240 frames
 
-Protocol: bones of length 1, tolerance 1e-3, default settings, seeded. The small tree has 32 joints: a trunk
-    of 8 and 4 branches of 6. The large one has 100: a trunk of 16 and 14 branches of 6 all around it
-    (Kenwright 2012, figures 18 and 19: a peak of 60 and 100 iterations at the start, 10 on average while the
-    effectors move). At rest the trunk stands and the branches point away from it, 30 degrees up.
+Protocol: bones of length 1, tolerance 1e-3, default settings, seeded. The tree has 100 joints: a trunk of
+    16 and 14 branches of 6 all around it (Kenwright 2012, figure 19: a peak of 100 iterations at the start,
+    10 on average while the effectors move). At rest the trunk stands and the branches point away from it, 30
+    degrees up.
 
     cold      from rest to the effectors of a random pose, so that all goals can be met together: trunk
               joints turned by up to 30 degrees, branch joints by up to `bend`, about random axes
     around    the effectors go around the trunk together, 1 degree per frame (the paper's motion)
-    wander    every target goes around its own circle of radius 1, 3 degrees per frame, each with its own
-              phase: about 5 % of a bone's length per frame, and no rigid motion fits
-    conflict  two arms of 4 joints on a spine of 3, targets on opposite sides and too far apart by 0.5 to 3:
-              with equal weights both should miss by the same; with priorities 0 and 1 the first is to be
-              met, and the second to miss by no more than the two are too far apart
 
     Frames start from the pose of the frame before; the first, a cold start, is not counted.
 """
@@ -74,11 +68,7 @@ def tree(trunk: int, branches: int, length: int) -> Skeleton:
     return Skeleton(joints)
 
 
-TREES = {
-    "32 joints, 4 effectors": (tree(8, 4, 6), 60),
-    "100 joints, 14 effectors": (tree(16, 14, 6), 100),
-}
-"""The tree, and the iterations that Kenwright gives for a cold start."""
+TRUNK, BRANCHES, LENGTH = 16, 14, 6
 
 
 def ends(skeleton: Skeleton) -> list[str]:
@@ -133,80 +123,18 @@ def cold(skeleton: Skeleton, count: int, bend: float, seed: int = 1) -> list[tup
     return solves
 
 
-def moving(skeleton: Skeleton, frames: int, wander: bool, seed: int) -> list[tuple[SolveResult, float]]:
+def moving(skeleton: Skeleton, frames: int, seed: int) -> list[tuple[SolveResult, float]]:
     """Solves frame after frame, each from the pose of the one before; the first from rest."""
-    rng = random.Random(seed)
-    begin = bent(skeleton, rng, 60.0)
+    begin = bent(skeleton, random.Random(seed), 60.0)
     middles = {name: tail(skeleton, begin, name) for name in ends(skeleton)}
-    phases = {name: rng.uniform(0.0, math.tau) for name in middles}
-    sides = {name: Quaternion([rng.gauss(0.0, 1.0) for _ in range(4)]).normalized() for name in middles}
-    pose = Pose.rest(skeleton)
-    solves = []
+    pose, solves = Pose.rest(skeleton), []
     for frame in range(frames):
-        goals = []
-        for name, middle in middles.items():
-            if wander:
-                # The start of each circle lies on the trunk's side, so that no target leaves its arm's reach.
-                angle = phases[name] + math.radians(3.0) * frame
-                target = 0.9 * middle + sides[name] @ Vector((math.cos(angle), math.sin(angle), 0.0))
-            else:
-                target = Quaternion((0.0, 0.0, 1.0), math.radians(frame)) @ middle
-            goals.append(PositionGoal(name, target))
+        turn = Quaternion((0.0, 0.0, 1.0), math.radians(frame))
+        goals = [PositionGoal(name, turn @ middle) for name, middle in middles.items()]
         result, took = checked(skeleton, pose, goals)
         pose = result.pose
         solves.append((result, took))
     return solves
-
-
-def two_arms() -> Skeleton:
-    """A spine of 3 joints along +Z and two arms of 4 to opposite sides on its top; all bones of length 1."""
-    joints = list(tree(3, 0, 0).joints)
-    for side, name in ((1.0, "left"), (-1.0, "right")):
-        aside = Quaternion((0.0, 0.0, 1.0), side * math.radians(80.0))
-        for i in range(4):
-            parent = len(joints) - 1 if i else 2
-            joints.append(Joint(f"{name}{i}", parent, (0.0, 1.0, 0.0), Quaternion() if i else aside))
-    return Skeleton(joints)
-
-
-def conflicts(count: int, seed: int = 3) -> list[str]:
-    """Targets of two arms that are too far apart to be met together."""
-    rng = random.Random(seed)
-    skeleton = two_arms()
-    names = ends(skeleton)
-    shares, firsts, seconds, worse, counts = [], [], [], 0, {"equal": [], "ordered": []}
-    for _ in range(count):
-        # Each arm reaches 3 + 4 from the root, so either target can be met; the tails come no more than
-        # 4 + 4 apart.
-        turn = Quaternion((0.0, 0.0, 1.0), rng.uniform(0.0, math.tau))
-        beside = turn @ Vector((1.0, 0.0, 0.0))
-        gap = rng.uniform(0.5, 3.0)
-        half = 0.5 * (8.0 + gap)
-        centre = Vector((0.0, 0.0, rng.uniform(1.0, 2.0)))
-        goals = [
-            PositionGoal(names[0], centre + beside * half),
-            PositionGoal(names[1], centre - beside * half),
-        ]
-        result, _ = checked(skeleton, Pose.rest(skeleton), goals)
-        missed = [error.distance for error in result.errors]
-        shares.append(abs(missed[0] - missed[1]) / sum(missed))
-        counts["equal"].append(result.iterations)
-        ordered = [PositionGoal(goal.joint, goal.target, priority=k) for k, goal in enumerate(goals)]
-        after, _ = checked(skeleton, Pose.rest(skeleton), ordered)
-        firsts.append(after.errors[0].distance)
-        seconds.append(after.errors[1].distance / gap)
-        counts["ordered"].append(after.iterations)
-        alone, _ = checked(skeleton, Pose.rest(skeleton), goals[:1])
-        worse += alone.status is SolveStatus.CONVERGED and after.errors[0].distance > TOLERANCE
-    return [
-        f"equal weights: difference of the two misses, parts of their sum: median "
-        f"{statistics.median(shares):.1e}, worst {max(shares):.1e}; iterations: median "
-        f"{statistics.median(counts['equal']):g}, most {max(counts['equal'])}",
-        f"ordered: the first misses by median {statistics.median(firsts):.1e}, worst {max(firsts):.1e} "
-        f"({worse} above the tolerance that alone are met); the second by {statistics.median(seconds):.2f} "
-        f"times what it must; "
-        f"iterations: median {statistics.median(counts['ordered']):g}, most {max(counts['ordered'])}",
-    ]
 
 
 def main() -> None:
@@ -214,26 +142,16 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=50)
     parser.add_argument("--frames", type=int, default=240)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--conflicts", type=int, default=200)
     chosen = parser.parse_args()
     print(
         f"{'':44s}{'solves':>7s}{'all met':>9s}{'median':>8s}{'mean':>8s}{'99 %':>8s}{'most':>6s}"
         f"{'worst':>10s}{'ms':>10s}   Kenwright 2012"
     )
-    for name, (skeleton, peak) in TREES.items():
-        for bend in (40.0, 90.0, 180.0):
-            print(
-                row(f"{name}, cold, bend {bend:g}", cold(skeleton, chosen.trees, bend), f"peak {peak}"),
-                flush=True,
-            )
-        for wander in (False, True):
-            rows = []
-            for seed in range(chosen.runs):
-                rows += moving(skeleton, chosen.frames, wander, seed)[1:]
-            what = "wander" if wander else "around"
-            print(row(f"{name}, {what}", rows, "10 on average"), flush=True)
-    for line in conflicts(chosen.conflicts):
-        print(line)
+    skeleton = tree(TRUNK, BRANCHES, LENGTH)
+    for bend in (40.0, 90.0, 180.0):
+        print(row(f"cold, bend {bend:g}", cold(skeleton, chosen.trees, bend), "peak 100"), flush=True)
+    rows = [each for seed in range(chosen.runs) for each in moving(skeleton, chosen.frames, seed)[1:]]
+    print(row("around", rows, "10 on average"), flush=True)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -21,21 +23,33 @@ TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
 BUILD_TIMEOUT = 1800  # [s] the first wheels for Windows take minutes
 BENCH_TIMEOUT = 3600  # [s] one script
-ON_BOTH_ENDS = (
-    "farm",
-    "figures",
-    "limit_sources",
-    "retarget",
-    "set_up",
-    "solve",
-    "walk",
-    "test_demo.py",
-    "test_peer_cases.py",
+BETWEEN = (
+    "drag",
+    "keys",
+    "live",
+    "properties",
+    "rig",
+    "scene",
+    "setup_files",
+    "viewport",
+    "bake/test_bake.py",
+    "bake/test_keyed_settings.py",
+    "bake/test_keys_of_bakes.py",
+    "cli/test_command_files.py",
+    "test_lifecycle.py",
+    "test_module_start.py",
+    "test_operators.py",
+    "test_panels.py",
+    "test_undo_and_redo.py",
 )
-"""What of tests/blender is left to the oldest and the newest of several Blenders: it asks nothing of Blender
-that has changed between them."""
+"""What of tests/blender runs on the Blenders between the oldest and the newest: what asks most of Blender's
+own types. They have the Python and NumPy of the oldest."""
 DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment of its site
 PARTS = 3  # processes for tests/blender
+BESIDE = 2  # suites that wait much of their time, run beside those that do not
+FUZZ_SECONDS = 20  # [s] each family, in a run of everything
+ZIP = "zip"  # what suites need that use the package
+LINT = "lint"  # what `dev.py lint` needs
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels", "viewport")
 
 
@@ -45,8 +59,19 @@ def run(
     extra: dict[str, str] | None = None,
     cwd: Path = ROOT,
     output: IO[str] | None = None,
-    running: set[subprocess.Popen[bytes]] | None = None,
 ) -> int:
+    """Run a command as `measured_run` does; its exit code."""
+    return measured_run(command, timeout, extra, cwd, output, set())[0]
+
+
+def measured_run(
+    command: list[str],
+    timeout: float,
+    extra: dict[str, str] | None,
+    cwd: Path,
+    output: IO[str] | None,
+    running: set[subprocess.Popen[bytes]],
+) -> tuple[int, float]:
     """Run a command in a process group of its own; after `timeout` seconds end the whole group.
 
     Args:
@@ -58,7 +83,8 @@ def run(
         running: the process is in here as long as it runs.
 
     Returns:
-        Its exit code, 124 after a timeout. A signal's negative code stays negative: it is not 0 either.
+        Its exit code, 124 after a timeout, and its seconds of processor time; 0 where the system tells none.
+        A signal's negative code stays negative: it is not 0 either.
     """
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(extra or {})}
     grouped = os.name == "posix"
@@ -66,13 +92,22 @@ def run(
     process = subprocess.Popen(
         command, cwd=cwd, env=environment, start_new_session=grouped, stdout=output, stderr=error
     )
-    running = set() if running is None else running
     running.add(process)
+    until = time.monotonic() + timeout
     try:
-        return process.wait(timeout)
+        if not grouped:
+            return process.wait(timeout), 0.0
+        while True:
+            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                process.returncode = os.waitstatus_to_exitcode(status)
+                return process.returncode, usage.ru_utime + usage.ru_stime
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired(command, timeout)
+            time.sleep(0.05)
     except subprocess.TimeoutExpired:
         print(f"dev.py: no end within {timeout:.0f} s: {' '.join(command)}", file=sys.stderr, flush=True)
-        return 124
+        return 124, 0.0
     finally:
         _end(process)
         running.discard(process)
@@ -108,117 +143,28 @@ def build_all(version: str, output_dir: Path, arguments: Sequence[str] = ("--pla
     return [Path(line) for line in done.stdout.splitlines() if line.endswith(".zip")]
 
 
-def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass: bool) -> int:
-    """Run tests/core and tests/blender, each in its own process, on each version, and tests/docs once; 0 when
-    all passed.
-
-    Of several, as many run at once as there are processors; the output of each comes when it has ended.
-    `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
-    tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
-    the newest run tests/core and `ON_BOTH_ENDS`: those between have the same Python and NumPy as the oldest.
-    Tests that are marked `mass` are run on the newest of several, and where they are asked for.
-
-    Args:
-        versions: of Blender.
-        pytest_arguments: what goes to pytest.
-        coverage: whether to measure what of the product is run, and fail below the floors of `floors.py`.
-        mass: whether a run of everything holds the tests that are marked `mass`.
-    """
-    chosen = [a for a in pytest_arguments if (ROOT / a.partition("::")[0]).exists() and not a.startswith("-")]
-    options = [a for a in pytest_arguments if a not in chosen]
-    with_docs = not pytest_arguments or any(a.startswith(DOCS_TESTS) for a in chosen)
-    wanted = [environments.BLENDERS[version] for version in versions]
-    environments.require_pythons([*wanted, environments.DOCS] if with_docs else wanted)
-    prepare = environments.prepare_coverage if coverage else environments.prepare_tests
-    # All of them first: what is missing shows before minutes of tests, not after.
-    pythons = {version: str(prepare(environments.BLENDERS[version])) for version in versions}
-    suites = [
-        suite
-        for layer in ("core", "blender")  # the longest run first
-        for suite in _suites(layer, pythons, chosen, options, mass)
-    ]
-    if with_docs:
-        python = str(environments.prepare(environments.DOCS))
-        paths = [a for a in chosen if a.startswith(DOCS_TESTS)] or [DOCS_TESTS]
-        pages = Suite(DOCS_TESTS, [python, "-m", "pytest", *paths, *options], {}, "docs", "", 1)
-    if coverage:
-        suites = [_with_coverage(suite) for suite in suites]
-    failed = run_all([*suites, pages] if with_docs else suites)
-    if coverage:
-        failed += _below_floor(suites, pythons)
-    return verdict(failed, "tests")
-
-
-def _suites(
-    layer: str, pythons: dict[str, str], chosen: list[str], options: list[str], mass: bool
-) -> list[Suite]:
-    """The runs of one folder of tests/, for each Blender version of `pythons`; see `test`."""
-    folder = f"tests/{layer}"
-    paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]
-    if not paths:
-        return []
-    extra = {}
-    if layer == "blender":
-        extra["CCD_RIG_ZIP"] = str(build(next(iter(pythons)), ROOT / "dist"))
-    # -P keeps the project's root off the path: the core must come from the installed extension.
-    flags = ["-P"] if layer == "blender" else []
-    suites = []
-    for version, python in pythons.items():
-        between = _is_between(version, list(pythons))
-        if layer == "core" and between:
-            continue
-        parts = [paths]
-        if layer == "blender" and not (chosen or options):
-            parts = parts_of(folder, ON_BOTH_ENDS if between else ())
-        newest = len(pythons) > 1 and version == list(environments.BLENDERS)[-1]
-        left_out = [] if chosen or options or mass or newest else ["-m", "not mass"]
-        for number, part in enumerate(parts, 1):
-            name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
-            command = [python, *flags, "-m", "pytest", *part, *options, *left_out]
-            suites.append(Suite(name, command, extra, layer, version, number))
-    return suites
-
-
-def _is_between(version: str, versions: list[str]) -> bool:
-    """Whether of several versions this is neither the oldest nor the newest."""
-    known = list(environments.BLENDERS)
-    return len(versions) > 1 and version not in (known[0], known[-1])
-
-
-def parts_of(folder: str, without: Sequence[str] = ()) -> list[list[str]]:
-    """The files of a suite dealt out to `PARTS` runs, by their size: it is the nearest to their time.
-
-    `without` names files and folders of the suite to leave out.
-    """
-    parts: list[list[Path]] = [[] for _ in range(PARTS)]
-    files = [
-        file
-        for file in (ROOT / folder).rglob("test_*.py")
-        if file.relative_to(ROOT / folder).parts[0] not in without
-    ]
-    for file in sorted(files, key=lambda file: (-file.stat().st_size, file)):
-        min(parts, key=lambda part: sum(each.stat().st_size for each in part)).append(file)
-    return [sorted(str(file.relative_to(ROOT)) for file in part) for part in parts if part]
-
-
 class Suite(NamedTuple):
-    """A run of pytest.
+    """A command whose exit code is a verdict, such as a run of pytest.
 
     Attributes:
         name: what the output calls it.
         command: program and arguments.
+        needs: what must be there before it starts, by the names of `prepared`.
         extra: environment variables beside our own.
         layer: folder of tests/, and key of `floors.LAYERS`.
         version: of Blender.
         part: number of the part of the layer's tests that it runs.
+        waits: whether it waits much of its time, such as for a window to be redrawn.
     """
 
     name: str
     command: list[str]
-    extra: dict[str, str]
-    layer: str
-    version: str
-    part: int
+    needs: tuple[str, ...] = ()
+    extra: Mapping[str, str] = {}
+    layer: str = ""
+    version: str = ""
+    part: int = 1
+    waits: bool = False
 
     @property
     def data_file(self) -> Path:
@@ -226,56 +172,269 @@ class Suite(NamedTuple):
         return ROOT / ".cache/coverage" / f"{self.version}-{self.layer}-{self.part}"
 
 
+def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass: bool) -> int:
+    """Run tests/core and tests/blender, each in its own process, on each version, and tests/docs once; 0 when
+    all passed.
+
+    As many run at once as there are processors; the output of each comes when it has ended.
+    `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
+    tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
+    the newest run tests/core, and those between `BETWEEN` of tests/blender. Tests that are marked `mass` are
+    run on the newest of several, and where they are asked for.
+
+    Args:
+        versions: of Blender.
+        pytest_arguments: what goes to pytest.
+        coverage: whether to measure what of the product is run, and fail below the floors of `floors.py`.
+        mass: whether a run of everything holds the tests that are marked `mass`.
+    """
+    suites = suites_of(versions, pytest_arguments, mass)
+    needs = {name for suite in suites for name in suite.needs}
+    environments.require_pythons(
+        environment for name, environment in environments.BLENDERS.items() if name in needs
+    )
+    if coverage:
+        suites = [_with_coverage(suite) for suite in suites]
+    with prepared(needs, versions[0], versions if coverage else []) as ready:
+        failed = run_all(suites, ready)
+    if coverage:
+        failed += below_floors(suites)
+    return verdict(failed, "tests")
+
+
+def everything() -> int:
+    """Run all that has to pass before a change goes in; 0 when it did.
+
+    What is missing on this machine is made meanwhile: each part waits for what it needs alone.
+    """
+    from devtools import window
+    from devtools.fuzz import campaign
+
+    oldest, *_, newest = versions = list(environments.BLENDERS)
+    environments.require_pythons([*environments.BLENDERS.values(), *environments.LINTS.values()])
+    tests = suites_of(versions, [], mass=False)
+    tests = [_with_coverage(suite) if suite.version == newest else suite for suite in tests]
+    tests.sort(key=lambda suite: versions.index(suite.version) if suite.version else 0)
+    dev = [sys.executable, str(ROOT / "dev.py")]
+    fuzz = [*dev, "fuzz", f"--seconds={FUZZ_SECONDS}", "--restart"]
+    families = [
+        Suite(f"fuzz {name}", [*fuzz, name], (oldest, ZIP)) for name in reversed(list(campaign.FAMILIES))
+    ]
+    suites = [
+        *(suite for suite in tests if suite.version in (oldest, "")),
+        Suite("lint", [*dev, "lint"], (LINT,)),
+        *window.suites(oldest, []),
+        *(suite for suite in tests if suite.version not in (oldest, "")),
+        *families,
+    ]
+    needs = {name for suite in suites for name in suite.needs}
+    with prepared(needs, oldest, [newest]) as ready:
+        failed = run_all(suites, ready)
+    return verdict([*failed, *below_floors(suites), *window.unfinished(suites, failed)], "everything")
+
+
+@contextmanager
+def prepared(
+    needs: Iterable[str], version: str, measured: Sequence[str] = ()
+) -> Iterator[dict[str, Future[Path | None]]]:
+    """Make what suites need, side by side: downloads take most of the time.
+
+    Args:
+        needs: versions of Blender, the manual's environment, `ZIP`, `LINT` and `window.NEED`.
+        version: the Blender whose tools build the package.
+        measured: versions of Blender whose environments measure coverage.
+
+    Yields:
+        What will be there, by name; of `ZIP` the package's path.
+    """
+    from devtools import window
+
+    def blender(name: str) -> Path:
+        environment = environments.BLENDERS[name]
+        return (
+            environments.prepare_coverage(environment)
+            if name in measured
+            else environments.prepare_tests(environment)
+        )
+
+    def lint_tools() -> None:
+        for environment in environments.LINTS.values():
+            environments.prepare(environment)
+
+    ready: dict[str, Future[Path | None]] = {}
+    makers: dict[str, Callable[[], Path | None]] = {
+        **{name: lambda name=name: blender(name) for name in environments.BLENDERS},
+        environments.DOCS.name: lambda: environments.prepare(environments.DOCS),
+        ZIP: lambda: build(version, ROOT / "dist"),
+        LINT: lint_tools,
+        window.NEED: lambda: window.prepare_run(ready[ZIP]),
+    }
+    # The oldest Blender, the package and the style first: what others wait for, or wait little for.
+    order = (version, environments.DOCS.name, ZIP, LINT, window.NEED, *reversed(list(environments.BLENDERS)))
+    wanted = {*needs, ZIP} if window.NEED in needs else set(needs)
+    with ThreadPoolExecutor(4) as pool:  # what comes first does not share the line with all others
+        for name in dict.fromkeys(order):
+            if name in wanted:
+                ready[name] = pool.submit(makers[name])
+        yield ready
+
+
+def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> list[Suite]:
+    """The runs of pytest that `test` describes, the longest first."""
+    chosen = [a for a in pytest_arguments if (ROOT / a.partition("::")[0]).exists() and not a.startswith("-")]
+    options = [a for a in pytest_arguments if a not in chosen]
+    suites = []
+    for layer in ("core", "blender"):
+        folder = f"tests/{layer}"
+        paths = [a for a in chosen if a.startswith(folder)] if chosen else [folder]
+        for version in versions if paths else ():
+            between = len(versions) > 1 and version not in (versions[0], versions[-1])
+            if between and layer == "core":
+                continue
+            dealt = layer == "blender" and not pytest_arguments
+            parts = parts_of(folder, BETWEEN if between else None) if dealt else [paths]
+            with_mass = mass or pytest_arguments or (len(versions) > 1 and version == versions[-1])
+            left_out = [] if with_mass else ["-m", "not mass"]
+            # -P keeps the project's root off the path: the core must come from the installed extension.
+            python = [
+                str(environments.BLENDERS[version].python),
+                *(["-P"] if layer == "blender" else []),
+                *("-m", "pytest"),
+            ]
+            needs = (version, ZIP) if layer == "blender" else (version,)
+            for number, part in enumerate(parts, 1):
+                name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
+                command = [*python, *part, *options, *left_out]
+                suites.append(Suite(name, command, needs, {}, layer, version, number))
+    if not pytest_arguments or any(a.startswith(DOCS_TESTS) for a in chosen):
+        paths = [a for a in chosen if a.startswith(DOCS_TESTS)] or [DOCS_TESTS]
+        command = [str(environments.DOCS.python), "-m", "pytest", *paths, *options]
+        suites.append(Suite(DOCS_TESTS, command, (environments.DOCS.name,)))
+    return suites
+
+
+def parts_of(folder: str, only: Sequence[str] | None = None) -> list[list[str]]:
+    """The files of a suite dealt out to `PARTS` runs, by their size: it is the nearest to their time.
+
+    `only` names the files and folders of the suite that are run; they are fewer, and make one run.
+    """
+    files = list((ROOT / folder).rglob("test_*.py"))
+    if only is not None:
+        places = [ROOT / folder / name for name in only]
+        files = [file for file in files if any(file.is_relative_to(place) for place in places)]
+    parts: list[list[Path]] = [[] for _ in range(PARTS if only is None else 1)]
+    for file in sorted(files, key=lambda file: (-file.stat().st_size, file)):
+        min(parts, key=lambda part: sum(each.stat().st_size for each in part)).append(file)
+    return [sorted(str(file.relative_to(ROOT)) for file in part) for part in parts if part]
+
+
 def _with_coverage(suite: Suite) -> Suite:
-    """The same run, measured."""
+    """The same run, measured: lines alone, by what Python 3.12 and later have for it, which costs little."""
+    if suite.layer not in floors.LAYERS:
+        return suite
     suite.data_file.parent.mkdir(parents=True, exist_ok=True)
     options = [f"--cov={source}" for source in floors.LAYERS[suite.layer].sources]
-    command = [*suite.command, *options, "--cov-branch", "--cov-report="]
-    return suite._replace(command=command, extra={**suite.extra, "COVERAGE_FILE": str(suite.data_file)})
+    extra = {"COVERAGE_FILE": str(suite.data_file)}
+    if environments.BLENDERS[suite.version].pythons[0] != "3.11":
+        extra["COVERAGE_CORE"] = "sysmon"
+    return suite._replace(command=[*suite.command, *options, "--cov-report="], extra=extra)
 
 
-def _below_floor(suites: list[Suite], pythons: dict[str, str]) -> list[str]:
-    """Names of the layers of which too little was run."""
+def below_floors(suites: list[Suite]) -> list[str]:
+    """Print what measured suites did not run; names of the layers of which too little was run."""
+    measured: dict[tuple[str, str], list[str]] = {}
+    for suite in suites:
+        if "COVERAGE_FILE" in suite.extra:
+            measured.setdefault((suite.layer, suite.version), []).append(str(suite.data_file))
     failed = []
-    for version, python in pythons.items():
-        for layer in floors.LAYERS:
-            files = [str(s.data_file) for s in suites if (s.layer, s.version) == (layer, version)]
-            if not files:
-                continue
-            print(f"\n=== coverage of {layer}, Blender {version}", flush=True)
-            command = [python, str(ROOT / "devtools/floors.py"), layer, *files]
-            if run(command, LINT_TIMEOUT):
-                failed.append(f"coverage of {layer}, Blender {version}")
+    for (layer, version), files in measured.items():
+        print(f"\n=== coverage of {layer}, Blender {version}", flush=True)
+        python = str(environments.BLENDERS[version].python)
+        if run([python, str(ROOT / "devtools/floors.py"), layer, *files], LINT_TIMEOUT):
+            failed.append(f"coverage of {layer}, Blender {version}")
     return failed
 
 
-def run_all(suites: list[Suite]) -> list[str]:
-    """Run suites side by side; the names of those that failed."""
-    running: set[subprocess.Popen[bytes]] = set()
-    at_once = min(len(suites), os.cpu_count() or 1)
+def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None = None) -> list[str]:
+    """Run suites side by side, one for each processor, the first of those whose needs are there first; beside
+    them up to `BESIDE` that wait much of their time. Names of those that failed.
 
-    def one(suite: Suite) -> int:
-        with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as kept:
-            output = kept if at_once > 1 else None
-            if output is None:
-                print(f"\n=== {suite.name}", flush=True)
-            start = time.monotonic()
-            code = run(suite.command, TEST_TIMEOUT, suite.extra, output=output, running=running)
-            seconds = time.monotonic() - start
-            kept.seek(0)
-            words = f"\n=== {suite.name}\n{kept.read()}" if output is not None else ""
-            print(f"{words}=== {suite.name}: exit {code}, {seconds:.0f} s", flush=True)
-            return code
+    Raises:
+        SetupError: what a suite needs could not be made. All others are ended.
+    """
+    ready = ready or {}
+    running: set[subprocess.Popen[bytes]] = set()
+    left, failed, changed = list(suites), [], threading.Condition()
+    beside = min(BESIDE, sum(suite.waits for suite in suites))
+    at_once = min(len(suites), (os.cpu_count() or 1) + beside)
+    for future in ready.values():
+        future.add_done_callback(lambda _: _notify(changed))
+
+    def following(is_beside: bool) -> Suite | None:
+        with changed:
+            while any(suite.waits or not is_beside for suite in left):
+                for suite in sorted(left, key=lambda suite: suite.waits):
+                    is_ready = all(ready[name].done() for name in suite.needs if name in ready)
+                    if is_ready and (suite.waits or not is_beside):
+                        left.remove(suite)
+                        return suite
+                changed.wait()
+            return None
+
+    def lane(is_beside: bool) -> None:
+        try:
+            while (suite := following(is_beside)) is not None:
+                if _run_suite(suite, ready, at_once > 1, running):
+                    failed.append(suite.name)
+        except BaseException:
+            left.clear()
+            raise
+        finally:
+            _notify(changed)
 
     with ThreadPoolExecutor(max(at_once, 1)) as pool:
+        lanes = [pool.submit(lane, k < beside) for k in range(at_once)]
         try:
-            codes = list(pool.map(one, suites))
-        except BaseException:  # they have groups of their own and would not hear of it
-            pool.shutdown(wait=False, cancel_futures=True)
+            for each in as_completed(lanes):
+                each.result()
+        except BaseException:  # the processes have groups of their own and would not hear of it
+            left.clear()
+            _notify(changed)
             for process in list(running):
                 _end(process)
             raise
-    return [suite.name for suite, code in zip(suites, codes, strict=True) if code]
+    return failed
+
+
+def _notify(changed: threading.Condition) -> None:
+    with changed:
+        changed.notify_all()
+
+
+def _run_suite(
+    suite: Suite,
+    ready: Mapping[str, Future[Path | None]],
+    keeps: bool,
+    running: set[subprocess.Popen[bytes]],
+) -> int:
+    """Run a suite and print its output, at its end where it `keeps` it; its exit code."""
+    extra = dict(suite.extra)
+    for name in suite.needs:
+        if name in ready and (made := ready[name].result()) is not None and name == ZIP:
+            extra["CCD_RIG_ZIP"] = str(made)
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as kept:
+        if not keeps:
+            print(f"\n=== {suite.name}", flush=True)
+        start = time.monotonic()
+        output = kept if keeps else None
+        code, used = measured_run(suite.command, TEST_TIMEOUT, extra, ROOT, output, running)
+        seconds = time.monotonic() - start
+        kept.seek(0)
+        words = f"\n=== {suite.name}\n{kept.read()}" if keeps else ""
+        print(
+            f"{words}=== {suite.name}: exit {code}, {seconds:.0f} s, {used:.0f} s of a processor", flush=True
+        )
+        return code
 
 
 def lint(stubs: list[str], only_style: bool) -> int:

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
 
 from devtools import checks, environments
@@ -26,66 +27,108 @@ PACKAGES = (
     *("libgl1", "libglx-mesa0", "libgl1-mesa-dri", "libegl1", "libegl-mesa0", "mesa-vulkan-drivers"),
 )
 STEP_TIMEOUT = 900  # [s] debootstrap, or Blender and its 300 packages, on a slow mirror
-ON_WHEELS = (
-    "rig",
-    "scene",
-    "solve",
-    "test_peer_cases.py",
-    "test_languages.py",
-    "test_manual.py",
-    "test_tutorials.py",
+IN_PROGRAM = (
+    "cli",
+    "farm",
+    "keys",
+    "live",
+    "properties",
+    "viewport",
+    "test_grey.py",
+    "test_idle.py",
+    "test_kernel.py",
+    "test_lifecycle.py",
+    "test_odd_files.py",
+    "test_operators.py",
+    "test_panels.py",
+    "test_readme.py",
+    "test_undo_and_redo.py",
 )
-"""What of tests/blender runs on the wheels alone: numbers, which the program works out alike, and what needs
-folders of the project. What needs Blender as a module is in tests/blender/module_alone.py."""
+"""What of tests/blender runs in the program as well as on the wheel of the same version: how it starts, takes
+commands, keeps preferences, saves, undoes and redraws. Poses are worked out alike."""
 FIRST_SCREEN = 90  # number of the first virtual screen
 RUN = "suite"  # the folder inside the chroot that belongs to one run
+RESULT = FOLDER / RUN / "result.json"
+"""How the run of pytest inside Blender ended: Blender ends with 0 even when the script never ran."""
+INSIDE = "tests/blender inside Debian's Blender"
+NEED = "window"
+"""What `checks.prepared` calls the folder with a run's files."""
 
 
 def test(version: str, pytest_arguments: list[str]) -> int:
-    """Run tests/blender but for `ON_WHEELS` inside Debian's Blender, then tests/window in its window; 0 when
-    all passed."""
+    """Run `IN_PROGRAM` of tests/blender inside Debian's Blender, and tests/window in its window; 0 when all
+    passed."""
+    runs = suites(version, pytest_arguments)
+    needs = {name for suite in runs for name in suite.needs}
+    with checks.prepared(needs, version) as ready:
+        failed = checks.run_all(runs, ready)
+    return checks.verdict([*failed, *unfinished(runs, failed)], "window tests")
+
+
+def suites(version: str, pytest_arguments: list[str]) -> list[checks.Suite]:
+    """The runs of `test`: one for each file of tests/window, the longest script first, with a folder and a
+    screen of its own; and beside the first, which waits most of its time, that inside Blender."""
+    chosen = [a for a in pytest_arguments if a.startswith("tests/window/")]
+    options = [a for a in pytest_arguments if not a.startswith("tests/")]
+    needs = (version, checks.ZIP, NEED)
+    visits = []
+    files = chosen or ([] if pytest_arguments else list(map(str, _window_tests())))
+    for number, file in enumerate(files):
+        places = {
+            "CCD_RIG_WINDOW_ROOT": str(FOLDER),
+            "CCD_RIG_VISIT": f"visit{number}",
+            "CCD_RIG_SCREEN": str(FIRST_SCREEN + number),
+        }
+        command = [str(environments.BLENDERS[version].python), "-m", "pytest", file, *options]
+        visits.append(checks.Suite(file, command, needs, places, waits=True))
+    if pytest_arguments and all(a.startswith(("tests/window", "-")) for a in pytest_arguments):
+        return visits
+    environment = {
+        "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/games",
+        "HOME": f"/{RUN}/home",
+        "TMPDIR": f"/{RUN}/tmp",
+        "LANG": "C.UTF-8",
+        "BLENDER_USER_RESOURCES": f"/{RUN}/user",
+        "CCD_RIG_ZIP": f"/{RUN}/ccd_rig.zip",
+        "CCD_RIG_RESULT": f"/{RESULT.relative_to(FOLDER)}",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    assignments = [f"{name}={value}" for name, value in environment.items()]
+    command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]
+    command += ["--python", f"/{RUN}/project/tests/run_in_blender.py", "--"]
+    (files,) = [pytest_arguments] if pytest_arguments else checks.parts_of("tests/blender", IN_PROGRAM)
+    return [*visits[:1], checks.Suite(INSIDE, [*command, *files], (checks.ZIP, NEED)), *visits[1:]]
+
+
+def unfinished(runs: list[checks.Suite], failed: list[str]) -> list[str]:
+    """Name of the run inside Blender, if it is one of `runs`, did not fail, and did not come to its end."""
+    if INSIDE in failed or all(suite.name != INSIDE for suite in runs):
+        return []
+    if RESULT.is_file() and json.loads(RESULT.read_text())["exit"] == 0:
+        return []
+    print(f"dev.py: {INSIDE}: Blender ended before the tests did", file=sys.stderr)
+    return [INSIDE]
+
+
+def prepare_run(package: Future[Path | None]) -> None:
+    """Make the folder with Debian's Blender, and in it that of a run, with the tests and the package.
+
+    Raises:
+        SetupError: as `prepare`.
+    """
     prepare()
-    package = checks.build(version, ROOT / "dist")
-    run = FOLDER / RUN
+    run, package_file = FOLDER / RUN, package.result()
+    assert package_file is not None
     shutil.rmtree(run, ignore_errors=True)
+    for folder in ("user", "home", "tmp"):
+        (run / folder).mkdir(parents=True)
     shutil.copytree(ROOT / "tests", run / "project/tests", ignore=shutil.ignore_patterns("__pycache__"))
     # Tests run the examples of the README and of docs/.
     for file in (ROOT / "pyproject.toml", ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         copy = run / "project" / file.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(file, copy)
-    shutil.copy2(package, run / "ccd_rig.zip")
-
-    inside, results = _inside_blender(run, pytest_arguments)
-    visits = _visits(str(environments.prepare(environments.BLENDERS[version])), package, pytest_arguments)
-    # A visit waits most of its time: beside it the tests inside Blender have a processor.
-    failed = checks.run_all([*visits[:1], *inside, *visits[1:]])
-    for suite, result in zip(inside, results, strict=True):
-        # Blender ends with 0 even when the script never ran: only the file tells.
-        ended = result.is_file() and json.loads(result.read_text())["exit"] == 0
-        if suite.name not in failed and not ended:
-            print(f"dev.py: {suite.name}: Blender ended before the tests did", file=sys.stderr)
-            failed.append(suite.name)
-    return checks.verdict(failed, "window tests")
-
-
-def _visits(python: str, package: Path, pytest_arguments: list[str]) -> list[checks.Suite]:
-    """The runs of tests/window, one per file, the longest script first: each has a folder and a screen of its
-    own."""
-    chosen = [a for a in pytest_arguments if a.startswith("tests/window/")]
-    options = [a for a in pytest_arguments if not a.startswith("tests/")]
-    files = chosen or ([] if pytest_arguments else list(map(str, _window_tests())))
-    suites = []
-    for number, file in enumerate(files):
-        places = {
-            "CCD_RIG_WINDOW_ROOT": str(FOLDER),
-            "CCD_RIG_ZIP": str(package),
-            "CCD_RIG_VISIT": f"visit{number}",
-            "CCD_RIG_SCREEN": str(FIRST_SCREEN + number),
-        }
-        command = [python, "-m", "pytest", file, *options]
-        suites.append(checks.Suite(file, command, places, "window", version=SUITE, part=number))
-    return suites
+    shutil.copy2(package_file, run / "ccd_rig.zip")
 
 
 def _window_tests() -> list[Path]:
@@ -97,35 +140,6 @@ def _script_size(test: Path) -> int:
     """Size of the script that a test drives, as an estimate of its time."""
     (script,) = re.findall(r'^SCRIPT = "(.+)"$', test.read_text(encoding="utf-8"), re.MULTILINE)
     return test.with_name(script).stat().st_size
-
-
-def _inside_blender(run: Path, pytest_arguments: list[str]) -> tuple[list[checks.Suite], list[Path]]:
-    """The runs of tests/blender in Debian's Blender, and the files that tell how they ended."""
-    if pytest_arguments and all(a.startswith(("tests/window", "-")) for a in pytest_arguments):
-        return [], []
-    shares = [[]] if pytest_arguments else checks.parts_of("tests/blender", ON_WHEELS)
-    suites, results = [], []
-    for number, files in enumerate(shares, 1):
-        folder_of_part = f"/{RUN}/part{number}"
-        for folder in ("user", "home", "tmp"):
-            (run / f"part{number}" / folder).mkdir(parents=True)
-        environment = {
-            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin:/usr/games",
-            "HOME": f"{folder_of_part}/home",
-            "TMPDIR": f"{folder_of_part}/tmp",
-            "LANG": "C.UTF-8",
-            "BLENDER_USER_RESOURCES": f"{folder_of_part}/user",
-            "CCD_RIG_ZIP": f"/{RUN}/ccd_rig.zip",
-            "CCD_RIG_RESULT": f"{folder_of_part}/result.json",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        }
-        assignments = [f"{name}={value}" for name, value in environment.items()]
-        command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]
-        command += ["--python", f"/{RUN}/project/tests/run_in_blender.py", "--", *files, *pytest_arguments]
-        name = "tests/blender inside Debian's Blender" + (f", part {number}" if len(shares) > 1 else "")
-        suites.append(checks.Suite(name, command, {}, "blender", SUITE, number))
-        results.append(run / f"part{number}" / "result.json")
-    return suites, results
 
 
 def prepare() -> None:

@@ -28,7 +28,7 @@ from devtools import checks, compiled, environments, kernel
 from devtools.environments import ROOT
 
 KERNEL = "kernel"
-PARTS = {
+FAMILIES = {
     "core": "core.run",
     "rigs": "rigs.run",
     "influences": "rigs.run_influences",
@@ -105,7 +105,7 @@ class Part:
             python,
             "-m",
             "devtools.fuzz.worker",
-            PARTS[self.module],
+            FAMILIES[self.module],
             str(journal),
             str(seconds),
             which,
@@ -232,10 +232,10 @@ def _sanitizer_libraries() -> list[str]:
 
 def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, restart: bool) -> int:
     """Run a campaign; 0 when nothing was wrong."""
-    unknown = [name for name in parts if name not in PARTS]
+    unknown = [name for name in parts if name not in FAMILIES]
     if unknown:
-        raise environments.SetupError(f"no family named {unknown[0]}; there are: {', '.join(PARTS)}")
-    names = parts or list(PARTS)
+        raise environments.SetupError(f"no family named {unknown[0]}; there are: {', '.join(FAMILIES)}")
+    names = parts or list(FAMILIES)
     if names != [KERNEL] and "CCD_RIG_ZIP" not in os.environ:
         # Once, not in each process; with the manual, which may not be there yet.
         os.environ["CCD_RIG_ZIP"] = str(checks.build(version, ROOT / "dist"))

@@ -13,7 +13,7 @@ import pytest
 import rigs
 from bad_input_cases import CASES
 from sound_rig import sound_rig, spoil
-from whole_file import differences, dump
+from whole_file import differences, dump, fill_caches
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_it_is_said_and_nothing_changes(ext, rig, tmp_path, capfd, case, way):
 def by_operator(_ext, rig, case, way, _folder, _capfd):
     """Run Solve or Bake, which must fail; gives the message."""
     operator = getattr(bpy.ops.ccd_rig, way)
-    dump()  # a mesh that is read for the first time fills its caches
+    fill_caches()
     before = dump()
     active = bpy.context.temp_override(object=rig) if case.outside else nullcontext()
     with active, pytest.raises(RuntimeError) as caught:
@@ -56,7 +56,7 @@ def by_command_line(ext, _rig, case, _way, folder, capfd):
     path = folder / "shot.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     bpy.ops.wm.open_mainfile(filepath=str(path))
-    dump()  # a mesh that is read for the first time fills its caches
+    fill_caches()
     before, stored = dump(), path.read_bytes()
     names = {each.name for each in folder.iterdir()}
     outputs = ("--output", str(folder / "out.blend"), "--report", str(folder / "out.json"))

@@ -86,10 +86,15 @@ def test_a_users_file_is_baked_beside_itself(ext, users_file: Path):
         (("--file", "missing.blend"), 2, "there is no file missing.blend"),
         (("--file", "broken.blend"), 2, "cannot open broken.blend"),
         (("--file", "empty.blend"), 1, "no armature in scene 'Scene' has CCD constraints"),
-        (("--file", "empty.blend", "--output", "empty.blend"), 2, "name another file"),
-        (("--file", "empty.blend", "--output", "nowhere/out.blend"), 4, "there is no folder"),
-        (("--frames", "3"), 2, "unrecognized arguments"),
-        (("--output", "broken.blend"), 4, "cannot make folder broken.blend"),
+        *(
+            pytest.param(*case, marks=pytest.mark.mass)
+            for case in (
+                (("--file", "empty.blend", "--output", "empty.blend"), 2, "name another file"),
+                (("--file", "empty.blend", "--output", "nowhere/out.blend"), 4, "there is no folder"),
+                (("--frames", "3"), 2, "unrecognized arguments"),
+                (("--output", "broken.blend"), 4, "cannot make folder broken.blend"),
+            )
+        ),
     ],
 )
 def test_mistakes_are_one_line(ext, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str):
@@ -105,6 +110,7 @@ def test_mistakes_are_one_line(ext, tmp_path: Path, arguments: tuple[str, ...], 
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.mass
 def test_the_figure_walks_within_its_limits(ext, tmp_path: Path):
     done = run(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

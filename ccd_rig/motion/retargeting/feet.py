@@ -128,6 +128,10 @@ def carried(path: FootPath, sole: Sole, shift: Array) -> FootPath:
 def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) -> Array:
     """(F,) radians by which a point must turn upwards to be on the ground.
 
+    A point that leads back under its centre, as toes of a foot on its instep, would come up the other way
+    round. The farther it leads back, the less it turns, and not at all where it is straight behind: the foot
+    is lifted instead. So the turn has no step where a foot rolls over.
+
     Args:
         rotations: (F, 4) world.
         point: (3,) from the centre of rotation, in their frame.
@@ -137,8 +141,10 @@ def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) ->
     ways = turned(rotations, point)
     along, rise = batch.dot(ways, ahead, -1), ways[:, 2]
     size = np.maximum(np.hypot(along, rise), 1e-12)
-    wanted = np.arcsin(np.clip(ground / size, -1.0, 1.0))
-    return np.asarray(np.maximum(0.0, wanted - np.arctan2(rise, along)))
+    wanted, present = np.arcsin(np.clip(ground / size, -1.0, 1.0)), np.arctan2(rise, along)
+    down = -0.5 * np.pi
+    missing = np.maximum(0.0, wanted - np.maximum(present, down))
+    return np.asarray(missing * np.minimum(1.0, 2.0 - present / down))
 
 
 def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:

@@ -26,6 +26,9 @@ from .alignment import shortest
 from .motions import product, turned
 from .sole import Hold, Sole, SolePart
 
+PIVOT = math.radians(20.0)
+"""How far a foot turns on its ball at most while its toes stay as they are."""
+
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
@@ -221,8 +224,21 @@ def _step(
     return locks
 
 
+def _pivoted(heading: Array, tips: Array) -> Array:
+    """(n, 3) the mean heading (3,) of toes, turned after tips (n, 3) that turn farther away than `PIVOT`."""
+    ways = np.unwrap(np.arctan2(tips[:, 1], tips[:, 0]))
+    mean = math.atan2(heading[1], heading[0])
+    mean += 2.0 * math.pi * round((float(np.median(ways)) - mean) / (2.0 * math.pi))
+    past = ways - mean - np.clip(ways - mean, -PIVOT, PIVOT)
+    sine, cosine = np.sin(past), np.cos(past)
+    x, y, z = heading
+    return np.stack((cosine * x - sine * y, sine * x + cosine * y, np.full(len(past), z)), axis=1)
+
+
 def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Array:
     """(F, 4) rotations of toes, flat and still in each phase of the ball, with their own motion between.
+
+    Toes go round with a foot that pivots farther than `PIVOT` from where it points in the mean of a phase.
 
     Args:
         toes: (F, 4) as they move freely, world.
@@ -240,8 +256,8 @@ def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Arra
         if size < 1e-9:
             continue
         along = math.sqrt(max(float(sole.toe @ sole.toe) - sole.height**2, 0.0))
-        flat = heading * (along / size) - (0.0, 0.0, sole.height)
-        arcs = shortest(tips, np.broadcast_to(flat, tips.shape))  # w >= 0
+        flat = _pivoted(heading, tips[first : last + 1]) * (along / size) - (0.0, 0.0, sole.height)
+        arcs = shortest(tips, flat[np.clip(np.arange(len(tips)) - first, 0, last - first)])  # w >= 0
         sines = batch.length(arcs[:, 1:], -1)
         turn = arcs[:, 1:] * (2.0 * np.arctan2(sines, arcs[:, 0]) / np.maximum(sines, 1e-12))[:, None]
         vectors[first : last + 1] = turn[first : last + 1]

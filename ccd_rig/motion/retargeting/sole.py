@@ -89,8 +89,11 @@ class Sole:
         return cls(offset, under, heel, toe, side, float(ball[2] - target.ground), front)
 
     def points(self, feet: Array, toes: Array | None) -> list[Array]:
-        """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes."""
-        points = [turned(feet, self.under), turned(feet, self.heel)]
+        """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes.
+
+        Ball and ankle are among them: a foot that is turned over lies on its instep.
+        """
+        points = [turned(feet, each) for each in (self.under, self.heel, np.zeros(3), -self.ball)]
         if self.front is not None:
             points.append(turned(feet, self.front))
         if toes is not None and self.toe is not None:

@@ -253,13 +253,13 @@ def test_cancelled_at_any_step_it_leaves_all_as_they_were(ext, bake_all, setting
             module, "CHUNK_SECONDS", 3600.0
         )  # [s] else a slow machine has more steps now than then
     made = [arm(0), arm(1)]
-    total = sum(1 for _ in bake_all.bake_all_steps(bpy.context.scene, dict.fromkeys(made, settings())))
+    total = sum(1 for _ in bake_all.bake_all_steps(bpy.context.scene, dict.fromkeys(made, settings(6))))
     for rig in made:
         rig.animation_data_clear()
     rigs.update()
     before = dump()
     for stop in np.linspace(1, total, 9, dtype=int).tolist():
-        steps = bake_all.bake_all_steps(bpy.context.scene, dict.fromkeys(made, settings()))
+        steps = bake_all.bake_all_steps(bpy.context.scene, dict.fromkeys(made, settings(6)))
         for _ in range(stop):
             next(steps)
         steps.close()

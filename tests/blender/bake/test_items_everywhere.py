@@ -65,7 +65,14 @@ def test_items_grow_with_what_there_is_to_do(bake):
         assert more_frames[verb] - small[verb] >= 2 * FRAMES, verb
 
 
-@pytest.mark.parametrize("destination", ["NEW_ACTION", "CURRENT_ACTION", "NLA_STRIP"])
+@pytest.mark.parametrize(
+    "destination",
+    [
+        "CURRENT_ACTION",
+        pytest.param("NEW_ACTION", marks=pytest.mark.mass),
+        pytest.param("NLA_STRIP", marks=pytest.mark.mass),
+    ],
+)
 def test_closed_after_any_item_the_file_is_as_it_was(bake, destination):
     """Some bones have keys, others do not, so that keys are replaced, added and taken back."""
     rig = limbs(1, 2, 2)

@@ -70,9 +70,9 @@ def test_usage_errors_are_one_line(tmp_path):
     ("option", "compress", "size"),
     [
         ("--report", False, 1000),
-        ("--output", False, 1000),
-        ("--output", False, 70000),
-        ("--output", True, 1000),
+        pytest.param("--output", False, 1000, marks=pytest.mark.mass),
+        pytest.param("--output", False, 70000, marks=pytest.mark.mass),
+        pytest.param("--output", True, 1000, marks=pytest.mark.mass),
         ("--output", True, 70000),  # the last flush fails, which Blender does not look at
     ],
 )

@@ -1,4 +1,4 @@
-"""`ccd_rig figure`, as a process of its own."""
+"""`ccd_rig figure`: once as a process of its own, then in this one."""
 
 from __future__ import annotations
 
@@ -19,6 +19,11 @@ def hero(ext, tmp_path):
     return path
 
 
+def called(cli, *words):
+    """Exit code of the command in this Blender."""
+    return cli.main([str(word) for word in words])
+
+
 def test_roles_are_told_and_nothing_is_set_up(hero, tmp_path):
     before, report = hero.read_bytes(), tmp_path / "roles.json"
     done = process("figure", hero, "--report", report)
@@ -30,16 +35,14 @@ def test_roles_are_told_and_nothing_is_set_up(hero, tmp_path):
     assert hero.read_bytes() == before
 
 
-def test_a_figure_is_set_up_with_the_roles_of_a_file(hero, tmp_path):
+def test_a_figure_is_set_up_with_the_roles_of_a_file(cli, hero, tmp_path):
     roles, output, report = (tmp_path / name for name in ("roles.json", "rigged.blend", "report.json"))
-    process("figure", hero, "--report", roles)
+    assert called(cli, "figure", hero, "--report", roles) == 0
     changed = json.loads(roles.read_text())
     changed["roles"]["hand.L"] = ""
     roles.write_text(json.dumps(changed))
-    done = process(
-        "figure", hero, "--roles", roles, "--groups", "hands,head", "--output", output, "--report", report
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    words = ("--roles", roles, "--groups", "hands,head", "--output", output, "--report", report)
+    assert called(cli, "figure", hero, *words) == 0
     made = json.loads(report.read_text())
     assert len(made["constraints"]["hands"]) == 1
     assert "hand.L" not in made["roles"]
@@ -48,7 +51,7 @@ def test_a_figure_is_set_up_with_the_roles_of_a_file(hero, tmp_path):
     assert {row.tip for row in rig.ccd_rig.constraints} == {"hand.R", "spine.006"}
 
 
-def test_motion_is_followed_unless_it_is_to_keep_still(hero, tmp_path):
+def test_motion_is_followed_unless_it_is_to_keep_still(cli, hero, tmp_path):
     (rig,) = [thing for thing in bpy.data.objects if thing.type == "ARMATURE"]
     for frame, turn in ((1, 0.0), (10, 0.5)):
         rig.pose.bones["forearm.L"].rotation_quaternion = (1.0, turn, 0.0, 0.0)
@@ -58,8 +61,7 @@ def test_motion_is_followed_unless_it_is_to_keep_still(hero, tmp_path):
     keyed = {}
     for name, words in (("moving", ()), ("still", ("--keep-still",))):
         output = tmp_path / f"{name}.blend"
-        done = process("figure", hero, "--groups", "hands", "--output", output, *words)
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert called(cli, "figure", hero, "--groups", "hands", "--output", output, *words) == 0
         bpy.ops.wm.open_mainfile(filepath=str(output))
         targets = [row.target for row in bpy.data.objects[rig_name(bpy.data)].ccd_rig.constraints]
         keyed[name] = [target.animation_data is not None for target in targets]
@@ -81,20 +83,18 @@ def rig_name(data):
         ('{"roles": {"hand.L": "left paddle"}}', 1, "is no role"),
     ],
 )
-def test_roles_that_cannot_be_are_one_line(hero, tmp_path, text, code, words):
+def test_roles_that_cannot_be_are_one_line(cli, hero, tmp_path, capfd, text, code, words):
     roles, output = tmp_path / "roles.json", tmp_path / "out.blend"
     roles.write_text(text)
-    done = process("figure", hero, "--roles", roles, "--output", output)
-    assert done.returncode == code
-    (line,) = done.stderr.splitlines()
+    capfd.readouterr()
+    assert called(cli, "figure", hero, "--roles", roles, "--output", output) == code
+    (line,) = capfd.readouterr().err.splitlines()
     assert words in line
     assert not output.exists()
 
 
-def test_words_that_go_nowhere_are_refused(hero, tmp_path):
-    done = process("figure", hero)
-    assert done.returncode == 2
-    assert "name --output, --report or both" in done.stderr
-    done = process("figure", hero, "--groups", "ears", "--report", tmp_path / "r.json")
-    assert done.returncode == 2
-    assert "give some of hands, feet" in done.stderr
+def test_words_that_go_nowhere_are_refused(cli, hero, tmp_path, capfd):
+    assert called(cli, "figure", hero) == 2
+    assert "name --output, --report or both" in capfd.readouterr().err
+    assert called(cli, "figure", hero, "--groups", "ears", "--report", tmp_path / "r.json") == 2
+    assert "give some of hands, feet" in capfd.readouterr().err

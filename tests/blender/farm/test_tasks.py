@@ -277,6 +277,7 @@ def test_a_task_that_is_killed_leaves_no_half_file(cli, channels, tmp_path):
 # --- here, and from the menu --------------------------------------------------------------------------------
 
 
+@pytest.mark.mass
 def test_jobs_at_once_come_to_the_same(cli, channels, tmp_path, capfd):
     file = wander(tmp_path / "long.blend", LONG)
     words = ("--chunk", "200")
@@ -302,7 +303,14 @@ def running_tasks(folder):
 
 if Path("/proc/self/cmdline").exists():  # where the system lists its processes
 
-    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGINT])
+    @pytest.mark.parametrize(
+        "number",
+        [
+            signal.SIGKILL,
+            pytest.param(signal.SIGTERM, marks=pytest.mark.mass),
+            pytest.param(signal.SIGINT, marks=pytest.mark.mass),
+        ],
+    )
     def test_tasks_end_with_the_process_that_started_them(cli, tmp_path, number):
         file = wander(tmp_path / "long.blend", 30_000, bones=12)
         folder = tmp_path / "job"

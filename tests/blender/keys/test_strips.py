@@ -175,12 +175,36 @@ def test_a_failure_leaves_nothing_behind(ext, writing, channels, rig, monkeypatc
 
 def test_one_frame(writing, channels, rig):
     keys(rig, channels)
-    before = shown(rig)
+    around = (*FRAMES, 14.75, 15.25, 16)
+    before = shown(rig, around)
     write(writing, rig, frames=(15,))
-    after = shown(rig, (*FRAMES, 15))
-    assert all(np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32 for frame in FRAMES)
+    after = shown(rig, (*around, 15))
+    assert all(np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32 for frame in around)
     bpy.context.scene.frame_set(15)
     assert rig.pose.bones["bone_1"].rotation_quaternion.z == pytest.approx(math.sin(0.375), abs=FLOAT32)
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_times_of_keys_in_strips_are_those_at_which_blender_plays_them(channels, rig, is_reversed):
+    """Keys at uneven times, told apart by values, in a strip that is moved, stretched and repeated."""
+    for value, frame in enumerate((1, 4, 11)):
+        rig.location.x = value
+        rig.keyframe_insert("location", index=0, frame=frame)
+    animation = rig.animation_data
+    (curve,) = channels.fcurves_of(rig)
+    for point in curve.keyframe_points:
+        point.interpolation = "LINEAR"
+    strip = animation.nla_tracks.new().strips.new("Strip", 20, animation.action)
+    animation.action = None
+    strip.scale, strip.repeat, strip.use_reverse = 2.0, 2.0, is_reversed
+    turns = list(channels.strip_key_times(animation, lambda _: True))
+    assert [len(times) for times in turns] == [3, 3]
+    assert (turns[0][0], turns[1][-1]) == (strip.frame_start, strip.frame_end)
+    played = []
+    for time in (turns[0][1], turns[1][1]):
+        bpy.context.scene.frame_set(math.floor(time), subframe=time % 1)
+        played.append(rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).location.x)
+    assert played == pytest.approx([1.0, 1.0], abs=1e-5)
 
 
 def test_what_stands_in_the_way(ext, writing, channels, rig):
@@ -309,3 +333,23 @@ def test_an_action_over_no_strips_holds_its_ends(ext, rig):
     assert writer.plays_below(rig, {path}, (START, END))
     assert not writer.plays_below(rig, {path}, (START, END + 0.5))
     assert not writer.plays_below(rig, {path, path.replace("bone_1", "bone_2")}, (START, END))
+
+
+def test_any_object_gets_keys_in_place(writing, channels, rig):
+    """What Blender plays between them are straight lines; other keys of the object stay."""
+    rig.scale.x = 3.0
+    rig.keyframe_insert("scale", index=0, frame=1)
+    places = np.array([(0.0, 0.0, 0.0), (1.0, 2.0, 3.0), (1.0, 0.0, 0.0)])
+    with ExitStack() as undo:
+        times, values = np.array([5.0, 7.0, 9.0]), {"location": places}
+        writing.write_in_place(rig, "Object Transforms", times, values, "LINEAR", undo)
+        undo.pop_all()
+    played = []
+    for frame in (5, 6, 7, 8, 9):
+        bpy.context.scene.frame_set(frame)
+        played.append(rig.location[:])
+    middles = 0.5 * (places[1:] + places[:-1])
+    expected = [places[0], middles[0], places[1], middles[1], places[2]]
+    np.testing.assert_allclose(played, expected, atol=FLOAT32)
+    groups = {curve.group.name for curve in channels.fcurves_of(rig) if curve.data_path == "location"}
+    assert (rig.scale.x, groups) == (3.0, {"Object Transforms"})

@@ -85,6 +85,7 @@ def usual() -> bytes:
     return values
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("kernels", BLAS)
 def test_keys_have_the_same_bits_with_other_kernels_of_blas(usual: bytes, kernels: str) -> None:
     """What this processor lacks is tested with its own instead."""
@@ -92,6 +93,7 @@ def test_keys_have_the_same_bits_with_other_kernels_of_blas(usual: bytes, kernel
     assert keys(**({"OPENBLAS_CORETYPE": kernels} if able else {})) == usual
 
 
+@pytest.mark.mass
 @pytest.mark.parametrize("without", WITHOUT)
 def test_keys_have_the_same_bits_with_other_loops_of_numpy(usual: bytes, without: str) -> None:
     """Those that a processor without these features runs."""

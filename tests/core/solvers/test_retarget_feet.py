@@ -92,6 +92,59 @@ def test_toes_that_point_down_are_lowest(toe, lowest):
     np.testing.assert_allclose(feet._lowest(balls, level, down, sole_), [lowest, 1.0 + lowest], atol=1e-12)
 
 
+def test_a_foot_on_its_instep_lies_on_the_ground_with_ball_and_ankle():
+    """Turned over about the axis across it, joints are lowest, and come up to the ground."""
+    under, heel = np.array((0.0, 0.0, -0.02)), np.array((-0.1, 0.0, -0.02))
+    toe = np.array((0.05, 0.0, -0.02))
+    foot = Sole(np.array((0.1, 0.0, -0.08)), under, heel, toe, np.array((0.0, 1.0, 0.0)), 0.02)
+    over = np.tile((0.0, 0.0, 1.0, 0.0), (9, 1))
+    contacts = Contacts([], np.arange(9) / 30.0, np.zeros(3), np.zeros(0), 0.0, 0.1)
+    ankles = np.tile((0.0, 0.0, -0.03), (9, 1))  # the ball is 8 cm above it now
+    path = foot_path(ankles, (over, over), foot, contacts, 0.1)
+    assert path.ankles[:, 2] == pytest.approx(np.zeros(9), abs=1e-12)
+    assert np.abs(path.toes - over).max() < 1e-12  # toes that point back are not bent round
+
+
+def test_toes_turn_up_without_a_step_while_a_foot_rolls_over_onto_its_instep():
+    """From pointing up over ahead and down to straight back, 4 cm above the ground."""
+    pitch = np.radians(np.arange(90.0, -180.0, -1.0))
+    half = 0.5 * pitch[:, None]
+    turned = np.concatenate((np.cos(half), np.sin(half) * (0.0, -1.0, 0.0)), axis=1)  # +X to +Z
+    ahead, toe = np.tile((1.0, 0.0, 0.0), (len(pitch), 1)), np.array((0.1, 0.0, 0.0))
+    angles = feet.missing_turn(turned, toe, ahead, np.full(len(pitch), -0.04))
+    on_ground = -math.asin(0.4)
+    below = (pitch < on_ground) & (pitch >= -0.5 * math.pi)
+    assert angles[below] == pytest.approx(on_ground - pitch[below], abs=1e-9)
+    assert angles[pitch > on_ground].max() == 0.0
+    assert np.abs(np.diff(angles)).max() <= math.radians(1.0) * (1.0 + 1e-9)
+    assert angles[-1] < math.radians(1.5)
+
+
+def test_toes_go_round_with_a_foot_that_pivots_on_its_ball():
+    """A dancer's turn, half round in a contact, heel up: toes stay flat, and ahead of the foot."""
+    sole_ = Sole(
+        ball=np.array((0.1, 0.0, -0.08)),
+        under=np.array((0.0, 0.0, -0.02)),
+        heel=np.array((-0.1, 0.0, -0.02)),
+        toe=np.array((0.06, 0.0, -0.02)),
+        across=np.array((0.0, 1.0, 0.0)),
+        height=0.02,
+    )
+    yaw = math.pi * np.clip(np.arange(-10, 51) / 40.0, 0.0, 1.0)
+    spin = np.stack((np.cos(0.5 * yaw), 0.0 * yaw, 0.0 * yaw, np.sin(0.5 * yaw)), axis=1)
+    pitched = np.tile((math.cos(0.25), 0.0, math.sin(0.25), 0.0), (len(yaw), 1))  # half a radian down
+    rotations = feet.product(spin, pitched)
+    contacts = Contacts([Phase(5, 55)], np.arange(len(yaw)) / 30.0, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    ankles = (0.0, 0.0, 0.02) - feet.turned(rotations, sole_.ball)
+    toes = foot_path(ankles, (rotations, rotations), sole_, contacts, 0.1).toes[5:56]
+    tips = feet.turned(toes, sole_.toe)
+    off = np.arctan2(tips[:, 1], tips[:, 0]) - yaw[5:56]
+    assert np.abs(np.angle(np.exp(1j * off))).max() < math.radians(21.0)
+    assert tips[:, 2] == pytest.approx(np.full(51, -0.02), abs=1e-9)
+    steps = 2.0 * np.arccos(np.clip(np.abs((toes[1:] * toes[:-1]).sum(axis=1)), 0.0, 1.0))
+    assert steps.max() < math.radians(180.0 / 40.0) * 1.01
+
+
 def locked_foot(fps):
     """A foot that slows down, slides on and speeds up, locked where it is slow: its own way, and the path."""
     times = np.arange(2 * fps) / fps
