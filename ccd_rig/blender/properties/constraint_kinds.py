@@ -417,8 +417,10 @@ class Plant(Kind):
         if len(chain) <= constraint_list.limb_length(armature_object, constraint.tip):
             suited = first_root_bone_chain_length(armature_object, constraint.tip)
             above = constraint_list.chain(armature_object, constraint.tip, suited)[-1].name
-            end = f"bone '{root_bone.name}', where its chain ends,"
-            message = f"{where}: {end} is of the limb and carries no figure"
+            message = (
+                f"{where}: bone '{root_bone.name}', "
+                "where its chain ends, is of the limb and carries no figure"
+            )
             yield Problem("WARNING", constraint.name, f"{message}: set Chain Length to end at '{above}'")
         yield from _other_root_bones(armature_object, constraint, root_bone)
         if not keeps_body:
