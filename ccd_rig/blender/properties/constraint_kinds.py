@@ -418,8 +418,8 @@ class Plant(Kind):
             suited = first_root_bone_chain_length(armature_object, constraint.tip)
             above = constraint_list.chain(armature_object, constraint.tip, suited)[-1].name
             message = (
-                f"{where}: bone '{root_bone.name}', where its chain ends, is of the limb and carries no "
-                "figure"
+                f"{where}: bone '{root_bone.name}', "
+                "where its chain ends, is of the limb and carries no figure"
             )
             yield Problem("WARNING", constraint.name, f"{message}: set Chain Length to end at '{above}'")
         yield from _other_root_bones(armature_object, constraint, root_bone)
