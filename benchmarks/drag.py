@@ -24,6 +24,8 @@ most two.
 Cases:
     fk, ik      a hand of the human that Rigify generates, by FK controls (elbow bent) and by its IK control
     straight    as fk with the arm as it is at rest, nearly straight: half of the circle is out of reach
+    pins        as ik, both feet pinned: the torso takes part
+    pins-fk     as fk, both feet pinned
     human       a hand of Rigify's human metarig, both feet pinned: hips and spine take part
     balance     as human, with the centre of mass kept above the feet
     spider      the body of a spider whose eight legs are pinned
@@ -88,6 +90,12 @@ def generated(hand: str, switch: float, elbow: float = 0.0) -> Made:
     return rig, hand
 
 
+def standing(hand: str, switch: float, elbow: float = 0.0) -> Made:
+    rig, pulled = generated(hand, switch, elbow)
+    rig.ccd_rig.pin_feet = True
+    return rig, pulled
+
+
 def human() -> Made:
     rig = rigs.metarig("human")
     rig.ccd_rig.pin_feet = True
@@ -124,6 +132,8 @@ CASES: dict[str, Callable[[], Made]] = {
     "fk": lambda: generated("hand_fk.L", 1.0, 1.2),
     "straight": lambda: generated("hand_fk.L", 1.0),
     "ik": lambda: generated("hand_ik.L", 0.0),
+    "pins": lambda: standing("hand_ik.L", 0.0),
+    "pins-fk": lambda: standing("hand_fk.L", 1.0, 1.2),
     "human": human,
     "balance": balance,
     "spider": spider,
@@ -170,7 +180,7 @@ def run(rig: bpy.types.Object, pulled: str) -> dict[str, np.ndarray]:
     session = Session(rig, bpy.context.evaluated_depsgraph_get(), [Pulled(pulled, place)])
     reach = reach_of(rig, session, place)
     above = [bone.name for bone in (bones[session.name], *bones[session.name].parent_recursive)]
-    chain = [name for name in session.chain if name in above]
+    chain = [name for name in session.chain if name in {*above, session.body}]
     seen: dict[str, list[float]] = {name: [] for name in ("ours", "blender", "reached", "turn", "least")}
     before, last = None, Vector()
     for delta in path(reach):

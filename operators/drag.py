@@ -18,6 +18,7 @@ from .command import Command, selected_bones
 LONGER, SHORTER = {"WHEELUPMOUSE", "PAGE_UP"}, {"WHEELDOWNMOUSE", "PAGE_DOWN"}
 CONFIRM = {"RET", "NUMPAD_ENTER", "SPACE"}
 SNAP = {"LEFT_CTRL", "RIGHT_CTRL"}
+UNBALANCED = "Keep Balance has no effect where constraints hang limbs on the body"
 BONE_ORIENTATIONS = {"LOCAL", "NORMAL", "GIMBAL"}  # Blender's orientations whose axes are the bone's
 
 
@@ -162,6 +163,8 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
             self.tell("WARNING", refusal)
         if session.far_pins:
             self.tell("INFO", _far(session))
+        if session.ignores_balance:
+            self.tell("INFO", UNBALANCED)
 
     def _bind(self, context: bpy.types.Context, event: bpy.types.Event) -> None:
         """Constrain the motion to an axis, or with Shift to the plane across it.
@@ -203,6 +206,8 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         words = f"{', '.join(shown)}. {chain}"
         if drag.far_pins:
             words += f". {_far(drag)}"
+        if drag.ignores_balance:
+            words += f". {UNBALANCED}"
         if self._refusal:
             words += f". {self._refusal}"
         elif not drag.is_reached():

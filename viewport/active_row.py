@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import bpy
 
+from ..ccd_rig.blender import evaluations
 from ..ccd_rig.blender.keys import channels
 from ..ccd_rig.blender.properties import constraint_list, new_targets
 from ..ccd_rig.blender.properties.active_rig import active_rig
@@ -27,8 +28,12 @@ _last_object: list[int] = []  # session_uid of the active object in Object Mode,
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
-def follow(_scene: Any = None, _depsgraph: Any = None) -> None:
+def follow(_scene: Any = None, depsgraph: Any = None) -> None:
     """Activate the constraint of a bone or target that was made active, or the bone of a constraint."""
+    if depsgraph is not None and evaluations.is_quiet(depsgraph):
+        _last.clear()
+        _last_object.clear()
+        return
     context = bpy.context
     mode = context.mode
     if mode == "OBJECT":

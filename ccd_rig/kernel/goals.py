@@ -402,9 +402,8 @@ def place_columns(p, i):
         put_axis(p, column + 2, rotate(turned, Vector(0.0, 0.0, p.mobility[3 * i + 2])))
     base = quaternion_at(p.shift_base, 4 * i)
     for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
-        put_axis(
-            p, column, scaled(rotate(base, vector_at(p.slide_axis, 3 * p.column_slide[column])), p.reach)
-        )
+        scale = p.reach * p.mobility[3 * i]
+        put_axis(p, column, scaled(rotate(base, vector_at(p.slide_axis, 3 * p.column_slide[column])), scale))
 
 
 def put_axis(p, column, v):

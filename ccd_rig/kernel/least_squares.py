@@ -146,7 +146,7 @@ def measure_departure(p):
                 vector_at(p.slide_axis, 3 * p.column_slide[column]),
                 subtract(vector_at(p.translation, 3 * i), vector_at(p.reference_translation, 3 * i)),
             )
-            p.departure_gradient[column] = off / p.reach
+            p.departure_gradient[column] = off / (p.reach * p.mobility[3 * i])
             p.departure_square += p.departure_gradient[column] * p.departure_gradient[column]
 
 
@@ -400,10 +400,10 @@ def activate_limits(p):
                     more = True
         for column in range(p.first_column[i] + p.width[i], p.first_column[i + 1]):
             if not p.is_fixed[column]:
-                slide = p.column_slide[column]
+                slide, scale = p.column_slide[column], p.reach * p.mobility[3 * i]
                 place = dot(vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i))
                 lower, upper = p.slide_range[2 * slide], p.slide_range[2 * slide + 1]
-                more = stop_at_bound(p, column, place, lower, upper, p.reach) or more
+                more = stop_at_bound(p, column, place, lower, upper, scale) or more
     return more
 
 
@@ -462,7 +462,7 @@ def longest_turn(p):
             z = p.step[column + 2] * p.mobility[3 * i + 2]
             longest = max(longest, sqrt(x * x + y * y + z * z))
         for slide in range(column + p.width[i], p.first_column[i + 1]):
-            longest = max(longest, fabs(p.step[slide]))
+            longest = max(longest, fabs(p.step[slide]) * p.mobility[3 * i])
     return longest
 
 
@@ -485,7 +485,7 @@ def apply_step(p, part):
             slide = p.column_slide[k]
             axis, shift = vector_at(p.slide_axis, 3 * slide), vector_at(p.translation, 3 * i)
             place = dot(axis, shift)
-            to = place + part * p.reach * p.step[k]
+            to = place + part * p.reach * p.mobility[3 * i] * p.step[k]
             to = min(max(to, p.slide_range[2 * slide]), p.slide_range[2 * slide + 1])
             put_vector(p.translation, 3 * i, add(shift, scaled(axis, to - place)))
     p.steps += 1

@@ -26,8 +26,8 @@ from .pose_search import STATUSES, PoseSearch
 from .problem_tables import reach_of_goals, stored_targets
 from .soft_reach import stretched
 
-PULLED = 1
-"""Priority of pulled bones; pins have 0."""
+KEPT, PULLED = 1, 2
+"""Priorities of kept rotations and of pulled points; pins have 0."""
 NEAR = 1e-5
 """Position tolerance in parts of the longest chain: invisible."""
 SUPPORT_SOFTNESS = 0.2
@@ -63,7 +63,7 @@ class Grab:
         joint: name of the joint.
         point: the pulled point in the joint's frame; None means the bone's tail.
         chain_length: number of joints, counted from `joint`, that may move; 0 means all up to the root.
-        rotation: whether the bone keeps its rotation, as one that slides should.
+        rotation: whether the bone keeps its rotation, as one that slides should, before it follows the pull.
         soft: fraction of the chain's length over which it eases into straight, 0 to 1; without effect where
             the drag moves the chain's root, or a joint of the chain slides.
 
@@ -281,7 +281,7 @@ class Drag:
             pulls.append(PositionGoal(grab.joint, start, local, 1.0, PULLED, grab.chain_length))
             if grab.rotation:
                 turned = transforms[index].rotation
-                holds.append(OrientationGoal(grab.joint, turned, 1.0, PULLED, grab.chain_length))
+                holds.append(OrientationGoal(grab.joint, turned, 1.0, KEPT, grab.chain_length))
         for pin in pins:
             index = skeleton.index(pin.joint)
             local = _point(skeleton, index, pin.point)

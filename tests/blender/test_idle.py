@@ -168,3 +168,88 @@ def test_each_armature_is_looked_at_once_where_none_is_live(ext, rig, monkeypatc
         other.update_tag()
         rigs.update()
     assert looks.count("Other") >= 2
+
+
+@pytest.fixture
+def calls(ext):
+    """Armatures of which the callbacks of evaluations were told."""
+    evaluations, told = ext.module("ccd_rig.blender.evaluations"), []
+
+    def callback(_scene, _depsgraph, armatures):
+        told.extend(each.name for each in armatures)
+
+    evaluations.wake()
+    evaluations.add(callback, lambda _armature_object: True)
+    yield told
+    evaluations.remove(callback)
+    evaluations.wake()
+
+
+def turn(rig):
+    """Evaluate a rig in a pose that it did not have yet, twice: the first look at it may tell."""
+    for _ in range(2):
+        rig.pose.bones[0].location.x += 0.1
+        rigs.update()
+
+
+def test_nothing_is_told_of_rigs_of_others_until_something_changes(ext, calls):
+    rig = rigs.chain(3)
+    turn(rig)
+    calls.clear()
+    turn(rig)
+    assert calls == []
+    for mode in ("POSE", "EDIT", "OBJECT"):
+        bpy.ops.object.mode_set(mode=mode)
+        rig.data.update_tag()
+        rigs.update()
+        assert rig.name in calls
+        calls.clear()
+    turn(rig)
+    calls.clear()
+    rigs.chain(2, name="Other")
+    rigs.update()
+    assert "Other" in calls
+
+
+@pytest.mark.parametrize("way", ["constraint", "live", "undo", "file"])
+def test_rigs_of_ours_wake_the_callbacks(ext, calls, tmp_path, way):
+    rig = rigs.chain(3)
+    bpy.ops.ed.undo_push(message="before")
+    turn(rig)
+    calls.clear()
+    if way == "undo":
+        rig.location.x = 1.0
+        bpy.ops.ed.undo_push(message="after")
+        bpy.ops.ed.undo()
+        rig = bpy.data.objects["Rig"]
+    elif way == "file":
+        path = str(tmp_path / "rig.blend")
+        bpy.ops.wm.save_as_mainfile(filepath=path)
+        bpy.ops.wm.open_mainfile(filepath=path)
+        rig = bpy.data.objects["Rig"]
+    else:
+        rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.5, 2.0)))
+        if way == "live":
+            rigs.activate(rig)
+            bpy.ops.ccd_rig.live()
+    calls.clear()
+    rig.pose.bones[0].location.x += 0.1
+    rigs.update()
+    assert calls == ["Rig"]
+    if way in ("constraint", "live"):  # it goes on being told of
+        calls.clear()
+        turn(rig)
+        assert calls == ["Rig", "Rig"]
+
+
+def test_a_removed_armature_is_forgotten(ext, calls):
+    rig, other = rigs.chain(3), rigs.chain(2, name="Other")
+    turn(rig)
+    bpy.data.objects.remove(other)
+    calls.clear()
+    turn(rig)
+    rigs.reach(rig, "bone_2", rigs.empty("Goal", (1.0, 0.5, 2.0)))
+    rigs.update()
+    rig.data.bones["bone_2"].name = "hand"
+    turn(rig)
+    assert rig.ccd_rig.constraints[0].tip == "hand"

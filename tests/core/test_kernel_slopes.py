@@ -104,7 +104,7 @@ class Measured:
     def moved(self, column: int, by: float) -> tuple[np.ndarray, np.ndarray]:
         """The pose with one unknown moved: a hinge's angle, a turn about an axis before the joint's, a shift.
 
-        Axes are those of the joint's metric. Unknowns count in parts of mobilities; shifts in the reach.
+        Axes are those of the joint's metric. Unknowns count in parts of mobilities; shifts in the reach too.
         """
         rotations, translations, at = self.rotations.copy(), self.translations.copy(), 0
         for i in self.movable:
@@ -117,7 +117,8 @@ class Measured:
                 return rotations, translations
             at += len(axes)
             if column < at + len(joint.slides):
-                translations[0, i] += by * self.reach * np.array(joint.slides[column - at].axis)
+                shift = by * self.reach * self.mobility[i, 0]
+                translations[0, i] += shift * np.array(joint.slides[column - at].axis)
                 return rotations, translations
             at += len(joint.slides)
         raise AssertionError(column)

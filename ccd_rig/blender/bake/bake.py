@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -23,12 +24,12 @@ from ..scene.isolation import SharedScene
 from ..solve.constraint_goals import whole_chain
 from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
-from .keyed_motion import KeyedMotion, keyed_joints, keyed_motion
+from .keyed_motion import keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, reduce_steps, write_keys
 from .outcome import Outcome
 from .playback import play_steps
 from .progress import Clock, Progress, Steps, paced, run
-from .report import BakeReport, Check
+from .report import BakeReport
 from .settings import BakeSettings, Keys, Start
 from .single_frame import solve_current
 from .staleness import store_report
@@ -106,12 +107,17 @@ def bake_in_shared_scene(
     before, addresses = _names(scene, armature_object), _addresses(armature_object)
     changed = f"{before[1]} was changed while it was baked: bake once more"
     try:
-        with contextlib.closing(_bake_steps(scene, armature_object, settings, shares)) as steps:
+        with (
+            contextlib.ExitStack() as undo,
+            contextlib.closing(_written(scene, armature_object, settings, shares, undo)) as steps,
+        ):
             while not isinstance(item := advance(steps), Ended):
                 yield item
                 # An iterator over constraints or bones must not meet a freed one.
                 if item.verb in PER_BONE_STAGES and _addresses(armature_object) != addresses:
                     raise RigError(changed)
+            yield Progress(settings.frame_end, 1, 1, "done", is_last=True)
+            undo.pop_all()
         return item.result
     except CCDRigError:
         raise
@@ -150,16 +156,6 @@ def _addresses(armature_object: bpy.types.Object) -> list[tuple[int, ...]]:
     return [(len(each), each[0].as_pointer(), each[-1].as_pointer()) for each in lists if len(each)]
 
 
-def _bake_steps(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
-) -> Steps[BakeReport]:
-    with contextlib.ExitStack() as undo:
-        report = yield from _written(scene, armature_object, settings, shares, undo)
-        yield Progress(settings.frame_end, 1, 1, "done", is_last=True)
-        undo.pop_all()
-    return report
-
-
 def _written(
     scene: bpy.types.Scene,
     armature_object: bpy.types.Object,
@@ -177,10 +173,11 @@ def _written(
         scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
     )
     solved = yield from clock.run(solving)
-    with clock.measure():
-        motion = keyed_motion(solved)
-        if not keyed_joints(motion.bake_frames):
-            raise RigError(nothing_to_key(motion.bake_frames, settings))
+    started = time.perf_counter()
+    motion = keyed_motion(solved)
+    clock.seconds += time.perf_counter() - started
+    if not keyed_joints(motion.bake_frames):
+        raise RigError(nothing_to_key(motion.bake_frames, settings))
     making = keys_of(scene, armature_object, motion.bake_frames, motion.keyed, settings)
     keys = yield from clock.run(paced(making, keyed))
     keys_before = sum(len(each.frames) for each in keys)
@@ -197,6 +194,12 @@ def _written(
         start.note_followed(action, ready.body.bone, undo)
     measuring = Outcome.of(scene, armature_object, motion, task, ready.body)
     outcome = yield from clock.run(paced(measuring, measured))
+    check, checking = None, Clock()
+    if settings.verify:
+        tolerances = (solver.position_tolerance, solver.angle_tolerance)
+        frames, shared = motion.bake_frames, shares.scene
+        playing = play_steps(scene, armature_object, frames, motion.keyed, tolerances, shared)
+        check = replace((yield from checking.run(playing)), seconds=checking.seconds)
     shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
     outcome = outcome._replace(findings=(*shown_in_ik, *outcome.findings))
     report = BakeReport(
@@ -211,7 +214,7 @@ def _written(
         start=settings.start.name,
         from_rest=task.start.posed,
         **outcome._asdict(),
-        check=(yield from _check(scene, armature_object, motion, task)) if settings.verify else None,
+        check=check,
         seconds=clock.seconds,
         keys=sum(len(each.frames) for each in keys),
         keys_before=keys_before,
@@ -334,20 +337,6 @@ def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -
     )
     constraints = [replace(constraint, influence=1.0) for constraint in ready.constraints]
     return start.fingerprint(made_with, solver, constraints, sorted(ready.layout.joint_settings.items()))
-
-
-def _check(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    motion: KeyedMotion,
-    task: shot.Task,
-) -> Steps[Check]:
-    """Evaluate what plays after the bake; yields after each frame."""
-    clock, tolerances = Clock(), (task.solver.position_tolerance, task.solver.angle_tolerance)
-    frames, keyed = motion.bake_frames, motion.keyed
-    playing = play_steps(scene, armature_object, frames, keyed, tolerances, task.shared)
-    check = yield from clock.run(playing)
-    return replace(check, seconds=clock.seconds)
 
 
 def _refuse_obstacles(

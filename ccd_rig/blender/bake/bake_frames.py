@@ -9,12 +9,11 @@ the bone's location channel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from mathutils import Quaternion, Vector
 from numpy.typing import NDArray
 
 from ...errors import RigError
@@ -317,11 +316,6 @@ class BakeFrames:
             smoothed={row - rows: groups for row, groups in self.smoothed.items() if row >= rows},
             tracks=None if self.tracks is None else self.tracks.without_first(rows),
         )
-
-
-def numbers(values: Iterable[Vector | Quaternion]) -> Array:
-    """(N, 3) or (N, 4) array of vectors or quaternions."""
-    return np.array([value[:] for value in values])
 
 
 # Planted bones ----------------------------------------------------------------------------------------------

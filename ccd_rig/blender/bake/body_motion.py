@@ -318,8 +318,9 @@ def move_body(
         shifts = planned
         tracks.contact_states.clear()
         root_bone = tracks.support_chains.root_bone
-        moved = [(row, _shifted(sample, root_bone, shifts[k])) for k, (row, sample) in enumerate(samples)]
-        yield from PlantedSolver(settings).solve(bake_frames, moved, shifts)
+        moved = [_shifted(sample, root_bone, shifts[k]) for k, (_, sample) in enumerate(samples)]
+        rows = np.array([row for row, _ in samples])
+        yield from PlantedSolver(settings).solve(bake_frames, rows, moved.__getitem__, shifts)
         key_root_bone(bake_frames)
 
 

@@ -22,7 +22,7 @@ from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
 from ..rig.locations import locations_of, translations_of
 from ..solve.planting import FigureBones, JointPoses
-from .bake_frames import BakeFrames, Motion, Tracks, numbers
+from .bake_frames import BakeFrames, Motion, Tracks
 
 ROUNDING = 1e-6
 """Rounding of a stored location."""
@@ -191,13 +191,12 @@ def _hold_planted(
     """
     frames, solved_frames = bake_frames.frames, bake_frames.solved_frames
     joints, root_bone = tracks.joints(), tracks.support_chains.root_bone
-    poses = [contact_state.pose for contact_state in tracks.contact_states]
-    solved = np.array([numbers(pose.rotations) for pose in poses])[:, joints]
+    solved = np.array([state.rotations for state in tracks.contact_states])[:, joints]
     keyed.rotations[:, joints] = interpolation.slerp_rotations(solved_frames, solved, frames)
     where = np.zeros(keyed.rotations.shape[:2], dtype=bool)
     where[np.ix_(between, joints)] = True
     _hold_limits(bake_frames, keyed.rotations, where)
-    root = np.array([pose.translations[root_bone][:] for pose in poses])
+    root = np.array([state.translations[root_bone] for state in tracks.contact_states])
     for axis in range(3):
         along = np.interp(frames, solved_frames, root[:, axis])
         keyed.translations[:, root_bone, axis] = full.translations[:, root_bone, axis] = along

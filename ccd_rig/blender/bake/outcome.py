@@ -195,11 +195,11 @@ class Outcome(NamedTuple):
             bake_frames.states[row] = {
                 c: SolveStatus.OPTIMAL.name if lost[row, c] else state for c, state in states.items()
             }
-        keyed = yield from measuring.residuals(bake_frames, motion.keyed)
+        baked = Baked.of(bake_frames, motion.keyed, task.solver, (distances, angles))
+        keyed = yield from measuring.errors(bake_frames, baked.heads, baked.axes)
         entries = _entries(bake_frames, (distances, angles), keyed)
         yield
         slips = foot_slips(scene, armature_object, bake_frames, entries)
-        baked = Baked.of(bake_frames, motion.keyed, task.solver, (distances, angles))
         yield
         frames_per_second = scene.render.fps / scene.render.fps_base
         ground = _ground(scene, armature_object, baked, task.settings.ground)

@@ -66,7 +66,7 @@ def play_steps(
     """
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
-    film = _Film.empty(armature_object, bake_frames, frames, tolerances)
+    samples = _PlaybackSamples.empty(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
     yield measured
     with playback(scene, armature_object, bake_frames.constraints, shared) as playing:
@@ -78,10 +78,10 @@ def play_steps(
             progress = Progress(each[0], f, len(frames), "checked")
             if shared is not None and shared.waits(armature_object, *each):
                 yield progress._replace(meets=True)  # all armatures have their keys by then
-            film.store(f, playing.play(*each), playing)
+            samples.store(f, playing.play(*each), playing)
             if shared is None or f == len(frames) - 1:
                 yield progress._replace(done=f + 1)
-    measuring_all = _results(armature_object, bake_frames, motion, film, tolerances)
+    measuring_all = _results(armature_object, bake_frames, motion, samples, tolerances)
     return Check(len(frames), tuple((yield from paced(measuring_all, measured))))
 
 
@@ -89,25 +89,25 @@ def _results(
     armature_object: bpy.types.Object,
     bake_frames: BakeFrames,
     motion: Motion,
-    film: _Film,
+    samples: _PlaybackSamples,
     tolerances: tuple[float, float],
 ) -> Work[list[PlaybackResult]]:
     """Errors of each active constraint in playback; yields after each."""
-    frames = film.shown.frames
-    measured = yield from measuring.errors(film.shown, film.heads, film.axes)
+    frames = samples.shown.frames
+    measured = yield from measuring.errors(samples.shown, samples.heads, samples.axes)
     errors = [_numbers(each) for each in measured]
     at = np.searchsorted(frames, bake_frames.frames)
-    played = Transforms(film.heads[at], film.axes[at])
+    played = Transforms(samples.heads[at], samples.axes[at])
     keyed = Transforms(*measuring.transforms(bake_frames, motion))
     results = []
     for c, constraint in enumerate(bake_frames.constraints):
         yield
-        influences = film.shown.influences[:, c]
+        influences = samples.shown.influences[:, c]
         counted = influences >= 1.0 if (influences >= 1.0).any() else influences > 0.0
         if not counted.any():
             continue
         far, turned = (int(np.argmax(np.where(counted, each[:, c], -1.0))) for each in errors)
-        strays = np.where(influences[:, None] > 0.0, film.strayed[:, c], 0.0)[at]
+        strays = np.where(influences[:, None] > 0.0, samples.strayed[:, c], 0.0)[at]
         worst = _worst_deviation(armature_object, bake_frames, c, played, keyed, strays, tolerances)
         results.append(
             PlaybackResult(
@@ -186,7 +186,7 @@ def _worst_deviation(
 
 
 @dataclass
-class _Film:
+class _PlaybackSamples:
     """Playback samples of F frames and J joints.
 
     Attributes:
@@ -217,7 +217,7 @@ class _Film:
         bake_frames: BakeFrames,
         frames: Array,
         tolerances: tuple[float, float],
-    ) -> _Film:
+    ) -> _PlaybackSamples:
         indices = {bone.name: i for i, bone in enumerate(armature_object.pose.bones)}
         slots = [indices[joint.name] for joint in bake_frames.skeleton.joints]
         lengths = np.array([armature_object.pose.bones[slot].bone.length for slot in slots])
@@ -240,7 +240,7 @@ class _Film:
         """Store the next frame that `playing` has shown."""
         self._latest.append(now)
         if len(self._latest) == BLOCK or f == len(self.shown.frames) - 1:
-            self._develop(slice(f + 1 - len(self._latest), f + 1), playing)
+            self._convert(slice(f + 1 - len(self._latest), f + 1), playing)
             self._latest.clear()
 
     def _compare(self, frames: slice, now: TargetRows, influences: Array) -> None:
@@ -258,7 +258,7 @@ class _Film:
         for k, c in np.argwhere((self.strayed[rows] > tolerances).any(axis=-1)).tolist():
             shown.targets.set(int(rows[k]), c, now.sample(k, c))
 
-    def _develop(self, frames: slice, playing: Playback) -> None:
+    def _convert(self, frames: slice, playing: Playback) -> None:
         """Convert the latest frames to targets, places, rotations and lengths."""
         worlds = playing.worlds(self._latest)
         self.shown.worlds[frames] = worlds[:, :3, :3]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -122,21 +122,13 @@ class Clock:
 
     seconds: float = 0.0
 
-    @contextlib.contextmanager
-    def measure(self) -> Iterator[None]:
-        """Count the time of the block."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds += time.perf_counter() - started
-
     def run(self, steps: Steps[T]) -> Steps[T]:
         """The steps, measured."""
         with contextlib.closing(steps):
             while True:
-                with self.measure():
-                    item = advance(steps)
+                started = time.perf_counter()
+                item = advance(steps)
+                self.seconds += time.perf_counter() - started
                 if isinstance(item, Ended):
                     return item.result
                 yield item

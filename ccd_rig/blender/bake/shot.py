@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,7 +36,7 @@ from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, Motion, Solutions
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
-from .planted_solver import WAITING_AT_MOST, PlantedSolver, ground_below
+from .planted_solver import PlantedSolver, ground_below
 from .progress import Progress, Steps, shown
 from .settings import BakeSettings, Start
 from .start import StartPoses
@@ -128,8 +128,7 @@ class _Shot:
         solved: those of them to solve.
         preroll: how many of them come before the first keyed frame.
         samples: row and sample of each solved frame, where the body is moved afterwards.
-        first, last: the first keyed frame and the latest, with their base poses.
-        blocks: evaluated frames with planted bones, with their base poses, and the row of the first of each.
+        planted: row of each solved frame with planted bones, and its place in samples with base poses.
     """
 
     task: Task
@@ -138,11 +137,14 @@ class _Shot:
     solved: Sequence[float]
     preroll: int
     samples: list[tuple[int, FrameSample]] = field(default_factory=list)
-    blocks: list[tuple[int, Samples]] = field(default_factory=list)
+    planted: list[tuple[int, Samples, int]] = field(default_factory=list)
     _solver: FrameSolver | None = None
     _filled: int = 0  # evaluated rows
-    first: Samples | None = None
-    last: Samples | None = None
+
+    def planted_sample(self, k: int) -> FrameSample:
+        """The sample of a frame with planted bones."""
+        _, samples, place = self.planted[k]
+        return samples[place]
 
     @property
     def solver(self) -> FrameSolver:
@@ -157,24 +159,12 @@ class _Shot:
             frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
             self._solver = FrameSolver(frames, self.settings)
         row, self._filled = self._filled, self._filled + len(based)
-        if row <= self.preroll < self._filled:
-            self.first = based.at(self.preroll - row)
-        self.last = based.at(len(based) - 1)
         self._solver.bake_frames.store(row, based, self.settings.reference(based), samples)
+        due = np.flatnonzero(np.isin(based.frames, self.solved)).tolist()
         if self._solver.bake_frames.tracks is not None:
-            self.blocks.append((row, based))
+            self.planted += [(row + k, based, k) for k in due]
         elif self.task.solved is None:
-            for place, k in self._due(row, based):
-                self._solver.add(place, based, k)
-
-    def planted_frames(self) -> Iterator[tuple[int, FrameSample]]:
-        """Row and sample of the frames with planted bones that are solved."""
-        for row, samples in self.blocks:
-            yield from ((place, samples[k]) for place, k in self._due(row, samples))
-
-    def _due(self, row: int, samples: Samples) -> list[tuple[int, int]]:
-        """Rows to solve among samples that start at a row, each with its place in the samples."""
-        return [(row + k, k) for k in np.flatnonzero(np.isin(samples.frames, self.solved)).tolist()]
+            self._solver.add(row, based, due)
 
     @classmethod
     def of(cls, scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task) -> _Shot:
@@ -206,36 +196,34 @@ def _evaluate(
     check: Callable[[BakeFrames], None],
 ) -> Steps[BakeFrames]:
     """Evaluate all frames, and solve them; see `solve`."""
-    task, solved = shot.task, 0.0
+    task = shot.task
     with evaluation.frames(scene, armature_object, task.constraints, task.layout, task.shared) as frames:
-        ends = yield from _sample(armature_object, shot, frames, check)
-        solver = shot.solver
-        bake_frames = solver.bake_frames
-        if bake_frames.tracks is not None:
-            near = partial(rig_ground, scene, armature_object, bake_frames.frames.tolist(), at_rest=True)
-            bake_frames.tracks.ground = ground_below(armature_object, bake_frames, near)
-            bake_frames.tracks.unturned = bake_frames.reference
-        planted: Iterable[tuple[int, FrameSample]] = shot.planted_frames()
-        if task.keeps_body:
-            planted = shot.samples = list(planted)
-        if task.walks_on:  # needs all frames
-            planted = shot.samples = body_motion.walk_on(bake_frames, shot.samples)
+        after = yield from _sample(armature_object, shot, frames, check)
+        solver, bake_frames, tracks = shot.solver, shot.solver.bake_frames, shot.solver.bake_frames.tracks
         solving = Progress(shot.frames[-1], 0, len(shot.solved))
-        for row, sample in planted:
-            for part in solver.add_planted(row, sample):
-                solved += part
-                yield solving._replace(done=int(solved))
-        is_solved_once = bake_frames.tracks is None and not shot.preroll
-        if is_solved_once:  # a loop is solved round and round
-            note_loop(bake_frames, ends, shot.settings.reference)
-        solving = solving._replace(done=int(solved))
-        yield from shown(solver.finish(), solving)
-        if is_solved_once and not bake_frames.is_loop:
-            yield from _solve_beyond(shot, solver, frames, solving)
+        is_solved_once = tracks is None and not shot.preroll
+        if tracks is not None:
+            near = partial(rig_ground, scene, armature_object, bake_frames.frames.tolist(), at_rest=True)
+            tracks.ground = ground_below(armature_object, bake_frames, near)
+            tracks.unturned = bake_frames.reference
+            sample_of: Callable[[int], FrameSample] = shot.planted_sample
+            if task.keeps_body:  # they are needed again
+                shot.samples = [(row, samples[k]) for row, samples, k in shot.planted]
+                if task.walks_on:
+                    shot.samples = body_motion.walk_on(bake_frames, shot.samples)
+                sample_of = [sample for _, sample in shot.samples].__getitem__
+            rows = np.array([row for row, _, _ in shot.planted])
+            yield from shown(PlantedSolver(shot.settings).solve(bake_frames, rows, sample_of), solving)
+        else:
+            if is_solved_once:  # a loop is solved round and round
+                note_loop(bake_frames, shot.preroll, after, shot.settings.reference)
+            yield from shown(solver.solve_with({}), solving)
+            if is_solved_once and not bake_frames.is_loop:
+                yield from _solve_beyond(shot, solver, frames, solving)
         if task.solved is not None:
             bake_frames.restore(task.solved(bake_frames))
         if not is_solved_once:
-            note_loop(bake_frames, ends, shot.settings.reference)
+            note_loop(bake_frames, shot.preroll, after, shot.settings.reference)
         if task.shared is not None:  # all armatures are solved before any is played
             yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved), "evaluated", meets=True)
     return bake_frames
@@ -246,8 +234,8 @@ def _sample(
     shot: _Shot,
     frames: Frames,
     check: Callable[[BakeFrames], None],
-) -> Steps[Ends]:
-    """Evaluate all frames into `shot`; the ends of the range."""
+) -> Steps[Samples | None]:
+    """Evaluate all frames into `shot`; the frame after the range, if it is valid."""
     task, done, shared = shot.task, 0, shot.task.shared
     yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
     beyond, due = shot.frames[-1] + 1.0, frozenset(shot.solved)
@@ -275,11 +263,9 @@ def _sample(
         shot.keep(frames.samples(waiting))
     if shared is not None and shared.waits(armature_object, beyond):
         yield progress._replace(done=done, meets=True)
-    after: Samples | None = None
     with suppress(RigError):  # a target may be invalid beyond the range
-        after = task.start.based(frames.samples([frames.look(beyond)]))
-    assert shot.first is not None and shot.last is not None  # a range is never empty
-    return Ends(shot.first, shot.last, after)
+        return task.start.based(frames.samples([frames.look(beyond)]))
+    return None
 
 
 MARGINS = 16, 32, 64
@@ -313,8 +299,7 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
                 beyond = BakeFrames.empty(samples, shot.task.constraints, times, times)
                 beyond.store(0, samples, shot.settings.reference(samples))
                 sides[way] = FrameSolver(beyond, shot.settings)
-                for row in range(len(times)):
-                    sides[way].add(row, samples, row)
+                sides[way].add(0, samples, range(len(times)))
         yield from shown(solver.solve_with(sides), progress)
 
 
@@ -348,7 +333,7 @@ class _Run(NamedTuple):
 
 @dataclass
 class FrameSolver:
-    """Solves the frames of a bake into `bake_frames`.
+    """Solves the frames of a bake without planted bones into `bake_frames`.
 
     Attributes:
         bake_frames: the frames; a row is sampled before it is added here.
@@ -360,42 +345,21 @@ class FrameSolver:
     settings: FrameSolveSettings
     iterations: int = 0
     _runs: list[_Run] = field(default_factory=list)
-    _waiting: list[tuple[int, FrameSample]] = field(default_factory=list)  # with planted bones
-    _planted: PlantedSolver = field(init=False)
 
-    def __post_init__(self) -> None:
-        self._planted = PlantedSolver(self.settings)
-
-    def add_planted(self, row: int, sample: FrameSample) -> SolvedCounts:
-        """Add the next frame of a figure with planted bones; solves waiting frames once there are many."""
-        tracks = self.bake_frames.tracks
-        assert tracks is not None
-        self._waiting.append((row, sample))
-        keeps_body = tracks.support_chains.keeps_body  # its samples are needed again anyway
-        if len(self._waiting) >= WAITING_AT_MOST and not keeps_body:
-            yield from self.finish()
-
-    def add(self, row: int, samples: Samples, k: int) -> None:
-        """Add the next frame, frame `k` of samples, to be solved by `finish`."""
+    def add(self, first: int, samples: Samples, places: Sequence[int]) -> None:
+        """Add places of samples to be solved by `solve_with`; `first` is the row of place 0."""
         bake_frames = self.bake_frames
-        in_force = (bake_frames.influences[row] > 0.0).tobytes()
-        key = in_force, bake_frames.limits[row], bake_frames.shifting[row]
-        is_new = not self._runs or self._runs[-1].key != key
-        if is_new:
-            self._runs.append(_Run(key, [], []))
-        run = self._runs[-1]
-        run.rows.append(row)
-        if is_new or any(each.method in SINGLE_PASS for each in bake_frames.constraints):
-            run.samples.append(samples[k])
-
-    def finish(self) -> SolvedCounts:
-        """Solve the waiting frames."""
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            yield from self._planted.solve(self.bake_frames, waiting)
-            self.iterations = max(self.iterations, self._planted.iterations)
-        if self._runs:
-            yield from self.solve_with({})
+        keeps_all = any(each.method in SINGLE_PASS for each in bake_frames.constraints)
+        for k in places:
+            row = first + k
+            in_force = (bake_frames.influences[row] > 0.0).tobytes()
+            key = in_force, bake_frames.limits[row], bake_frames.shifting[row]
+            is_new = not self._runs or self._runs[-1].key != key
+            if is_new:
+                self._runs.append(_Run(key, [], []))
+            self._runs[-1].rows.append(row)
+            if is_new or keeps_all:
+                self._runs[-1].samples.append(samples[k])
 
     def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
         """Whether smoothing has moved the first and the last frame.
@@ -414,6 +378,8 @@ class FrameSolver:
 
     def solve_with(self, beyond: Mapping[int, FrameSolver]) -> SolvedCounts:
         """Solve all runs as one motion, with frames before (-1) and after (1) the range."""
+        if not self._runs:
+            return
         solvers = [each for each in (beyond.get(-1), self, beyond.get(1)) if each is not None]
         runs = [(solver, run) for solver in solvers for run in solver._runs]
         batches = [
@@ -437,19 +403,11 @@ class FrameSolver:
 # Loops ------------------------------------------------------------------------------------------------------
 
 
-class Ends(NamedTuple):
-    """Samples of the first and the last frame of a range, and of the frame after it if that is valid."""
-
-    first: Samples
-    last: Samples
-    after: Samples | None
-
-
 ALIKE = 1e-3
 """Radians, and parts of a chain's length, that both ends of a loop may differ by."""
 
 
-def note_loop(bake_frames: BakeFrames, ends: Ends, reference: Reference) -> None:
+def note_loop(bake_frames: BakeFrames, preroll: int, after: Samples | None, reference: Reference) -> None:
     """Note in the frames whether they are a loop, which is solved round and round.
 
     In a loop base poses (before any bake), targets and influences come back to where they began: at its last
@@ -458,8 +416,9 @@ def note_loop(bake_frames: BakeFrames, ends: Ends, reference: Reference) -> None
 
     Args:
         bake_frames: all frames are evaluated.
-        ends: of the range.
-        reference: gives the base pose before any bake.
+        preroll: count of frames before the range.
+        after: the frame after the range, if it is valid.
+        reference: gives its base pose before any bake.
     """
     joints = rotated_joints(bake_frames)
     if len(bake_frames.frames) < 3 or not joints:
@@ -468,17 +427,17 @@ def note_loop(bake_frames: BakeFrames, ends: Ends, reference: Reference) -> None
     if np.maximum(_turned(bake_frames.base[:, joints]), targets_moved).max() <= ALIKE:
         return  # nothing moves
 
-    def comes_back(end: Samples) -> bool:
-        poses = np.concatenate([reference(each) for each in (ends.first, end)])[:, joints]
-        targets = TargetRows.empty(2, end.targets)
-        for k, each in enumerate((ends.first, end)):
-            targets.put([k], each.targets)
-        influences = np.concatenate([ends.first.influences, end.influences])
+    def come_back(poses: Array, targets: TargetRows, influences: Array) -> bool:
         return bool(max(_turned(poses)[1], _targets_moved(bake_frames, targets, influences)[1]) <= ALIKE)
 
-    bake_frames.is_loop = comes_back(ends.last)
-    if not bake_frames.is_loop and ends.after is not None and bake_frames.tracks is None:
-        bake_frames.is_loop = bake_frames.repeats_after = comes_back(ends.after)
+    ends = np.array([preroll, len(bake_frames.frames) - 1])
+    poses, targets = bake_frames.reference_poses[ends][:, joints], bake_frames.targets.at(ends)
+    influences = bake_frames.influences[ends]
+    bake_frames.is_loop = come_back(poses, targets, influences)
+    if not bake_frames.is_loop and after is not None and bake_frames.tracks is None:
+        poses[1:], influences[1:] = reference(after)[:, joints], after.influences
+        targets.put([1], after.targets)
+        bake_frames.is_loop = bake_frames.repeats_after = come_back(poses, targets, influences)
 
 
 def _turned(rotations: Array) -> Array:

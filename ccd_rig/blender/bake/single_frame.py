@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import bpy
+import numpy as np
 from mathutils import Matrix
 
 from ...errors import RigError
@@ -31,7 +32,7 @@ from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
-from .planted_solver import ground_below
+from .planted_solver import PlantedSolver, ground_below
 from .report import EASED, GAVE_WAY
 from .settings import BakeSettings
 from .shot import FrameSolver
@@ -106,16 +107,18 @@ def solve_sample(
         if tracks.unturned is None:
             joints = range(len(bake_frames.skeleton))
             tracks.unturned = start.before_solve(armature_object, samples, joints).rig.rotations
-    frame_solver = FrameSolver(bake_frames, settings)
+    solver: FrameSolver | PlantedSolver
     if tracks is None:
-        frame_solver.add(0, based, 0)
+        solver = FrameSolver(bake_frames, settings)
+        solver.add(0, based, [0])
+        result_of(solver.solve_with({}))
     else:
-        result_of(frame_solver.add_planted(0, based[0]))
-    result_of(frame_solver.finish())
+        solver = PlantedSolver(settings)
+        result_of(solver.solve(bake_frames, np.array([0]), based.__getitem__))
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_motion.body_obstacle(armature_object, body, present):
         result_of(body_motion.move_body(bake_frames, [(0, based[0])], settings))
-    return solved_frame(bake_frames, settings.solver, frame_solver.iterations)
+    return solved_frame(bake_frames, settings.solver, solver.iterations)
 
 
 def _returning(ready: Ready, samples: Samples) -> set[int]:

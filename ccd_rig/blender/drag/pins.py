@@ -8,6 +8,7 @@ from typing import Any
 
 import bpy
 
+from ..figures import rigify
 from ..figures.role import Figure, Part
 from ..properties.joints import PINS
 
@@ -29,11 +30,14 @@ def standing_feet(armature_object: bpy.types.Object, figure: Figure) -> dict[str
     """Return pins of feet on the ground in the present pose: the feet least above their rest.
 
     At rest all feet stand: a paw may begin at the wrist, beside a foot with toes. Feet are pinned with their
-    rotations, last bones of many legs by their places alone.
+    rotations, last bones of many legs by their places alone. On rigs that Rigify has generated they are the
+    copies of the metarig's bones, which follow IK or FK controls.
     """
     world, bones = armature_object.matrix_world, armature_object.pose.bones
     feet = {name: True for name, role in figure.roles.items() if role.part in FEET}
     feet |= dict.fromkeys(_last_of_legs(figure), False)
+    if rigify.is_generated(armature_object.data):
+        feet = {rigify.original_of(name): held for name, held in feet.items()}
     feet = {name: held for name, held in feet.items() if name in bones}
     if not feet:
         return {}

@@ -1,18 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A drag of an armature's bones, from the press to its end: controls, chains, solve and channels.
 
-A bone is placed by its channels, or by Blender's constraints. In the second case the bone that it follows is
-moved instead, if there is only one. A chain ends below a bone that constraints place.
-
 The pose at the press is read once, and every update solves from it: the result depends on the pointer's
 place, not on its path. A drag adds no constraint and no target, and keys by Auto Keying alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import bpy
@@ -21,218 +18,21 @@ from mathutils import Matrix, Vector
 from ...errors import CCDRigError, RigError
 from ...limits.shapes import Slide
 from ...settings import SolveResult, SolveStatus
+from ...skeleton.pose import Pose
 from ...solvers import drag
 from ...solvers.soft_reach import SOFTNESS
 from ..figures import roles
-from ..figures.role import Figure, Part
 from ..limit_sources import blender_limits
-from ..properties import constraint_list
 from ..properties.joints import joint_settings, masses
-from ..properties.names import named
-from ..rig import armature, clamps
+from ..rig import armature
 from ..rig.rotation_modes import rotation_channel
-from ..scene import dependence
 from . import pins as pinned
+from .carried import Carrier, Joined
+from .controls import Controls
 
-ON_TOP = {"COPY_SCALE", "LIMIT_SCALE", "MAINTAIN_VOLUME", "LIMIT_ROTATION", "LIMIT_LOCATION"}
-"""Constraints that do not place a bone."""
-BOUNDS_OF_PLACE = {"LIMIT_LOCATION"}
-"""Constraints of `ON_TOP` that prevent shifts."""
-TURNING = {*ON_TOP, "COPY_ROTATION", "DAMPED_TRACK", "LOCKED_TRACK", "TRACK_TO", "STRETCH_TO"}
-"""Constraints that do not move a bone's head relative to its parent."""
-IKS = {"IK", "SPLINE_IK"}
-
-
-class Controls:
-    """Bones of an armature as controls or followers, read for each drag."""
-
-    def __init__(self, armature_object: bpy.types.Object) -> None:
-        self.armature_object = armature_object
-        self._iks: dict[str, tuple[str, Any]] = {}
-        self._ik_ends: set[str] = set()
-        for bone in armature_object.pose.bones:
-            for constraint in bone.constraints:
-                if constraint.type in IKS and _acts(constraint):
-                    turned = (bone, *bone.parent_recursive)[: constraint.chain_count or None]
-                    self._iks.update({each.name: (bone.name, constraint) for each in turned})
-                    self._ik_ends.update(
-                        name for thing, name in _ends(constraint) if thing == armature_object
-                    )
-        self._drivers = dependence.drivers_by_bone(armature_object)
-
-    @cached_property
-    def figure(self) -> Figure:
-        """Figure with the roles of the bones."""
-        return roles.figure_of(self.armature_object)
-
-    def placing(self, bone: bpy.types.PoseBone) -> str:
-        """Message about what places a bone instead of its channels; empty if its channels do."""
-        if any(clamps.kind_of(each) and each.influence > 0.0 for each in bone.constraints):
-            return f"Live poses bone '{bone.name}': switch Live off to drag it"
-        if bone.name in self._iks:
-            owner, constraint = self._iks[bone.name]
-            return (
-                f"Bone '{bone.name}' is turned by Blender's constraint '{constraint.name}' on bone '{owner}'"
-            )
-        for constraint in _placing(bone):
-            return f"Bone '{bone.name}' is placed by Blender's constraint '{constraint.name}'"
-        return ""
-
-    def turns(self, bone: bpy.types.PoseBone) -> bool:
-        """Whether a bone can be turned by its channels."""
-        return not all(bone.lock_rotation) and not self._is_driven(bone, rotation_channel(bone)[0])
-
-    def shifts(self, bone: bpy.types.PoseBone) -> bool:
-        """Whether a bone can be shifted by its location."""
-        if bone.parent is not None and bone.bone.use_connect:
-            return False
-        bounded = any(each.type in BOUNDS_OF_PLACE and _acts(each) for each in bone.constraints)
-        return not (all(bone.lock_location) or bounded or self._is_driven(bone, "location"))
-
-    def moves(self, bone: bpy.types.PoseBone) -> bool:
-        """Whether a bone is moved by its location, not by rotations of its chain.
-
-        These are hips, and targets and poles of Blender's IK with their ancestors. Others have no ancestor
-        that can be turned, or locks that prevent swings, such as tweaks.
-        """
-        if not self.shifts(bone):
-            return False
-        if bone.lock_rotation[0] and bone.lock_rotation[2]:
-            return True
-        role = self.figure.roles.get(bone.name)
-        if role is not None and role.part is Part.HIPS:
-            return True
-        if self._leads_ik(bone):
-            return True
-        return not any(self.turns(each) and not self.placing(each) for each in bone.parent_recursive)
-
-    def control_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
-        """Return the bone to move for a pulled one: itself, an ancestor, or the bone that it follows.
-
-        Raises:
-            RigError: there is none, or more than one; names the bone.
-        """
-        return self._control_of(bone, bone, set())
-
-    def line(self, bone: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
-        """Return a bone and its ancestors, up to one that constraints place, left out."""
-        line = [bone]
-        for above in bone.parent_recursive:
-            if self.placing(above):
-                break
-            line.append(above)
-        return line
-
-    def limb(self, bone: bpy.types.PoseBone) -> int:
-        """Default number of turning bones in a bone's chain: up to the beginning of its limb."""
-        if self.moves(bone):
-            return 1
-        line = self.line(bone)
-        length = constraint_list.limb_length(bone.id_data, bone.name) or len(line)
-        return max(1, sum(1 for each in line[:length] if self.turns(each)))
-
-    def chain_length(self, bone: bpy.types.PoseBone, turning: int) -> int:
-        """Length of a chain with a number of turning bones, from its tip."""
-        turned = 0
-        line = self.line(bone)
-        for count, each in enumerate(line, 1):
-            turned += self.turns(each)
-            if turned >= turning:
-                return count
-        return len(line)
-
-    def _leads_ik(self, bone: bpy.types.PoseBone) -> bool:
-        """Whether a bone is or carries a target or pole of IK, and no bone that IK turns."""
-        below = {bone.name, *(each.name for each in bone.children_recursive)}
-        return not self._ik_ends.isdisjoint(below) and below.isdisjoint(self._iks)
-
-    def _is_driven(self, bone: bpy.types.PoseBone, channel: str) -> bool:
-        path = bone.path_from_id()
-        return any(curve.data_path == f"{path}.{channel}" for curve in self._drivers.get(path, ()))
-
-    def _control_of(
-        self, bone: bpy.types.PoseBone, pulled: bpy.types.PoseBone, seen: set[str]
-    ) -> bpy.types.PoseBone:
-        if bone.name in seen:
-            raise RigError(f"Bone '{pulled.name}' follows bones in a circle: drag another bone")
-        seen.add(bone.name)
-        words = self.placing(bone)
-        if not words:
-            return self._carrier_of(bone)
-        if words.startswith("Live"):
-            raise RigError(words)
-        controls = {}
-        for thing, name in self._followed(bone):
-            source = thing.pose.bones.get(name) if thing == self.armature_object else None
-            if source is None:
-                raise RigError(f"{words}: move '{thing.name}', which it follows")
-            control = self._control_of(source, pulled, set(seen))
-            controls[control.name] = control
-        if len(controls) > 1:
-            raise RigError(f"{words} and follows several bones: drag one of {named(sorted(controls))}")
-        if not controls:
-            raise RigError(f"{words}, which follows nothing that could be dragged: mute it")
-        return next(iter(controls.values()))
-
-    def _carrier_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
-        """Return a bone if its channels move it; else its nearest ancestor that moves it, or an IK control.
-
-        Mechanisms between an IK control and its target may be turned by constraints, such as a foot roll.
-        """
-        carrying = []
-        for each in (bone, *bone.parent_recursive):
-            if each.name in self._iks or any(c.type not in TURNING for c in _placing(each)):
-                break
-            if not any(_placing(each)) and (self.turns(each) or self.moves(each)):
-                carrying.append(each)
-        if not carrying:
-            message = f"Bone '{bone.name}' is locked, and so is what carries it"
-            raise RigError(f"{message}: unlock its rotation")
-        control = carrying[0]
-        if control == bone:
-            return control
-        for each in carrying[1:]:
-            if not self._leads_ik(each):
-                break
-            control = each
-        return control
-
-    def _followed(self, bone: bpy.types.PoseBone) -> list[tuple[bpy.types.Object, str]]:
-        """Targets that a bone follows by constraints, as (object, name of the bone or empty)."""
-        if bone.name in self._iks:
-            constraint = self._iks[bone.name][1]
-            return [] if constraint.target is None else [(constraint.target, _subtarget(constraint))]
-        followed: list[tuple[bpy.types.Object, str]] = []
-        for constraint in reversed(list(_placing(bone))):
-            followed += _ends(constraint)
-            if constraint.type == "COPY_TRANSFORMS" and constraint.influence >= 1.0:
-                break  # what stands before it has no effect
-        return followed
-
-
-def _acts(constraint: Any) -> bool:
-    return not constraint.mute and constraint.influence > 0.0
-
-
-def _placing(bone: bpy.types.PoseBone) -> Iterator[Any]:
-    """The user's constraints that place a bone."""
-    for constraint in clamps.user_constraints(bone):
-        if constraint.type not in ON_TOP and _acts(constraint):
-            yield constraint
-
-
-def _subtarget(constraint: Any) -> str:
-    return str(getattr(constraint, "subtarget", ""))
-
-
-def _ends(constraint: Any) -> list[tuple[bpy.types.Object, str]]:
-    """Targets and pole of a constraint, as (object, name of the bone or empty)."""
-    several = [(each.target, each.subtarget) for each in getattr(constraint, "targets", ())]
-    target = (getattr(constraint, "target", None), _subtarget(constraint))
-    pole = (getattr(constraint, "pole_target", None), str(getattr(constraint, "pole_subtarget", "")))
-    return [(thing, name) for thing, name in (*several, target, pole) if thing is not None]
-
-
+ARM_MASS = 0.049
+"""An arm's part of a body's mass (de Leva 1996, "Adjustments to Zatsiorsky-Seluyanov's segment inertia
+parameters"): turns and shifts of the body are counted by the root of the mass that they move."""
 FAR = 1e6
 """Range of free shifts, in lengths of the bone."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
@@ -278,6 +78,7 @@ class Session:
         turning: number of turning bones in the chain of the pulled bone. most: its maximum.
         pins: {pinned bone in reach: whether its rotation is pinned too}.
         far_pins: names of pins out of reach.
+        ignores_balance: whether Keep Balance is on, but impossible, since constraints place limbs.
     """
 
     def __init__(
@@ -323,13 +124,19 @@ class Session:
     @property
     def starts(self) -> tuple[Vector, ...]:
         """Pulled points at the press, in world space, the point under the pointer first."""
-        return tuple(self._world @ start for start in self._drag.starts)
+        return tuple(self._world @ grab.place for grab in self._grabs)
+
+    @property
+    def body(self) -> str:
+        """Name of the bone that moves the whole body; empty if pins do not take it along."""
+        bone = self._body if self._carrier is None else self._carrier.body
+        return "" if bone is None else bone.name
 
     @property
     def chain(self) -> tuple[str, ...]:
         """Names of the movable bones."""
         names = self._reading.bones
-        return tuple(names[j] for j in self._drag.movable)
+        return tuple(names[j] for j in (*self._moved, *self._shifted))
 
     def lengthen(self, turning: int, delta: Sequence[float]) -> bool:
         """Change the number of turning bones in the chains, and update the pose.
@@ -372,8 +179,13 @@ class Session:
             for grab, start in zip(self._grabs, self._drag.starts, strict=True)
         ]
         result = self._drag.to(points)
+        pose = result.pose if self._joined is None else self._joined.read(result.pose)
+        if self._shifted:
+            pose = self._with_shifts(
+                pose, [point - start for point, start in zip(points, self._drag.starts, strict=True)]
+            )
         self.cancel()
-        self._write(result)
+        self._write(pose)
         self.result = result
         return result
 
@@ -448,8 +260,23 @@ class Session:
         line = controls.line(bones[self.name])
         body = next((bone for bone in line if controls.moves(bone)), None) if wanted else None
         self.pins = {name: held for name, held in wanted.items() if body in controls.line(bones[name])}
-        self.far_pins = sorted(wanted.keys() - self.pins.keys())
         self._body = body if self.pins else None
+        self._carrier, self._hung = None, {}
+        far = wanted.keys() - self.pins.keys()
+        carrier = Carrier.of(controls) if far else None
+        if carrier is not None:
+            hung = {name: carrier.hung(bones[name]) for name in (*self._names, *wanted)}
+            ways = {name: way for name, way in hung.items() if way is not None}
+            turned_alone = [name for name in self._names if name in ways and ways[name].control != name]
+            for name in turned_alone:  # such as a heel's control: it moves no limb
+                del ways[name]
+            pinned_ways = {name: ways[name] for name in wanted if name in ways}
+            held = {name: wanted[name] for name, way in pinned_ways.items() if way.control not in self._names}
+            if all(name in ways for name in self._names) and len(held) > len(self.pins):
+                self.pins, self._body, self._carrier, self._hung = held, None, carrier, ways
+                far = wanted.keys() - pinned_ways.keys()
+        self.far_pins = sorted(far)
+        self.ignores_balance = self._carrier is not None and self.armature_object.ccd_rig.keep_balance
 
     def _usual(self, name: str) -> int:
         """Default number of turning bones in a bone's chain; with pins it reaches up to the body."""
@@ -459,9 +286,11 @@ class Session:
     def _most(self, name: str) -> int:
         """Maximum of turning bones in a bone's chain."""
         line = self._controls.line(self._bone(name))
-        if self._body in line:
-            line = line[: line.index(self._body) + 1]
-        return max(1, sum(self._controls.turns(bone) for bone in line))
+        body = self._controls.armature_object.pose.bones.get(self.body)
+        if body in line:
+            line = line[: line.index(body) + 1]
+        turning = max(1, sum(self._controls.turns(bone) for bone in line))
+        return turning + 1 if self._carrier is not None and body not in line else turning
 
     def _length(self, name: str) -> int:
         """Present length of a bone's chain, locked bones included."""
@@ -470,6 +299,11 @@ class Session:
 
     def _prepare(self) -> None:
         """Prepare the solve for chains of the present lengths, from the pose at the press."""
+        self._joined: Joined | None = None
+        self._shifted: dict[int, int] = {}
+        if self._carrier is not None and self.turning == self.most:
+            self._prepare_carried(self._carrier)
+            return
         controls, bones, body = self._controls, self.armature_object.pose.bones, self._body
         lengths = {name: self._length(name) for name in self._names}
         chains = list(lengths.items())
@@ -479,30 +313,114 @@ class Session:
                 chains.append((name, line.index(body) + 1))
         moving = {name for name in self._names if lengths[name] == 1 and controls.moves(bones[name])}
         sliding = moving if body is None else moving | {body.name}
+        balances = body is not None and self.armature_object.ccd_rig.keep_balance
+        carried = self._masses() if balances else None
+        # The balance shifts the body by its mass already.
+        heavy = "" if body is None or balances else body.name
+        reading = self._read(chains, sliding, heavy, carried)
+        grabs = [
+            drag.Grab(
+                grab.control, self._local(grab), lengths[grab.control], grab.control in moving, SOFTNESS
+            )
+            for grab in self._grabs
+        ]
+        held = [drag.Pin(*each) for each in self.pins.items()] if body is not None else []
+        support = self._support() if balances else None
+        made = drag.Drag(reading.skeleton, reading.pose, grabs, held, support=support)
+        self._begin(reading, made, made.movable)
+
+    def _prepare_carried(self, carrier: Carrier) -> None:
+        """Prepare the solve of limbs that hang on the body's control by constraints."""
+        controls, bones, body = self._controls, self.armature_object.pose.bones, carrier.body
+        chains, sliding = [(body.name, 1)], {body.name}
+        roots: dict[str, bool] = {}
+        limbs: dict[str, tuple[str, ...]] = {}
+        for name in (*self._names, *self.pins):
+            way = self._hung[name]
+            if way.ik:
+                limbs[way.control] = way.ik
+                if name in self._names:
+                    chains.append((name, 1))
+                    sliding.add(name)
+                continue
+            line = controls.line(bones[way.control])
+            if body in line:
+                line = line[: line.index(body) + 1]
+            else:
+                roots[line[-1].name] = way.inherits
+            chains.append((way.control, len(line)))
+        reading = self._read(chains, sliding, body.name)
+        shown = self._evaluated.pose.bones
+        joined = Joined.of(reading, body.name, roots, limbs.values(), shown)
+        grabs = []
+        for grab in self._grabs:
+            ik = limbs.get(grab.control)
+            if ik is None:
+                slides = grab.control == body.name
+                grabs.append(drag.Grab(grab.control, self._local(grab), 0, slides, SOFTNESS))
+            else:
+                grabs.append(drag.Grab(ik[-1]))
+                self._shifted[reading.bones.index(grab.control)] = len(grabs) - 1
+        held: dict[str, drag.Pin] = {}
+        for name, is_held in self.pins.items():
+            control = self._hung[name].control
+            joint = limbs[control][-1] if control in limbs else control
+            held.setdefault(joint, drag.Pin(joint, is_held and control not in limbs))
+        made = drag.Drag(joined.skeleton, joined.pose, grabs, held.values())
+        self._joined = joined
+        moved = [joined.order[j] for j in made.movable if j < len(joined.order)]
+        self._begin(reading, made, [j for j in moved if j not in self._shifted])
+
+    def _local(self, grab: _Grab) -> Vector:
+        """The pulled point in the frame of its bone."""
+        matrix = self._evaluated.pose.bones[grab.control].matrix
+        return matrix.to_quaternion().inverted() @ (grab.place - matrix.translation)
+
+    def _read(
+        self,
+        chains: Sequence[tuple[str, int]],
+        sliding: set[str],
+        heavy: str,
+        carried: Mapping[str, float] | None = None,
+    ) -> armature.RigReading:
+        """Read chains: (tip, number of bones).
+
+        Args:
+            chains: by tip.
+            sliding: bones that slide.
+            heavy: the body, if its mass counts against its motion.
+            carried: masses for the balance.
+        """
+        controls, bones = self._controls, self.armature_object.pose.bones
         members = list(dict.fromkeys(b.name for tip, n in chains for b in controls.line(bones[tip])[:n]))
         settings = joint_settings(self.armature_object, members)
         for name in members:
             settings[name] |= self._changed_settings(bones[name], settings[name], name in sliding)
-        balances = self.armature_object.ccd_rig.keep_balance and bool(self.pins)
-        carried = self._masses() if balances else None
+        if heavy in settings:
+            mobility = math.sqrt(ARM_MASS) * (1.0 - settings[heavy]["stiffness"])
+            settings[heavy] |= {"stiffness": 1.0 - mobility}
         for name, mass in (carried or {}).items():
             if name in settings:
                 settings[name] |= {"mass": mass}
-        reading = armature.layout(self._evaluated, chains, settings, carried).read(self._evaluated)
-        grabs = []
-        for grab in self._grabs:
-            matrix = self._evaluated.pose.bones[grab.control].matrix
-            point = matrix.to_quaternion().inverted() @ (grab.place - matrix.translation)
-            slides = grab.control in moving
-            grabs.append(drag.Grab(grab.control, point, lengths[grab.control], slides, SOFTNESS))
-        held = [drag.Pin(*each) for each in self.pins.items()]
-        support = self._support() if balances else None
-        made = drag.Drag(reading.skeleton, reading.pose, grabs, held, support=support)
+        return armature.layout(self._evaluated, chains, settings, carried).read(self._evaluated)
+
+    def _begin(self, reading: armature.RigReading, made: drag.Drag, moved: Iterable[int]) -> None:
+        """Take over a prepared drag; `moved`: joints of the reading that it may move."""
         if not made.movable:
             raise RigError(f"Bone '{self.name}' cannot turn: unlock its rotation, or lower its stiffness")
-        self._reading, self._drag = reading, made
+        self._reading, self._drag, self._moved = reading, made, tuple(moved)
+        bones = self.armature_object.pose.bones
         for name in reading.bones:
             self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in CHANNELS}
+
+    def _with_shifts(self, pose: Pose, shifts: Sequence[Vector]) -> Pose:
+        """The pose with the controls of pulled IK limbs shifted as the pointer has moved."""
+        translations = list(pose.translations)
+        for j, grab in self._shifted.items():
+            translations[j] = (
+                translations[j] + self._reading.skeleton.joints[j].rest_rotation.inverted() @ shifts[grab]
+            )
+        return Pose(pose.rotations, tuple(translations))
 
     def _masses(self) -> dict[str, float]:
         """Masses of bones for the balance; lengths of deforming bones if none has a mass."""
@@ -553,26 +471,26 @@ class Session:
             return {"limit": blender_limits.box(bone, constraint), "comfort": None}
         return {}
 
-    def _write(self, result: SolveResult) -> None:
+    def _write(self, pose: Pose) -> None:
         """Write the channels that differ from the pose at the press."""
         reading, before = self._reading, self._reading.pose
         rotated, located = [], []
         bones = self.armature_object.pose.bones
-        for j in self._drag.movable:
-            pairs = zip(result.pose.rotations[j], before.rotations[j], strict=True)
+        for j in (*self._moved, *self._shifted):
+            pairs = zip(pose.rotations[j], before.rotations[j], strict=True)
             turns = self._controls.turns(bones[reading.bones[j]])
             if turns and max(abs(a - b) for a, b in pairs) > TURNED:
                 rotated.append(j)
-            if result.pose.translations[j] != before.translations[j]:
+            if pose.translations[j] != before.translations[j]:
                 located.append(j)
         for j in rotated:
             name = reading.bones[j]
             self._written.setdefault(name, set()).add(rotation_channel(bones[name])[0])
         # Coupled offsets follow angles, so the channels of their bones may change too.
-        locations = armature.location_channels(reading, result.pose, {*rotated, *located})
+        locations = armature.location_channels(reading, pose, {*rotated, *located})
         for j in locations:
             self._written.setdefault(reading.bones[j], set()).add("location")
-        armature.apply(self.armature_object, reading, result.pose, rotated, locations)
+        armature.apply(self.armature_object, reading, pose, rotated, locations)
 
 
 def _refuse(armature_object: bpy.types.Object, pulled: Sequence[Pulled]) -> None:

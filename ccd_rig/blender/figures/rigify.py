@@ -132,6 +132,13 @@ def _fk_name(name: str) -> str:
     return f"{name[:start]}_fk{name[start:]}"
 
 
+def original_of(control: str) -> str:
+    """Name of the metarig bone's copy that follows an FK control: "ORG-thigh.L" for "thigh_fk.L"."""
+    place = _ENDING.search(control)
+    start = place.start() if place else len(control)
+    return f"{ORIGINAL}{control[:start].removesuffix('_fk')}{control[start:]}"
+
+
 def _meet(one: Point, other: Point, bone: RestBone) -> bool:
     return math.dist(one, other) <= TOUCHING * math.dist(bone.head, bone.tail)
 

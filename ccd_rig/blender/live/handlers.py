@@ -315,6 +315,7 @@ def _start_following() -> None:
     Undo and redo may switch Live on again.
     """
     _seen.clear()
+    evaluations.wake()
     for listeners in _evaluation_handlers():
         if follow not in listeners:
             listeners.append(follow)
@@ -348,7 +349,7 @@ def _listeners() -> Sequence[tuple[list[Any], Any]]:
 
 def register() -> None:
     """Register the handlers; those of all evaluations only while an armature is live."""
-    evaluations.add(end_copies)
+    evaluations.add(end_copies, lambda _armature_object: not armature_data.switched_on)
     armature_data.begin.append(_start_following)
     for listeners, listener in _listeners():
         listeners.append(listener)

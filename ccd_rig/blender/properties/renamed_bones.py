@@ -31,6 +31,7 @@ _last_check: dict[int, tuple[int, list[str]]] = {}
 
 def on_named(row: Any, _context: bpy.types.Context | None = None) -> None:
     """Store the names of the bones that a constraint refers to, after one of its properties was set."""
+    evaluations.wake()
     for obj, _, name in _references(row):
         note(obj, (name,))
 
@@ -52,6 +53,7 @@ def note(obj: bpy.types.Object | None, names: Iterable[str], undo: ExitStack | N
                 undo.callback(_restore_name, obj, name, bone.ccd_rig.known_as)
             bone.ccd_rig.known_as = name
             _last_check.pop(obj.session_uid, None)
+            evaluations.wake()
 
 
 def _restore_name(obj: bpy.types.Object, name: str, before: str) -> None:
@@ -62,6 +64,7 @@ def _restore_name(obj: bpy.types.Object, name: str, before: str) -> None:
         else:
             settings.property_unset("known_as")
         _last_check.pop(obj.session_uid, None)
+        evaluations.wake()
 
 
 def follow(armature_object: bpy.types.Object) -> dict[str, str]:
@@ -106,6 +109,14 @@ def follow_all(
             )
 
 
+def _is_idle(armature_object: bpy.types.Object) -> bool:
+    """Whether no bone has `known_as`, and there are no constraints."""
+    last_check = _last_check.get(armature_object.session_uid)
+    if last_check is None or last_check[1]:
+        return False
+    return not (armature_object.is_property_set("ccd_rig") and len(armature_object.ccd_rig.constraints))
+
+
 def _is_unchanged(armature_object: bpy.types.Object) -> bool:
     """Whether the number of bones is the same as at the last check, and no bone with `known_as` is renamed.
 
@@ -130,12 +141,14 @@ def _with_settings(armature_object: bpy.types.Object) -> Iterator[bpy.types.Pose
 def forget(*_arguments: object) -> None:
     """Forget the last check of all armatures: undo or redo may have changed names."""
     _last_check.clear()
+    evaluations.wake()
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def note_all(*_arguments: object) -> None:
     """Store the names of referenced bones after a file was opened, which an older version may have saved."""
     _last_check.clear()
+    evaluations.wake()
     for obj in bpy.data.objects:
         if obj.type == "ARMATURE" and obj.is_editable:
             for row in obj.ccd_rig.constraints:
@@ -208,7 +221,7 @@ def _annotations(group: type[Any]) -> Iterator[tuple[dict[str, Any], str]]:
 
 def register() -> None:
     """Add the handlers of evaluations, opened files, undo and redo."""
-    evaluations.add(follow_all)
+    evaluations.add(follow_all, _is_idle)
     bpy.app.handlers.load_post.append(note_all)
     for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
         handlers.append(forget)

@@ -130,7 +130,7 @@ def forget_modes(*_arguments: object) -> None:
 
 def register() -> None:
     """Add the handlers of evaluations, saving, opening, undo and redo."""
-    evaluations.add(follow)
+    evaluations.add(follow, lambda armature_object: armature_object.session_uid not in _noted)
     bpy.app.handlers.save_pre.append(keep_all)
     bpy.app.handlers.load_post.append(forget)
     for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):

@@ -9,7 +9,7 @@ planted bone (`rerooting`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,11 +20,10 @@ from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
 from ...maths.batch import Array, conjugate, inverse, matrices, multiply, quaternions, rotate, slerp, unit
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics, forward_kinematics_of_frames
+from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ..properties.constraint_kinds import different_ends
 from ..properties.constraint_values import Constraint, Holds, TargetSample
-from ..scene.evaluation import FrameSample
 from ..scene.targets import orthonormal
 
 # Support chains ---------------------------------------------------------------------------------------------
@@ -106,10 +105,6 @@ class PlantAnchor:
         head = world[:3, :3] @ np.array(transform.translation[:]) + world[:3, 3]
         return cls(head, world[:3, :3] @ _axes(transform))
 
-    def equals(self, other: PlantAnchor) -> bool:
-        """Whether both are equal to the bit."""
-        return np.array_equal(self.head, other.head) and np.array_equal(self.axes, other.axes)
-
     def held(self, animated: PlantAnchor, holds: Holds) -> PlantAnchor:
         """This anchor with the components that are not held taken from the animation."""
         keeps = np.array((holds.ground, holds.ground, holds.height))
@@ -125,36 +120,28 @@ class PlantAnchor:
 
 @dataclass(frozen=True)
 class ContactState:
-    """Contacts and pose of a figure in a solved frame; the next frame starts from it.
-
-    A departure is a rotation beside the animation. The last four attributes are set at ends of segments only.
+    """Contacts and keyed pose of a figure in a solved frame.
 
     Attributes:
-        support_chains: of the figure.
         base: index of the constraint on whose bone the figure hangs, or -1.
         anchors: of each planted constraint.
-        pose: the keyed pose of legs and root bone, blended by influence.
-        animated: the pose without constraints.
+        rotations: (J, 4) of legs and root bone, blended by influence.
+        translations: (J, 3) likewise.
         world: (4, 4) armature space to world.
         moved: joints of the legs, and the root bone, that anything moves.
-        turns: departures of released legs.
-        drift: (4, 4) in the world, motion of the root bone beside its animation.
-        frame: of the scene.
-        released: if the body keeps its animation, of released joints the frame in which they were moved last,
-            and their departure then.
     """
 
-    support_chains: SupportChains
     base: int
     anchors: Mapping[int, PlantAnchor]
-    pose: Pose
-    animated: Pose
+    rotations: Array
+    translations: Array
     world: Array
     moved: frozenset[int]
-    turns: Mapping[int, Quaternion] = field(default_factory=dict)
-    drift: Array = field(default_factory=lambda: np.eye(4))
-    frame: float = 0.0
-    released: Mapping[int, tuple[float, Quaternion]] = field(default_factory=dict)
+
+    @property
+    def pose(self) -> Pose:
+        """The keyed pose."""
+        return Pose.of_arrays(self.rotations, self.translations)
 
 
 def upright(axes: Array) -> Quaternion:
@@ -372,57 +359,3 @@ def _upright(axes: Array) -> Array:
     z = z / np.linalg.norm(z, axis=-1, keepdims=True)
     straight = np.stack((np.cross(y, z), y, z), axis=-1)
     return unit(quaternions(straight.transpose(1, 2, 0))).T
-
-
-SHARPER = 0.1
-"""Factor on the tolerances while bones are planted, as the error of planted bones beside the base slides."""
-
-
-def anchor_of(tip: str, skeleton: Skeleton, pose: Pose, world: Array) -> PlantAnchor:
-    """The anchor of a bone in a pose; `world`: (4, 4) armature space to world at that time."""
-    return PlantAnchor.of(forward_kinematics(skeleton, pose)[skeleton.index(tip)], world)
-
-
-def target_anchor(c: int, sample: FrameSample, world: Array) -> PlantAnchor | None:
-    """The anchor at the target of a planted bone; None without a target."""
-    target = sample.targets[c]
-    if target.rotation is None:
-        return None
-    return PlantAnchor.of(Transform(target.point, target.rotation), world)
-
-
-def let_go(before: ContactState, moved: frozenset[int], root_bone: int) -> dict[int, Quaternion]:
-    """Departures of the joints that nothing moves any more."""
-    return {
-        j: (before.pose.rotations[j] @ before.animated.rotations[j].conjugated()).normalized()
-        for j in before.moved - moved - {root_bone}
-    }
-
-
-def lifted(skeleton: Skeleton, before: ContactState, root_bone: int) -> Array:
-    """(4, 4) in the world, drift of the root bone beside its animation once nothing is planted."""
-    if before.base < 0:
-        return before.drift
-    solved, animated = (
-        before.world @ homogeneous(forward_kinematics(skeleton, pose)[root_bone])
-        for pose in (before.pose, before.animated)
-    )
-    return solved @ inverse(animated)
-
-
-def released_joints(
-    before: ContactState, moved: frozenset[int], root_bone: int, frame: float
-) -> dict[int, tuple[float, Quaternion]]:
-    """Joints that nothing moves any more and that have not returned yet, see `ContactState.released`."""
-    released = {j: at for j, at in before.released.items() if j not in moved and frame - at[0] < RETURN}
-    return released | {j: (before.frame, turn) for j, turn in let_go(before, moved, root_bone).items()}
-
-
-def turned_between(skeleton: Skeleton, base: Pose, solved: Pose, influences: Mapping[int, float]) -> Pose:
-    """The base pose with joints blended towards the solved pose by their influence."""
-    poses, weights = JointPoses.of([base]), np.zeros((1, len(skeleton.joints)))
-    for j, influence in influences.items():
-        weights[0, j] = influence
-    limits = [joint.limit for joint in skeleton.joints]
-    rotations = blended(poses.rotations, JointPoses.of([solved]).rotations, weights, limits)
-    return JointPoses(rotations, poses.translations).pose(0)

@@ -67,6 +67,28 @@ def find_stances(source: SourceMotion, figure_map: FigureMap, thresholds: Contac
     return Stances(phases, velocity, rolls)
 
 
+def yielding_phases(
+    points: Array, times: Array, leg: float, ahead: Array, thresholds: ContactThresholds
+) -> list[Phase]:
+    """The phases in which a foot is down on ground that goes along with it as long as it goes back.
+
+    Feet of drawn cycles may slide at any speed. What tells their contacts is that they are low, and do not go
+    ahead of the figure.
+
+    Args:
+        points: (F, 3) of the ball of the foot, relative to the figure as it travels.
+        times: (F,) seconds.
+        leg: its length, metres.
+        ahead: (3,) unit direction in which the figure goes.
+        thresholds: of contacts.
+    """
+    speeds = np.maximum(np.gradient(points @ ahead, times), 0.0)
+    gone = np.concatenate(([0.0], np.cumsum(0.5 * (speeds[1:] + speeds[:-1]) * np.diff(times))))
+    over_ground = np.stack((gone, np.zeros_like(gone), points[:, 2]), axis=1)
+    candidates = contact_phases(over_ground, times, leg, np.zeros(3), thresholds)
+    return _trimmed(candidates, over_ground, times, leg * thresholds.speed, leg, thresholds)
+
+
 def _rolls(
     source: SourceMotion,
     figure_map: FigureMap,

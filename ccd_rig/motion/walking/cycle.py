@@ -18,13 +18,13 @@ import numpy as np
 from ...errors import InvalidInput
 from ...maths import batch
 from ...maths.batch import Array, Indices
-from ..contacts import ContactThresholds, ground_velocity
+from ..contacts import ContactThresholds, Phase, ground_velocity
 from ..interpolation import same_side
 from ..retargeting.carry_over import carried_over, moved_root
 from ..retargeting.figure_map import MOST_LEGS, FigureMap, Limb
 from ..retargeting.motions import SourceMotion, TargetFigure, inverse, path_length, product, turned
 from ..retargeting.sole import Sole
-from ..retargeting.stances import find_stances
+from ..retargeting.stances import find_stances, yielding_phases
 
 ALIKE = 0.03
 """Leg lengths by which joints of legs in the first and last frame may differ for a clip to be one cycle."""
@@ -44,6 +44,9 @@ SLOWEST = 0.05
 """Leg lengths per second of a walk at least."""
 PREVIEW = 0.1
 """Seconds for which velocities count as much as places where frames are compared."""
+PLANTED = 0.5
+"""Part of the frames in which a foot is low and does not go ahead of the figure that it rests on the ground
+at least; below that it slides."""
 LONG = 0.35
 """Part of a leg's length from which the bone at its end, without a ball, is one of its links and no foot."""
 UPRIGHT = 1.2
@@ -318,6 +321,16 @@ def _walked(
     motion = SourceMotion(names, times, walked, np.tile(world, (3, 1, 1)), *reference)
     themselves = replace(figure_map, sources={name: name for name in figure_map.sources})
     phases = find_stances(motion, themselves, thresholds).phases
+    ahead = np.array((1.0, 0.0, 0.0))
+    lows = {leg.limb.name: float(balls[leg.limb.name][:, 2].min()) - leg.sole.height for leg in legs}
+    yielding = {  # a foot that is held up all the time is none of them
+        name: yielding_phases(np.tile(each, (3, 1)), times, size, ahead, thresholds)
+        if lows[name] - min(lows.values()) < thresholds.height * size
+        else []
+        for name, each in balls.items()
+    }
+    if any(_length(phases[name], count) < PLANTED * _length(yielding[name], count) for name in balls):
+        phases = yielding
     spans: dict[str, list[tuple[int, int]]] = {}
     for leg in legs:
         name = leg.limb.name
@@ -347,6 +360,11 @@ def _walked(
         before = float(np.mean(middles)) if middles else float(locked[:, 0].mean())
         feet[name] = FootCycle(stances, before, locked, world[:, target.index(limb.end)], toes)
     return Cycle(figure_map, target, legs, step, speed, same_side(rotations), hips - up, turns, feet, frames)
+
+
+def _length(phases: Sequence[Phase], count: int) -> int:
+    """Frames of the phases that begin in the second of three periods."""
+    return sum(last - first + 1 for first, last in phases if count <= first < 2 * count)
 
 
 def standing_on_average(cycle: Cycle) -> Standing:

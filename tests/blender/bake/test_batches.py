@@ -93,8 +93,7 @@ def test_a_reach_window_is_held_in_every_frame(bake, one_by_one, factor, bones):
     assert (batch > 0) == (factor > 1.0)
 
 
-def test_no_frame_is_solved_twice_where_parts_of_a_bake_meet(ext, bake, monkeypatch):
-    """The last frame of a part stands while the next part goes on from it."""
+def test_no_frame_is_stored_twice(ext, bake, monkeypatch):
     frames, stored = ext.module("ccd_rig.blender.bake.bake_frames").BakeFrames, []
     own = frames.store_batch
 
@@ -103,7 +102,6 @@ def test_no_frame_is_solved_twice_where_parts_of_a_bake_meet(ext, bake, monkeypa
         own(self, rows, *solved)
 
     monkeypatch.setattr(frames, "store_batch", counted)
-    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.shot"), "WAITING_AT_MOST", 8)
     report = bake.bake(bpy.context.scene, arm(), bake.BakeSettings(1, FRAMES))
     assert not report.unsolved()
     assert sorted(stored) == list(range(FRAMES))

@@ -424,6 +424,134 @@ def test_a_bone_that_follows_several_is_refused_with_their_names(ext, begin, hum
     assert bits(human) == before
 
 
+def with_feet_pinned(rig, fk=()):
+    """The rig with standing feet pinned, and limbs of these names moved by FK."""
+    rig.ccd_rig.pin_feet = True
+    for name in fk:
+        rig.pose.bones[name]["IK_FK"] = 1.0
+    rig.update_tag()
+    rigs.update()
+    return rig
+
+
+def head(rig, name):
+    rigs.update()
+    return (rig.matrix_world @ rig.pose.bones[name].head).copy()
+
+
+@pytest.mark.parametrize(
+    ("pulled", "fk", "moved"),
+    [
+        ("hand_ik.L", (), {"torso", "hand_ik.L"}),
+        ("hand_fk.L", ("upper_arm_parent.L",), {"torso", "upper_arm_fk.L", "forearm_fk.L", "hand_fk.L"}),
+        ("chest", (), {"torso", "chest"}),
+    ],
+)
+def test_pins_take_the_body_of_a_generated_rig_along(begin, human, pulled, fk, moved):
+    """Past the arm's reach: the torso follows, no leg is stretched, and IK limbs reach their controls."""
+    rig = with_feet_pinned(human, fk)
+    before = bits(rig)
+    feet = {name: head(rig, name) for name in ("ORG-foot.L", "ORG-foot.R")}
+    thigh = (head(rig, "ORG-shin.L") - head(rig, "ORG-thigh.L")).length
+    drag = begin(rig, pulled)
+    assert drag.pins == {"ORG-foot.L": True, "ORG-foot.R": True} and drag.far_pins == []
+    assert drag.body == "torso"
+    delta = Vector((0.2, -0.25, -0.35))
+    goal = tail(rig, pulled) + delta
+    drag.move(delta)
+    rigs.update()
+    assert {bone.name for bone, _ in drag.written()} == moved
+    assert drag.is_reached()
+    assert (tail(rig, pulled) - goal).length < NEAR
+    if not fk:
+        assert (head(rig, "ORG-hand.L") - head(rig, "hand_ik.L")).length < NEAR
+    for name, place in feet.items():
+        assert (head(rig, name) - place).length < PINNED
+    assert (head(rig, "ORG-shin.L") - head(rig, "ORG-thigh.L")).length < thigh + 1e-3
+    there = bits(rig)
+    drag.move((0.5, 0.3, 0.2))
+    drag.move(delta)
+    assert bits(rig) == there
+    drag.move((0.0, 0.0, 0.0))
+    assert bits(rig) == before
+
+
+def test_a_small_pull_of_a_hand_is_the_arms(begin, human):
+    """The body counts by its weight."""
+    rig = with_feet_pinned(human)
+    drag = begin(rig, "hand_ik.L")
+    drag.move((-0.05, -0.05, -0.05))
+    rigs.update()
+    assert rig.pose.bones["torso"].location.length < 0.03
+
+
+def test_a_generated_body_goes_no_farther_than_pinned_legs_reach(begin, human):
+    rig = with_feet_pinned(human)
+    place = head(rig, "ORG-foot.L")
+    start = tail(rig, "torso")
+    drag = begin(rig, "torso")
+    drag.move((0.0, 0.0, 0.4))
+    assert not drag.is_reached()
+    assert (tail(rig, "torso") - start).length < 0.1
+    assert rig.pose.bones["torso"].rotation_quaternion.angle < 0.02
+    assert (head(rig, "ORG-foot.L") - place).length < PINNED
+
+
+def test_feet_of_a_generated_rig_that_stand_by_fk_are_pinned_too(begin, human):
+    rig = with_feet_pinned(human, ("thigh_parent.L", "thigh_parent.R", "upper_arm_parent.L"))
+    feet = {name: (head(rig, name), tail(rig, name)) for name in ("ORG-foot.L", "ORG-foot.R")}
+    drag = begin(rig, "hand_fk.L")
+    drag.move((0.1, -0.2, -0.3))
+    rigs.update()
+    assert rig.pose.bones["torso"].location.length > 0.05
+    for name, places in feet.items():
+        assert (head(rig, name) - places[0]).length < PINNED
+        assert (tail(rig, name) - places[1]).length < PINNED
+
+
+def test_a_shorter_chain_leaves_the_body_of_a_generated_rig(begin, human):
+    drag = begin(with_feet_pinned(human), "hand_ik.L")
+    assert (drag.turning, drag.most) == (2, 2)
+    drag.move((0.3, 0.0, 0.0))
+    assert drag.lengthen(1, (0.3, 0.0, 0.0))
+    assert {bone.name for bone, _ in drag.written()} == {"hand_ik.L"}
+
+
+def test_a_pulled_foot_is_free_and_a_hand_that_hangs_on_the_torso_is_no_pin(begin, human):
+    rig = with_feet_pinned(human)
+    rig.pose.bones["hand_ik.R"].ccd_rig.pin = "PLACE"
+    rig.pose.bones["upper_arm_parent.R"]["IK_parent"] = 2  # the torso
+    rig.update_tag()
+    drag = begin(rig, "foot_ik.L")
+    assert drag.pins == {"ORG-foot.R": True} and drag.far_pins == ["hand_ik.R"]
+    drag.move((0.0, -0.2, 0.2))
+    rigs.update()
+    assert {bone.name for bone, _ in drag.written()} == {"torso", "foot_ik.L"}
+
+
+def test_paws_of_a_generated_beast_stay_where_the_body_is_pulled(begin):
+    """Legs of three bones: one IK constraint hangs on another, and a control turns the heel."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+    rig = with_feet_pinned(rigs.generated("wolf"))
+    paws = {name: head(rig, name) for name in ("ORG-toe.L", "ORG-toe.R", "ORG-front_toe.L")}
+    start = tail(rig, "torso")
+    drag = begin(rig, "torso")
+    assert drag.far_pins == [] and len(drag.pins) == 4
+    drag.move((0.0, 0.0, 0.4))
+    assert not drag.is_reached()
+    assert (tail(rig, "torso") - start).length < 0.15
+    for name, place in paws.items():
+        assert (head(rig, name) - place).length < PINNED
+
+
+def test_where_balance_is_impossible_the_drag_knows(begin, human):
+    rig = with_feet_pinned(human)
+    rig.ccd_rig.keep_balance = True
+    assert begin(rig, "hand_ik.L").ignores_balance
+    rig.ccd_rig.pin_feet = False
+    assert not begin(rig, "hand_ik.L").ignores_balance
+
+
 # Refused --------------------------------------------------------------------------------------------
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
 
 import bpy
 import numpy as np
 import pytest
 import rigs
-from kept_bodies import bobbing, leaning
+from kept_bodies import bobbing
 from mathutils import Euler, Matrix, Quaternion, Vector
 from planted import (
     STILL,
@@ -78,15 +77,6 @@ def baked(bake, make, last, **settings):
     seen = played(rig, [bone.name for bone in rig.pose.bones], range(1, last + 1))
     bpy.ops.wm.read_homefile(use_empty=True)
     return seen
-
-
-@pytest.mark.parametrize(("make", "last"), [(walker, 72), (bobbing, 48), (leaning, 60)])
-def test_frames_that_are_solved_in_parts(ext, bake, monkeypatch, make, last):
-    """What is known at the end of a part is what the next one goes on from."""
-    whole = baked(bake, make, last)
-    monkeypatch.setattr(ext.module("ccd_rig.blender.bake.shot"), "WAITING_AT_MOST", 7)
-    parts = baked(bake, make, last)
-    assert np.abs(parts[..., :3, 3] - whole[..., :3, 3]).max() < LIKE
 
 
 def out_of_reach():
@@ -294,21 +284,3 @@ def test_the_root_bone_is_placed_where_a_foot_is_held(ext):
     assert (np.abs((rotations[:, 2] * axes).sum(1)) > 1.0 - 1e-6).all()
     assert np.array_equal(found.rotations[:, 1:], legs)
     assert isinstance(found.pose(0).translations[0], Vector)
-
-
-def test_only_joints_that_go_on_being_moved_are_carried_on(ext):
-    """Of a leg (1, 2) and an arm (3, 4, 5): what was moved before and is moved now, by what it was turned."""
-    carried = ext.module("ccd_rig.blender.bake.planted_solver")._GroupSolver._carried
-    animated = [Quaternion((1.0, 0.0, 0.1 * j, 0.0)).normalized() for j in range(7)]
-    turns = [Quaternion((1.0, 0.0, 0.0), 0.1 * j) for j in range(7)]
-    ended = SimpleNamespace(
-        contact_state=SimpleNamespace(moved=frozenset({1}), animated=SimpleNamespace(rotations=animated)),
-        segment=SimpleNamespace(moves={0: frozenset({1, 2}), 1: frozenset({3, 4})}),
-        solved=SimpleNamespace(rotations=[turn @ own for turn, own in zip(turns, animated, strict=True)]),
-    )
-    chains = SimpleNamespace(joints=(1, 2), root_bone=0)
-    segment = SimpleNamespace(moves={0: frozenset({1, 2}), 1: frozenset({4, 5})})
-    found = carried(SimpleNamespace(chains=chains), segment, ended)
-    assert set(found) == {1, 4}
-    for j, turn in found.items():
-        assert abs(turn.dot(turns[j])) > 1.0 - 1e-6

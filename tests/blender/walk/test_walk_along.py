@@ -218,9 +218,19 @@ def test_eight_legs(ext):
         assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
 
 
-def test_a_foot_that_is_never_down_is_told(ext):
+def test_a_foot_that_slides_in_the_cycle_is_planted(ext):
     """It goes back faster than the ground of the others: drawn walks have such feet."""
     rig = spider(wide="leg1.L", wider=3.0)
+    path = curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0))
+    module = ext.module("ccd_rig.blender.walk.walk")
+    done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())
+    assert all(len(foot.stances) == 1 for foot in done.cycle.feet.values())
+    assert done.measures.slide < 5e-4
+    assert not any("Never down" in each for each in ext.module("ccd_rig.blender.walk.report").warnings(done))
+
+
+def test_a_foot_that_is_never_down_is_told(ext):
+    rig = spider(wide="leg1.L", wider=3.0, raised=0.9)
     path = curve((0.0, 0.0, 0.0), (0.0, -3.0, 0.0))
     module = ext.module("ccd_rig.blender.walk.walk")
     done = module.walk_along(bpy.context.scene, rig, path, module.WalkChoice())

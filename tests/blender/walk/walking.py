@@ -85,10 +85,10 @@ def contents(rig):
     return *data, sorted(each.name for each in bpy.data.curves), action, pose, bpy.context.scene.frame_current
 
 
-def spider(frames=24, swing=0.35, wide="", wider=1.0):
+def spider(frames=24, swing=0.35, wide="", wider=1.0, raised=None):
     """A spider that walks in place by keys: legs swing about the vertical, lifted on their way ahead.
 
-    The leg `wide` swings `wider` times as far.
+    The leg `wide` swings `wider` times as far; `raised`: radians by which it is lifted all the time.
     """
     rig = rigs.armature(rigs.spider(), "Spider")
     for side in "LR":
@@ -99,9 +99,10 @@ def spider(frames=24, swing=0.35, wide="", wider=1.0):
                 down = u < 0.6
                 v = 0.0 if down else (u - 0.6) / 0.4
                 back = 0.5 - u / 0.6 if down else -0.5 + v * v * (3.0 - 2.0 * v)
-                far = swing * (wider if f"leg{leg}.{side}" == wide else 1.0)
+                is_wide = f"leg{leg}.{side}" == wide
+                far = swing * (wider if is_wide else 1.0)
                 _turn(rig, f"leg{leg}_0.{side}", "Z", far * back * (-1.0 if side == "L" else 1.0), frame)
-                lift = 0.5 * math.sin(math.pi * v) ** 2
+                lift = raised if is_wide and raised else 0.5 * math.sin(math.pi * v) ** 2
                 _turn(rig, f"leg{leg}_2.{side}", "Y", -lift if side == "L" else lift, frame)
     rigs.activate(rig)
     return rig

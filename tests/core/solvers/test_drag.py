@@ -245,6 +245,36 @@ def test_bad_input_is_refused_by_name(make, words):
         make(skeleton, Pose.rest(skeleton))
 
 
+def test_a_stiff_body_is_shifted_less():
+    """A shift is counted by stiffness as a turn is: a tenth of the mobility, a hundred times the price."""
+    shifts = []
+    for stiffness in (0.0, 0.9):
+        free = tuple(Slide(tuple(float(i == k) for i in range(3)), -9.0, 9.0) for k in range(3))
+        body = Joint(
+            "body", -1, length=0.2, slides=free, limit=Hinge((0.0, 1.0, 0.0), 0.0, 0.0), stiffness=stiffness
+        )
+        turned = Quaternion((1.0, 0.0, 0.0), 0.9)
+        joints = [body, Joint("upper", 0, length=1.0), Joint("lower", 1, (0.0, 1.0, 0.0), turned, 1.0)]
+        skeleton = Skeleton(joints)
+        pose = Pose.rest(skeleton)
+        away = tail(skeleton, pose, "lower") + Vector((0.0, 0.05, 0.0))
+        result = drag(skeleton, pose, {"lower": away})
+        assert result.status is SolveStatus.CONVERGED
+        shifts.append(result.pose.translations[0].length)
+    assert 0.05 * shifts[0] < shifts[1] < 0.4 * shifts[0]
+
+
+def test_a_body_out_of_reach_of_its_pins_keeps_its_rotation():
+    skeleton = star(4)
+    pose = Pose.rest(skeleton)
+    pins = [Pin(f"leg{k}.2") for k in range(4)]
+    going = Drag(skeleton, pose, [Grab("body", Vector((0.4, 0.5, 0.0)), rotation=True)], pins)
+    result = going.to([going.starts[0] + Vector((0.0, 0.0, 9.0))])
+    assert result.status is SolveStatus.OPTIMAL
+    assert result.pose.rotations[0].angle < 1e-3
+    assert result.pose.translations[0].z > 0.1
+
+
 # Balance --------------------------------------------------------------------------------------------------
 
 SQUARE = tuple(Vector((x, y, 0.3)) for x in (0.0, 0.5, 1.0) for y in (0.0, 1.0))

@@ -9,9 +9,10 @@ from itertools import pairwise
 import bipeds
 import numpy as np
 import pytest
-from gaits import gait
+from gaits import gait, pose
 
 from ccd_rig.errors import InvalidInput
+from ccd_rig.maths import batch
 from ccd_rig.motion.ground import LevelGround, TriangleGround
 from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product, turned
 from ccd_rig.motion.walking.cycle import cycle_of, sampled, standing_of, with_stride
@@ -100,6 +101,40 @@ def test_a_cycle_has_the_speed_and_stances_that_it_was_made_of(in_place):
         assert stance.first == pytest.approx(start * found.period, abs=2.1 * STEP)
         assert stance.last - stance.first == pytest.approx(0.6 * found.period, abs=3.1 * STEP)
         assert stance.aside == pytest.approx(0.1 if name == "left leg" else -0.1, abs=1e-4)
+
+
+def test_feet_that_slide_in_the_cycle_are_planted_where_they_are_low_and_do_not_go_ahead():
+    """A drawn cycle: one foot goes back over the ground three times as fast as the other."""
+    values = {"frames": 32, "duty": 0.6, "lift": 0.1, "sink": 0.06, "ahead": (0.0, -1.0, 0.0)}
+    rotations, shifts = pose(FIGURE, MAP, STARTS, stride=0.3, **values)
+    faster, _ = pose(FIGURE, MAP, STARTS, stride=1.0, **values)
+    leg = next(limb for limb in MAP.legs if limb.name == "right leg")
+    joints = [FIGURE.index(name) for name in leg.joints]
+    rotations[:, joints] = faster[:, joints]
+    heads, world = FIGURE.world(rotations, shifts)
+    names = tuple(joint.name for joint in FIGURE.skeleton.joints)
+    clip = SourceMotion(names, np.arange(33) * STEP, heads, batch.unit(world, -1), *FIGURE.reference)
+    found = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
+    assert 0.3 / found.period < found.speed < 0.95 / found.period
+    for name, start in STARTS.items():
+        (stance,) = found.feet[name].stances
+        assert stance.first == pytest.approx(start * found.period, abs=3.1 * STEP)
+        assert stance.last - stance.first == pytest.approx(0.6 * found.period, abs=4.1 * STEP)
+
+
+def test_a_foot_that_is_held_up_is_never_planted():
+    values = {"frames": 32, "duty": 0.6, "sink": 0.06, "ahead": (0.0, -1.0, 0.0), "stride": 0.8}
+    rotations, shifts = pose(FIGURE, MAP, STARTS, lift=0.1, **values)
+    lifted, _ = pose(FIGURE, MAP, STARTS, lift=0.35, **values)
+    leg = next(limb for limb in MAP.legs if limb.name == "right leg")
+    joints = [FIGURE.index(name) for name in leg.joints]
+    rotations[:, joints] = lifted[round(32 * 0.3), joints]
+    heads, world = FIGURE.world(rotations, shifts)
+    names = tuple(joint.name for joint in FIGURE.skeleton.joints)
+    clip = SourceMotion(names, np.arange(33) * STEP, heads, batch.unit(world, -1), *FIGURE.reference)
+    found = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
+    assert len(found.feet["left leg"].stances) == 1
+    assert not found.feet["right leg"].stances
 
 
 def test_one_period_of_a_clip_of_several_is_taken():
