@@ -54,8 +54,11 @@ def mutate(parts: list[str], count: int, seed: int, restart: bool) -> int:
         shutil.rmtree(FOLDER, ignore_errors=True)
     if not (FOLDER / "whole.zip").exists():
         FOLDER.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(TREE, ignore_errors=True)
         subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(TREE)], check=True)
         shutil.move(checks.build("4.2", FOLDER / "build"), FOLDER / "whole.zip")
+    # A run that was killed may have left its mutant there.
+    subprocess.run(["git", "checkout", "-q", "."], cwd=TREE, check=True)
     failed = 0
     for part in parts:
         extra = {
