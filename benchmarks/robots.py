@@ -65,8 +65,7 @@ from ccd_rig import (  # noqa: E402
     solve,
     solve_many,
 )
-from ccd_rig.limits.random_rotations import sample  # noqa: E402
-from ccd_rig.limits.shapes import violation  # noqa: E402
+from ccd_rig.limits.shapes import sample, violation  # noqa: E402
 from ccd_rig.skeleton.joints import shift_of  # noqa: E402
 
 BROKEN = 1e-5

@@ -27,8 +27,19 @@ from .goals import (
     PoleGoal,
     PositionGoal,
 )
-from .limits.random_rotations import sample
-from .limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, clamp, contains
+from .limits.shapes import (
+    Comfort,
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    Limit,
+    Slide,
+    SwingTwist,
+    clamp,
+    contains,
+    sample,
+)
 from .settings import PRESETS, Solver, SolveResult, SolverSettings, SolveStatus, Sweep
 from .skeleton.builders import planar_chain, split_ball
 from .skeleton.coupled_offset import CoupledOffset

@@ -15,7 +15,7 @@ from .skeleton.pose import Pose
 
 
 class Sweep(enum.Enum):
-    """The order of one pass over the joints that may move.
+    """The order of one pass over the joints that may move. Places in this list are the kernel's numbers.
 
     Kenwright's listings leave out the first joint (`i > 0`); every joint is visited here.
     """

@@ -14,7 +14,7 @@ PAGE = "docs/development/architecture.md"
 FOLDERS = ("ccd_rig", "operators", "panels", "viewport")
 LEAVES = {
     *("ccd_rig.errors", "ccd_rig.interrupts", "ccd_rig.json_text"),
-    *("ccd_rig.blender.classes", "ccd_rig.blender.evaluations", "ccd_rig.blender.atomic_write"),
+    *("ccd_rig.blender.registration", "ccd_rig.blender.evaluations", "ccd_rig.blender.atomic_write"),
 }
 """Small modules that many packages import, left out of the drawing."""
 BEGIN, END = "```mermaid\n", "```\n"

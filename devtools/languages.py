@@ -36,10 +36,7 @@ FOLDERS = ("ccd_rig", "operators", "panels", "viewport")
 CORE = (
     "ccd_rig/kernel/loading.py",
     "ccd_rig/limits/body_motions.py",
-    "ccd_rig/limits/shapes.py",
     "ccd_rig/limits/fitting.py",
-    "ccd_rig/limits/mirroring.py",
-    "ccd_rig/limits/outlines.py",
     "ccd_rig/limits/shapes.py",
     "ccd_rig/maths/validation.py",
     "ccd_rig/motion/interpolation.py",
@@ -60,7 +57,6 @@ CORE = (
 ENGLISH = (
     "ccd_rig/blender/cli/",
     "ccd_rig/blender/farm/bundle.py",
-    "ccd_rig/blender/farm/clips.py",
     "ccd_rig/blender/figures/families.py",
     "ccd_rig/blender/languages/",
     "ccd_rig/blender/limit_sources/joint_ranges.py",
@@ -83,6 +79,7 @@ FOR_PROGRAMS = (
     r"there is no joint .*|(preroll|smoothness|error_reduction|ground|body) must .*",
     r".*: (given twice|interpolation .*)",
     r"joint '.*(parent|offset|rest_rotation|stands twice|a tuple of|None, not).*",
+    r"\{clip\} is no clip of this job: .*",
     r".* docstring does not say .*|.*needs \(F,\) frames.*|keys of .*|there are no keys to write",
     r".*: frames (must increase by|outside) .*|.*a frame or a value is not a finite number",
 )

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 
 MOST = 16
 """Maximum of templates of a text; further choices become holes."""
+DECLARE = {"STORED", "UNANIMATED", "LAST", "ONCE", "HIDDEN", "declare"}
+"""Names of `registration.Declare` objects, whose methods take a label and a tooltip."""
 LABELS = {"name", "description", "text", "heading", "bl_label", "bl_description", "because", "words"}
 """Keywords and class attributes whose values are texts even if they are single words."""
 WORD_ENUMS = {"Part", "Kind", "Group"}
@@ -208,6 +210,9 @@ class SourceTexts:
         parent = self.parents[node]
         while isinstance(parent, ast.IfExp):
             parent = self.parents[parent]
+        if isinstance(parent, ast.Call):  # STORED.number("Height", "World height of the ground")
+            owner = parent.func.value if isinstance(parent.func, ast.Attribute) else None
+            return isinstance(owner, ast.Name) and owner.id in DECLARE and node in parent.args[:2]
         if isinstance(parent, ast.keyword):
             return parent.arg in LABELS
         if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):

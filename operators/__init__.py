@@ -5,7 +5,7 @@
 def _classes() -> list[type]:
     import sys
 
-    from ..ccd_rig.blender.classes import classes_in
+    from ..ccd_rig.blender.registration import classes_in
 
     return classes_in(sys.modules[__name__])
 

@@ -8,22 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.bake import bake
 from ..ccd_rig.blender.bake.bake_all import bake_all_steps, rigs
 from ..ccd_rig.blender.bake.progress import Pace, Progress, Steps
 from ..ccd_rig.blender.bake.report import BakeReport
 from ..ccd_rig.blender.bake.settings import bake_settings, option_properties, take_stored
-from ..ccd_rig.blender.farm import bundle, records, shots
+from ..ccd_rig.blender.farm import bundle, results, shots
 from ..ccd_rig.blender.farm.bundle import bundle_job
 from ..ccd_rig.blender.farm.shots import Shot
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.errors import CCDRigError
 from ..ccd_rig.solvers.stepping import Ended, advance
 from . import command
-from .command import Command, shown_range
+from .command import Command, FrameRange, shown_range
 
 SLICE = 0.1  # [s] of solving between two checks for events
 BAR = 10.0  # width of the progress bar, in widths of a button
@@ -162,7 +162,7 @@ def status_drawer(percent: float, words: str) -> Callable[[bpy.types.Header, bpy
     return draw
 
 
-class CCD_RIG_OT_bake(ModalCommand, bpy.types.Operator):
+class CCD_RIG_OT_bake(ModalCommand, FrameRange, bpy.types.Operator):
     bl_idname = "ccd_rig.bake"
     bl_label = "Bake to Action"
     bl_description = (
@@ -171,21 +171,7 @@ class CCD_RIG_OT_bake(ModalCommand, bpy.types.Operator):
     )
 
     # The armature stores the options: SKIP_SAVE keeps those of another armature's bake from being used.
-    __annotations__ = {
-        "frame_start": IntProperty(
-            name="Start Frame",
-            description="First frame; when not set, that of the scene or its preview range",
-            default=1,
-            options={"SKIP_SAVE"},
-        ),
-        "frame_end": IntProperty(
-            name="End Frame",
-            description="Last frame; when not set, that of the scene or its preview range",
-            default=250,
-            options={"SKIP_SAVE"},
-        ),
-        **option_properties(options={"SKIP_SAVE"}),
-    }
+    __annotations__ = option_properties(ONCE)
 
     why_grey = staticmethod(command.none_enabled)
 
@@ -240,21 +226,17 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
     )
     bl_options = {"REGISTER"}
 
-    directory: StringProperty(
-        name="Folder", description="Where the folder of the job goes", subtype="DIR_PATH"
+    directory: LAST.text("Folder", "Where the folder of the job goes", subtype="DIR_PATH")
+    filter_folder: LAST.boolean(
+        "Folders", "Show folders in the file browser", default=True, options={"HIDDEN"}
     )
-    filter_folder: BoolProperty(
-        name="Folders", description="Show folders in the file browser", default=True, options={"HIDDEN"}
-    )
-    chunk: IntProperty(
-        name="Chunk",
-        description="Share a longer shot out in chunks of at most this many frames; 0 bakes it in one task",
+    chunk: LAST.integer(
+        "Chunk",
+        "Share a longer shot out in chunks of at most this many frames; 0 bakes it in one task",
         default=Shot.chunk,
         min=0,
     )
-    program: StringProperty(
-        name="Program", description="What runs Blender on the farm", default=bundle.PROGRAM
-    )
+    program: LAST.text("Program", "What runs Blender on the farm", default=bundle.PROGRAM)
 
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
@@ -273,7 +255,7 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
         folder = Path(bpy.path.abspath(self.directory)) / f"{path.stem}_job"
         settings = {rig: bake_settings(rig.ccd_rig.bake, rig, frames) for rig in rigs(context.scene)}
         shot, whole_because = shots.plan(context.scene, settings, self.chunk)
-        farm_job = bundle_job((shot,), (path.resolve(),), records.linked_files(), self.program, False)
+        farm_job = bundle_job((shot,), (path.resolve(),), results.linked_files(), self.program, False)
         bundle.write(farm_job, folder)
         if whole_because:
             self.tell("INFO", f"One task for the whole shot: {whole_because}")

@@ -6,7 +6,6 @@ from typing import Any
 
 import bpy
 from bl_operators.presets import AddPresetBase
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.limit_sources import blender_limits, bones, motion, presets
@@ -14,10 +13,11 @@ from ..ccd_rig.blender.limit_sources.bones import Outcome, chosen
 from ..ccd_rig.blender.properties import coupled_offsets
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
+from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.errors import CCDRigError, InvalidInput, RigError
 from ..ccd_rig.limits.fitting import FitSettings
 from . import command
-from .command import Command, draw_lines
+from .command import Command, Dialog, draw_lines
 
 SCOPES = (
     ("SELECTED", "Selected Bones", "All bones that are selected in Pose Mode; the active one where none is"),
@@ -31,24 +31,12 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-class LimitCommand(Command):
-    """A command that gives limits to bones by its function `give`, in one step of undo.
-
-    Attributes:
-        fields: names of the properties in the redo panel.
-        told: messages about the limits, a line each.
-    """
+class LimitCommand(Dialog):
+    """A command that gives limits to bones by its function `give`, in one step of undo."""
 
     fields: tuple[str, ...] = ("bones",)
 
-    bones: EnumProperty(
-        name="Bones",
-        description="Which bones it is for",
-        items=SCOPES,
-        options={"SKIP_SAVE"},
-        translation_context=CONTEXT,
-    )
-    told = ""
+    bones: ONCE.enum("Bones", "Which bones it is for", items=SCOPES, translation_context=CONTEXT)
 
     why_grey = staticmethod(command.no_pose_bone)
 
@@ -70,13 +58,6 @@ class LimitCommand(Command):
         for note in notes:
             self.tell("WARNING", note)
 
-    def draw(self: Any, _context: bpy.types.Context) -> None:
-        self.layout.use_property_split = True
-        for name in self.fields:
-            self.layout.prop(self, name)
-        if self.told:
-            draw_lines(self.layout, self.told)
-
 
 BOUNDS = (
     ("MIN", "Min", "The smallest angle of hinges and twists, and all three of Euler angles"),
@@ -91,13 +72,7 @@ class CCD_RIG_OT_limit_from_pose(LimitCommand, bpy.types.Operator):
     bl_description = "Let the limits of the selected bones end where the bones are posed now"
 
     fields = ("bones", "bound")
-    bound: EnumProperty(
-        name="Bound",
-        description="Which end of the limits is set",
-        items=BOUNDS,
-        options={"SKIP_SAVE"},
-        translation_context=CONTEXT,
-    )
+    bound: ONCE.enum("Bound", "Which end of the limits is set", items=BOUNDS, translation_context=CONTEXT)
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
         context.view_layer.update()  # a script may have posed the bones without an evaluation
@@ -121,13 +96,7 @@ class CCD_RIG_OT_limits_preset(LimitCommand, bpy.types.Operator):
     )
 
     fields = ("bones", "preset")
-    preset: EnumProperty(
-        name="Preset",
-        description="What the bones are",
-        items=PRESETS,
-        options={"SKIP_SAVE"},
-        translation_context=CONTEXT,
-    )
+    preset: ONCE.enum("Preset", "What the bones are", items=PRESETS, translation_context=CONTEXT)
 
     def give(self, _context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
         return presets.apply_preset(pose_bones, self.preset)
@@ -139,12 +108,8 @@ class CCD_RIG_OT_limit_preset_add(Command, AddPresetBase, bpy.types.Operator):
     bl_description = "Keep the limit of the active bone under a name, for other bones and files"
     bl_options = AddPresetBase.bl_options
 
-    remove_name: BoolProperty(
-        name="Remove", description="Remove the preset of this name", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    remove_active: BoolProperty(
-        name="Remove Chosen", description="Remove the preset that is chosen", options={"HIDDEN", "SKIP_SAVE"}
-    )
+    remove_name: HIDDEN.boolean("Remove", "Remove the preset of this name")
+    remove_active: HIDDEN.boolean("Remove Chosen", "Remove the preset that is chosen")
     preset_menu = presets.MENU
     preset_subdir = presets.FOLDER
     preset_values = presets.VALUES
@@ -171,12 +136,8 @@ class CCD_RIG_OT_limit_preset_apply(LimitCommand, bpy.types.Operator):
     bl_label = "Apply Limit Preset"
     bl_description = "Give the active bone and the selected ones the limit that this preset keeps"
 
-    filepath: StringProperty(
-        name="File", description="The file of the preset", subtype="FILE_PATH", options={"SKIP_SAVE"}
-    )
-    menu_idname: StringProperty(
-        name="Menu", description="The menu that it was chosen in", options={"HIDDEN", "SKIP_SAVE"}
-    )
+    filepath: ONCE.text("File", "The file of the preset", subtype="FILE_PATH")
+    menu_idname: HIDDEN.text("Menu", "The menu that it was chosen in")
 
     def give(self, context: bpy.types.Context, pose_bones: Sequence[bpy.types.PoseBone]) -> Outcome:
         return presets.apply_file(context.active_pose_bone, pose_bones, self.filepath)
@@ -218,39 +179,37 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
         "an ellipse with a twist range"
     )
 
-    source: EnumProperty(name="From", description="Which motion counts", items=SOURCES, options={"SKIP_SAVE"})
-    action: StringProperty(
-        name="Action", description="Name of the action; empty: the present one", options={"SKIP_SAVE"}
-    )
-    margin: FloatProperty(
-        name="Margin",
-        description="By how much limits go beyond the motion",
+    source: ONCE.enum("From", "Which motion counts", items=SOURCES)
+    action: ONCE.text("Action", "Name of the action; empty: the present one")
+    margin: LAST.number(
+        "Margin",
+        "By how much limits go beyond the motion",
         default=FitSettings.margin,
         min=0.0,
         soft_max=0.5,
         subtype="ANGLE",
     )
-    percentile: FloatProperty(
-        name="Percentile",
-        description="Part of the motion's frames that limits hold, before the margin; less than 100 leaves "
+    percentile: LAST.number(
+        "Percentile",
+        "Part of the motion's frames that limits hold, before the margin; less than 100 leaves "
         "out rare extremes",
         default=FitSettings.percentile,
         min=50.0,
         max=100.0,
         subtype="PERCENTAGE",
     )
-    comfort: FloatProperty(
-        name="Comfort",
-        description="Part of the motion's frames, those in the middle of each range, that becomes the "
+    comfort: LAST.number(
+        "Comfort",
+        "Part of the motion's frames, those in the middle of each range, that becomes the "
         "comfort region; 0 leaves comfort as it is",
         default=FitSettings.comfort,
         min=0.0,
         max=100.0,
         subtype="PERCENTAGE",
     )
-    hinge_tolerance: FloatProperty(
-        name="Hinge Tolerance",
-        description="How far a bone may turn off one axis and still get a hinge",
+    hinge_tolerance: LAST.number(
+        "Hinge Tolerance",
+        "How far a bone may turn off one axis and still get a hinge",
         default=FitSettings.hinge_tolerance,
         min=0.0,
         soft_max=0.5,
@@ -339,7 +298,7 @@ class CCD_RIG_OT_coupled_offset_remove(Command, bpy.types.Operator):
     bl_label = "Remove Coupled Offset"
     bl_description = "Remove this coupled offset; the bone stays where it is"
 
-    offset: IntProperty(name="Offset", description="Which one, counted from 0", min=0, options={"SKIP_SAVE"})
+    offset: ONCE.integer("Offset", "Which one, counted from 0", min=0)
 
     why_grey = staticmethod(no_coupled_offset)
 
@@ -352,9 +311,7 @@ class CCD_RIG_OT_offset_point_add(Command, bpy.types.Operator):
     bl_label = "Add Point"
     bl_description = "Add a point to the curve of this coupled offset, beyond its last one"
 
-    offset: IntProperty(
-        name="Offset", description="Of which coupled offset, counted from 0", min=0, options={"SKIP_SAVE"}
-    )
+    offset: ONCE.integer("Offset", "Of which coupled offset, counted from 0", min=0)
 
     why_grey = staticmethod(no_coupled_offset)
 
@@ -367,10 +324,8 @@ class CCD_RIG_OT_offset_point_remove(Command, bpy.types.Operator):
     bl_label = "Remove Point"
     bl_description = "Remove this point from the curve of the coupled offset, which needs two at least"
 
-    offset: IntProperty(
-        name="Offset", description="Of which coupled offset, counted from 0", min=0, options={"SKIP_SAVE"}
-    )
-    point: IntProperty(name="Point", description="Which point, counted from 0", min=0, options={"SKIP_SAVE"})
+    offset: ONCE.integer("Offset", "Of which coupled offset, counted from 0", min=0)
+    point: ONCE.integer("Point", "Which point, counted from 0", min=0)
 
     why_grey = staticmethod(no_coupled_offset)
 

@@ -5,12 +5,12 @@ import unicodedata
 from typing import Any
 
 import bpy
-from bpy.props import StringProperty
 
-from ..ccd_rig.blender.languages.line_breaks import broken
+from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import REPORTS, TOOLTIPS, translated
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
+from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.errors import CCDRigError
 
 WIDTH = 36  # [letters] of a line of the redo panel
@@ -57,14 +57,6 @@ class Command:
             return set(self.execute(context))
         return set(context.window_manager.invoke_props_dialog(self))
 
-    def fill_range(self: Any, scene: bpy.types.Scene) -> None:
-        """Set `frame_start` and `frame_end`, unless they are set, to `shown_range`."""
-        first, last = shown_range(scene)
-        if not self.properties.is_property_set("frame_start"):
-            self.frame_start = first
-        if not self.properties.is_property_set("frame_end"):
-            self.frame_end = last
-
     def tell(self: Any, level: str, words: str) -> None:
         """Show a message in Blender's status bar, and an error beside the pointer, in the user's language.
 
@@ -77,13 +69,49 @@ class Command:
         self.report({level}, translated(words, REPORTS))
 
 
+class Dialog(Command):
+    """A command with options and the messages of its last run in the redo panel.
+
+    Attributes:
+        fields: names of the options in the redo panel.
+        told: messages, a line each.
+    """
+
+    fields: tuple[str, ...] = ()
+    told = ""
+
+    def draw(self: Any, _context: bpy.types.Context) -> None:
+        self.layout.use_property_split = True
+        for name in self.fields:
+            self.layout.prop(self, name)
+        if self.told:
+            draw_lines(self.layout, self.told)
+
+
+class FrameRange(Command):
+    """A command over a range of frames."""
+
+    frame_start: ONCE.integer(
+        "Start Frame", "First frame; when not set, that of the scene or its preview range", default=1
+    )
+    frame_end: ONCE.integer(
+        "End Frame", "Last frame; when not set, that of the scene or its preview range", default=250
+    )
+
+    def fill_range(self: Any, scene: bpy.types.Scene) -> None:
+        """Set `frame_start` and `frame_end`, unless they are set, to `shown_range`."""
+        first, last = shown_range(scene)
+        if not self.properties.is_property_set("frame_start"):
+            self.frame_start = first
+        if not self.properties.is_property_set("frame_end"):
+            self.frame_end = last
+
+
 class JsonFile(Command):
     """A command that asks for a JSON file; the file browser lists no other files."""
 
     filename_ext = ".json"
-    filter_glob: StringProperty(
-        name="Files", description="Which files are listed", default="*.json", options={"HIDDEN"}
-    )
+    filter_glob: LAST.text("Files", "Which files are listed", default="*.json", options={"HIDDEN"})
 
 
 def draw_lines(layout: bpy.types.UILayout, words: str) -> None:

@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from mathutils import Vector
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
 from ..ccd_rig.blender.figures import control_bones
 from ..ccd_rig.blender.properties import constraint_list, joints, new_rows, new_targets, overrides
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_group import KINDS
+from ..ccd_rig.blender.properties.constraint_group import KIND_ITEMS
+from ..ccd_rig.blender.properties.constraint_kinds import KINDS, set_kind
 from ..ccd_rig.blender.properties.constraint_values import Kind
+from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.blender.scene import dependence
 from ..ccd_rig.errors import RigError
 from . import command
@@ -33,43 +34,27 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         "selected object or bone of another armature"
     )
 
-    kind: EnumProperty(
-        name="Kind", description="What the constraint is about", items=KINDS, options={"SKIP_SAVE"}
-    )
-    selected: EnumProperty(
-        name="Selected Bones",
-        description="What several selected bones of one armature are",
-        items=SELECTED,
-        options={"SKIP_SAVE"},
-    )
-    chain_length: IntProperty(
-        name="Chain Length",
-        description="How many bones may turn, counted from the active one, locked ones too; 0 goes up to the "
+    kind: ONCE.enum("Kind", "What the constraint is about", items=KIND_ITEMS)
+    selected: ONCE.enum("Selected Bones", "What several selected bones of one armature are", items=SELECTED)
+    chain_length: ONCE.integer(
+        "Chain Length",
+        "How many bones may turn, counted from the active one, locked ones too; 0 goes up to the "
         "root. At first up to the bone that also carries other limbs, for each bone its own",
         min=0,
         soft_max=255,
-        options={"SKIP_SAVE"},
     )
-    suits: StringProperty(
-        description="Kind that the chain length was chosen for", options={"HIDDEN", "SKIP_SAVE"}
-    )
-    suited: IntProperty(
-        description="Chain length that was chosen for the active bone",
-        default=-1,
-        options={"HIDDEN", "SKIP_SAVE"},
-    )
-    target_empty: BoolProperty(
-        name="New Target",
-        description="Where nothing else is selected, make an empty or a control bone as the target: at the "
+    suits: HIDDEN.text("", "Kind that the chain length was chosen for")
+    suited: HIDDEN.integer("", "Chain length that was chosen for the active bone", default=-1)
+    target_empty: ONCE.boolean(
+        "New Target",
+        "Where nothing else is selected, make an empty or a control bone as the target: at the "
         "bone's end, or for balance at the centre of mass. A planted bone needs none",
         default=True,
-        options={"SKIP_SAVE"},
     )
-    control_bones: BoolProperty(
-        name="Control Bones",
-        description="Where a target is made, make it as a bone of the armature instead of an empty",
+    control_bones: ONCE.boolean(
+        "Control Bones",
+        "Where a target is made, make it as a bone of the armature instead of an empty",
         default=False,
-        options={"SKIP_SAVE"},
     )
 
     @staticmethod
@@ -82,12 +67,12 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         return reason
 
     def run(self, context: bpy.types.Context) -> None:
-        rig, kind = context.object, Kind(self.kind)
+        rig, kind = context.object, KINDS[self.kind]
         length = self._chosen_length(context)
         tips = _tips(context, kind, self.selected)
         rows, in_chains = new_rows.new_rows(rig, tips, kind, length)
         target, target_bone = _selected_target(context, rows, self.selected)
-        makes = target is None and self.target_empty and kind != Kind.PLANT
+        makes = target is None and self.target_empty and kind.needs_target
         if makes and self.control_bones:
             control_bones.require_editable(context, rig)
         before: set[str] = set(rig.ccd_rig.constraints.keys())
@@ -98,13 +83,13 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
             added.target, added.target_bone = target, target_bone
             names.append(added.name)
         if makes:
-            targets = [_new_target(context, row, kind == Kind.BALANCE) for row in rows]
+            targets = [_new_target(context, row, kind.balances) for row in rows]
             created = new_targets.make_targets(context, rig, targets, self.control_bones)
             for name, new_target in zip(names, created, strict=True):
                 added = rig.ccd_rig.constraints[name]
                 added.target, added.target_bone = new_target
         apply_choices(context, rig, before)
-        if kind is Kind.REACH:
+        if kind.reaches:
             for words in new_rows.words(rig, rows, in_chains):
                 self.tell("INFO", words)
 
@@ -114,8 +99,8 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         The redo panel shows the suitable length of the active bone until the kind is changed.
         """
         if self.suits != self.kind and (self.suits or not self.properties.is_property_set("chain_length")):
-            lengths = constraint_list.CHAIN_LENGTHS[Kind(self.kind)]
-            self.suited = self.chain_length = lengths(context.object, context.active_pose_bone.name)
+            tip = context.active_pose_bone.name
+            self.suited = self.chain_length = KINDS[self.kind].chain_length(context.object, tip)
         self.suits = self.kind
         return None if self.chain_length == self.suited else int(self.chain_length)
 
@@ -123,7 +108,7 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
 def _tips(context: bpy.types.Context, kind: Kind, selected: str) -> list[str]:
     """Names of the bones that get a constraint, the active bone last: the last constraint becomes active."""
     active = context.active_pose_bone.name
-    if kind is Kind.BALANCE or selected == "TARGET":
+    if kind.balances or selected == "TARGET":
         return [active]
     return [
         *(bone for bone in selected_bones(context, context.object) if bone != active),
@@ -231,11 +216,10 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
     bl_label = "Remove CCD Constraint"
     bl_description = "Remove the active constraint; its bones and its target stay as they are"
 
-    with_target: BoolProperty(
-        name="Remove Target Too",
-        description="Remove its target and pole as well, if they were made for it and nothing else uses them",
+    with_target: ONCE.boolean(
+        "Remove Target Too",
+        "Remove its target and pole as well, if they were made for it and nothing else uses them",
         default=False,
-        options={"SKIP_SAVE"},
     )
 
     @staticmethod
@@ -271,11 +255,10 @@ class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
     bl_label = "Move CCD Constraint"
     bl_description = "Move the active constraint up or down in the list"
 
-    direction: EnumProperty(
-        name="Direction",
-        description="Where the constraint goes in the list",
+    direction: ONCE.enum(
+        "Direction",
+        "Where the constraint goes in the list",
         items=(("UP", "Up", "Towards the top"), ("DOWN", "Down", "Towards the bottom")),
-        options={"SKIP_SAVE"},
     )
 
     @staticmethod
@@ -304,14 +287,14 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
         "that becomes planted is held where it is, without a target"
     )
 
-    kind: EnumProperty(name="Kind", description="What the constraint is about", items=KINDS)
+    kind: LAST.enum("Kind", "What the constraint is about", items=KIND_ITEMS)
 
     why_grey = staticmethod(command.no_active_constraint)
 
     def run(self, context: bpy.types.Context) -> None:
         constraint = constraint_list.active(active_rig(context))
         target = constraint.target
-        constraint_list.set_kind(constraint, Kind(self.kind))
+        set_kind(constraint, KINDS[self.kind])
         chain = constraint_list.chain(active_rig(context), constraint.tip, constraint.chain_length)
         if chain:
             cleared = (

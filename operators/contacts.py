@@ -2,78 +2,66 @@
 """Contacts of feet: plant bones, and key their constraints over contacts."""
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, StringProperty
 
 from ..ccd_rig.blender.languages.translation import CONTEXT
 from ..ccd_rig.blender.properties import body, new_rows
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_values import Holds, Kind
+from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds
+from ..ccd_rig.blender.registration import HIDDEN, LAST
 from ..ccd_rig.blender.scene import contact_search
 from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
 from ..ccd_rig.errors import CCDRigError, RigError
 from ..ccd_rig.motion.contacts import ContactThresholds
 from . import command
-from .command import Command, draw_lines, selected_bones
+from .command import FrameRange, draw_lines, selected_bones
 
 
-class ContactCommand(Command):
+class ContactCommand(FrameRange):
     """Properties of an operator that finds contacts, and its redo panel."""
 
-    frame_start: IntProperty(
-        name="Start Frame",
-        description="First frame; when not set, that of the scene or its preview range",
-        default=1,
-        options={"SKIP_SAVE"},
-    )
-    frame_end: IntProperty(
-        name="End Frame",
-        description="Last frame; when not set, that of the scene or its preview range",
-        default=250,
-        options={"SKIP_SAVE"},
-    )
-    speed: FloatProperty(
-        name="Speed",
-        description="A contact begins where the bone is slower than this, in lengths of its leg per second",
+    speed: LAST.number(
+        "Speed",
+        "A contact begins where the bone is slower than this, in lengths of its leg per second",
         default=ContactThresholds.speed,
         min=0.001,
         soft_max=2.0,
     )
-    height: FloatProperty(
-        name="Height",
-        description="A contact begins where the bone is nearer than this to the ground, in lengths of its "
+    height: LAST.number(
+        "Height",
+        "A contact begins where the bone is nearer than this to the ground, in lengths of its "
         "leg. That is the armature's Ground; where it is At Rest, the ground is at the bone's lowest height "
         "from one rise to the next",
         default=ContactThresholds.height,
         min=0.001,
         soft_max=1.0,
     )
-    release: FloatProperty(
-        name="Release",
+    release: LAST.number(
+        "Release",
+        "A contact ends at this many times Speed or Height, so that noise does not break it",
         translation_context=CONTEXT,
-        description="A contact ends at this many times Speed or Height, so that noise does not break it",
         default=ContactThresholds.release,
         min=1.0,
         soft_max=3.0,
     )
-    shortest: FloatProperty(
-        name="Shortest",
-        description="Shorter gaps between contacts are closed, and shorter contacts are left out",
+    shortest: LAST.number(
+        "Shortest",
+        "Shorter gaps between contacts are closed, and shorter contacts are left out",
         default=ContactThresholds.shortest,
         min=0.0,
         soft_max=1.0,
         subtype="TIME_ABSOLUTE",
         unit="TIME_ABSOLUTE",
     )
-    ground: EnumProperty(name="Ground", description="Whether the ground moves under the feet", items=GROUNDS)
-    walk_on: BoolProperty(
-        name="Walk On",
-        description="Where the ground moves, set Body to Walk On: the bake goes through the world",
+    ground: LAST.enum("Ground", "Whether the ground moves under the feet", items=GROUNDS)
+    walk_on: LAST.boolean(
+        "Walk On",
+        "Where the ground moves, set Body to Walk On: the bake goes through the world",
         default=True,
     )
-    markers: BoolProperty(
-        name="Markers", description="Mark in the timeline where each bone comes down and leaves", default=True
+    markers: LAST.boolean(
+        "Markers", "Mark in the timeline where each bone comes down and leaves", default=True
     )
-    found: StringProperty(description="What was found, a line each", options={"HIDDEN", "SKIP_SAVE"})
+    found: HIDDEN.text("", "What was found, a line each")
 
     def draw_thresholds(self) -> None:
         """Draw thresholds and results in the redo panel."""
@@ -125,9 +113,7 @@ class CCD_RIG_OT_contacts_find(ContactCommand, bpy.types.Operator):
         "from how they move now"
     )
 
-    only_active: BoolProperty(
-        name="Only Active Constraint", description="Only of the constraint that is shown below the list"
-    )
+    only_active: LAST.boolean("Only Active Constraint", "Only of the constraint that is shown below the list")
 
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
@@ -154,7 +140,7 @@ class CCD_RIG_OT_contacts_find(ContactCommand, bpy.types.Operator):
 
 
 def _plants(rig: bpy.types.Object) -> list[str]:
-    return [row.name for row in rig.ccd_rig.constraints if row.kind == Kind.PLANT and row.enabled]
+    return [row.name for row in rig.ccd_rig.constraints if row.kind == PLANT and row.enabled]
 
 
 class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
@@ -165,18 +151,15 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         "on the ground. A constraint that a bone has already becomes a Plant"
     )
 
-    hold_ground: BoolProperty(
-        name="Hold Ground", description="Planted bones keep their place along the ground", default=True
-    )
-    hold_height: BoolProperty(
-        name="Hold Height",
-        description="Planted bones keep their height; when off, they rise and sink as they are animated. "
+    hold_ground: LAST.boolean("Hold Ground", "Planted bones keep their place along the ground", default=True)
+    hold_height: LAST.boolean(
+        "Hold Height",
+        "Planted bones keep their height; when off, they rise and sink as they are animated. "
         "When not set, on where no contact is found",
     )
-    hold_rotation: BoolProperty(
-        name="Hold Rotation",
-        description="Planted bones keep their rotation; when off, they turn as they are animated, so that "
-        "feet roll",
+    hold_rotation: LAST.boolean(
+        "Hold Rotation",
+        "Planted bones keep their rotation; when off, they turn as they are animated, so that feet roll",
     )
 
     @staticmethod

@@ -2,7 +2,6 @@
 """Drag bones with the pointer: their chains follow within limits, and pinned bones stay."""
 
 import bpy
-from bpy.props import BoolProperty, FloatProperty, FloatVectorProperty, IntProperty, StringProperty
 from bpy_extras.view3d_utils import location_3d_to_region_2d, region_2d_to_origin_3d, region_2d_to_vector_3d
 from mathutils import Matrix, Vector
 
@@ -11,6 +10,7 @@ from ..ccd_rig.blender.drag.session import Pulled, Session
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.names import named
+from ..ccd_rig.blender.registration import HIDDEN, ONCE
 from ..ccd_rig.errors import CCDRigError, RigError
 from . import command
 from .command import Command, selected_bones
@@ -31,37 +31,24 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
     )
     bl_options = {"REGISTER", "UNDO", "BLOCKING"}
 
-    value: FloatVectorProperty(
-        name="Move",
-        description="How far the bones are pulled, in the world",
-        size=3,
-        subtype="TRANSLATION",
-        options={"SKIP_SAVE"},
+    value: ONCE.vector("Move", "How far the bones are pulled, in the world", size=3, subtype="TRANSLATION")
+    turning: ONCE.integer(
+        "Chain Length", "How many bones turn, counted from the pulled one; 0: as many as its limb has", min=0
     )
-    turning: IntProperty(
-        name="Chain Length",
-        description="How many bones turn, counted from the pulled one; 0: as many as its limb has",
-        min=0,
-        options={"SKIP_SAVE"},
-    )
-    along: FloatProperty(
-        name="Along Bone",
-        description="The place on the active bone that is pulled: 0 is its head, 1 its tail",
+    along: ONCE.number(
+        "Along Bone",
+        "The place on the active bone that is pulled: 0 is its head, 1 its tail",
         default=1.0,
         min=0.0,
         max=1.0,
-        options={"SKIP_SAVE"},
     )
-    names: StringProperty(
-        name="Bones",
-        description="Names of the bones that are pulled, one a line, the one under the pointer first; empty: "
+    names: HIDDEN.text(
+        "Bones",
+        "Names of the bones that are pulled, one a line, the one under the pointer first; empty: "
         "the selected ones",
-        options={"SKIP_SAVE", "HIDDEN"},
     )
-    pick: BoolProperty(
-        name="Bone under Pointer",
-        description="Select the bone under the pointer first, unless it is selected",
-        options={"SKIP_SAVE", "HIDDEN"},
+    pick: HIDDEN.boolean(
+        "Bone under Pointer", "Select the bone under the pointer first, unless it is selected"
     )
 
     why_grey = staticmethod(command.not_posing)
@@ -278,11 +265,7 @@ class CCD_RIG_OT_pin(Command, bpy.types.Operator):
         "dragged, pinned bones stay"
     )
 
-    pick: BoolProperty(
-        name="Bone under Pointer",
-        description="Pin the bone under the pointer, and no other",
-        options={"SKIP_SAVE", "HIDDEN"},
-    )
+    pick: HIDDEN.boolean("Bone under Pointer", "Pin the bone under the pointer, and no other")
 
     why_grey = staticmethod(command.not_posing)
 

@@ -8,6 +8,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender import atomic_write
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.registration import LAST
 from ..ccd_rig.blender.retarget import bone_map, chosen, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
 from ..ccd_rig.blender.walk import chosen as walk_chosen
@@ -41,9 +42,9 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
         "with the rate of frames that the file has; the scene keeps its own"
     )
 
-    filter_glob: bpy.props.StringProperty(
-        name="Files",
-        description="Which files are listed",
+    filter_glob: LAST.text(
+        "Files",
+        "Which files are listed",
         default=";".join(f"*{ending}" for ending in clips.CLIPS),
         options={"HIDDEN"},
     )
@@ -134,7 +135,7 @@ class CCD_RIG_OT_retarget_reference(Command, bpy.types.Operator):
     bl_label = "Use Frame as Reference"
     bl_description = "Bring a frame of the source in line with this armature's rest pose"
 
-    frame: bpy.props.EnumProperty(name="Frame", description="Which frame", items=FRAMES)
+    frame: LAST.enum("Frame", "Which frame", items=FRAMES)
 
     why_grey = staticmethod(no_source)
 

@@ -2,12 +2,12 @@
 """Pose library: capture, apply and remove poses, and exchange them as JSON files."""
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, IntProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.properties import pose_library
 from ..ccd_rig.blender.properties.active_rig import active_rig
+from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.blender.rig.rotation_modes import rotation_channel
 from ..ccd_rig.errors import RigError
 from . import command
@@ -47,26 +47,17 @@ class CCD_RIG_OT_pose_capture(Command, bpy.types.Operator):
         "Add poses to the pose library: where targets are not reached, solves start again from the nearest"
     )
 
-    source: EnumProperty(
-        name="From", description="Where the pose is taken from", items=SOURCES, options={"SKIP_SAVE"}
-    )
-    bones: EnumProperty(name="Bones", description="Whose rotations are captured", items=BONES)
-    name: StringProperty(
-        name="Name",
-        description="What the library calls the pose",
-        default=pose_library.DEFAULT_NAME,
-        options={"SKIP_SAVE"},
-    )
-    step: IntProperty(
-        name="Every Nth Frame",
-        description="Frames from one captured pose to the next; the last frame is always captured",
+    source: ONCE.enum("From", "Where the pose is taken from", items=SOURCES)
+    bones: LAST.enum("Bones", "Whose rotations are captured", items=BONES)
+    name: ONCE.text("Name", "What the library calls the pose", default=pose_library.DEFAULT_NAME)
+    step: LAST.integer(
+        "Every Nth Frame",
+        "Frames from one captured pose to the next; the last frame is always captured",
         default=10,
         min=1,
         soft_max=100,
     )
-    asset: StringProperty(
-        name="Pose Asset", description="Name of the action that is the pose asset", options={"SKIP_SAVE"}
-    )
+    asset: ONCE.text("Pose Asset", "Name of the action that is the pose asset")
 
     why_grey = staticmethod(command.no_armature)
 
@@ -126,11 +117,7 @@ class CCD_RIG_OT_pose_remove(Command, bpy.types.Operator):
     bl_label = "Remove Pose"
     bl_description = "Remove the chosen pose, or all poses, from the pose library; bones stay as they are"
 
-    all: BoolProperty(
-        name="All",
-        description="Remove all poses but those that come from the library of an override",
-        options={"SKIP_SAVE"},
-    )
+    all: ONCE.boolean("All", "Remove all poses but those that come from the library of an override")
 
     why_grey = staticmethod(no_pose)
 

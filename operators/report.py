@@ -5,15 +5,15 @@ import math
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, IntProperty
 
 from ..ccd_rig.blender.bake import findings, report
 from ..ccd_rig.blender.bake.report import Finding, Fix
 from ..ccd_rig.blender.bake.target_motion import pole_place
 from ..ccd_rig.blender.languages.translation import TOOLTIPS, translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.constraint_values import value_of
+from ..ccd_rig.blender.properties.constraint_kinds import value_of
 from ..ccd_rig.blender.properties.new_targets import new_target
+from ..ccd_rig.blender.registration import HIDDEN, ONCE
 from ..ccd_rig.errors import RigError
 from ..ccd_rig.settings import Solver
 from .command import Command
@@ -34,12 +34,11 @@ class CCD_RIG_OT_go_to_frame(Command, bpy.types.Operator):
     bl_label = "Go to Frame of Report"
     bl_description = "Go to the frame where this is worst, and show the constraint that it is about"
 
-    finding: IntProperty(
-        name="Finding",
-        description="Which line of the report; -1 is the frame that is farthest off its target",
+    finding: HIDDEN.integer(
+        "Finding",
+        "Which line of the report; -1 is the frame that is farthest off its target",
         default=-1,
         min=-1,
-        options={"SKIP_SAVE", "HIDDEN"},
     )
 
     @staticmethod
@@ -74,9 +73,7 @@ class CCD_RIG_OT_report_fix(Command, bpy.types.Operator):
     bl_label = "Fix"
     bl_description = "Change the setting that helps here; then bake again"
 
-    finding: IntProperty(
-        name="Finding", description="Which line of the report", min=0, options={"SKIP_SAVE", "HIDDEN"}
-    )
+    finding: HIDDEN.integer("Finding", "Which line of the report", min=0)
 
     @classmethod
     def description(cls, context: bpy.types.Context, properties: Any) -> str:
@@ -146,9 +143,7 @@ class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
     bl_label = "Mark Findings"
     bl_description = "Mark what the report has found in the timeline, in place of such markers of before"
 
-    clear: BoolProperty(
-        name="Clear", description="Only take such markers away", default=False, options={"SKIP_SAVE"}
-    )
+    clear: ONCE.boolean("Clear", "Only take such markers away", default=False)
 
     why_grey = staticmethod(no_findings)
 

@@ -6,30 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, CollectionProperty, EnumProperty, IntProperty, StringProperty
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
-from ..ccd_rig.blender import convert
+from ..ccd_rig.blender import convert, setup_files
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.names import named
+from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
 from ..ccd_rig.blender.set_up import build
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices, Group, Ranges
-from ..ccd_rig.blender.setup_files import regeneration, setup_file
-from ..ccd_rig.blender.viewport.dialog_roles import dialog_roles
+from ..ccd_rig.blender.viewport.sketch import dialog_roles
 from . import command
-from .command import Command, JsonFile, draw_lines, selected_bones
+from .command import Command, Dialog, JsonFile, draw_lines, selected_bones
 from .constraints import apply_choices, copy_changed, new_rig_choices
 
 
-def _box(name: str, description: str, default: bool = True) -> Any:
-    return BoolProperty(name=name, description=description, default=default, options={"SKIP_SAVE"})
-
-
 class CCD_RIG_PG_figure_role(bpy.types.PropertyGroup):
-    role: StringProperty(
-        name="Role",
-        description="What this bone is to the figure, such as left hand, spine 2, or left leg 3:1 for the "
+    role: LAST.text(
+        "Role",
+        "What this bone is to the figure, such as left hand, spine 2, or left leg 3:1 for the "
         "first bone of the third leg; empty for nothing",
     )
 
@@ -61,65 +56,60 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         "Generated Rigify rigs are moved by their FK controls"
     )
 
-    hands: _box("Hands", "A target for each hand")
-    feet: _box("Feet", "A target for each foot, which also turns it where it has a sole")
-    head: _box("Head", "A target for the head, which spine and neck follow")
-    hips: _box(
+    hands: ONCE.boolean("Hands", "A target for each hand", default=True)
+    feet: ONCE.boolean(
+        "Feet", "A target for each foot, which also turns it where it has a sole", default=True
+    )
+    head: ONCE.boolean("Head", "A target for the head, which spine and neck follow", default=True)
+    hips: ONCE.boolean(
         "Hips",
         "A target for the bone that carries the figure: it shifts and turns with it. Left out where "
         "that bone is animated",
+        default=True,
     )
-    tail: _box("Tail", "A target for the end of the tail")
-    wings: _box("Wings", "A target for the end of each wing or fin")
-    poles: _box(
+    tail: ONCE.boolean("Tail", "A target for the end of the tail", default=True)
+    wings: ONCE.boolean("Wings", "A target for the end of each wing or fin", default=True)
+    poles: ONCE.boolean(
         "Poles",
         "Objects that knees and elbows point at, where they bend to now; without it limbs that are straight "
         "get them, since nothing else tells their side",
-        Choices.poles,
+        default=Choices.poles,
     )
-    turn_hands: _box(
+    turn_hands: ONCE.boolean(
         "Turn Hands",
         "Hands turn as their targets do; else they stay as they are on their forearms",
-        Choices.turn_hands,
+        default=Choices.turn_hands,
     )
-    ranges: EnumProperty(
-        name="Joints",
-        description="What joints of its chains that have no range yet get of the preset for such a figure",
+    ranges: ONCE.enum(
+        "Joints",
+        "What joints of its chains that have no range yet get of the preset for such a figure",
         items=RANGES,
         default=Choices.ranges,
-        options={"SKIP_SAVE"},
     )
-    plant: _box(
+    plant: ONCE.boolean(
         "Plant Feet",
         "Hold feet where they are in the world and let hips follow, instead of targets for feet",
         default=False,
     )
-    control_bones: _box(
+    control_bones: ONCE.boolean(
         "Control Bones",
         "Make targets and poles as bones of the armature, with a bone collection and shapes of their own, "
         "instead of empties",
-        Choices.control_bones,
+        default=Choices.control_bones,
     )
-    follow_motion: _box(
+    follow_motion: ONCE.boolean(
         "Follow Motion",
         "Where the figure is animated, key targets along its motion over the scene's range: a bake "
         "then leaves it as it is until a target is moved",
         default=Choices.follow_motion,
     )
-    roles: CollectionProperty(
+    roles: ONCE.rows(
+        "Roles",
+        "Roles of bones instead of those that are recognised, as a name and a role each",
         type=CCD_RIG_PG_figure_role,
-        name="Roles",
-        description="Roles of bones instead of those that are recognised, as a name and a role each",
-        options={"SKIP_SAVE"},
     )
-    active_role: IntProperty(
-        name="Selected Role",
-        description="The row of the list of roles that is selected",
-        options={"HIDDEN", "SKIP_SAVE"},
-    )
-    figure: StringProperty(
-        description="Name of the armature object whose bones are listed", options={"HIDDEN", "SKIP_SAVE"}
-    )
+    active_role: HIDDEN.integer("Selected Role", "The row of the list of roles that is selected")
+    figure: HIDDEN.text("", "Name of the armature object whose bones are listed")
     recognised: tuple[str, ...] = ()  # groups of the figure
     listed: Mapping[str, str] = {}  # {bone: recognised role}; roles that differ from it are the user's
     told = ""  # messages, a line each
@@ -208,7 +198,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         draw_lines(layout, self.told)
 
 
-class CCD_RIG_OT_ik_convert(Command, bpy.types.Operator):
+class CCD_RIG_OT_ik_convert(Dialog, bpy.types.Operator):
     bl_idname = "ccd_rig.ik_convert"
     bl_label = "Convert IK"
     bl_description = (
@@ -216,26 +206,20 @@ class CCD_RIG_OT_ik_convert(Command, bpy.types.Operator):
         "influence, keys and drivers. The originals are muted; Restore IK is the way back"
     )
 
-    only_selected: BoolProperty(
-        name="Only Selected Bones",
-        description="Convert constraints of selected bones alone",
-        options={"SKIP_SAVE"},
-    )
-    every: IntProperty(
-        name="Spline Every",
-        description="How many bones of a Spline IK share a target on its curve",
+    only_selected: ONCE.boolean("Only Selected Bones", "Convert constraints of selected bones alone")
+    every: LAST.integer(
+        "Spline Every",
+        "How many bones of a Spline IK share a target on its curve",
         default=3,
         min=1,
         soft_max=20,
     )
-    limits: BoolProperty(
-        name="IK Limits",
-        description="Give bones of the chains the limits, locks and stiffness of Blender's IK, where they "
-        "have none here",
+    limits: ONCE.boolean(
+        "IK Limits",
+        "Give bones of the chains the limits, locks and stiffness of Blender's IK, where they have none here",
         default=True,
-        options={"SKIP_SAVE"},
     )
-    told = ""  # messages about differences, a line each
+    fields = ("only_selected", "every", "limits")
 
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
@@ -257,15 +241,6 @@ class CCD_RIG_OT_ik_convert(Command, bpy.types.Operator):
         for note in result.notes:
             self.tell("WARNING", note)
 
-    def draw(self, _context: bpy.types.Context) -> None:
-        layout = self.layout
-        layout.use_property_split = True
-        layout.prop(self, "only_selected")
-        layout.prop(self, "every")
-        layout.prop(self, "limits")
-        if self.told:
-            draw_lines(layout, self.told)
-
 
 class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):
     bl_idname = "ccd_rig.ik_restore"
@@ -275,11 +250,7 @@ class CCD_RIG_OT_ik_restore(Command, bpy.types.Operator):
         "Blender's own constraints act again"
     )
 
-    only_selected: BoolProperty(
-        name="Only Selected Bones",
-        description="Restore constraints of selected bones alone",
-        options={"SKIP_SAVE"},
-    )
+    only_selected: ONCE.boolean("Only Selected Bones", "Restore constraints of selected bones alone")
 
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
@@ -319,15 +290,15 @@ class CCD_RIG_OT_setup_save(JsonFile, bpy.types.Operator, ExportHelper):
 
     def run(self, context: bpy.types.Context) -> None:
         owner, path = active_rig(context), bpy.path.abspath(self.filepath)
-        setup = setup_file.with_roles(owner, setup_file.setup_of(owner))
-        setup_file.save(path, setup)
+        setup = setup_files.with_roles(owner, setup_files.setup_of(owner))
+        setup_files.save(path, setup)
         counts = {"bone": len(setup.bones), "constraint": len(setup.constraints)}
         words = " and ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts.items())
         self.tell("INFO", f"Wrote {words} to {path}")
-        if driven := setup_file.driven(owner):
+        if driven := setup_files.driven(owner):
             where = f"The driver of Influence of {named(driven)}"
             self.tell("WARNING", f"{where} is not in the file: make it anew on the other rig")
-        for setting, names in setup_file.left_out(owner).items():
+        for setting, names in setup_files.left_out(owner).items():
             where = f"What moves '{setting}' of {named(names)}, keys or a driver,"
             self.tell("WARNING", f"{where} is not in the file: make it anew on the other rig")
 
@@ -344,10 +315,10 @@ class CCD_RIG_OT_setup_load(JsonFile, bpy.types.Operator, ImportHelper):
 
     def run(self, context: bpy.types.Context) -> None:
         path = bpy.path.abspath(self.filepath)
-        _tell_applied(self, setup_file.apply(active_rig(context), setup_file.load(path)))
+        _tell_applied(self, setup_files.apply(active_rig(context), setup_files.load(path)))
 
 
-def _tell_applied(operator: Command, applied: setup_file.Applied) -> None:
+def _tell_applied(operator: Command, applied: setup_files.Applied) -> None:
     operator.tell("INFO", applied.words())
     for warning in applied.warnings():
         operator.tell("WARNING", warning)
@@ -369,4 +340,4 @@ class CCD_RIG_OT_setup_restore(Command, bpy.types.Operator):
         return reason
 
     def run(self, context: bpy.types.Context) -> None:
-        _tell_applied(self, regeneration.restore(active_rig(context)))
+        _tell_applied(self, setup_files.restore(active_rig(context)))

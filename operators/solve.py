@@ -5,7 +5,6 @@ import dataclasses
 import math
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ..ccd_rig.blender.bake import bake
 from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, two_digits
@@ -21,6 +20,7 @@ from ..ccd_rig.blender.properties.solver_settings import (
     field_help,
     solver_settings,
 )
+from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.blender.rig import clamps
 from ..ccd_rig.errors import RigError
 from ..ccd_rig.settings import PRESETS, SolverSettings, SolveStatus
@@ -48,32 +48,23 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
         "Pose the chains so that they reach their targets at this frame; keys are set only with Auto Keying"
     )
 
-    only_active: BoolProperty(
-        name="Only Active", description="Solve the active constraint alone", options={"SKIP_SAVE"}
-    )
-    max_iterations: IntProperty(
-        name="Iterations",
-        description=field_help(SolverSettings, "max_iterations"),
+    only_active: ONCE.boolean("Only Active", "Solve the active constraint alone")
+    max_iterations: ONCE.integer(
+        "Iterations",
+        field_help(SolverSettings, "max_iterations"),
         default=DEFAULTS["max_iterations"],
         min=1,
         soft_max=500,
-        options={"SKIP_SAVE"},
     )
-    step_fraction: FloatProperty(
-        name="Step Size",
-        description=field_help(SolverSettings, "step_fraction"),
+    step_fraction: ONCE.number(
+        "Step Size",
+        field_help(SolverSettings, "step_fraction"),
         default=DEFAULTS["step_fraction"],
         min=0.1,
         max=1.3,
         subtype="FACTOR",
-        options={"SKIP_SAVE"},
     )
-    comfort: BoolProperty(
-        name="Comfort",
-        description=field_help(SolverSettings, "comfort"),
-        default=DEFAULTS["comfort"],
-        options={"SKIP_SAVE"},
-    )
+    comfort: ONCE.boolean("Comfort", field_help(SolverSettings, "comfort"), default=DEFAULTS["comfort"])
 
     why_grey = staticmethod(command.none_enabled)
 
@@ -160,7 +151,7 @@ class CCD_RIG_OT_solver_preset(Command, bpy.types.Operator):
     bl_label = "Solver Preset"
     bl_description = "Set the order and the size of the solver's steps to what suits a kind of chain"
 
-    preset: EnumProperty(name="Preset", description="The kind of chain", items=ITEMS)
+    preset: LAST.enum("Preset", "The kind of chain", items=ITEMS)
 
     why_grey = staticmethod(command.no_armature)
 

@@ -5,7 +5,6 @@ from contextlib import ExitStack
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 from mathutils import Vector
 
 from ..ccd_rig.blender.bake import switches, target_motion
@@ -14,10 +13,11 @@ from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_group import AXES, OFFSET_SPACES
-from ..ccd_rig.blender.properties.constraint_values import Kind
+from ..ccd_rig.blender.properties.constraint_kinds import kind_of
+from ..ccd_rig.blender.properties.constraint_values import AXES as DIRECTIONS
 from ..ccd_rig.blender.properties.new_targets import new_target
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
-from ..ccd_rig.blender.scene.targets import AXES as DIRECTIONS
+from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.errors import RigError
 from ..ccd_rig.solvers.stepping import result_of
 from . import command
@@ -90,9 +90,7 @@ class CCD_RIG_OT_targets_match(Command, bpy.types.Operator):
         "set only with Auto Keying"
     )
 
-    only_active: BoolProperty(
-        name="Only Active", description="Match the active constraint alone", options={"SKIP_SAVE"}
-    )
+    only_active: ONCE.boolean("Only Active", "Match the active constraint alone")
 
     why_grey = staticmethod(command.none_enabled)
 
@@ -126,15 +124,14 @@ class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
         "scene's range. A bake then leaves the motion as it is until a target is moved"
     )
 
-    frames: EnumProperty(name="Frames", description="Which frames get keys", items=FRAMES)
-    every: IntProperty(
-        name="More Targets Every",
-        description="Also give every n-th bone of the active constraint's chain a target of its own, so that "
+    frames: LAST.enum("Frames", "Which frames get keys", items=FRAMES)
+    every: ONCE.integer(
+        "More Targets Every",
+        "Also give every n-th bone of the active constraint's chain a target of its own, so that "
         "a tail keeps its shape; 0 adds none",
         default=0,
         min=0,
         soft_max=20,
-        options={"SKIP_SAVE"},
     )
 
     why_grey = staticmethod(command.none_enabled)
@@ -181,7 +178,7 @@ class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
 def _add_targets(context: bpy.types.Context, rig: bpy.types.Object, every: int, undo: ExitStack) -> None:
     """Add constraints with new targets for every n-th bone of the active constraint's chain."""
     row = constraint_list.active(rig)
-    if row is None or row.kind != Kind.REACH:
+    if row is None or not kind_of(row).reaches:
         raise RigError("More Targets Every needs a Reach as the active constraint: choose one in the list")
     chain = constraint_list.chain(rig, row.tip, row.chain_length)
     taken = {constraint.tip for constraint in rig.ccd_rig.constraints}
@@ -218,25 +215,13 @@ class CCD_RIG_OT_offset_raise(Command, bpy.types.Operator):
         "there. Keys of the target, and what plays outside of these frames, stay as they are"
     )
 
-    distance: FloatProperty(
-        name="Distance", description="How far, in the unit of Offset Space", default=0.1, subtype="DISTANCE"
-    )
-    direction: EnumProperty(
-        name="Direction", description="Along which axis of Offset Space", items=AXES, default="POS_Z"
-    )
-    start: IntProperty(
-        name="Start Frame",
-        description="First frame of the whole shift; when not set, the present frame",
-        options={"SKIP_SAVE"},
-    )
-    end: IntProperty(
-        name="End Frame",
-        description="Last frame of the whole shift; when not set, a second after the first",
-        options={"SKIP_SAVE"},
-    )
-    falloff: IntProperty(
-        name="Falloff",
-        description="Frames in which the shift comes before the first frame, and goes after the last",
+    distance: LAST.number("Distance", "How far, in the unit of Offset Space", default=0.1, subtype="DISTANCE")
+    direction: LAST.enum("Direction", "Along which axis of Offset Space", items=AXES, default="POS_Z")
+    start: ONCE.integer("Start Frame", "First frame of the whole shift; when not set, the present frame")
+    end: ONCE.integer("End Frame", "Last frame of the whole shift; when not set, a second after the first")
+    falloff: LAST.integer(
+        "Falloff",
+        "Frames in which the shift comes before the first frame, and goes after the last",
         default=5,
         min=1,
     )

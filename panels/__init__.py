@@ -43,7 +43,7 @@ ORDER = (
 def _classes() -> list[type]:
     import sys
 
-    from ..ccd_rig.blender.classes import classes_in
+    from ..ccd_rig.blender.registration import classes_in
 
     return sorted(classes_in(sys.modules[__name__]), key=lambda each: ORDER.index(each.__name__))
 

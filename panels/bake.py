@@ -9,6 +9,7 @@ import bpy
 from ..ccd_rig.blender.bake import staleness
 from ..ccd_rig.blender.bake.bake_all import rigs
 from ..ccd_rig.blender.bake.report import Finding, Fix, Trouble, from_json
+from ..ccd_rig.blender.bake.settings import OPTIONS
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.kernel import why_plain
@@ -50,6 +51,10 @@ TOLD = {
     " floats, held ": {Trouble.FLOAT},
 }
 """{words of the summary: findings that say the same in detail}"""
+
+
+PLACED = ("step", "reduce_angle", "reduce_error", "smoothness", "error_reduction")
+"""Options of a bake whose place or presence depends on others."""
 
 
 class Entry(NamedTuple):
@@ -233,8 +238,9 @@ class CCD_RIG_PT_bake_more(Sidebar, bpy.types.Panel):
         layout.prop(options, "smoothness")
         if active_rig(context).ccd_rig.solver.solver == "CCD":
             layout.prop(options, "error_reduction")
-        layout.prop(options, "switch_to_fk")
-        layout.prop(options, "verify")
+        for name in reversed(OPTIONS):
+            if name not in PLACED:
+                layout.prop(options, name)
 
 
 class CCD_RIG_PT_fk_ik(Sidebar, bpy.types.Panel):

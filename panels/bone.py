@@ -9,7 +9,8 @@ from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.limit_sources import presets
 from ..ccd_rig.blender.limit_sources.bones import has_bound
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from .sidebar import Sidebar, draw_words
+from ..ccd_rig.blender.properties.limits import limit_kind
+from .sidebar import Sidebar, draw_line, draw_words
 
 
 class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
@@ -26,7 +27,8 @@ class CCD_RIG_PT_bone(Sidebar, bpy.types.Panel):
         line = layout.row(align=True)
         line.prop(bone.ccd_rig.limit, "kind", text="Limit")
         line.menu("CCD_RIG_MT_limits", text="", icon="DOWNARROW_HLT")
-        _draw_bounds(layout, bone.ccd_rig.limit)
+        for bounds in limit_kind(bone.ccd_rig.limit).lines(bone.ccd_rig.limit):
+            draw_line(layout, context, bounds)
         lines = layout.column()
         lines.prop(bone.ccd_rig, "pin")
         lines.prop(bone.ccd_rig, "stiffness")
@@ -72,37 +74,8 @@ class CCD_RIG_PT_comfort(Sidebar, bpy.types.Panel):
         layout.active = context.active_pose_bone.id_data.ccd_rig.solver.comfort
         layout.prop(comfort, "tolerance", text="Tolerance")
         layout.prop(comfort.region, "kind", text="Region")
-        _draw_bounds(layout, comfort.region)
-
-
-def _draw_bounds(layout: bpy.types.UILayout, limit: Any) -> None:
-    if limit.kind == "HINGE":
-        layout.column().prop(limit, "axis")
-        _draw_pair(layout, limit, "hinge_lower", "hinge_upper")
-    elif limit.kind == "CONE":
-        layout.prop(limit, "cone_radius")
-    elif limit.kind == "ELLIPSE":
-        _draw_pair(layout, limit, "x_lower", "x_upper")
-        _draw_pair(layout, limit, "z_lower", "z_upper")
-    elif limit.kind == "EULER":
-        layout.prop(limit, "euler_order")
-        layout.column().prop(limit, "euler_lower")
-        layout.column().prop(limit, "euler_upper")
-    if limit.kind == "TWIST":
-        _draw_pair(layout, limit, "twist_lower", "twist_upper")
-    elif limit.kind in ("CONE", "ELLIPSE"):
-        lines = layout.column(heading="Twist", align=True)
-        lines.prop(limit, "use_twist", text="Limit")
-        pair = lines.column(align=True)
-        pair.active = limit.use_twist
-        pair.prop(limit, "twist_lower")
-        pair.prop(limit, "twist_upper")
-
-
-def _draw_pair(layout: bpy.types.UILayout, limit: Any, lower: str, upper: str) -> None:
-    lines = layout.column(align=True)
-    lines.prop(limit, lower)
-    lines.prop(limit, upper)
+        for bounds in limit_kind(comfort.region).lines(comfort.region):
+            draw_line(layout, context, bounds)
 
 
 BOUNDS = (("MIN", "Min"), ("MAX", "Max"), ("SWING", "Swing"))

@@ -10,15 +10,15 @@ from ..ccd_rig.blender.checks import constraint_checks
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.live import handlers
-from ..ccd_rig.blender.properties import body, constraint_list, joints
+from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.properties.constraint_group import CCD_RIG_PG_constraint
-from ..ccd_rig.blender.properties.constraint_values import Kind
+from ..ccd_rig.blender.properties.constraint_kinds import body_words, kind_of
+from ..ccd_rig.blender.properties.constraint_values import PLANT
 from ..ccd_rig.blender.properties.influence_keys import has_keys, planted_spans
-from .sidebar import Sidebar, draw_words
+from .sidebar import Sidebar, draw_line, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
-KIND_ICONS = {Kind.REACH: "CON_KINEMATIC", Kind.BALANCE: "CON_PIVOT", Kind.PLANT: "PINNED"}
 
 
 class CCD_RIG_UL_constraints(bpy.types.UIList):
@@ -38,7 +38,7 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
     ) -> None:
         line = layout.row(align=True)
         line.active = item.enabled
-        line.prop(item, "name", text="", emboss=False, icon=_kind_icon(item))
+        line.prop(item, "name", text="", emboss=False, icon=kind_of(item).icon)
         worst = min(
             (
                 problem.severity
@@ -151,17 +151,17 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
 
 
 class _ConstraintPanel(Sidebar):
-    """A folded panel of the active constraint, for the kinds that have it."""
+    """A folded panel of the active constraint, for the kinds that have it; see `Kind.panels`."""
 
     bl_parent_id = "CCD_RIG_PT_constraints"
     bl_options = {"DEFAULT_CLOSED"}
-    kinds: tuple[str, ...] = (Kind.REACH,)
+    panel_name = ""
 
     @classmethod
     def poll(cls, context: bpy.types.Context) -> bool:
         armature_object = active_rig(context)
         constraint = None if armature_object is None else constraint_list.active(armature_object)
-        return constraint is not None and constraint.kind in cls.kinds
+        return constraint is not None and cls.panel_name in kind_of(constraint).panels
 
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.fields()
@@ -171,6 +171,7 @@ class _ConstraintPanel(Sidebar):
 
 class CCD_RIG_PT_rotation(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Rotation"
+    panel_name = "rotation"
 
     def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "rotation")
@@ -185,6 +186,7 @@ class CCD_RIG_PT_rotation(_ConstraintPanel, bpy.types.Panel):
 class CCD_RIG_PT_pole(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Pole"
     bl_translation_context = CONTEXT
+    panel_name = "pole"
 
     def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "pole_target", text="Target")
@@ -196,6 +198,7 @@ class CCD_RIG_PT_pole(_ConstraintPanel, bpy.types.Panel):
 
 class CCD_RIG_PT_method(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Method"
+    panel_name = "method"
 
     def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "method")
@@ -206,6 +209,7 @@ class CCD_RIG_PT_method(_ConstraintPanel, bpy.types.Panel):
 
 class CCD_RIG_PT_effector(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Effector"
+    panel_name = "effector"
 
     def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         place = lines.column()
@@ -218,12 +222,12 @@ class CCD_RIG_PT_effector(_ConstraintPanel, bpy.types.Panel):
 
 class CCD_RIG_PT_importance(_ConstraintPanel, bpy.types.Panel):
     bl_label = "Priority and Extension"
-    kinds = (Kind.REACH, Kind.BALANCE, "")  # planted bones come before all others; "": an unknown kind
+    panel_name = "importance"
 
     def draw_fields(self, lines: bpy.types.UILayout, constraint: Any) -> None:
         lines.prop(constraint, "priority")
         lines.prop(constraint, "weight")
-        if constraint.kind == Kind.REACH:
+        if "extension" in kind_of(constraint).panels:
             lines.prop(constraint, "max_extension")
             bones = lines.column()
             bones.active = constraint.max_extension < 1.0
@@ -315,13 +319,14 @@ def _draw_row(
     if constraint.target is not None:
         target.operator("ccd_rig.target_select", text="", icon="RESTRICT_SELECT_OFF")
     _draw_bone(lines, constraint, constraint.target, "target_bone")
-    if constraint.kind != Kind.PLANT or constraint.target is not None:
+    kind = kind_of(constraint)
+    if kind.needs_target or constraint.target is not None:
         lines.prop(constraint, "offset")
         lines.prop(constraint, "offset_space")
         if constraint.target is not None:
             lines.operator("ccd_rig.offset_raise", icon="ACTION_TWEAK")
-    if constraint.kind in KIND_FIELDS:
-        KIND_FIELDS[constraint.kind](lines, context, constraint)
+    for line in kind.lines(constraint):
+        draw_line(lines, context, line)
     lines = _column(layout, constraint)
     influence = lines.column()
     influence.use_property_decorate = True
@@ -336,11 +341,7 @@ def _draw_kind(lines: bpy.types.UILayout, constraint: Any) -> None:
     label.label(text="Kind")
     words = constraint.bl_rna.properties["kind"].enum_items
     name = words[constraint.kind].name if constraint.kind in words else "Choose"
-    line.operator_menu_enum("ccd_rig.constraint_kind", "kind", text=name, icon=_kind_icon(constraint))
-
-
-def _kind_icon(constraint: Any) -> str:
-    return KIND_ICONS.get(constraint.kind, "ERROR")
+    line.operator_menu_enum("ccd_rig.constraint_kind", "kind", text=name, icon=kind_of(constraint).icon)
 
 
 def _draw_bone(
@@ -358,78 +359,12 @@ def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, co
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
     if not chain:
         return
-    if constraint.kind == Kind.PLANT:
-        lines.label(text=translated(f"'{chain[-1].name}' carries the figure"), icon="INFO")
-        return
-    locked = sum(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in chain)
-    count = f"{len(chain)} bone{'' if len(chain) == 1 else 's'}"
-    words = f"{count} up to '{chain[-1].name}'{f', {locked} locked' if locked else ''}"
-    lines.label(text=translated(words), icon="INFO")
-    figure = body.body_of(armature_object)
-    if figure is not None and figure.keeps:
-        if any(bone.name == figure.bone for bone in chain):
-            lines.label(text=translated(f"'{figure.bone}' keeps its animation"), icon="BLANK1")
-        return
-    plants = [row for row in armature_object.ccd_rig.constraints if row.kind == Kind.PLANT and row.enabled]
-    if any(
-        constraint_list.chain(armature_object, row.tip, row.chain_length)[-1:] == chain[-1:] for row in plants
-    ):
-        lines.label(text="and on to planted bones", icon="BLANK1")
-
-
-def _draw_plant(lines: bpy.types.UILayout, context: bpy.types.Context, constraint: Any) -> None:
-    """Draw the fields of planted bones: the channels that are held, and the treatment of the body."""
-    if constraint.target is None:
-        rows = [
-            row for row in constraint.id_data.ccd_rig.constraints if row.enabled and row.kind == Kind.REACH
-        ]
-        reach = next((row.name for row in rows if row.tip == constraint.tip), "")
-        words = f"Held where '{reach}' has brought it" if reach else "Held where it is when planted"
-        draw_words(lines, context, words, "INFO")
-    holds = lines.row(align=True)
-    holds.use_property_split = False  # three words need the full width
-    for field, words in (
-        ("plant_ground", "Place"),
-        ("plant_height", "Height"),
-        ("plant_rotation", "Rotation"),
-    ):
-        holds.prop(constraint, field, text=words, toggle=True)
-    armature_object = constraint.id_data
-    lines.prop(constraint, "plant_on_ground")
-    if constraint.plant_on_ground:
-        ground = armature_object.ccd_rig.ground
-        lines.prop(ground, "kind")
-        if ground.kind != "REST":
-            lines.prop(ground, ground.kind.lower())
-    lines.prop(armature_object.ccd_rig, "body")
-    figure = body.body_of(armature_object)
-    if figure is None:
-        return
-    draw_words(lines, context, figure.words(), "INFO")
-    if figure.is_keyed and not figure.keeps:
-        draw_words(lines, context, f"The bake replaces the keys of '{figure.bone}'", "ERROR")
-
-
-def _draw_position(lines: bpy.types.UILayout, _context: bpy.types.Context, constraint: Any) -> None:
-    """Draw the fields of reaching bones: the end that is brought to the target."""
-    place = lines.row(heading="Position", align=True)
-    place.prop(constraint, "use_position", text="")
-    end = place.row()
-    end.active = constraint.use_position
-    end.prop(constraint, "use_tail")
-
-
-def _draw_balance(lines: bpy.types.UILayout, _context: bpy.types.Context, constraint: Any) -> None:
-    """Draw the fields of balance: axes and masses."""
-    axes = lines.row(heading="Axes", align=True)
-    axes.prop(constraint, "balance_axes", text="", toggle=True)
-    masses = joints.masses(constraint.id_data)
-    words = f"{sum(masses.values()):.4g} on {len(masses)} bone{'' if len(masses) == 1 else 's'}"
-    lines.label(text=translated(f"Mass {words}" if masses else "No bone has a mass"), icon="INFO")
-
-
-KIND_FIELDS = {Kind.REACH: _draw_position, Kind.BALANCE: _draw_balance, Kind.PLANT: _draw_plant}
-"""Functions that draw the fields of constraints of a kind."""
+    kind = kind_of(constraint)
+    words = [kind.chain_words(chain)]
+    if not kind.plants:
+        words += body_words(armature_object, chain)
+    for i, line in enumerate(words):
+        lines.label(text=translated(line), icon="BLANK1" if i else "INFO")
 
 
 def _column(layout: bpy.types.UILayout, constraint: Any) -> bpy.types.UILayout:
@@ -451,7 +386,7 @@ class CCD_RIG_PT_contacts(Sidebar, bpy.types.Panel):
     def draw(self, context: bpy.types.Context) -> None:
         layout = self.layout
         layout.operator("ccd_rig.feet_plant", icon="PINNED")
-        plants = [row for row in active_rig(context).ccd_rig.constraints if row.kind == Kind.PLANT]
+        plants = [row for row in active_rig(context).ccd_rig.constraints if row.kind == PLANT]
         if not plants:
             return
         layout.operator("ccd_rig.contacts_find", icon="VIEWZOOM")

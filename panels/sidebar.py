@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Base class of the tab's panels, and functions that draw sentences and the ground."""
+"""Base class of the tab's panels, and functions that draw lines, sentences and the ground."""
 
+from itertools import groupby
 from typing import Any
 
 import blf
 import bpy
 
-from ..ccd_rig.blender.languages.line_breaks import broken
+from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import translated
+from ..ccd_rig.blender.properties.lines import Line
 
 MARGIN = 96  # [pixels] width of tabs, panel, box and icon at scale 1
 FONT = 0  # the font of Blender's interface
@@ -35,6 +37,27 @@ def draw_words(layout: bpy.types.UILayout, context: bpy.types.Context, words: st
     lines.scale_y = LINE
     for i, line in enumerate(wrapped(context, words)):
         lines.label(text=line, icon="BLANK1" if i else icon, translate=False)
+
+
+def draw_line(layout: bpy.types.UILayout, context: bpy.types.Context, line: Line) -> None:
+    """Draw a line of properties, or a sentence."""
+    if line.words:
+        draw_words(layout, context, line.words, line.icon)
+        return
+    place = layout.column if line.is_column else layout.row
+    whole = place(heading=line.heading, align=True) if line.heading else place(align=True)
+    if line.is_wide:
+        whole.use_property_split = False
+    for is_active, shown in groupby(line.shown, lambda each: each.is_active):
+        group = whole
+        if not is_active:
+            group = whole.column(align=True) if line.is_column else whole.row()
+            group.active = False
+        for each in shown:
+            keywords: dict[str, Any] = {} if each.text is None else {"text": each.text}
+            if line.toggle:
+                keywords["toggle"] = True
+            group.prop(each.group, each.name, **keywords)
 
 
 def draw_ground(layout: bpy.types.UILayout, group: Any) -> None:

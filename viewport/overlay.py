@@ -17,9 +17,8 @@ from ..ccd_rig.blender.live.handlers import preview_of
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.viewport.constraints import sketch_rows
-from ..ccd_rig.blender.viewport.dialog_roles import dialog_roles
 from ..ccd_rig.blender.viewport.limits import sketch_limits
-from ..ccd_rig.blender.viewport.sketch import Label, Sketch, sketch_pins, sketch_roles
+from ..ccd_rig.blender.viewport.sketch import Label, Sketch, dialog_roles, sketch_pins, sketch_roles
 from .drag_tool import is_chosen
 from .preferences import palette, preferences
 

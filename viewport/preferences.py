@@ -8,12 +8,12 @@ Live and Drag have no keys until the user sets one, like Blender's commands.
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, FloatVectorProperty, PointerProperty
 
 from .. import __package__ as ROOT  # noqa: N812  (Blender's name of the extension)
 from ..ccd_rig.blender.bake.settings import CCD_RIG_PG_bake
 from ..ccd_rig.blender.languages.translation import CONTEXT
-from ..ccd_rig.blender.properties.solver_settings import CCD_RIG_PG_solver, from_core
+from ..ccd_rig.blender.properties.solver_settings import CCD_RIG_PG_solver
+from ..ccd_rig.blender.registration import LAST
 from ..ccd_rig.blender.set_up.plan import RANGES, Choices
 from ..ccd_rig.blender.viewport.sketch import Palette
 from ..ccd_rig.goals import PositionGoal
@@ -32,9 +32,9 @@ COLOURS = {
 def _colour(name: str) -> Any:
     label, description = COLOURS[name]
     default = Palette._field_defaults[name]
-    return FloatVectorProperty(
-        name=label,
-        description=description,
+    return LAST.vector(
+        label,
+        description,
         default=default,
         size=3,
         min=0.0,
@@ -52,23 +52,16 @@ FIGURE = ("poles", "follow_motion", "ranges", "control_bones")
 class CCD_RIG_PG_new_figure(bpy.types.PropertyGroup):
     """Defaults of Set Up Figure."""
 
-    poles: BoolProperty(
-        name="Poles", description="Objects that knees and elbows point at", default=Choices.poles
+    poles: LAST.boolean("Poles", "Objects that knees and elbows point at", default=Choices.poles)
+    follow_motion: LAST.boolean(
+        "Follow Motion", "Key targets along the motion that a figure has", default=Choices.follow_motion
     )
-    follow_motion: BoolProperty(
-        name="Follow Motion",
-        description="Key targets along the motion that a figure has",
-        default=Choices.follow_motion,
+    ranges: LAST.enum(
+        "Joints", "What joints get of the preset for such a figure", items=RANGES, default=Choices.ranges
     )
-    ranges: EnumProperty(
-        name="Joints",
-        description="What joints get of the preset for such a figure",
-        items=RANGES,
-        default=Choices.ranges,
-    )
-    control_bones: BoolProperty(
-        name="Control Bones",
-        description="Make targets and poles as bones of the armature, with a bone collection and shapes of "
+    control_bones: LAST.boolean(
+        "Control Bones",
+        "Make targets and poles as bones of the armature, with a bone collection and shapes of "
         "their own, instead of empties",
         default=Choices.control_bones,
     )
@@ -77,17 +70,13 @@ class CCD_RIG_PG_new_figure(bpy.types.PropertyGroup):
 class CCD_RIG_PG_new_rigs(bpy.types.PropertyGroup):
     """Choices for new rigs and constraints."""
 
-    bake: PointerProperty(name="Bake", description="Options of a new rig's bakes", type=CCD_RIG_PG_bake)
-    solver: PointerProperty(name="Solver", description="Solver settings of a new rig", type=CCD_RIG_PG_solver)
-    figure: PointerProperty(
-        name="Set Up Figure", description="What Set Up Figure makes", type=CCD_RIG_PG_new_figure
-    )
-    max_extension: FloatProperty(
-        **from_core(
-            PositionGoal,
-            "max_extension",
-            description="Part of its length past which a new constraint's chain is never stretched; 1 is off",
-        ),
+    bake: LAST.pointer("Bake", "Options of a new rig's bakes", type=CCD_RIG_PG_bake)
+    solver: LAST.pointer("Solver", "Solver settings of a new rig", type=CCD_RIG_PG_solver)
+    figure: LAST.pointer("Set Up Figure", "What Set Up Figure makes", type=CCD_RIG_PG_new_figure)
+    max_extension: LAST.number(
+        "Max Extension",
+        "Part of its length past which a new constraint's chain is never stretched; 1 is off",
+        default=PositionGoal.max_extension,
         min=0.01,
         max=1.0,
         subtype="FACTOR",
@@ -99,29 +88,26 @@ class CCD_RIG_preferences(bpy.types.AddonPreferences):
 
     bl_idname = ROOT
 
-    show_overlay: BoolProperty(
-        name="Limits and Constraints",
-        description="Draw the limit of the active bone with its handles, the active constraint's chain, "
+    show_overlay: LAST.boolean(
+        "Limits and Constraints",
+        "Draw the limit of the active bone with its handles, the active constraint's chain, "
         "lines to targets and planted bones",
         default=True,
     )
-    show_chain_limits: BoolProperty(
-        name="Limits of the Chain",
-        description="Draw the limits of all bones of the active constraint's chain, not of the active bone "
-        "alone",
+    show_chain_limits: LAST.boolean(
+        "Limits of the Chain",
+        "Draw the limits of all bones of the active constraint's chain, not of the active bone alone",
         default=False,
     )
-    follow_selection: BoolProperty(
-        name="Constraint Follows Bone",
-        description="Selecting a bone in Pose Mode makes its constraint the active one, and choosing a "
+    follow_selection: LAST.boolean(
+        "Constraint Follows Bone",
+        "Selecting a bone in Pose Mode makes its constraint the active one, and choosing a "
         "constraint selects its bone",
         default=True,
     )
 
-    new_rigs: PointerProperty(
-        name="New Rigs",
-        description="What new rigs and constraints get, where it is not the default",
-        type=CCD_RIG_PG_new_rigs,
+    new_rigs: LAST.pointer(
+        "New Rigs", "What new rigs and constraints get, where it is not the default", type=CCD_RIG_PG_new_rigs
     )
 
     def draw(self, context: bpy.types.Context) -> None:

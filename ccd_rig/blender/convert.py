@@ -105,7 +105,10 @@ def ik_conversion(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, c
     }
     if has_rotation:
         fields |= {"rotation": "ORIENTATION", "rotation_weight": constraint.orient_weight / weight}
-    notes = list(_ik_notes(constraint, chain))
+    notes = []
+    stretched = [bone.name for bone in chain if bone.ik_stretch > 0.0]
+    if constraint.use_stretch and stretched:
+        notes.append(f"bones do not stretch here ({named(stretched)} did)")
     if constraint.pole_target is not None and not is_itasc:
         pole, note = _pole(armature_object, constraint, chain, has_rotation)
         fields |= pole
@@ -118,18 +121,6 @@ def _require_all_axes(constraint: Any, has_position: bool, has_rotation: bool) -
     used = [name for name, has in (("location", has_position), ("rotation", has_rotation)) if has]
     if not all(getattr(constraint, f"lock_{name}_{axis}") for name in used for axis in AXES):
         raise NotConverted("it leaves axes of its target free, which a CCD constraint does not")
-
-
-def _ik_notes(constraint: Any, chain: Sequence[bpy.types.PoseBone]) -> Iterator[str]:
-    """Yield notes on behaviour of the chain in Blender's IK that is lost."""
-    stretched = [bone.name for bone in chain if bone.ik_stretch > 0.0]
-    if constraint.use_stretch and stretched:
-        yield f"bones do not stretch here ({_names(stretched)} did)"
-
-
-def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{name}'" for name in names[:3])
-    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
 def _pole(
@@ -414,9 +405,13 @@ def convert(
             notes.append(f"{_name(bone, constraint)} is not converted: {error}")
     conversions, refused = _without_carried(armature_object, conversions)
     notes += refused
+    if not conversions and not notes:
+        where = f"'{armature_object.name}'" if bones is None else "the selected bones"
+        kinds = "IK, Damped Track or Spline IK constraint"
+        raise RigError(f"No {kinds} of {where} is on: unmute one, or convert other bones")
     if not conversions:
         more = f"; and {len(notes) - MOST} more" if len(notes) > MOST else ""
-        raise RigError("; ".join(notes[:MOST]) + more or _nothing(armature_object, bones))
+        raise RigError("; ".join(notes[:MOST]) + more)
     rows = []
     for bone, constraint, conversion in conversions:
         rows += [_add(context, armature_object, bone, constraint, row) for row in conversion.rows]
@@ -546,12 +541,6 @@ def _add(
 
 def _name(bone: bpy.types.PoseBone, constraint: Any) -> str:
     return f"'{constraint.name}' of bone '{bone.name}'"
-
-
-def _nothing(armature_object: bpy.types.Object, bones: Collection[str] | None) -> str:
-    where = f"'{armature_object.name}'" if bones is None else "the selected bones"
-    kinds = "IK, Damped Track or Spline IK constraint"
-    return f"No {kinds} of {where} is on: unmute one, or convert other bones"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from ..errors import InvalidInput
 from ..maths.batch import length, logarithm, multiply, unit
 from ..maths.rotations import angle_of, log, swing_twist
 from ..maths.validation import Triple, finite, within
-from .outlines import dials
 from .shapes import Cone, Ellipse, Hinge, Limit, SwingTwist, swing_axes, violation
 
 Array = NDArray[np.float64]
@@ -245,7 +244,7 @@ def widened(limit: Limit, rotations: Sequence[Quaternion], margin: float) -> Lim
     if isinstance(limit, Hinge):
         free = Hinge(limit.axis, -pi, pi)
         if all(violation(free, rotation) <= OFF_AXIS for rotation in outside):
-            angles = [dials(limit, rotation)[0].angle for rotation in outside]
+            angles = [limit.dials(rotation)[0].angle for rotation in outside]
             lower, upper = _bounds((limit.lower, limit.upper), angles, margin)
             return replace(limit, lower=lower, upper=upper)
         swing = loosened(limit, 0.0)

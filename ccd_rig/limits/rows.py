@@ -21,7 +21,7 @@ _IDENTITY = (1.0, 1.0, 0.0, 0.0, 0.0)  # not reversed, and the frame
 
 def free_row() -> Row:
     """The row of no limit."""
-    return _row(0.0, ())
+    return kind_row(0.0, ())
 
 
 def hinge_row(axis: Triple, lower: float, upper: float) -> Row:
@@ -31,7 +31,7 @@ def hinge_row(axis: Triple, lower: float, upper: float) -> Row:
 
 def cone_row(axis: Triple, lower: float, upper: float, radius: float) -> Row:
     """The row of a twist of lower..upper about a unit vector with a swing of up to `radius`."""
-    return _row(1.0, (*axis, *_twist(lower, upper), *_radius(radius), *_rest(lower, upper), lower, upper))
+    return kind_row(1.0, (*axis, *_twist(lower, upper), *_radius(radius), *_rest(lower, upper), lower, upper))
 
 
 def ellipse_row(
@@ -47,7 +47,7 @@ def ellipse_row(
     full = (side if side > ROUNDING else 0.0 for side in sides)
     a, b = swing_axes
     cone = (*axis, *_twist(lower, upper), *_radius(pi), *_rest(lower, upper), lower, upper)
-    return _row(2.0, (*cone, *a, *b, *full))
+    return kind_row(2.0, (*cone, *a, *b, *full))
 
 
 def box_row(order: tuple[int, int, int, float], lower: Triple, upper: Triple) -> Row:
@@ -64,7 +64,7 @@ def box_row(order: tuple[int, int, int, float], lower: Triple, upper: Triple) ->
         return hinge_row((axis[0], axis[1], axis[2]), lower[turning[0]], upper[turning[0]])
     i, j, k, sign = order
     third = (lower[k], upper[k]) if sign > 0.0 else (-upper[k], -lower[k])
-    return _row(3.0, (i, j, k, sign, lower[i], upper[i], lower[j], upper[j], *third))
+    return kind_row(3.0, (i, j, k, sign, lower[i], upper[i], lower[j], upper[j], *third))
 
 
 def reversed_row(row: Row, frame: Components) -> Row:
@@ -106,7 +106,8 @@ def rotated(frame: Components, vector: Triple) -> Triple:
     return turned[0], turned[1], turned[2]
 
 
-def _row(kind: float, numbers: Iterable[float]) -> Row:
+def kind_row(kind: float, numbers: Iterable[float]) -> Row:
+    """The row of a kind with its numbers from place 6 on; see `kernel/limits.py`."""
     row = array("d", (kind, *_IDENTITY, *numbers))
     row.extend([0.0] * (LIMIT_WIDTH - len(row)))
     return row

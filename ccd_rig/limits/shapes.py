@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shapes of joint limits, the nearest allowed rotation, and the angle by which a rotation is outside.
+"""Shapes of joint limits, each with all its answers, and the nearest allowed rotation.
 
 A limit speaks about a joint's rotation relative to rest, in the joint's own frame (the bone along +Y): what a
 pose bone holds in its rotation channels. All angles are radians. Limits are values: made once, checked when
@@ -8,18 +8,23 @@ made.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import atan2, pi, sqrt
-from typing import TypeAlias
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from math import asin, atan2, cos, hypot, pi, sin, sqrt
+from random import Random
+from typing import Any, Self
 
-from mathutils import Quaternion
+from mathutils import Euler, Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..kernel import project_rotation
-from ..maths.alignment import nearest_turn
-from ..maths.rotations import NOISE, ROUNDING, angle_between
+from ..maths.alignment import FULL_TURN, nearest_turn, wrapped
+from ..maths.rotations import NOISE, ROUNDING, angle_between, angle_of, exp, log, swing_twist
 from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
+from .mirroring import UNITS, image, nearest_exchange, side_of
+from .outlines import Dial, Rim, bend_dial, rim_margin, roll_dial, twist_angle
 from .rows import (
     Components,
     Row,
@@ -28,7 +33,9 @@ from .rows import (
     ellipse_row,
     free_row,
     hinge_row,
+    product,
     reversed_row,
+    rotated,
     row_hinge,
 )
 
@@ -57,19 +64,77 @@ class Slide:
         require_order("Slide", self.lower, self.upper, "the model's unit")
 
 
-# The axes in the order in which they turn, and whether that order is even (1) or odd (-1).
-ORDERS = {
-    "XYZ": (0, 1, 2, 1.0),
-    "YZX": (1, 2, 0, 1.0),
-    "ZXY": (2, 0, 1, 1.0),
-    "XZY": (0, 2, 1, -1.0),
-    "YXZ": (1, 0, 2, -1.0),
-    "ZYX": (2, 1, 0, -1.0),
-}
+class Limit(ABC):
+    """The allowed rotations of a joint: their row in the kernel, and how they are drawn, set and mirrored.
+
+    A shape over it is listed in `LIMITS`, and has its case in `kernel/limits`.
+
+    Attributes:
+        row: of the kernel, see `kernel/limits.py`; shared, not to be changed.
+    """
+
+    row: Row
+
+    @abstractmethod
+    def sample(self, random: Random) -> Quaternion:
+        """A random rotation inside, drawn from `random` alone; see `sample`."""
+
+    @abstractmethod
+    def outside_of(self, limit: Self) -> str | None:
+        """Say in words which rotations are outside a limit of the same shape; None if there are none."""
+
+    def turned(self, turn: Quaternion) -> Limit:
+        """The limit that allows turn @ q @ turn^-1 for each q that this one allows.
+
+        Raises:
+            InvalidInput: the limit would come to lie askew to the axes of its joint.
+        """
+        return self.carried(nearest_exchange(turn) or turn)
+
+    @abstractmethod
+    def carried(self, turn: Quaternion) -> Limit:
+        """`turned` by this very rotation."""
+
+    @property
+    def is_free(self) -> bool:
+        """Whether every rotation is allowed."""
+        return False
+
+    def dials(self, _rotation: Quaternion) -> tuple[Dial, ...]:
+        """The arcs of the ranges of angles, for a joint with this rotation relative to rest."""
+        return ()
+
+    def rim(self, _rotation: Quaternion) -> Rim | None:
+        """The border of the swing, for a joint with this rotation; None where the swing is free."""
+        return None
+
+    def with_bound_at(self, _rotation: Quaternion, _is_upper: bool) -> Self:
+        """The limit with the lower or the upper bounds of its angles at those of a rotation.
+
+        A bound that would pass the other end of its range takes it along.
+
+        Raises:
+            InvalidInput: the limit has no range of an angle.
+        """
+        raise InvalidInput("the limit has no smallest and largest angle")
+
+    def with_rim_at(self, _rotation: Quaternion) -> Self:
+        """The limit with the border of its swing at the swing of a rotation.
+
+        A cone gets that radius. Of an ellipse the side to which the rotation swings most is moved. The side
+        at right angles to it stays, unless the swing is past half of its square.
+
+        Raises:
+            InvalidInput: the limit has no border of a swing.
+        """
+        raise InvalidInput("the limit has no border of a swing")
+
+
+# Hinges ---------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Hinge:
+class Hinge(Limit):
     """Rotation about one axis only, by lower..upper radians from rest.
 
     The bounds may pass a half turn (2.6 to 3.7), exclude rest (a knee that never straightens: 0.1 to 2.5), or
@@ -96,6 +161,33 @@ class Hinge:
         require_order("Hinge", self.lower, self.upper)
         store(self, "row", hinge_row(self.axis, self.lower, self.upper))
 
+    def sample(self, random: Random) -> Quaternion:
+        return _swing_and_twist(self.axis, 0.0, 0.0, random.uniform(self.lower, self.upper))
+
+    def outside_of(self, limit: Hinge) -> str | None:
+        if not _near(self.axis, limit.axis):
+            return f"its axis {_shown(self.axis)} differs from the limit's {_shown(limit.axis)}"
+        return _range("angle", self.lower, self.upper, limit.lower, limit.upper)
+
+    def carried(self, turn: Quaternion) -> Hinge:
+        return Hinge(image(turn, self.axis), self.lower, self.upper)
+
+    def dials(self, rotation: Quaternion) -> tuple[Dial, ...]:
+        axis = Vector(self.axis)
+        across = _BONE - axis * axis.dot(_BONE)
+        angle = twist_angle(axis, rotation)
+        if across.length > NOISE:
+            return (bend_dial("HINGE", self.lower, self.upper, angle, axis, across.normalized()),)
+        return (roll_dial("HINGE", self.lower, self.upper, angle, Quaternion(), axis),)
+
+    def with_bound_at(self, rotation: Quaternion, is_upper: bool) -> Hinge:
+        (dial,) = self.dials(rotation)
+        lower, upper = _moved(self.lower, self.upper, dial.angle, is_upper)
+        return replace(self, lower=lower, upper=upper)
+
+
+# Swing and twist ------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
 class Cone:
@@ -109,6 +201,18 @@ class Cone:
 
     def __post_init__(self) -> None:
         store(self, "radius", within("Cone.radius", self.radius, 0.0, pi))
+
+    @property
+    def sides(self) -> tuple[float, float, float, float]:
+        """The largest swings to the four sides: lower and upper x, lower and upper z; radians, 0 or more."""
+        return (self.radius,) * 4
+
+    def sample(self, random: Random) -> tuple[float, float]:
+        """The rotation vector of a swing on its two axes; the direction of the swung axis is uniform."""
+        # Points spread evenly over a cap have evenly spread heights, and so sin^2 of half the angle.
+        angle = 2.0 * asin(sin(0.5 * self.radius) * sqrt(random.random()))
+        azimuth = random.uniform(-pi, pi)
+        return angle * cos(azimuth), angle * sin(azimuth)
 
 
 @dataclass(frozen=True)
@@ -133,9 +237,45 @@ class Ellipse:
         for name in ("x_upper", "z_upper"):
             store(self, name, within(f"Ellipse.{name}", getattr(self, name), 0.0, pi))
 
+    @property
+    def sides(self) -> tuple[float, float, float, float]:
+        """As in `Cone`."""
+        return -self.x_lower, self.x_upper, -self.z_lower, self.z_upper
+
+    def sample(self, random: Random) -> tuple[float, float]:
+        """Like `Cone.sample`, by rejection in the rotation vector's plane with density sin(r) / r."""
+        while True:
+            x = random.uniform(self.x_lower, self.x_upper)
+            z = random.uniform(self.z_lower, self.z_upper)
+            side_x = self.x_upper if x >= 0.0 else self.x_lower
+            side_z = self.z_upper if z >= 0.0 else self.z_lower
+            part_x = x / side_x if side_x != 0.0 else 0.0  # a side of 0: x is 0 too
+            part_z = z / side_z if side_z != 0.0 else 0.0
+            radius = hypot(x, z)
+            if part_x * part_x + part_z * part_z <= 1.0 and random.random() * radius <= sin(radius):
+                return x, z
+
+    def sides_through(self, x: float, z: float) -> dict[str, float]:
+        """The sides, by name, with which the ellipse goes through a point that is not its centre."""
+        if hypot(x, z) == 0.0:
+            raise InvalidInput("the rotation does not swing")
+        names = "x_upper" if x >= 0.0 else "x_lower", "z_upper" if z >= 0.0 else "z_lower"
+        swings = abs(x), abs(z)
+        most = 0 if swings[0] >= swings[1] else 1
+        aside, kept = swings[1 - most], abs(getattr(self, names[1 - most]))
+        lengths = {most: swings[most]}
+        if aside >= kept * sqrt(0.5) and aside > STRAIGHT:
+            lengths = {most: swings[most] * sqrt(2.0), 1 - most: aside * sqrt(2.0)}
+        elif aside > STRAIGHT:
+            lengths = {most: swings[most] / sqrt(1.0 - (aside / kept) ** 2)}
+        return {
+            names[k]: min(size, pi) if names[k].endswith("upper") else -min(size, pi)
+            for k, size in lengths.items()
+        }
+
 
 @dataclass(frozen=True)
-class SwingTwist:
+class SwingTwist(Limit):
     """A limit on where `axis` may point (swing), and independent of it one on the rotation about it (twist).
 
     The rotation is swing @ twist: first the twist about the axis, then the swing, about an axis at right
@@ -167,16 +307,169 @@ class SwingTwist:
             require_order("SwingTwist.twist", lower, upper)
             store(self, "twist", (lower, upper))
         if isinstance(self.swing, Ellipse):
-            swing = self.swing
-            sides = (-swing.x_lower, swing.x_upper, -swing.z_lower, swing.z_upper)
-            row = ellipse_row(self.axis, lower, upper, swing_axes(self.axis), sides)
+            row = ellipse_row(self.axis, lower, upper, swing_axes(self.axis), self.swing.sides)
         else:
             row = cone_row(self.axis, lower, upper, pi if self.swing is None else self.swing.radius)
         store(self, "row", row)
 
+    def sample(self, random: Random) -> Quaternion:
+        lower, upper = (-pi, pi) if self.twist is None else self.twist
+        x, z = (self.swing or _FREE_SWING).sample(random)
+        return _swing_and_twist(self.axis, x, z, random.uniform(lower, upper))
+
+    def outside_of(self, limit: SwingTwist) -> str | None:
+        if not _near(self.axis, limit.axis):
+            return f"its axis {_shown(self.axis)} differs from the limit's {_shown(limit.axis)}"
+        return self._swing_outside(limit) or self._twist_outside(limit)
+
+    def _swing_outside(self, limit: SwingTwist) -> str | None:
+        if limit.swing is None:
+            return None
+        if self.swing is None:
+            return "its swing is free while the limit's is not"
+        names = ("X min", "X max", "Z min", "Z max")
+        for name, largest, side in zip(names, limit.swing.sides, self.swing.sides, strict=True):
+            if side > largest + SLACK:
+                return f"its swing ({name}) goes to {side:.4g} rad, the limit's to {largest:.4g}"
+        return None
+
+    def _twist_outside(self, limit: SwingTwist) -> str | None:
+        if limit.twist is None:
+            return None
+        if self.twist is None:
+            return "its twist is free while the limit's is not"
+        return _range("twist", *self.twist, *limit.twist)
+
+    def carried(self, turn: Quaternion) -> SwingTwist:
+        axis = image(turn, self.axis)
+        along = side_of(axis, self.axis)
+        twist = self.twist
+        if along != 0.0:  # the same line: a twist about -n is the negative twist about n
+            axis = self.axis
+            if along < 0.0 and twist is not None:
+                twist = -twist[1], -twist[0]
+        if not isinstance(self.swing, Ellipse):
+            return SwingTwist(self.swing, twist, axis)
+        sides = self.swing
+        ranges = ((sides.x_lower, sides.x_upper), (sides.z_lower, sides.z_upper))
+        mirrored: dict[int, tuple[float, float]] = {}
+        for old, bounds in zip(swing_axes(self.axis), ranges, strict=True):
+            place = image(turn, old)
+            for k, new in enumerate(swing_axes(axis)):
+                sign = side_of(place, new)
+                if sign != 0.0:
+                    mirrored[k] = bounds if sign > 0.0 else (-bounds[1], -bounds[0])
+        if len(mirrored) < 2:
+            raise InvalidInput("its ellipse would lie askew to the joint's axes; use a cone or a hinge")
+        return SwingTwist(Ellipse(*mirrored[0], *mirrored[1]), twist, axis)
+
+    @property
+    def is_free(self) -> bool:
+        free_twist = self.twist is None or self.twist[1] - self.twist[0] >= FULL_TURN
+        return self.swing is None and free_twist
+
+    def dials(self, rotation: Quaternion) -> tuple[Dial, ...]:
+        """One of the twist's range, which swings along with the bone; none of a free twist."""
+        if self.twist is None:
+            return ()
+        axis = Vector(self.axis)
+        swing, _ = swing_twist(rotation, axis)
+        return (roll_dial("TWIST", *self.twist, twist_angle(axis, rotation), swing, axis),)
+
+    def rim(self, rotation: Quaternion) -> Rim | None:
+        if self.swing is None or min(self.swing.sides) >= pi - ROUNDING:
+            return None
+        axis = Vector(self.axis)
+        swing, _ = swing_twist(rotation, axis)
+        vector = log(swing)
+        a, b = (Vector(each) for each in swing_axes(self.axis))
+        margin = rim_margin(vector.dot(a), vector.dot(b), self.swing.sides)
+        return Rim(_rim_points(self.axis, self.swing), rotation @ axis, margin)
+
+    def with_bound_at(self, rotation: Quaternion, is_upper: bool) -> SwingTwist:
+        if self.twist is None:
+            return super().with_bound_at(rotation, is_upper)
+        (dial,) = self.dials(rotation)
+        return replace(self, twist=_moved(*self.twist, dial.angle, is_upper))
+
+    def with_rim_at(self, rotation: Quaternion) -> SwingTwist:
+        if self.swing is None:
+            return super().with_rim_at(rotation)
+        swing, _ = swing_twist(rotation, Vector(self.axis))
+        if isinstance(self.swing, Cone):
+            return replace(self, swing=Cone(min(angle_of(swing), pi)))
+        vector = log(swing)
+        x, z = (vector.dot(Vector(axis)) for axis in swing_axes(self.axis))
+        return replace(self, swing=replace(self.swing, **self.swing.sides_through(x, z)))
+
+
+_FREE_SWING = Cone(pi)
+STRAIGHT = 1e-4
+"""Radians to the side below which a swing goes along one axis: rounding of single precision."""
+RIM_POINTS = 72
+
+
+@lru_cache(maxsize=256)
+def _rim_points(limit_axis: Triple, swing: Cone | Ellipse) -> tuple[Vector, ...]:
+    x_lower, x_upper, z_lower, z_upper = swing.sides
+    axis = Vector(limit_axis)
+    a, b = (Vector(each) for each in swing_axes(limit_axis))
+    points = []
+    for i in range(RIM_POINTS):
+        x, z = cos(FULL_TURN * i / RIM_POINTS), sin(FULL_TURN * i / RIM_POINTS)
+        on_a, on_b = x * (x_upper if x >= 0.0 else x_lower), z * (z_upper if z >= 0.0 else z_lower)
+        points.append((exp(a * on_a + b * on_b) @ axis).freeze())
+    return (*points, points[0])
+
+
+def locks_twist(limit: Limit) -> bool:
+    """Whether a cone or an ellipse leaves the twist a single angle."""
+    return isinstance(limit, SwingTwist) and limit.row[12] <= 0.5 * ROUNDING
+
+
+def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
+    """The directions in the joint's frame that an Ellipse's x and z turn about, for a twist about `axis`.
+
+    X and Z carried along by the shortest turn that takes +Y to `axis`: X and Z themselves for +Y. For -Y,
+    where every half turn is equally short, the one about X: X and -Z. Both have length 1.
+
+    Raises:
+        InvalidInput: a zero axis.
+    """
+    x, y, z = unit("swing_axes: axis", axis)
+    square = x * x + z * z
+    if y < 0.0 and square < NOISE * NOISE:
+        return (1.0, -x * y, 0.0), (0.0, z * y, -1.0)
+    share = 1.0 / (1.0 + y) if y >= 0.0 else (1.0 - y) / square  # the same, without cancellation
+    return (1.0 - share * x * x, -x, -share * x * z), (-share * x * z, -z, 1.0 - share * z * z)
+
+
+def _swing_and_twist(axis: Triple, x: float, z: float, twist: float) -> Quaternion:
+    """A twist about an axis, and then a swing by the rotation vector (x, z) on the swing axes."""
+    (ax, ay, az), (bx, by, bz) = swing_axes(axis)
+    angle = hypot(x, z)
+    share = sin(0.5 * angle) / angle if angle > 0.0 else 0.5
+    x, z = share * x, share * z
+    swing = cos(0.5 * angle), x * ax + z * bx, x * ay + z * by, x * az + z * bz
+    nx, ny, nz = (sin(0.5 * twist) * each for each in axis)
+    return Quaternion(product(swing, (cos(0.5 * twist), nx, ny, nz)))
+
+
+# Euler angles ---------------------------------------------------------------------------------------
+
+# The axes in the order in which they turn, and whether that order is even (1) or odd (-1).
+ORDERS = {
+    "XYZ": (0, 1, 2, 1.0),
+    "YZX": (1, 2, 0, 1.0),
+    "ZXY": (2, 0, 1, 1.0),
+    "XZY": (0, 2, 1, -1.0),
+    "YXZ": (1, 0, 2, -1.0),
+    "ZYX": (2, 1, 0, -1.0),
+}
+
 
 @dataclass(frozen=True)
-class EulerBox:
+class EulerBox(Limit):
     """A range for each of three Euler angles, with Blender's meaning of the order ("XYZ": first X, last Z).
 
     A rotation is inside when one of its Euler representations is: either of the two, plus any whole turns,
@@ -210,9 +503,103 @@ class EulerBox:
             require_order(f"EulerBox {name}", lower, upper)
         store(self, "row", box_row(ORDERS[self.order], self.lower, self.upper))
 
+    def sample(self, random: Random) -> Quaternion:
+        """Uniform first and last angles; the middle one weighted by |cos|, as volume is."""
+        angles = [random.uniform(lower, upper) for lower, upper in zip(self.lower, self.upper, strict=True)]
+        middle = ORDERS[self.order][1]
+        lower, upper = self.lower[middle], self.upper[middle]
+        height = random.uniform(_cos_integral(lower), _cos_integral(upper))
+        half_turns = round(0.5 * height)
+        angle = half_turns * pi + asin(min(max(height - 2.0 * half_turns, -1.0), 1.0))
+        angles[middle] = min(max(angle, lower), upper)
+        return Euler(angles, self.order).to_quaternion()
+
+    def outside_of(self, limit: EulerBox) -> str | None:
+        if self.order != limit.order:
+            return f"its Euler order {self.order} differs from the limit's {limit.order}"
+        for name, *bounds in zip("XYZ", self.lower, self.upper, limit.lower, limit.upper, strict=True):
+            excess = _range(name, *bounds)
+            if excess:
+                return excess
+        return None
+
+    def carried(self, turn: Quaternion) -> EulerBox:
+        places, lower, upper = [0, 0, 0], [0.0] * 3, [0.0] * 3
+        for old in range(3):
+            place = image(turn, UNITS[old])
+            signs = [side_of(place, each) for each in UNITS]
+            if not any(signs):
+                raise InvalidInput(
+                    "its Euler angles would lie askew to the joint's axes; use a cone or a hinge"
+                )
+            new = next(k for k in range(3) if signs[k])
+            places[old] = new
+            bounds = self.lower[old], self.upper[old]
+            lower[new], upper[new] = bounds if signs[new] > 0.0 else (-bounds[1], -bounds[0])
+        order = "".join("XYZ"[places["XYZ".index(name)]] for name in self.order)
+        assert order in ORDERS
+        return EulerBox(order, (lower[0], lower[1], lower[2]), (upper[0], upper[1], upper[2]))
+
+    @property
+    def is_free(self) -> bool:
+        return all(upper - lower >= FULL_TURN for lower, upper in zip(self.lower, self.upper, strict=True))
+
+    def dials(self, rotation: Quaternion) -> tuple[Dial, ...]:
+        """One of each angle, carried by the angles that turn after it."""
+        angles = self._angles(rotation)
+        arcs = []
+        carried = Quaternion()
+        i, j, k, _ = ORDERS[self.order]
+        for component in (k, j, i):  # the last to turn carries the others
+            axis = Vector([float(component == each) for each in range(3)])
+            name, bounds = "XYZ"[component], (self.lower[component], self.upper[component])
+            if component == 1:
+                arcs.append(roll_dial(name, *bounds, angles[component], carried, axis))
+            else:
+                arcs.append(bend_dial(name, *bounds, angles[component], carried @ axis, carried @ _BONE))
+            carried = carried @ exp(axis * angles[component])
+        return tuple(arcs)
+
+    def _angles(self, rotation: Quaternion) -> tuple[float, float, float]:
+        """The Euler angles nearest to the ranges, of the two triples that stand for a rotation."""
+        order: Any = self.order
+        euler = rotation.to_euler(order)
+        first = [euler.x, euler.y, euler.z]
+        i, j, k, _ = ORDERS[self.order]
+        second = [0.0, 0.0, 0.0]
+        second[i], second[j], second[k] = first[i] + pi, pi - first[j], first[k] + pi
+        candidates = []
+        for angles in (first, second):
+            bounds = list(zip(self.lower, self.upper, strict=True))
+            x, y, z = (wrapped(angle, 0.5 * sum(ends)) for angle, ends in zip(angles, bounds, strict=True))
+            outside = sum(
+                max(lower - angle, angle - upper, 0.0)
+                for angle, (lower, upper) in zip((x, y, z), bounds, strict=True)
+                if upper - lower < FULL_TURN
+            )
+            candidates.append((round(outside, 5), abs(x) + abs(y) + abs(z), (x, y, z)))
+        return min(candidates)[2]
+
+    def with_bound_at(self, rotation: Quaternion, is_upper: bool) -> EulerBox:
+        angles = {dial.name: dial.angle for dial in self.dials(rotation)}
+        x, y, z = (
+            _moved(lower, upper, angles[name], is_upper)
+            for name, lower, upper in zip("XYZ", self.lower, self.upper, strict=True)
+        )
+        return replace(self, lower=(x[0], y[0], z[0]), upper=(x[1], y[1], z[1]))
+
+
+def _cos_integral(angle: float) -> float:
+    """The integral of |cos| from 0 to `angle`."""
+    half_turns = round(angle / pi)
+    return 2.0 * half_turns + sin(angle - half_turns * pi)
+
+
+# Reversed limits ------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True)
-class ReversedLimit:
+class ReversedLimit(Limit):
     """The allowed rotations of a joint seen from its child, as re-rooting needs them.
 
     Let a joint turn by p in a frame `frame` away from its parent's. Seen from the child it turns the parent
@@ -240,10 +627,25 @@ class ReversedLimit:
         store(self, "frame", (w / length, x / length, y / length, z / length))
         store(self, "row", reversed_row(self.limit.row, self.frame))
 
+    def sample(self, random: Random) -> Quaternion:
+        inner = self.limit.sample(random)
+        return Quaternion((inner.w, *rotated(self.frame, (-inner.x, -inner.y, -inner.z))))
 
-Limit: TypeAlias = Hinge | SwingTwist | EulerBox | ReversedLimit
-LIMITS = (Hinge, SwingTwist, EulerBox, ReversedLimit)
-"""The classes of `Limit`, for isinstance."""
+    def outside_of(self, limit: ReversedLimit) -> str | None:
+        if not _near(self.frame, limit.frame):
+            return "its frame differs from the limit's"
+        return outside(self.limit, limit.limit)
+
+    def carried(self, turn: Quaternion) -> ReversedLimit:
+        w, x, y, z = (turn @ Quaternion(self.frame))[:]
+        return ReversedLimit(self.limit, (w, x, y, z))
+
+
+LIMITS: tuple[type[Limit], ...] = (Hinge, SwingTwist, EulerBox, ReversedLimit)
+"""The shapes of limits."""
+
+
+# Functions of all limits ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -268,7 +670,7 @@ class Comfort:
 
 
 def limit_row(limit: Limit | None) -> Row:
-    """The row of the kernel that stands for `limit`, see `kernel/limits.py`; shared, not to be changed."""
+    """The row of the kernel that stands for `limit`; shared, not to be changed."""
     return free_row() if limit is None else limit.row
 
 
@@ -315,26 +717,18 @@ def hinge_turn(limit: Hinge, rotation: Quaternion) -> float:
     return nearest_turn(2.0 * atan2(along, rotation.w), limit.lower, limit.upper)
 
 
-def locks_twist(limit: Limit) -> bool:
-    """Whether a cone or an ellipse leaves the twist a single angle."""
-    return isinstance(limit, SwingTwist) and limit.row[12] <= 0.5 * ROUNDING
+def sample(limit: Limit | None, random: Random) -> Quaternion:
+    """A random rotation inside `limit` (None: any rotation), drawn from `random` alone.
 
-
-def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
-    """The directions in the joint's frame that an Ellipse's x and z turn about, for a twist about `axis`.
-
-    X and Z carried along by the shortest turn that takes +Y to `axis`: X and Z themselves for +Y. For -Y,
-    where every half turn is equally short, the one about X: X and -Z. Both have length 1.
-
-    Raises:
-        InvalidInput: a zero axis.
+    The draw is uniform among the rotations inside. A limit without volume (a hinge, a radius or a side of 0)
+    is drawn uniformly in the angles that it leaves.
     """
-    x, y, z = unit("swing_axes: axis", axis)
-    square = x * x + z * z
-    if y < 0.0 and square < NOISE * NOISE:
-        return (1.0, -x * y, 0.0), (0.0, z * y, -1.0)
-    share = 1.0 / (1.0 + y) if y >= 0.0 else (1.0 - y) / square  # the same, without cancellation
-    return (1.0 - share * x * x, -x, -share * x * z), (-share * x * z, -z, 1.0 - share * z * z)
+    if limit is not None:
+        return limit.sample(random)
+    # Uniform over all rotations (Shoemake 1992, "Uniform random rotations").
+    share, first, second = random.random(), random.uniform(-pi, pi), random.uniform(-pi, pi)
+    a, b = sqrt(1.0 - share), sqrt(share)
+    return Quaternion((b * cos(second), a * sin(first), a * cos(first), b * sin(second)))
 
 
 SLACK = 1e-6
@@ -350,53 +744,14 @@ def outside(region: Limit, limit: Limit) -> str | None:
         return (
             f"it is a {type(region).__name__} while the limit is a {type(limit).__name__}: use the same kind"
         )
-    if isinstance(limit, ReversedLimit) and isinstance(region, ReversedLimit):
-        if not _near(region.frame, limit.frame):
-            return "its frame differs from the limit's"
-        return outside(region.limit, limit.limit)
-    if isinstance(limit, Hinge) and isinstance(region, Hinge):
-        if not _near(region.axis, limit.axis):
-            return f"its axis {_shown(region.axis)} differs from the limit's {_shown(limit.axis)}"
-        return _range("angle", region.lower, region.upper, limit.lower, limit.upper)
-    if isinstance(limit, EulerBox) and isinstance(region, EulerBox):
-        if region.order != limit.order:
-            return f"its Euler order {region.order} differs from the limit's {limit.order}"
-        for name, *bounds in zip("XYZ", region.lower, region.upper, limit.lower, limit.upper, strict=True):
-            excess = _range(name, *bounds)
-            if excess:
-                return excess
-        return None
-    assert isinstance(limit, SwingTwist) and isinstance(region, SwingTwist)
-    if not _near(region.axis, limit.axis):
-        return f"its axis {_shown(region.axis)} differs from the limit's {_shown(limit.axis)}"
-    return _swing(region, limit) or _twist(region, limit)
+    return region.outside_of(limit)
 
 
-def _swing(region: SwingTwist, limit: SwingTwist) -> str | None:
-    if limit.swing is None:
-        return None
-    if region.swing is None:
-        return "its swing is free while the limit's is not"
-    allowed, wanted = swing_sides(limit.swing), swing_sides(region.swing)
-    for name, largest, side in zip(("X min", "X max", "Z min", "Z max"), allowed, wanted, strict=True):
-        if side > largest + SLACK:
-            return f"its swing ({name}) goes to {side:.4g} rad, the limit's to {largest:.4g}"
-    return None
+def _moved(lower: float, upper: float, angle: float, is_upper: bool) -> tuple[float, float]:
+    return (min(lower, angle), angle) if is_upper else (angle, max(upper, angle))
 
 
-def swing_sides(swing: Cone | Ellipse) -> tuple[float, float, float, float]:
-    """The largest swings to the four sides (lower and upper x, lower and upper z), radians, 0 or more."""
-    if isinstance(swing, Cone):
-        return (swing.radius,) * 4
-    return -swing.x_lower, swing.x_upper, -swing.z_lower, swing.z_upper
-
-
-def _twist(region: SwingTwist, limit: SwingTwist) -> str | None:
-    if limit.twist is None:
-        return None
-    if region.twist is None:
-        return "its twist is free while the limit's is not"
-    return _range("twist", *region.twist, *limit.twist)
+_BONE = Vector((0.0, 1.0, 0.0)).freeze()
 
 
 def _range(motion: str, lower: float, upper: float, least: float, most: float) -> str | None:

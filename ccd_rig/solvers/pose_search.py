@@ -33,21 +33,13 @@ from .problem_tables import (
     target_rows,
     without_target,
 )
-from .restarts import StartSpace, drawn_starts, is_free, library_starts
+from .restarts import StartSpace, drawn_starts, library_starts
 
 STATUSES = (SolveStatus.CONVERGED, SolveStatus.STALLED, SolveStatus.OPTIMAL, SolveStatus.ITERATION_LIMIT)
 """By the kernel's numbers."""
 OUT_OF_REACH = 4
 """The kernel's number of a first solve whose target is out of reach: other starts are of no use."""
-ORDERS = (
-    Sweep.TIP_TO_ROOT,
-    Sweep.ROOT_TO_TIP,
-    Sweep.ALTERNATING,
-    Sweep.BOUNCE_TIP,
-    Sweep.BOUNCE_ROOT,
-    Sweep.SMART_BOUNCE,
-    Sweep.LARGEST_ERROR,
-)
+ORDERS = tuple(Sweep)
 """By the kernel's numbers."""
 THREADS = min(os.cpu_count() or 1, 8)
 """Most threads that solve poses in parallel."""
@@ -413,7 +405,7 @@ class PoseSearch:
         known = library_starts(space, rest, count)
         drawn = drawn_starts(space, rest, self.settings.seed, count - len(known))
         is_turn = np.zeros((len(known) + len(drawn), len(self.skeleton)), np.int32)
-        is_turn[len(known) :] = [limit is None or is_free(limit) for limit in self.limits]
+        is_turn[len(known) :] = [limit is None or limit.is_free for limit in self.limits]
         return Starts.of([*known, *drawn], is_turn)
 
     def _problem(self, limits: Sequence[Limit | None]) -> tuple[list[Problem], Problem]:

@@ -22,8 +22,7 @@ from mathutils import Quaternion, Vector
 
 from ..goals import Goal
 from ..kernel import LEVER
-from ..limits.random_rotations import sample
-from ..limits.shapes import EulerBox, Limit, SwingTwist, as_hinge, clamp
+from ..limits.shapes import Limit, as_hinge, clamp, sample
 from ..maths.rotations import exp
 from ..skeleton.joints import Skeleton, shift_of, slides_of
 from ..skeleton.kinematics import placed_joints
@@ -103,7 +102,7 @@ def drawn_starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[P
                 rotation = Quaternion(Vector(hinge.axis), angle)
             else:
                 limit = limits[i]
-                if limit is not None and not is_free(limit):
+                if limit is not None and not limit.is_free:
                     rotation = sample(limit, random)
                 else:
                     turn = exp(Vector([random.gauss(0.0, spread) for _ in range(3)]))
@@ -166,13 +165,3 @@ def _square(skeleton: Skeleton, goals: Sequence[Goal], pose: Pose) -> float:
         goal.weight * ((error.distance / reach) ** 2 + (LEVER * error.angle) ** 2)
         for goal, error in zip(goals, errors, strict=True)
     )
-
-
-def is_free(limit: Limit) -> bool:
-    """Whether a limit allows every rotation."""
-    if isinstance(limit, SwingTwist):
-        free_twist = limit.twist is None or limit.twist[1] - limit.twist[0] >= 2.0 * math.pi
-        return limit.swing is None and free_twist
-    if isinstance(limit, EulerBox):
-        return all(b - a >= 2.0 * math.pi for a, b in zip(limit.lower, limit.upper, strict=True))
-    return False

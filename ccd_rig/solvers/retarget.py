@@ -20,16 +20,22 @@ from ..errors import InvalidInput
 from ..maths import batch
 from ..maths.batch import Array
 from ..motion.interpolation import same_side
-from ..motion.retargeting.alignment import corrections
-from ..motion.retargeting.carry_over import carried_over, moved_root
-from ..motion.retargeting.effectors import limb_effectors
-from ..motion.retargeting.feet import FootPath, carried, foot_path, rolled
-from ..motion.retargeting.figure_map import FigureMap, Limb
-from ..motion.retargeting.motions import SourceMotion, TargetFigure
-from ..motion.retargeting.root import drops, smooth_envelope, smooth_shifts, ways_aside
-from ..motion.retargeting.scaled_way import ScaledWay, girdle_lifts, limb_length, scaled_way
+from ..motion.retargeting.alignment import carried_over, corrections, moved_root
+from ..motion.retargeting.feet import (
+    FootPath,
+    Sole,
+    SolePart,
+    carried,
+    drops,
+    foot_path,
+    rolled,
+    smooth_envelope,
+    smooth_shifts,
+    ways_aside,
+)
+from ..motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
+from ..motion.retargeting.scaled_way import ScaledWay, girdle_lifts, limb_effectors, limb_length, scaled_way
 from ..motion.retargeting.settings import EffectorSpace, RetargetSettings
-from ..motion.retargeting.sole import Sole, SolePart
 from ..motion.retargeting.stances import Stances, find_stances, leg_length, levels
 from .retarget_goals import Retargeting, turned_to
 

@@ -12,11 +12,16 @@ from ..goals import Goal, OrientationGoal, PositionGoal
 from ..limits.batch import BatchLimits
 from ..maths import batch
 from ..maths.batch import Array
-from ..motion.retargeting.effectors import Effector, head_effector, limb_effectors, poles
 from ..motion.retargeting.feet import FootPath
-from ..motion.retargeting.figure_map import FigureMap, Limb
-from ..motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
-from ..motion.retargeting.scaled_way import ScaledWay, limb_length
+from ..motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, product
+from ..motion.retargeting.scaled_way import (
+    Effector,
+    ScaledWay,
+    head_effector,
+    limb_effectors,
+    limb_length,
+    poles,
+)
 from ..motion.retargeting.settings import RetargetSettings
 from ..settings import SolverSettings
 from ..skeleton.joints import Skeleton

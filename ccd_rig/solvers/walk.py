@@ -13,7 +13,7 @@ from ..maths import batch
 from ..maths.batch import Array
 from ..motion.ground import Ground
 from ..motion.interpolation import same_side
-from ..motion.retargeting.motions import TargetFigure, product
+from ..motion.retargeting.figures import TargetFigure, product
 from ..motion.walking.cycle import Cycle, Standing, WalkLeg
 from ..motion.walking.path import Strides, Way
 from ..motion.walking.settings import WalkSettings

@@ -198,7 +198,7 @@ def _stored_report(path: Path) -> str:
 
 def _kept_set_up(path: Path) -> str:
     """Lets the set-up be read that a metarig keeps."""
-    setup_file, errors = module("blender.setup_files.setup_file"), module("errors")
+    setup_file, errors = module("blender.setup_files"), module("errors")
     try:
         setup_file.from_json(path.read_bytes().decode(errors="ignore").replace("\0", ""))
     except errors.RigError as error:

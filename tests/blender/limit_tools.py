@@ -5,4 +5,4 @@ from __future__ import annotations
 
 def value(ext, bone):
     """A bone's limit as the core's value."""
-    return ext.module("ccd_rig.blender.properties.joints").limit_value(bone.ccd_rig.limit)
+    return ext.module("ccd_rig.blender.properties.limits").limit_value(bone.ccd_rig.limit)

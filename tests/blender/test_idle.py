@@ -79,7 +79,7 @@ def test_nothing_is_made_on_rigs_of_others(ext):
 
 
 def test_a_generated_rig_is_read_once_each_time_it_is_edited(ext, monkeypatch):
-    regeneration = ext.module("ccd_rig.blender.setup_files.regeneration")
+    regeneration = ext.module("ccd_rig.blender.setup_files")
     rig = generated()
     rig.pose.bones["torso"].ccd_rig.limit.kind = "CONE"
     calls, note = [], regeneration._note

@@ -186,7 +186,8 @@ def test_no_label_has_two_meanings(ext):
     modules = {
         "constraint_group": ("CCD_RIG_PG_constraint",),
         "solver_settings": ("CCD_RIG_PG_solver",),
-        "joints": ("CCD_RIG_PG_joint", "CCD_RIG_PG_limit", "CCD_RIG_PG_comfort"),
+        "limits": ("CCD_RIG_PG_limit",),
+        "joints": ("CCD_RIG_PG_joint", "CCD_RIG_PG_comfort"),
     }
     groups = [
         getattr(ext.module(f"ccd_rig.blender.properties.{module}"), name)

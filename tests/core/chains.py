@@ -7,8 +7,7 @@ import random
 
 from mathutils import Quaternion, Vector
 
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, Slide, SwingTwist, sample
 from ccd_rig.skeleton.coupled_offset import CoupledOffset
 from ccd_rig.skeleton.joints import Joint, Skeleton, shift_of
 from ccd_rig.skeleton.kinematics import Transform, forward_kinematics

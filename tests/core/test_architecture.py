@@ -40,7 +40,7 @@ Insertions = dict[str, list[tuple[str, str]]]
 def followed(tmp_path: Path, added: str, insertions: Insertions, script: str) -> None:
     """Insert texts in exactly the files that a line of the table names, on a copy, and run a script on it."""
     assert {file for file in insertions if not file.endswith(".pxd")} == rows()[added]
-    copy = tmp_path / "copy"
+    copy = tmp_path / "rig_copy"
     ignored = shutil.ignore_patterns("__pycache__")
     for folder in ("ccd_rig", "operators", "panels", "viewport"):
         shutil.copytree(ROOT / folder, copy / folder, ignore=ignored)
@@ -195,6 +195,322 @@ assert abs(result.errors[0].distance - abs(tail.x - 0.3)) < 1e-5, result
     )
 
 
+# A limit --------------------------------------------------------------------------------------------
+
+LIMIT: Insertions = {
+    "ccd_rig/limits/shapes.py": [
+        ("    hinge_row,\n", "    kind_row,\n"),
+        (
+            "LIMITS: tuple[type[Limit], ...]",
+            '''@dataclass(frozen=True)
+class Ball(Limit):
+    """A rotation by up to `angle` radians about any axis."""
+
+    angle: float
+    row: Row = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        store(self, "angle", within("Ball.angle", self.angle, 0.0, pi))
+        store(self, "row", kind_row(4.0, (self.angle,)))
+
+    def sample(self, random: Random) -> Quaternion:
+        return next(q for q in iter(lambda: sample(None, random), None) if angle_of(q) <= self.angle)
+
+    def outside_of(self, limit: Ball) -> str | None:
+        return _range("angle", 0.0, self.angle, 0.0, limit.angle)
+
+    def carried(self, turn: Quaternion) -> Ball:
+        return self
+
+    def rim(self, rotation: Quaternion) -> Rim | None:
+        points = _rim_points((0.0, 1.0, 0.0), Cone(self.angle))
+        return Rim(points, rotation @ _BONE, self.angle - angle_of(rotation))
+
+
+''',
+        ),
+        ("ReversedLimit)\n", "Ball, "),
+    ],
+    "ccd_rig/__init__.py": [
+        ("    Comfort,\n    Cone,\n", "    Ball,\n"),
+        ('    "Comfort",\n', '    "Ball",\n'),
+    ],
+    "ccd_rig/kernel/limits.py": [
+        (":\n            return False\n    return True\n\n\ndef are_numbers", " and kind != 4.0"),
+        (
+            "    return nearest_in_box(rows, at, q)\n",
+            """    if rows[at] == 4.0:
+        v = Vector(q.x, q.y, q.z)
+        size = length(v)
+        if 2.0 * atan2(size, fabs(q.w)) <= rows[at + 6] + LIMIT_ROUNDING:
+            return q
+        v = scaled(v, sin(0.5 * rows[at + 6]) / size)
+        return Quaternion(copysign(cos(0.5 * rows[at + 6]), q.w), v.x, v.y, v.z)
+""",
+        ),
+        (
+            "    else:\n        count, held = normals_of_swing_twist",
+            """    elif rows[at] == 4.0:
+        v = Vector(seen.x, seen.y, seen.z)
+        count, held = 0, 0
+        if length(v) > 0.0 and 2.0 * atan2(length(v), fabs(seen.w)) >= rows[at + 6] - margin:
+            put_vector(normals, at_normals, scaled(v, copysign(1.0, seen.w) / length(v)))
+            count = 1
+""",
+        ),
+    ],
+    "ccd_rig/blender/properties/limits.py": [
+        (
+            "_KINDS = (\n",
+            """class BallKind(LimitKind):
+    __slots__ = ()
+
+    number = 6
+    label = "Ball"
+    description = "The bone turns by the same angle about every axis"
+    swings = (("ball_angle", (1.0, 0.0, 0.0)),)
+
+    def value(self, group: Any) -> Limit:
+        return Ball(_radians(group.ball_angle))
+
+    def values(self, limit: Limit | None) -> Mapping[str, Any] | None:
+        return {"ball_angle": limit.angle} if isinstance(limit, Ball) else None
+
+    def lines(self, group: Any) -> Iterator[Line]:
+        yield Line((Shown(group, "ball_angle"),))
+
+
+""",
+        ),
+        ('    EulerKind("EULER"),\n', '    BallKind("BALL"),\n'),
+        ("Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist\n", "Ball, "),
+        (
+            "    x_lower: _angle(",
+            '    ball_angle: _angle("Angle", "Largest turn about any axis", math.pi / 4, 0.0, math.pi)\n',
+        ),
+    ],
+}
+
+
+def test_a_limit_is_added(tmp_path):
+    """The same angle about every axis: held by solves, drawn, stored, dragged, set at a pose and shown."""
+    followed(
+        tmp_path,
+        "a limit",
+        LIMIT,
+        """
+import random
+import bpy
+from mathutils import Quaternion, Vector
+from rig_copy.ccd_rig import *
+from rig_copy import operators, panels
+from rig_copy.ccd_rig import blender
+from rig_copy.ccd_rig.blender.limit_sources import bones
+from rig_copy.ccd_rig.blender.properties.joints import joint_settings
+from rig_copy.ccd_rig.blender.properties.limits import limit_value, store_limits
+from rig_copy.ccd_rig.blender.viewport import limits
+from rig_copy.panels import bone as panel
+
+ball, rng = Ball(0.3), random.Random(0)
+assert all(contains(ball, sample(ball, rng), 1e-9) for _ in range(20))
+away = Quaternion(Vector((1.0, 2.0, 3.0)).normalized(), 1.0)
+assert abs(clamp(ball, away).angle - 0.3) < 1e-5
+upper, lower = Joint("a", limit=ball), Joint("b", 0, Vector((0.0, 1.0, 0.0)), limit=ball)
+skeleton = Skeleton([upper, lower])
+goal = PositionGoal("b", Vector((0.3, 1.965, 0.0)))
+result = solve(skeleton, Pose.rest(skeleton), [goal])
+assert result.status is SolveStatus.CONVERGED, result
+result = solve(skeleton, Pose.rest(skeleton), [PositionGoal("b", Vector((2.0, 0.0, 0.0)))])
+assert result.status is SolveStatus.OPTIMAL, result
+assert all(contains(ball, q) for q in result.pose.rotations)
+
+blender.register(), operators.register(), panels.register()
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+bpy.context.scene.collection.objects.link(rig)
+bpy.context.view_layer.objects.active = rig
+bpy.ops.object.mode_set(mode="EDIT")
+edit_bone = rig.data.edit_bones.new("bone")
+edit_bone.tail = (0.0, 0.0, 1.0)
+bpy.ops.object.mode_set(mode="POSE")
+bone = rig.pose.bones["bone"]
+store_limits({bone: ball})
+group = bone.ccd_rig.limit
+assert group.kind == "BALL" and abs(limit_value(group).angle - 0.3) < 1e-6
+assert abs(joint_settings(rig, ["bone"])["bone"]["limit"].angle - 0.3) < 1e-6
+(handle,) = limits.handles(group, limit_value(group), Quaternion())
+limits.drag_to(group, handle, 0.5)
+assert abs(group.ball_angle - 0.5) < 1e-6
+assert bones.has_bound(bone, "SWING") and not bones.has_bound(bone, "MIN")
+assert limit_value(group).rim(Quaternion()).margin > 0.4
+
+class Layout:
+    drawn = []
+    def __getattr__(self, call):
+        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
+rig.data.bones.active = rig.data.bones["bone"]
+class Panel:
+    layout = Layout()
+    fields = lambda self: self.layout
+panel.CCD_RIG_PT_bone.draw(Panel(), bpy.context)
+assert "ball_angle" in [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+""",
+    )
+
+
+# A kind of constraint -------------------------------------------------------------------------------
+
+KIND: Insertions = {
+    "ccd_rig/blender/properties/constraint_kinds.py": [
+        (
+            "# All kinds ---",
+            '''class Align(Reach):
+    """An axis of the bone points along an axis of the target."""
+
+    __slots__ = ()
+
+    number = 3
+    label = "Align"
+    description = "An axis of the bone points along an axis of the target, wherever that is"
+    icon = "CON_TRACKTO"
+    fixed = MappingProxyType({**Reach.fixed, "use_position": False, "rotation": "DIRECTION", "method": "CCD"})
+    panels = ("importance",)
+
+    def chain_length(self, _armature_object: bpy.types.Object, _tip: str) -> int:
+        return 1
+
+    def problems(
+        self, armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene, _keeps_body: bool
+    ) -> Iterator[Problem]:
+        if all(armature_object.pose.bones[constraint.tip].lock_rotation):
+            yield Problem("ERROR", constraint.name, f"Constraint '{constraint.name}': unlock its bone")
+
+    def lines(self, constraint: Any) -> Iterator[Line]:
+        yield Line((Shown(constraint, "bone_axis"), Shown(constraint, "target_axis")), heading="Axes")
+
+
+''',
+        ),
+        ("Plant(PLANT))}", 'Align("ALIGN"), '),
+    ]
+}
+
+
+def test_a_kind_of_constraint_is_added(tmp_path):
+    """An axis along a target's: chosen, stored, checked, shown and solved on a real armature."""
+    followed(
+        tmp_path,
+        "a kind of constraint",
+        KIND,
+        """
+import bpy
+from mathutils import Vector
+from rig_copy import operators, panels
+from rig_copy.ccd_rig import blender
+from rig_copy.ccd_rig.blender.checks import setup
+from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
+from rig_copy.ccd_rig.blender import setup_files
+from rig_copy.panels import constraints
+blender.register(), operators.register(), panels.register()
+
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+target = bpy.data.objects.new("Target", None)
+target.rotation_euler = (0.0, 0.0, -1.0)
+for thing in (rig, target):
+    bpy.context.scene.collection.objects.link(thing)
+bpy.context.view_layer.objects.active = rig
+bpy.ops.object.mode_set(mode="EDIT")
+for name, height in (("upper", 0.0), ("lower", 1.0)):
+    bone = rig.data.edit_bones.new(name)
+    bone.head, bone.tail = (0.0, 0.0, height), (0.0, 0.0, height + 1.0)
+    bone.parent = rig.data.edit_bones.get("upper") if name == "lower" else None
+bpy.ops.object.mode_set(mode="POSE")
+
+row = constraint_list.add(rig, "Aligned", "lower")
+row.target = target
+assert bpy.ops.ccd_rig.constraint_kind(kind="ALIGN") == {"FINISHED"}
+assert (row.kind, row.chain_length) == ("ALIGN", 1)
+assert constraint_kinds.value_of(row).rotation == "DIRECTION"
+assert setup_files.setup_of(rig).constraints[0]["kind"] == "ALIGN"
+
+rig.pose.bones["lower"].lock_rotation = (True, True, True)
+assert "unlock its bone" in str(setup.problems(rig, bpy.context.scene))
+rig.pose.bones["lower"].lock_rotation = (False, False, False)
+assert not setup.problems(rig, bpy.context.scene)
+
+class Layout:
+    drawn = []
+    def __getattr__(self, call):
+        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
+constraints._draw_row(Layout(), bpy.context, rig, row)
+shown = [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+assert "bone_axis" in shown and "target_axis" in shown and "use_position" not in shown, shown
+menu = next(keywords for call, _, keywords in Layout.drawn if call == "operator_menu_enum")
+assert (menu["text"], menu["icon"]) == ("Align", "CON_TRACKTO")
+assert not constraints.CCD_RIG_PT_rotation.poll(bpy.context)
+assert constraints.CCD_RIG_PT_importance.poll(bpy.context)
+
+assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+bpy.context.view_layer.update()
+along = target.matrix_world.to_quaternion() @ Vector((0.0, 1.0, 0.0))
+points = rig.pose.bones["lower"].matrix.to_quaternion() @ Vector((0.0, 1.0, 0.0))
+assert points.angle(along) < 2e-3, points
+""",
+    )
+
+
+# An order of joints ---------------------------------------------------------------------------------
+
+ORDER: Insertions = {
+    "ccd_rig/settings.py": [("\n\nclass Solver(enum.Enum):", '    BY_TWOS = "BY_TWOS"\n')],
+    "ccd_rig/kernel/ccd.py": [
+        ("LARGEST_ERROR = 6\n", "BY_TWOS = 7\n"),
+        (
+            "    else:\n        longest = largest_first",
+            """    elif order == BY_TWOS:
+        for first in range(2):
+            for n in range(first, count, 2):
+                longest = max(longest, visit(p, p.moving[n], fraction))
+""",
+        ),
+    ],
+    "ccd_rig/kernel/pose.py": [(':\n        raise ValueError("kernel: unknown order', " + 1")],
+    "ccd_rig/blender/properties/solver_settings.py": [
+        (
+            "    (Sweep.LARGEST_ERROR,",
+            '    (Sweep.BY_TWOS, "By Twos", "Every other bone from the root, then those between", 7),\n',
+        )
+    ],
+}
+
+
+def test_an_order_of_joints_is_added(tmp_path):
+    """Every other joint, then those between: solved by CCD, and chosen on an armature."""
+    followed(
+        tmp_path,
+        "an order of joints",
+        ORDER,
+        """
+import bpy
+from mathutils import Vector
+from rig_copy.ccd_rig import *
+from rig_copy.ccd_rig import blender
+from rig_copy.ccd_rig.blender.properties.solver_settings import solver_settings
+skeleton, pose = planar_chain([1.0] * 5, [0.2] * 5)
+goal = PositionGoal(skeleton.joints[-1].name, Vector((1.0, 2.0, 0.0)), Vector((0.0, 0.0, 0.0)))
+poses = set()
+for sweep in (Sweep.BY_TWOS, Sweep.ROOT_TO_TIP, Sweep.LARGEST_ERROR):
+    result = solve(skeleton, pose, [goal], SolverSettings(solver=Solver.CCD, sweep=sweep))
+    assert result.status is SolveStatus.CONVERGED, result
+    poses.add(tuple(tuple(q) for q in result.pose.rotations))
+assert len(poses) == 3
+blender.register()
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+rig.ccd_rig.solver.sweep = "BY_TWOS"
+assert solver_settings(rig).sweep is Sweep.BY_TWOS
+""",
+    )
+
+
 # A setting of the solver ----------------------------------------------------------------------------
 
 
@@ -213,7 +529,7 @@ def test_a_setting_of_the_solver_is_added(tmp_path):
 import bpy
 from ccd_rig import blender
 from ccd_rig.blender.properties.solver_settings import solver_settings
-from ccd_rig.blender.setup_files import setup_file
+from ccd_rig.blender import setup_files
 blender.register()
 rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
 bpy.context.scene.collection.objects.link(rig)
@@ -223,6 +539,59 @@ assert group.bl_rna.properties["eagerness"].description == "How eager it is", "n
 assert group.eagerness == 3
 group.eagerness = 5
 assert solver_settings(rig).eagerness == 5
-assert setup_file.setup_of(rig).rig["solver"]["eagerness"] == 5
+assert setup_files.setup_of(rig).rig["solver"]["eagerness"] == 5
+""",
+    )
+
+
+# A setting of a bake --------------------------------------------------------------------------------
+
+
+def test_a_setting_of_a_bake_is_added(tmp_path):
+    """Its property, tooltip, word, place in the panel and fingerprint come from one file."""
+    followed(
+        tmp_path,
+        "a setting of a bake",
+        {
+            "ccd_rig/blender/bake/settings.py": [
+                ("        switch_to_fk: whether", "        eagerness: how eager it is.\n"),
+                ("    switch_to_fk: bool = True\n", "    eagerness: int = 3\n"),
+            ]
+        },
+        """
+import bpy
+from rig_copy import operators, panels
+from rig_copy.ccd_rig import blender
+from rig_copy.ccd_rig.blender.bake import settings, start
+from rig_copy.ccd_rig.blender.cli import arguments
+from rig_copy.panels import bake as panel
+blender.register(), operators.register(), panels.register()
+rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
+bpy.context.scene.collection.objects.link(rig)
+bpy.context.view_layer.objects.active = rig
+bpy.context.view_layer.update()  # which gives it a pose
+options = rig.ccd_rig.bake
+assert options.bl_rna.properties["eagerness"].description == "How eager it is", "no tooltip"
+assert "eagerness" in bpy.ops.ccd_rig.bake.get_rna_type().properties
+assert options.eagerness == 3
+options.eagerness = 5
+made = settings.bake_settings(options, rig, (1, 10))
+assert made.eagerness == 5
+usual = settings.BakeSettings(1, 10)
+assert start.fingerprint(made) != start.fingerprint(usual)
+words = arguments.parse(["bake", "shot.blend", "--eagerness", "7"])
+assert arguments.bake_settings(words, bpy.context.scene).eagerness == 7
+assert arguments.bake_settings(arguments.parse(["bake"]), bpy.context.scene).eagerness == 3
+
+class Layout:
+    drawn = []
+    def __getattr__(self, call):
+        return lambda *values, **keywords: (self.drawn.append((call, values, keywords)), self)[1]
+class Panel:
+    layout = Layout()
+    fields = lambda self: self.layout
+panel.CCD_RIG_PT_bake_more.draw(Panel(), bpy.context)
+shown = [values[1] for call, values, _ in Layout.drawn if call == "prop"]
+assert shown[-3:] == ["eagerness", "switch_to_fk", "verify"], shown
 """,
     )

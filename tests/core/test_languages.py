@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ccd_rig.blender.languages.catalogue import HOLE, Catalogue, holes, read
-from ccd_rig.blender.languages.line_breaks import broken
+from ccd_rig.blender.languages.catalogue import HOLE, Catalogue, broken, holes, read
 from devtools import languages
 
 ROOT = Path(__file__).resolve().parents[2]

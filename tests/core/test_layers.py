@@ -34,7 +34,7 @@ CORE = (
     ("solvers.retarget", "solvers.walk"),
 )
 BLENDER = (
-    ("atomic_write", "evaluations", "languages", "classes"),
+    ("atomic_write", "evaluations", "languages", "registration"),
     ("rig",),
     ("keys",),
     ("figures",),

@@ -16,7 +16,7 @@ from ...settings import SolverSettings
 from ...solvers.stepping import Ended, advance
 from ..checks import setup
 from ..checks.setup import Ready
-from ..keys.obstacles import Destination, obstacles
+from ..keys.writer import Destination, obstacles
 from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps, rotation_modes
 from ..scene.ground import ground_of_rig

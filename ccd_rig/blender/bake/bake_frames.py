@@ -22,11 +22,11 @@ from ...maths import batch
 from ...maths.batch import Array
 from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import Constraint, TargetSample
 from ..rig.armature import RigRows
-from ..rig.locations import location_offset, location_slide, locations_of
+from ..rig.bone_space import location_offset, location_slide, locations_of
 from ..scene.evaluation import Samples
-from ..scene.targets import TargetRows, TargetSample
+from ..scene.targets import TargetRows
 from ..solve.constraint_goals import body_joints, chain_joints, whole_chain
 from ..solve.plant_ground import PlantGround
 from ..solve.planting import (

@@ -38,9 +38,8 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics, forward_kinematics_of_frames
 from ...skeleton.pose import Pose
 from ...solvers.solve import solve
-from ..keys.obstacles import Destination, obstacles
+from ..keys.writer import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
-from ..properties.constraint_values import Kind
 from ..scene.evaluation import FrameSample
 from ..solve.methods import FrameSolveSettings
 from .bake_frames import BakeFrames, Motion
@@ -429,7 +428,7 @@ def walk_on(
     pushing = [
         c
         for c, constraint in enumerate(bake_frames.constraints)
-        if constraint.kind is Kind.PLANT and constraint.holds.ground and not constraint.target
+        if constraint.kind.plants and constraint.holds.ground and not constraint.target
     ]
     planted = bake_frames.influences[:, pushing] > 0.0
     if not planted.any():

@@ -20,7 +20,6 @@ from ...maths.batch import Array
 from ...motion.ground import Ground, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
 from ...solvers.stepping import Work
-from ..properties.constraint_values import Kind
 from ..solve.constraint_goals import chain_joints
 from . import measuring
 from .bake_frames import BakeFrames, Motion
@@ -192,7 +191,7 @@ def _fix(baked: Baked, c: int, angle: float, extension: Array, sides: Array) -> 
         sides: (2, 3) `_bends` before and after it.
     """
     constraint = baked.bake_frames.constraints[c]
-    if constraint.kind is not Kind.REACH or not constraint.use_position:
+    if not constraint.kind.reaches or not constraint.use_position:
         return Fix.NONE
     straight = extension.max() >= STRAIGHT
     if straight and constraint.method == "TWO_BONE" and constraint.soft == 0.0:
@@ -293,7 +292,7 @@ def _missed(baked: Baked) -> Iterator[Finding]:
 def _beyond(baked: Baked, c: int) -> Mask:
     """(F,) mask of frames whose target is farther from the chain's root than the bone gets."""
     targets, reached = baked.targets(c), baked.reached(c)
-    if not baked.chains[c] or baked.bake_frames.constraints[c].kind is not Kind.REACH:
+    if not baked.chains[c] or not baked.bake_frames.constraints[c].kind.reaches:
         return np.zeros(len(targets), dtype=np.bool_)
     root = baked.heads[:, baked.chains[c][0]]
     more = np.linalg.norm(targets - root, axis=-1) - np.linalg.norm(reached - root, axis=-1)
@@ -308,7 +307,7 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
     for c, constraint in enumerate(bake_frames.constraints):
         least = max(2.0 * baked.solver.position_tolerance, SEEN * baked.size(c))
         in_force = bake_frames.influences[:, c] > 0.0
-        if constraint.kind is Kind.PLANT:
+        if constraint.kind.plants:
             slip = slips.get(constraint.name)
             if slip is None or slip.played_distance <= least:
                 continue
@@ -317,7 +316,7 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
             first, last, *_ = span(frames, run, frames)
             far = slip.played_distance
             yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, slip.frame, far)
-        elif constraint.kind is Kind.REACH and constraint.use_position:
+        elif constraint.kind.reaches and constraint.use_position:
             targets, reached = baked.world(baked.targets(c)), baked.world(baked.reached(c))
             for run in _still(targets, in_force, baked.solver.position_tolerance):
                 strays = np.zeros(len(frames))

@@ -29,9 +29,9 @@ from ...solvers.motion import Frames, Motion, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch
 from ...solvers.problem_tables import Bones, GoalSettings
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import AXES, Constraint
 from ..scene.evaluation import FrameSample
-from ..scene.targets import AXES, TargetRows
+from ..scene.targets import TargetRows
 from ..solve.constraint_goals import (
     body_joints,
     chain_joints,
@@ -108,7 +108,7 @@ def level(matrix_world: Any, axes: Sequence[bool]) -> Quaternion:
 
 def group_level(matrix_world: Matrix, constraints: Iterable[Constraint]) -> Quaternion:
     """The turn of the model that aligns all balances of a group with its axes (`level`)."""
-    balances = [constraint for constraint in constraints if constraint.kind is Kind.BALANCE]
+    balances = [constraint for constraint in constraints if constraint.kind.balances]
     if not balances:
         return Quaternion()
     rotation = level(matrix_world, balances[0].balance_axes)
@@ -521,7 +521,7 @@ def _models(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
     members = group.active_in(batch)
     active = [batch.constraints[c] for c in members]
     turns = [Quaternion()] * len(batch.frames)
-    balances = any(constraint.kind is Kind.BALANCE for constraint in active)
+    balances = any(constraint.kind.balances for constraint in active)
     if balances:
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
@@ -553,7 +553,7 @@ def _models(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
 
 def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
     """The joints that constraints involve, in order, and their skeleton."""
-    if any(constraint.kind is Kind.BALANCE for constraint in constraints):
+    if any(constraint.kind.balances for constraint in constraints):
         return np.arange(len(skeleton)), skeleton
     joints = sorted({j for constraint in constraints for j in skeleton.chain(constraint.tip)})
     return np.array(joints), skeleton.part(joints)
@@ -585,7 +585,7 @@ def _yielding(
     yielding = [
         c
         for c in others
-        if constraints[c].kind is Kind.REACH
+        if constraints[c].kind.reaches
         and (places.get(c) in body or (c in chains and not body.isdisjoint(chains[c])))
     ]
     names = {constraints[c].name for c in yielding}
@@ -757,9 +757,7 @@ class _Share:
             goal_settings,
         )
         active = (batch.constraints[c] for c in members)
-        chains = {
-            j for each in active if each.kind is not Kind.PLANT for j in chain_joints(batch.skeleton, each)
-        }
+        chains = {j for each in active if not each.kind.plants for j in chain_joints(batch.skeleton, each)}
         unmoved = sorted(chains.difference(model.joints[list(search.movable)].tolist()))
         placed_in = tuple(c for c, _ in placed)
         return cls(batch, model, members, placed_in, gave_way, tolerances, kind, unmoved, limbs)

@@ -20,8 +20,7 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
-from ..properties.constraint_values import Kind
-from ..rig.locations import locations_of, translations_of
+from ..rig.bone_space import locations_of, translations_of
 from ..solve.planting import FigureBones, JointPoses
 from .bake_frames import BakeFrames, Motion, Tracks
 
@@ -130,7 +129,7 @@ def joint_influences(bake_frames: BakeFrames) -> Array:
     """(F, J): the largest influence among the constraints that move a joint."""
     influences = np.zeros(bake_frames.base.shape[:2])
     for c, constraint in enumerate(bake_frames.constraints):
-        if constraint.kind is Kind.PLANT:  # legs are blended by the planted solver
+        if constraint.kind.plants:  # legs are blended by the planted solver
             continue
         for j in bake_frames.moved_by(c):
             influences[:, j] = np.maximum(influences[:, j], bake_frames.influences[:, c])

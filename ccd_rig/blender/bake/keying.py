@@ -24,10 +24,9 @@ from ...motion import key_reduction
 from ...motion.key_reduction import PLACE, Mask
 from ...solvers.stepping import Ended, Work, advance
 from ..keys import channels
-from ..keys.obstacles import Destination
-from ..keys.writer import BoneKeys, PropertyKeys, write
+from ..keys.writer import BoneKeys, Destination, PropertyKeys, write
 from ..rig import rotation_modes
-from ..rig.locations import translations_of
+from ..rig.bone_space import translations_of
 from ..solve.constraint_goals import chain_joints
 from . import measuring, start
 from .bake_frames import BakeFrames, Motion

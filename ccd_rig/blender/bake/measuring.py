@@ -22,9 +22,10 @@ from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
 from ...solvers.stepping import Work
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_kinds import pole_goal
+from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows, orthonormal
-from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows, pole_goal
+from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows
 from .bake_frames import BakeFrames, Motion, Rows
 from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
 from .report import number
@@ -89,11 +90,11 @@ def _mixed_rows(bake_frames: BakeFrames, c: int, of_joints: Array) -> Rows:
     """
     constraint, influences = bake_frames.constraints[c], bake_frames.influences[:, c]
     rows = np.flatnonzero((influences > 0.0) & (influences < 1.0))
-    if constraint.kind is Kind.PLANT:
+    if constraint.kind.plants:
         return rows[:0]
     chain = set(chain_joints(bake_frames.skeleton, constraint))
     skeleton = bake_frames.skeleton
-    moving = range(len(skeleton)) if constraint.kind is Kind.BALANCE else skeleton.chain(constraint.tip)
+    moving = range(len(skeleton)) if constraint.kind.balances else skeleton.chain(constraint.tip)
     others = of_joints[np.ix_(rows, [j for j in moving if j not in chain])]
     same = of_joints[np.ix_(rows, sorted(chain))] == influences[rows, None]
     return rows[~(same.all(axis=1) & ((others == 0.0) | (others == 1.0)).all(axis=1))]
@@ -188,15 +189,15 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Arr
     distances, angles = np.zeros_like(bake_frames.influences), np.zeros_like(bake_frames.influences)
     for c, constraint in enumerate(bake_frames.constraints):
         yield
-        if constraint.kind is Kind.BALANCE or constraint.use_position:
+        if constraint.kind.balances or constraint.use_position:
             reached = points(bake_frames, constraint, heads, axes)
             misses = reached - bake_frames.targets.points[:, c]
             # Transform the difference, not each point, to keep precision far from the origin.
             misses = np.einsum("fij,fj->fi", bake_frames.worlds, misses)
-            if constraint.kind is Kind.BALANCE:
+            if constraint.kind.balances:
                 misses = misses * np.array(constraint.balance_axes)
             distances[:, c] = np.linalg.norm(misses, axis=-1)
-        if constraint.kind is not Kind.BALANCE and (constraint.rotation != "NONE" or constraint.pole_target):
+        if not constraint.kind.balances and (constraint.rotation != "NONE" or constraint.pole_target):
             in_force = np.flatnonzero(bake_frames.influences[:, c] > 0.0)
             if len(in_force):
                 angles[in_force, c] = _angles(bake_frames, c, in_force, heads, axes)
@@ -205,7 +206,7 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Arr
 
 def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: Array) -> Array:
     """(F, 3) effector of a constraint: the tip's end, or the centre of mass."""
-    if constraint.kind is Kind.BALANCE:
+    if constraint.kind.balances:
         masses = np.array([joint.mass for joint in bake_frames.skeleton.joints])
         middles = heads + batch.rotate(axes, _along(0.5 * bake_frames.lengths), axis=-1)
         centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)

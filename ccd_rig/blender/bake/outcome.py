@@ -17,7 +17,6 @@ from ...motion.ground import Ground, LevelGround
 from ...settings import SolveStatus
 from ...solvers.stepping import Work
 from ..properties.body import Body
-from ..properties.constraint_values import Kind
 from ..scene.evaluation import PlayedFrame, playback
 from ..scene.ground import rig_ground
 from ..scene.targets import orthonormals
@@ -151,8 +150,8 @@ def _conflicts(bake_frames: BakeFrames, active: tuple[int, ...]) -> list[list[in
     for n, (_, members) in enumerate(groups(bake_frames.skeleton, bake_frames.constraints, active)):
         for c in members:
             constraint = bake_frames.constraints[c]
-            is_placing = constraint.kind is Kind.REACH and constraint.use_position
-            if is_placing or constraint.kind is Kind.BALANCE:
+            is_placing = constraint.kind.reaches and constraint.use_position
+            if is_placing or constraint.kind.balances:
                 sharing[n, constraint.priority].append(c)
     return [members for members in sharing.values() if len(members) > 1]
 

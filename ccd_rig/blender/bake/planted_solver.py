@@ -30,9 +30,8 @@ from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics, forward_kinematics_of_frames
 from ...skeleton.pose import Pose
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint, TargetSample
 from ..scene.evaluation import FrameSample
-from ..scene.targets import TargetSample
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import FrameSolveSettings, are_solved_at_once, groups
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
@@ -430,7 +429,7 @@ class _GroupSolver:
     def _segment(self, first: int, last: int, key: object, active: tuple[int, ...]) -> ContactSegment:
         frames, root_bone = self.frames, self.chains.root_bone
         constraints, skeleton = frames.constraints, frames.sample_of(first).reading.skeleton
-        planted = tuple(c for c in active if constraints[c].kind is Kind.PLANT)
+        planted = tuple(c for c in active if constraints[c].kind.plants)
         moves = {c: frozenset(chain_joints(skeleton, constraints[c])) for c in active}
         ends = frozenset(self.chains.joints)
         if not self.chains.keeps_body:
@@ -517,7 +516,7 @@ class _GroupSolver:
         influences, active = np.zeros((1, len(skeleton.joints))), []
         for c, constraint in enumerate(constraints):
             chain = list(chain_joints(skeleton, constraint))
-            if constraint.kind is Kind.REACH and sample.unplanted[c] > 0.0 and legs.intersection(chain):
+            if constraint.kind.reaches and sample.unplanted[c] > 0.0 and legs.intersection(chain):
                 active.append(c)
                 influences[0, chain] = np.maximum(influences[0, chain], sample.unplanted[c])
         if not active:
@@ -555,7 +554,7 @@ class _GroupSolver:
             c
             for c, constraint in enumerate(frames.constraints)
             if constraint.tip == name
-            and constraint.kind is Kind.REACH
+            and constraint.kind.reaches
             and constraint.use_position
             and not constraint.use_tail
             and not any(constraint.effector_offset)
@@ -734,7 +733,7 @@ class _GroupSolver:
         twice = {c for k, c in enumerate(planted) if tips[k] in tips[:k]}
         later, changed = 1 if planted else 0, []
         for c, constraint in enumerate(constraints):
-            if constraint.kind is not Kind.PLANT or c in twice:
+            if not constraint.kind.plants or c in twice:
                 constraint = replace(constraint, priority=constraint.priority + later)
             if constraint.pole_target and planted and not self.chains.keeps_body:
                 chain = skeleton.chain(constraint.tip, constraint.chain_length)

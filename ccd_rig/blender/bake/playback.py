@@ -27,9 +27,8 @@ from ...maths.batch import (
     unit,
 )
 from ...solvers.stepping import Work
-from ..keys.obstacles import Destination, obstacles
+from ..keys.writer import Destination, obstacles
 from ..properties import constraint_list
-from ..properties.constraint_values import Kind
 from ..rig import rotation_modes
 from ..scene.evaluation import Playback, PlayedFrame, playback
 from ..scene.isolation import SharedScene
@@ -249,11 +248,11 @@ class _PlaybackSamples:
         shown, tolerances = self.shown, np.array(self.tolerances)
         rows = np.arange(frames.start, frames.stop)
         is_keyed = np.isin(shown.frames[rows], list(self.keyed))
-        placing = [each.kind is Kind.PLANT and not each.target for each in shown.constraints]
+        placing = [each.kind.plants and not each.target for each in shown.constraints]
         between = rows[~is_keyed]
         shown.targets.put(between, now.at(~is_keyed))
         shown.influences[between] = np.where(placing, 0.0, influences[~is_keyed])
-        planting = [each.kind is Kind.PLANT for each in shown.constraints]
+        planting = [each.kind.plants for each in shown.constraints]
         strayed = _numbers(_strayed(shown.targets.at(rows), now, shown.worlds[rows]))
         self.strayed[rows] = np.where(is_keyed[:, None, None] & ~np.array(planting)[:, None], strayed, 0.0)
         for k, c in np.argwhere((self.strayed[rows] > tolerances).any(axis=-1)).tolist():

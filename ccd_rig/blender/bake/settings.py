@@ -8,18 +8,18 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import bpy
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty, PointerProperty, StringProperty
 
 from ...errors import InvalidInput, RigError
 from ...motion import interpolation
 from ...settings import EVEN_REDUCTION, PRESETS, SMOOTHNESS, Solver
 from ..keys import channels
-from ..keys.obstacles import Destination
+from ..keys.writer import Destination
 from ..languages.translation import CONTEXT
 from ..properties import constraint_list
 from ..properties.armature_data import CCD_RIG_PG_armature
 from ..properties.body import require_known
-from ..properties.solver_settings import OVERRIDE, field_help
+from ..properties.solver_settings import core_property
+from ..registration import STORED, Declare
 from . import start
 from .start import Start
 
@@ -159,7 +159,7 @@ class BakeSettings:
 # Options ----------------------------------------------------------------------------------------------------
 
 
-DEFAULTS = {field.name: field.default for field in fields(BakeSettings)}
+DEFAULTS = {each.name: each.default for each in fields(BakeSettings)}
 AUTO = "AUTO"
 
 # Files store the numbers, so these never change.
@@ -236,123 +236,99 @@ ITEMS = {
 }
 
 
-def option_properties(**more: Any) -> dict[str, Any]:
-    """Properties of all options by name; `more`: arguments of each property."""
-    return {
-        **{name: _choice(name, more) for name in ITEMS},
-        "step": IntProperty(
-            name="Frame Step",
-            description="Frames from one solve to the next; the last frame is always solved",
-            default=DEFAULTS["step"],
-            min=1,
-            soft_max=10,
-            **more,
-        ),
-        "only_selected": BoolProperty(
-            name="Only Selected Bones",
-            description="Bake only constraints whose chain has a selected bone",
-            **more,
-        ),
-        "reference_object": StringProperty(
-            name="Reference Object", description="The object whose keys say where to key", **more
-        ),
-        "reference_bone": StringProperty(
-            name="Reference Bone",
-            description="Bone of the reference object whose keys count; empty: all that the object has keys "
-            "for",
-            **more,
-        ),
-        "smoothness": FloatProperty(
-            name="Smoothness",
-            description=field_help(BakeSettings, "smoothness"),
-            default=DEFAULTS["smoothness"],
-            min=0.0,
-            max=MOST_SMOOTHNESS,
-            soft_max=50.0,
-            **more,
-        ),
-        "error_reduction": FloatProperty(
-            name="Even Bend",
-            description=field_help(BakeSettings, "error_reduction"),
-            default=DEFAULTS["error_reduction"],
-            min=0.1,
-            max=EVEN_REDUCTION,
-            subtype="FACTOR",
-            **more,
-        ),
-        **_reductions(more),
-        "verify": BoolProperty(
-            name="Check Afterwards",
-            description="Evaluate the range once more after the bake: say what really plays, and what keeps "
-            "keys from playing as baked",
-            default=DEFAULTS["verify"],
-            **more,
-        ),
-        "switch_to_fk": BoolProperty(
-            name="Switch to FK",
-            description="Where a switch of the rig shows IK, and baked bones would move nothing, key it to "
-            "FK over the range; outside the range it stays as it is",
-            default=DEFAULTS["switch_to_fk"],
-            **more,
-        ),
-        **_ground(more),
-    }
+# Keywords of properties that do not follow from the fields of settings; None: the setting has no property.
+_SHOWN: dict[str, dict[str, Any] | None] = {
+    "step": {
+        "name": "Frame Step",
+        "description": "Frames from one solve to the next; the last frame is always solved",
+        "min": 1,
+        "soft_max": 10,
+    },
+    "preroll": None,
+    "smoothness": {"min": 0.0, "max": MOST_SMOOTHNESS, "soft_max": 50.0},
+    "error_reduction": {"name": "Even Bend", "min": 0.1, "max": EVEN_REDUCTION, "subtype": "FACTOR"},
+    "reduce_angle": {
+        "name": "Reduce Keys, Angle",
+        "description": "Leave out keys where each bone stays within this angle of the full motion; 0 is no "
+        "such bound, and keeps all keys if Reduce Keys, Distance is 0 too",
+        "min": 0.0,
+        "soft_max": 0.1,
+        "subtype": "ANGLE",
+        "precision": 3,
+    },
+    "reduce_error": {
+        "name": "Reduce Keys, Distance",
+        "description": "Leave out keys where the end of each chain stays within this distance of the full "
+        "motion, in world units; 0 is no such bound",
+        "min": 0.0,
+        "soft_max": 0.1,
+        "subtype": "DISTANCE",
+        "precision": 4,
+    },
+    "verify": {
+        "name": "Check Afterwards",
+        "description": "Evaluate the range once more after the bake: say what really plays, and what keeps "
+        "keys from playing as baked",
+    },
+    "switch_to_fk": {
+        "name": "Switch to FK",
+        "description": "Where a switch of the rig shows IK, and baked bones would move nothing, key it to "
+        "FK over the range; outside the range it stays as it is",
+    },
+}
+BY_HAND = (
+    *("frame_start", "frame_end", "constraints", "destination", "keys", "start", "solver", "body"),
+    *("body_helps", "reference_object", "reference_bone", "ground"),
+)
+"""Settings whose options do not follow from their fields."""
+PLAIN = (*_SHOWN, *(name for name in DEFAULTS if name not in _SHOWN and name not in BY_HAND))
+"""Settings that are numbers and switches: property and word of the command line follow from the field."""
+OPTIONS = tuple(name for name in PLAIN if _SHOWN.get(name, {}) is not None)
+"""Those with a property."""
 
 
-def _ground(more: dict[str, Any]) -> dict[str, Any]:
-    """Properties of the ground for the report."""
+def option_properties(declare: Declare) -> dict[str, Any]:
+    """Declare the properties of all options, by name."""
+    plain = {name: core_property(declare, BakeSettings, name, _SHOWN.get(name) or {}) for name in OPTIONS}
     return {
-        "use_ground": BoolProperty(
-            name="Check Ground",
-            description="Let the report find bones below a height of the bake's own; without, it finds those "
+        "destination": declare.enum(
+            "Bake Into",
+            "Where the keys go",
+            items=ITEMS["destination"],
+            default=AUTO,
+            translation_context=CONTEXT,
+        ),
+        "start": declare.enum(
+            "Start",
+            "Where each frame starts from: the pose that it stays near to",
+            items=ITEMS["start"],
+            default=DEFAULTS["start"].name,
+            translation_context=CONTEXT,
+        ),
+        "keys": declare.enum(
+            "Keys",
+            "Which frames get keys",
+            items=ITEMS["keys"],
+            default=DEFAULTS["keys"].name,
+            translation_context=CONTEXT,
+        ),
+        "step": plain.pop("step"),
+        "only_selected": declare.boolean(
+            "Only Selected Bones", "Bake only constraints whose chain has a selected bone"
+        ),
+        "reference_object": declare.text("Reference Object", "The object whose keys say where to key"),
+        "reference_bone": declare.text(
+            "Reference Bone",
+            "Bone of the reference object whose keys count; empty: all that the object has keys for",
+        ),
+        **plain,
+        "use_ground": declare.boolean(
+            "Check Ground",
+            "Let the report find bones below a height of the bake's own; without, it finds those "
             "below the armature's Ground, where that is not At Rest",
-            **more,
         ),
-        "ground": FloatProperty(
-            name="Ground Height",
-            description="Of the ground, along the world's Z axis",
-            subtype="DISTANCE",
-            **more,
-        ),
-    }
-
-
-def _choice(name: str, more: dict[str, Any]) -> Any:
-    words = {
-        "destination": ("Bake Into", "Where the keys go"),
-        "start": ("Start", "Where each frame starts from: the pose that it stays near to"),
-        "keys": ("Keys", "Which frames get keys"),
-    }
-    label, description = words[name]
-    default = AUTO if name == "destination" else DEFAULTS[name].name
-    words_of = {"name": label, "description": description, "translation_context": CONTEXT}
-    return EnumProperty(**words_of, items=ITEMS[name], default=default, **more)
-
-
-def _reductions(more: dict[str, Any]) -> dict[str, Any]:
-    """Properties of key reduction."""
-    return {
-        "reduce_angle": FloatProperty(
-            name="Reduce Keys, Angle",
-            description="Leave out keys where each bone stays within this angle of the full motion; 0 is no "
-            "such bound, and keeps all keys if Reduce Keys, Distance is 0 too",
-            default=DEFAULTS["reduce_angle"],
-            min=0.0,
-            soft_max=0.1,
-            subtype="ANGLE",
-            precision=3,
-            **more,
-        ),
-        "reduce_error": FloatProperty(
-            name="Reduce Keys, Distance",
-            description="Leave out keys where the end of each chain stays within this distance of the full "
-            "motion, in world units; 0 is no such bound",
-            default=DEFAULTS["reduce_error"],
-            min=0.0,
-            soft_max=0.1,
-            subtype="DISTANCE",
-            precision=4,
-            **more,
+        "ground": declare.number(
+            "Ground Height", "Of the ground, along the world's Z axis", subtype="DISTANCE"
         ),
     }
 
@@ -360,7 +336,7 @@ def _reductions(more: dict[str, Any]) -> dict[str, Any]:
 class CCD_RIG_PG_bake(bpy.types.PropertyGroup):
     """The options of the next bake of an armature."""
 
-    __annotations__ = option_properties(override=OVERRIDE)
+    __annotations__ = option_properties(STORED)
 
 
 def bake_settings(options: Any, armature_object: bpy.types.Object, frames: tuple[int, int]) -> BakeSettings:
@@ -374,24 +350,20 @@ def bake_settings(options: Any, armature_object: bpy.types.Object, frames: tuple
     Raises:
         RigError: Only Selected Bones is on, and no bone is selected.
     """
-    every = options.keys == Keys.EVERY_FRAME.name  # sparse bakes keep all their keys
+    plain = {name: getattr(options, name) for name in OPTIONS}
+    if options.keys != Keys.EVERY_FRAME.name:  # sparse bakes keep all their keys
+        plain |= {"reduce_angle": 0.0, "reduce_error": 0.0}
     return BakeSettings(
         frame_start=frames[0],
         frame_end=frames[1],
-        step=options.step,
         keys=Keys[options.keys],
         destination=_destination(options.destination, armature_object),
         constraints=_selected(armature_object) if options.only_selected else (),
-        error_reduction=options.error_reduction,
-        smoothness=options.smoothness,
-        verify=options.verify,
         start=Start[options.start],
-        reduce_angle=options.reduce_angle if every else 0.0,
-        reduce_error=options.reduce_error if every else 0.0,
         reference_object=options.reference_object,
         reference_bone=options.reference_bone,
         ground=options.ground if options.use_ground else None,
-        switch_to_fk=options.switch_to_fk,
+        **plain,
     )
 
 
@@ -444,8 +416,8 @@ def take_stored(properties: Any, armature_object: bpy.types.Object) -> None:
 def register() -> None:
     """Add the options to the armature's property group, before that is registered."""
     bpy.utils.register_class(CCD_RIG_PG_bake)
-    CCD_RIG_PG_armature.__annotations__["bake"] = PointerProperty(
-        name="Bake", description="The options of the next bake", type=CCD_RIG_PG_bake, override=OVERRIDE
+    CCD_RIG_PG_armature.__annotations__["bake"] = STORED.pointer(
+        "Bake", "The options of the next bake", type=CCD_RIG_PG_bake
     )
 
 

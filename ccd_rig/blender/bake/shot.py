@@ -22,7 +22,8 @@ from ...maths.batch import Array, angles_between, length, unit
 from ...settings import SolverSettings, SolveStatus
 from ...skeleton.pose_library import PoseEntry
 from ...solvers.stepping import result_of
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_kinds import SINGLE_PASS
+from ..properties.constraint_values import Constraint
 from ..rig.armature import RigLayout
 from ..scene import evaluation
 from ..scene.evaluation import Frames, FrameSample, Samples, Shown
@@ -30,7 +31,7 @@ from ..scene.ground import rig_ground
 from ..scene.isolation import SharedScene
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints
-from ..solve.methods import SINGLE_PASS, FrameSolveSettings, Reference, base_rotations
+from ..solve.methods import FrameSolveSettings, Reference, base_rotations
 from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, Motion, Solutions
 from .group_solving import Batch, solve_batches
@@ -453,7 +454,7 @@ def _targets_moved(bake_frames: BakeFrames, targets: TargetRows, influences: Arr
     moved = np.abs(influences - influences[:1]).max(axis=1)
     for c, constraint in enumerate(bake_frames.constraints):
         joints = list(chain_joints(bake_frames.skeleton, constraint))
-        if constraint.kind is Kind.PLANT or not joints:
+        if constraint.kind.plants or not joints:
             continue
         for name, column in targets.keyed.get(c, {}).items():
             apart = np.abs(column - column[0])

@@ -18,9 +18,9 @@ from ...skeleton.pose import Pose
 from ...solvers.stepping import result_of
 from ..checks import setup
 from ..checks.setup import Ready
-from ..keys.obstacles import Destination
+from ..keys.writer import Destination
 from ..properties import pose_library, renamed_bones, solved_pose, solver_settings
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
 from ..scene.evaluation import Samples
@@ -129,7 +129,7 @@ def _returning(ready: Ready, samples: Samples) -> set[int]:
     moved, planted = set[int](), set[int]()
     skeleton = samples.rig.layout.skeleton
     for constraint in (ready.constraints[c] for c in samples[0].active):
-        if constraint.kind is Kind.PLANT:
+        if constraint.kind.plants:
             planted.update(skeleton.chain(constraint.tip, constraint.chain_length))
         else:
             moved.update(whole_chain(skeleton, constraint))

@@ -23,7 +23,7 @@ from ...maths.batch import Array
 from ..keys import channels
 from ..properties import solved_pose
 from ..properties.baked_action import FOLLOWED, POSE, followed, pose_of
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
 from ..properties.solved_pose import Values
 from ..rig.armature import RigLayout
 from ..rig.rotation_modes import rotation_channel, rotation_of
@@ -355,10 +355,10 @@ def _keyed_channels(
 ) -> Iterator[_Channel]:
     """The channels that a bake of constraints may key."""
     skeleton = layout.skeleton
-    moved = {j for each in constraints if each.kind is not Kind.PLANT for j in whole_chain(skeleton, each)}
+    moved = {j for each in constraints if not each.kind.plants for j in whole_chain(skeleton, each)}
     roots: set[int] = set()
     for constraint in constraints:
-        if constraint.kind is Kind.PLANT:
+        if constraint.kind.plants:
             root, *leg = skeleton.chain(constraint.tip, constraint.chain_length)
             moved |= set(leg)
             roots |= set() if constraint.keeps_body else {root}

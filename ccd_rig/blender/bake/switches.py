@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from ...maths.batch import Array
 from ..keys import channels, keyframes
-from ..keys.obstacles import Destination, curve_obstacles
-from ..keys.writer import PropertyKeys
+from ..keys.writer import Destination, PropertyKeys, curve_obstacles
 from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from ..scene import isolation
-from ..scene.fk_switches import FkSwitch, fk_switches
+from ..scene.dependence import FkSwitch, fk_switches
 from .findings import runs
 from .frame_selection import key_time
 from .report import Finding, Fix, Trouble

@@ -25,12 +25,12 @@ from ...maths.batch import Array
 from ...settings import SolverSettings
 from ..keys import channels, keyframes, writer
 from ..properties import constraint_list
-from ..properties.constraint_values import Constraint
+from ..properties.constraint_values import AXES, Constraint, TargetSample
 from ..rig.rotation_modes import channel_values, rotation_channel
 from ..scene import evaluation, isolation
 from ..scene.dependence import pole_object, target_object
 from ..scene.evaluation import playback
-from ..scene.targets import AXES, TargetSample, object_channels, orthonormal
+from ..scene.targets import object_channels, orthonormal
 from ..solve.met_targets import met_targets
 from .frame_selection import key_time
 

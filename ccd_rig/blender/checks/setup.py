@@ -14,17 +14,17 @@ from ...errors import CCDRigError, RigError
 from ...limits.shapes import contains
 from ...solvers.stepping import Work, result_of
 from ..keys import channels
-from ..keys.obstacles import Destination, obstacles
-from ..properties import body, constraint_list, constraint_values, pose_library, solver_settings
-from ..properties.constraint_values import Kind
+from ..keys.writer import Destination, obstacles
+from ..properties import body, constraint_list, pose_library, solver_settings
+from ..properties.constraint_kinds import kind_of, pole_goal, value_of
+from ..properties.constraint_values import PLANT, SAMPLED, Constraint, Problem
 from ..properties.names import named
+from ..properties.problems import in_scene, is_finite, suggestion
 from ..rig import armature, clamps, rotation_modes
 from ..scene import body_help, dependence
 from ..scene.evaluation import rig_layout
-from ..scene.targets import SAMPLED
-from ..solve import constraint_goals
 from . import constraint_checks
-from .constraint_checks import Problem, constraint_problems, in_scene, is_finite, suggestion
+from .constraint_checks import constraint_problems
 
 ROUNDING = 1e-6  # radians: limits are stored as float32
 
@@ -42,7 +42,7 @@ def _chain_problems(
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.masses
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
-    constraints = body.settled([constraint_values.value_of(row) for row in chosen], bool(fixed))
+    constraints = body.settled([value_of(row) for row in chosen], bool(fixed))
     yield from constraint_checks.plant_skeleton_problems(reading.skeleton, constraints, bool(fixed))
     yield from constraint_checks.method_skeleton_problems(reading.skeleton, reading.pose, constraints)
     root_bones = [
@@ -70,7 +70,7 @@ def _chain_problems(
     for constraint in constraints:
         if constraint.pole_target:
             try:
-                constraint_goals.pole_goal(reading.skeleton, constraint, Vector())
+                pole_goal(reading.skeleton, constraint, Vector())
             except RigError as error:
                 yield Problem("ERROR", constraint.name, str(error))
     for bone in bones:
@@ -195,7 +195,7 @@ class Ready(NamedTuple):
         warnings: about the set-up.
     """
 
-    constraints: tuple[constraint_values.Constraint, ...]
+    constraints: tuple[Constraint, ...]
     layout: armature.RigLayout
     body: body.Body | None
     warnings: tuple[Problem, ...]
@@ -225,7 +225,7 @@ def require(
             raise RigError(problem.message)
     assert layout is not None  # without a layout there is an error
     yield
-    chosen = tuple(map(constraint_values.value_of, _chosen(armature_object, names)))
+    chosen = tuple(map(value_of, _chosen(armature_object, names)))
     figure = body.body_of(armature_object, chosen, body_choice)
     keeps = figure is not None and figure.keeps
     chosen = body_help.helped(armature_object, body.settled(chosen, keeps), body_helps)
@@ -292,7 +292,7 @@ def _check(
         try:
             fixed = figure.bone if figure is not None and figure.keeps else ""
             yield
-            values = [constraint_values.value_of(row) for row in valid]
+            values = [value_of(row) for row in valid]
             values = list(body_help.helped(armature_object, values, body_helps))
             layout = rig_layout(armature_object, armature_object, values, fixed)
             yield
@@ -376,40 +376,19 @@ def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) ->
 
 
 def _pair_problems(chosen: Iterable[Any]) -> Iterator[Problem]:
-    alike: dict[str | None, list[Any]] = defaultdict(list)  # constraints that may contradict each other
+    alike: dict[str, list[Any]] = defaultdict(list)  # constraints that may contradict each other
     for row in chosen:
-        alike[None if row.kind == Kind.BALANCE else row.tip].append(row)
+        alike[kind_of(row).subject(row)].append(row)
     for one, other in (pair for rows in alike.values() for pair in combinations(rows, 2)):
-        pair = f"Constraints '{one.name}' and '{other.name}'"
-        if one.priority != other.priority:
-            continue  # their priorities decide
-        if one.kind == other.kind == Kind.BALANCE:
-            message = f"{pair} both balance the armature, which ends between their targets"
-            yield Problem("WARNING", other.name, f"{message}: disable one of them")
-        if one.tip == other.tip and one.kind == other.kind == Kind.PLANT:
-            message = f"{pair} both plant bone '{one.tip}', which is held where the first of them holds it"
-            yield Problem("WARNING", other.name, f"{message}: disable one of them")
-        if one.tip != other.tip or not one.kind == other.kind == Kind.REACH:
-            continue
-        ends = [(row.use_tail, tuple(row.effector_offset)) for row in (one, other)]
-        if ends[0] == ends[1] and one.use_position and other.use_position:
-            end = "tail" if one.use_tail else "head"
-            message = f"{pair} both pull at the {end} of bone '{one.tip}', which ends between their targets"
-            yield Problem("WARNING", other.name, f"{message}: disable one of them")
-        turned = [row.rotation_bone or row.tip for row in (one, other)]
-        if one.rotation != "NONE" and other.rotation != "NONE" and turned[0] == turned[1]:
-            message = f"{pair} both turn bone '{turned[0]}', which ends between their rotations"
-            yield Problem("WARNING", other.name, f"{message}: set Rotation of one of them to Free")
-        if one.pole_target is not None and other.pole_target is not None:
-            message = f"{pair} both bend the chain of bone '{one.tip}', which ends between their poles"
-            yield Problem("WARNING", other.name, f"{message}: clear one of the poles")
+        if one.kind == other.kind and one.priority == other.priority:  # else their priorities decide
+            yield from kind_of(one).pair_problems(one, other)
 
 
 def _body_problems(
     armature_object: bpy.types.Object, chosen: Sequence[Any], figure: body.Body | None, body_choice: str
 ) -> Iterator[Problem]:
     """Yield what contradicts the chosen treatment of the body."""
-    if body_choice and not any(row.kind == Kind.PLANT for row in chosen):
+    if body_choice and not any(row.kind == PLANT for row in chosen):
         message = (
             f"Body is {body_choice}, but no constraint of armature '{armature_object.name}' plants a bone"
         )

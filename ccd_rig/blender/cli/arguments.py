@@ -8,16 +8,17 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 import bpy
 
 from ...errors import InvalidInput
 from ...json_text import printable
 from ...settings import Solver
-from ..bake.settings import BakeSettings, Keys, Start
-from ..keys.obstacles import Destination
+from ..bake.settings import DEFAULTS, PLAIN, BakeSettings, Keys, Start
+from ..keys.writer import Destination
 from ..properties import body
+from ..properties.solver_settings import field_help
 from . import figure_command, files, retarget_command, walk_command
 from .files import Exit, UsageError
 from .retarget_command import Words
@@ -84,6 +85,98 @@ examples:
 Add: TypeAlias = Callable[[Words], None]
 
 
+class Word(NamedTuple):
+    """A setting of a bake on the command line.
+
+    Attributes:
+        name: of the setting.
+        word: its option; of a setting that is on by default, what switches it off.
+        help: of the option.
+        group: "frames", "keys" or "play", in which it stands in the help.
+        metavar: for its value.
+        is_angle: whether it takes degrees.
+    """
+
+    name: str
+    word: str
+    help: str
+    group: str = "play"
+    metavar: str = "N"
+    is_angle: bool = False
+
+    @classmethod
+    def of(cls, name: str) -> Word:
+        """The word that follows from the field of a setting, and from its line of help."""
+        default, help_line = DEFAULTS[name], field_help(BakeSettings, name)
+        if default is True:
+            return cls(name, f"--no-{name.replace('_', '-')}", f"switch off: {help_line}")
+        shown = "" if default is False else " (default: %(default)s)"
+        return cls(name, f"--{name.replace('_', '-')}", f"{help_line[:1].lower()}{help_line[1:]}{shown}")
+
+    def add(self, words: Words) -> None:
+        """Add the option to a parser, or to a group of one."""
+        default: Any = DEFAULTS[self.name]
+        if isinstance(default, bool):
+            words.add_argument(self.word, action="store_true", help=self.help)
+            return
+        default = math.degrees(default) if self.is_angle else default
+        told = {"metavar": self.metavar, "help": self.help}
+        words.add_argument(self.word, type=type(default), default=default, **told)
+
+    def value(self, options: argparse.Namespace) -> Any:
+        """The value of the setting."""
+        value, default = getattr(options, self.word.lstrip("-").replace("-", "_")), DEFAULTS[self.name]
+        if isinstance(default, bool):
+            return value != default
+        return math.radians(value) if self.is_angle else value
+
+
+_WORDS = (
+    Word("step", "--step", "solve every N-th frame, slerp between (default: %(default)s)", "frames"),
+    Word(
+        "preroll",
+        "--preroll",
+        "solve N frames before the first too, without keys: planted bones may have come down there "
+        "(default: %(default)s)",
+        "frames",
+    ),
+    Word(
+        "smoothness",
+        "--smoothness",
+        "smooth sudden turns between frames, 0 to 1000; 0: each frame for itself (default: %(default)s)",
+        "frames",
+    ),
+    Word(
+        "reduce_angle",
+        "--reduce-angle",
+        "leave out keys where each bone stays this near to the full motion (default: 0, keep all)",
+        "keys",
+        "DEGREES",
+        is_angle=True,
+    ),
+    Word(
+        "reduce_error",
+        "--reduce-error",
+        "leave out keys where the end of each chain stays this near to it (default: 0, keep all)",
+        "keys",
+        "METRES",
+    ),
+    Word(
+        "switch_to_fk",
+        "--keep-switches",
+        "do not key the rig's switches between IK and FK to FK where baked bones would move nothing",
+    ),
+    Word(
+        "verify",
+        "--no-verify",
+        "do not evaluate the frames once more after the bake to see what really plays",
+    ),
+)
+_NAMED = {*(each.name for each in _WORDS), "error_reduction"}  # which is the armature's alone
+WORDS = (*_WORDS, *(Word.of(name) for name in PLAIN if name not in _NAMED))
+"""The options of settings that are numbers and switches."""
+
+
 def parse(argv: Sequence[str]) -> argparse.Namespace:
     """Parse the words after `ccd_rig`; `command` of the options is the command's name.
 
@@ -111,21 +204,15 @@ def bake_settings(options: argparse.Namespace, scene: bpy.types.Scene) -> BakeSe
         return BakeSettings(
             frame_start=first,
             frame_end=last,
-            step=options.step,
             keys=KEYS[options.keys],
             **_reference(options),
             destination=_destination(options),
             constraints=tuple(options.constraint),
-            preroll=options.preroll,
-            smoothness=options.smoothness,
-            verify=not options.no_verify,
-            switch_to_fk=not options.keep_switches,
             start=Start[options.start.upper()],
-            reduce_angle=math.radians(options.reduce_angle),
-            reduce_error=options.reduce_error,
             solver=SOLVERS[options.solver] if options.solver else None,
             body=BODIES[options.body] if options.body else "",
             body_helps=options.body_helps,
+            **{word.name: word.value(options) for word in WORDS},
         )
     except InvalidInput as error:
         raise UsageError(str(error)) from error
@@ -255,28 +342,7 @@ def _add_frame_arguments(command: Words) -> None:
         metavar="FIRST-LAST",
         help="frames to bake, as 1-250, -10-250 or 1:250 (default: the scene's frame range)",
     )
-    add(
-        "--step",
-        type=int,
-        default=1,
-        metavar="N",
-        help="solve every N-th frame, slerp between (default: %(default)s)",
-    )
-    add(
-        "--preroll",
-        type=int,
-        default=0,
-        metavar="N",
-        help="solve N frames before the first too, without keys: planted bones may have come down there "
-        "(default: %(default)s)",
-    )
-    add(
-        "--smoothness",
-        type=float,
-        default=BakeSettings.smoothness,
-        metavar="N",
-        help="smooth sudden turns between frames, 0 to 1000; 0: each frame for itself (default: %(default)s)",
-    )
+    _add_options(command, "frames")
     add(
         "--solver",
         choices=tuple(SOLVERS),
@@ -331,35 +397,19 @@ def _add_key_arguments(command: Words) -> None:
         action="store_true",
         help="write a new action into an NLA strip above all others; what is there plays on below it",
     )
-    add(
-        "--reduce-angle",
-        type=float,
-        default=0.0,
-        metavar="DEGREES",
-        help="leave out keys where each bone stays this near to the full motion (default: 0, keep all)",
-    )
-    add(
-        "--reduce-error",
-        type=float,
-        default=0.0,
-        metavar="METRES",
-        help="leave out keys where the end of each chain stays this near to it (default: 0, keep all)",
-    )
+    _add_options(command, "keys")
 
 
 def _add_play_arguments(command: Words) -> None:
-    """Add the handling of IK/FK switches and the check of the playback."""
-    add = command.add_argument
-    add(
-        "--keep-switches",
-        action="store_true",
-        help="do not key the rig's switches between IK and FK to FK where baked bones would move nothing",
-    )
-    add(
-        "--no-verify",
-        action="store_true",
-        help="do not evaluate the frames once more after the bake to see what really plays",
-    )
+    """Add the check of the playback, the handling of IK/FK switches, and what belongs to no other group."""
+    _add_options(command, "play")
+
+
+def _add_options(command: Words, group: str) -> None:
+    """Add the words of a group of the bake's options."""
+    for word in WORDS:
+        if word.group == group:
+            word.add(command)
 
 
 def _add_chunk_argument(command: Words) -> None:

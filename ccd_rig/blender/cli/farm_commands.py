@@ -31,13 +31,10 @@ from ..bake import bake_all, report
 from ..bake.bake import bake, bake_solved_steps, solve_steps
 from ..bake.progress import Progress, run
 from ..bake.report import write
-from ..farm import bundle, chunks, records, table
-from ..farm import clips as clip_jobs
-from ..farm import shots as shot_jobs
-from ..farm.chunks import Chunk, Seam
-from ..farm.clips import Clips
-from ..farm.records import Record
-from ..farm.shots import Shot, Span
+from ..farm import bundle, results
+from ..farm import shots as jobs
+from ..farm.results import Chunk, Record, Seam
+from ..farm.shots import Clips, Shot, Span
 from ..keys import file_version
 from ..retarget import clips, retarget
 from . import arguments, files, retarget_command
@@ -113,7 +110,7 @@ def _open_for(name: str, folder: Path, path: Path, others: Sequence[Path] = ()) 
     bundle.status(f"{name}: opening")
     scene = _open_blend(path)
     _make_folder(folder)
-    _require_free(atomic_write.require_writable(result), records.linked_files())
+    _require_free(atomic_write.require_writable(result), results.linked_files())
     return scene
 
 
@@ -133,7 +130,7 @@ def _make_folder(folder: Path) -> None:
 
 def _is_done(folder: Path, path: Path, made_with: str) -> bool:
     """Whether the result of a file exists, from the same inputs; says so."""
-    record = records.load(folder / bundle.names(path.stem).record)
+    record = results.load_record(folder / bundle.names(path.stem).record)
     if record is None or not record.is_whole(folder) or not record.is_current(path, made_with):
         return False
     _say_done(f"{path.stem}: done before, and nothing has changed")
@@ -155,7 +152,7 @@ def _save_result(folder: Path, name: str, write_report: Callable[[Path], None], 
     files.save_as(blend)
     write_report(report)
     while True:
-        complete = replace(record, outputs={path.name: records.sha256(path) for path in (blend, report)})
+        complete = replace(record, outputs={path.name: results.sha256(path) for path in (blend, report)})
         complete.save(record_path)
         if complete.is_whole(folder):
             return
@@ -267,14 +264,14 @@ def _shots_job(options: argparse.Namespace, check: Check, program: str, is_modul
         settings = arguments.bake_settings(options, scene)
         rigs = bake_all.rigs(scene) if options.armature is None else [_armature(scene, options.armature)]
         try:
-            shot, reason = shot_jobs.plan(scene, dict.fromkeys(rigs, settings), options.chunk)
+            shot, reason = jobs.plan(scene, dict.fromkeys(rigs, settings), options.chunk)
         except CCDRigError as error:
             raise RigError(f"{file}: {error}") from error
         if reason and not options.quiet:
             say(f"{shot.name}: one task for the whole shot: {reason}")
         shots.append(shot)
         paths.append(file.resolve())
-        assets += records.linked_files()
+        assets += results.linked_files()
     return bundle.bundle_job(shots, paths, assets, program, is_module)
 
 
@@ -290,7 +287,7 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
             _open_blend(path)
             local = [candidate for candidate in bpy.data.objects if candidate.library is None]
             clips.armature(local, options.source_armature, str(path))
-            assets += records.linked_files()
+            assets += results.linked_files()
         else:
             assets += clips.files_beside(path)
     _open_blend(options.retarget)
@@ -304,8 +301,8 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
         options.source_armature,
         retarget_command.retarget_choice(options),
     )
-    assets += records.linked_files()
-    return clip_jobs.bundle_job(settings, paths, file, assets, program, is_module)
+    assets += results.linked_files()
+    return bundle.bundle_clips(settings, paths, file, assets, program, is_module)
 
 
 # --- its tasks ----------------------------------------------------------------------------------------------
@@ -313,17 +310,17 @@ def _clips_job(options: argparse.Namespace, check: Check, program: str, is_modul
 
 def _bake(options: argparse.Namespace, check: Check) -> Exit:
     """Bake a shot, or solve one of its chunks."""
-    shot = shot_jobs.shot_of(shot_jobs.read(options.settings), options.shot)
+    shot = jobs.shot_of(jobs.read_shots(options.settings), options.shot)
     spans = shot.spans()
     if not 1 <= options.part <= len(spans):
         raise UsageError(f"{shot.file} has the parts 1 to {len(spans)}, not {options.part}")
     if shot.is_split:
         return _solve_chunk(options, shot, spans[options.part - 1], check)
-    if _is_done(options.output, options.shot, records.made_with(shot.content())):
+    if _is_done(options.output, options.shot, results.made_with(shot.content())):
         return Exit.DONE
     scene = _open_for(shot.name, options.output, options.shot)
     rigs = {_armature(scene, name): settings for name, settings in shot.armatures.items()}
-    inputs, progress = records.inputs_of_open_file(), _progress(check)
+    inputs, progress = results.inputs_of_open_file(), _progress(check)
     if len(rigs) == 1:
         reports = [bake(scene, rig, settings, progress) for rig, settings in rigs.items()]
     else:
@@ -334,15 +331,15 @@ def _bake(options: argparse.Namespace, check: Check) -> Exit:
 
 
 def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Check) -> Exit:
-    path, made_with = _chunk_path(options.output, shot, span), records.made_with(shot.content(), span)
-    stored = chunks.load(path)
+    path, made_with = _chunk_path(options.output, shot, span), results.made_with(shot.content(), span)
+    stored = results.load_chunk(path)
     if stored is not None and stored.record.is_current(options.shot, made_with):
         _say_done(f"{shot.name}, {span.words()}: done before, and nothing has changed")
         return Exit.DONE
     scene = _open_for(shot.name, options.output, options.shot)
     _make_folder(path.parent)
     atomic_write.require_writable(path)
-    record = Record(made_with, records.inputs_of_open_file())
+    record = Record(made_with, results.inputs_of_open_file())
     (name, settings), *_ = shot.armatures.items()
     settings = replace(settings, frame_start=span.solve_first, frame_end=span.solve_last)
     solved = run(solve_steps(scene, _armature(scene, name), settings), _progress(check))
@@ -353,16 +350,16 @@ def _solve_chunk(options: argparse.Namespace, shot: Shot, span: Span, check: Che
 
 def _join(options: argparse.Namespace, check: Check) -> Exit:
     """Join the chunks of a shot."""
-    shot = shot_jobs.shot_of(shot_jobs.read(options.settings), options.shot)
-    if _is_done(options.output, options.shot, records.made_with(shot.content())):
+    shot = jobs.shot_of(jobs.read_shots(options.settings), options.shot)
+    if _is_done(options.output, options.shot, results.made_with(shot.content())):
         return Exit.DONE
     solved: list[tuple[Span, Chunk]] = []
     missing: list[str] = []
     for span in shot.spans():
-        chunk = chunks.load(_chunk_path(options.output, shot, span))
+        chunk = results.load_chunk(_chunk_path(options.output, shot, span))
         if chunk is None:
             missing.append(f"{span.words()} are missing")
-        elif not chunk.record.is_current(options.shot, records.made_with(shot.content(), span)):
+        elif not chunk.record.is_current(options.shot, results.made_with(shot.content(), span)):
             missing.append(f"{span.words()} were made from other files, settings or versions")
         else:
             solved.append((span, chunk))
@@ -371,11 +368,11 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
             f"{shot.name} is not joined, and nothing is written: {'; '.join(missing)}. Run their tasks again"
         )
     scene = _open_for(shot.name, options.output, options.shot)
-    inputs = records.inputs_of_open_file()
+    inputs = results.inputs_of_open_file()
     (name, settings), *_ = shot.armatures.items()
     seams: list[Seam] = []
     steps = bake_solved_steps(
-        scene, _armature(scene, name), settings, lambda frames: chunks.joined(frames, solved, seams)
+        scene, _armature(scene, name), settings, lambda frames: results.joined(frames, solved, seams)
     )
     try:
         result = run(steps, _progress(check))
@@ -389,10 +386,10 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
 def _retarget(options: argparse.Namespace, check: Check) -> Exit:
     """Retarget a clip."""
     began = time.perf_counter()
-    settings = clip_jobs.read(options.settings)
+    settings = jobs.read_clips(options.settings)
     settings.require(options.clip)
     clip, name, folder = options.clip.resolve(), options.clip.stem, options.output
-    made_with = records.made_with(settings.content(clip.name))
+    made_with = results.made_with(settings.content(clip.name))
     if _is_done(folder, clip, made_with):
         return Exit.DONE
     scene = _open_for(name, folder, options.target, (clip,))
@@ -400,8 +397,8 @@ def _retarget(options: argparse.Namespace, check: Check) -> Exit:
     try:
         with clips.imported(clip) as imported:
             check()
-            read = (clip, options.target, *clips.files_beside(clip), *records.linked_files())
-            inputs = records.inputs(read)
+            read = (clip, options.target, *clips.files_beside(clip), *results.linked_files())
+            inputs = results.inputs(read)
             bundle.progress(10.0)
             bundle.status(f"{name}: carrying over")
             result = clips.carry_over(clip, imported, settings.source_armature, target, settings.choice)
@@ -410,7 +407,7 @@ def _retarget(options: argparse.Namespace, check: Check) -> Exit:
     check()
     values = {"clip": clip.name, "armature": target.name, **retarget.as_values(result)}
     text = json.dumps(values, indent=2) + "\n"
-    row = table.row_of_clip(name, target.name, result, time.perf_counter() - began)
+    row = results.row_of_clip(name, target.name, result, time.perf_counter() - began)
     record = Record(made_with, inputs, rows=(row,))
     _save_result(folder, name, lambda path: write(text, path), record)
     for words in retarget.warnings(result):
@@ -421,13 +418,14 @@ def _retarget(options: argparse.Namespace, check: Check) -> Exit:
 
 def _table(options: argparse.Namespace, _check: Check) -> Exit:
     """Write the table of all shots or clips."""
-    if clip_jobs.is_clips_job(options.settings):
-        settings, columns = clip_jobs.read(options.settings), table.CLIP_COLUMNS
-        results = {Path(file).stem: records.made_with(settings.content(file)) for file in settings.files}
+    if jobs.is_clips_job(options.settings):
+        settings, columns = jobs.read_clips(options.settings), results.CLIP_COLUMNS
+        expected = {Path(file).stem: results.made_with(settings.content(file)) for file in settings.files}
     else:
-        columns = table.COLUMNS
-        results = {shot.name: records.made_with(shot.content()) for shot in shot_jobs.read(options.settings)}
-    say(table.write_table(results, columns, options.output).rstrip("\n"))
+        columns = results.COLUMNS
+        shots = jobs.read_shots(options.settings)
+        expected = {shot.name: results.made_with(shot.content()) for shot in shots}
+    say(results.write_table(expected, columns, options.output).rstrip("\n"))
     _say_done("wrote table.csv and table.txt")
     return Exit.DONE
 
@@ -450,8 +448,8 @@ def _save_shot(
         else:
             report.save_all(reports, path)
 
-    rows = tuple(table.row_of(shot, rig_report, seams) for rig_report in reports)
-    record = Record(records.made_with(shot.content()), inputs, rows=rows)
+    rows = tuple(results.row_of(shot, rig_report, seams) for rig_report in reports)
+    record = Record(results.made_with(shot.content()), inputs, rows=rows)
     _save_result(folder, shot.name, write_report, record)
     for rig_report in reports:
         say(f"{rig_report.armature}: {rig_report.summary()}")

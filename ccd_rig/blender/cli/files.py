@@ -16,7 +16,7 @@ import bpy
 from ...json_text import printable
 from .. import atomic_write
 from ..bake import report
-from ..farm import records
+from ..farm import results
 from ..keys.file_version import newer_than_blender
 
 
@@ -203,7 +203,7 @@ def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | 
             has saved the file, whose unknown data the output would lack.
         WriteError: a path cannot be written.
     """
-    also = {**dict.fromkeys(records.linked_files(), "a file that it uses"), **(read or {})}
+    also = {**dict.fromkeys(results.linked_files(), "a file that it uses"), **(read or {})}
     if options.output is not None:
         _require_place(options.output, "output", also)
         versions = newer_than_blender()

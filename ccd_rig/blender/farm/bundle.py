@@ -19,7 +19,7 @@ from ...errors import RigError
 from ...json_text import printable
 from ..atomic_write import WriteError, replacing
 from ..bake.progress import PERCENT, Pace, Progress
-from .shots import Shot, to_json
+from .shots import Clips, Shot, to_json
 
 
 class Names(NamedTuple):
@@ -277,6 +277,39 @@ def bundle_job(
         steps.append(Step("Join", (shot_word,), {"Shot": joins}))
     description = f"Bakes CCD constraints to keys: {', '.join(shot.name for shot in shots)}"
     return Job("CCD Rig bake", description, to_json(shots), paths, assets, steps, program, is_module)
+
+
+def bundle_clips(
+    clips: Clips,
+    paths: Sequence[Path],
+    target: Path,
+    assets: Sequence[Path],
+    program: str,
+    is_module: bool,
+) -> Job:
+    """Return the job that retargets clips.
+
+    Args:
+        clips: with the settings of the retargeting.
+        paths: absolute, of the clips.
+        target: absolute, of the .blend file with the armature.
+        assets: absolute, of further files that clips and target read.
+        program, is_module: as in `Job`.
+    """
+    words = (parameter("Clip"), parameter("Target"))
+    step = Step("Retarget", words, {"Clip": list(paths), "Target": [target] * len(paths)})
+    names = ", ".join(path.stem for path in paths)
+    description = f"Puts clips onto '{clips.armature}' of {clips.target}: {names}"
+    return Job(
+        "CCD Rig retarget",
+        description,
+        clips.to_json(),
+        paths,
+        (target, *assets),
+        (step,),
+        program,
+        is_module,
+    )
 
 
 PAUSE = 1.0

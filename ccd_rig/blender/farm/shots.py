@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shots of a job with the settings of their bakes, as `settings.json` of a bundle."""
+"""Settings of a job, as `settings.json` of a bundle: shots to bake, or clips to retarget to an armature.
+
+A shot may be divided into chunks. A clip is one task: its contacts and the figure's travel depend on all of
+its frames.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import json
 import math
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -19,11 +23,13 @@ import bpy
 from ... import json_text
 from ...errors import InvalidInput, RigError
 from ...json_text import shown
+from ...motion.retargeting.settings import SPACES
 from ...solvers.stepping import result_of
 from ..atomic_write import read_text
 from ..bake.settings import BakeSettings
 from ..checks import setup
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
+from ..retarget.retarget import RetargetChoice
 
 ROLL = 64
 """Frames on both sides of a chunk that are solved too: the reach of the smoothing in `solvers.motion`."""
@@ -127,7 +133,8 @@ def decoded(kind: Any, value: Any, name: str = "content") -> Any:
     raise TypeError(f"{name} must not be {json_text.shown(json.dumps(value))}")
 
 
-FORMAT, VERSION = "ccd_rig.farm_settings", 1
+SHOTS = ("ccd_rig.farm_settings", 1)
+"""Format and version of the settings of a job that bakes shots."""
 
 
 @dataclass(frozen=True)
@@ -178,11 +185,11 @@ class Shot:
 
 def to_json(shots: Sequence[Shot]) -> str:
     """Return the text of `settings.json`."""
-    content = {"format": FORMAT, "version": VERSION, "shots": [shot.content() for shot in shots]}
+    content = {"format": SHOTS[0], "version": SHOTS[1], "shots": [shot.content() for shot in shots]}
     return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def read(path: Path) -> list[Shot]:
+def read_shots(path: Path) -> list[Shot]:
     """Read the shots of a job.
 
     Raises:
@@ -195,7 +202,7 @@ def read(path: Path) -> list[Shot]:
         value: Shot = decoded(Shot, content)
         return value
 
-    return read_settings(path, (FORMAT, VERSION), lambda content: list(map(shot, content["shots"])))
+    return read_settings(path, SHOTS, lambda content: list(map(shot, content["shots"])))
 
 
 def shot_of(shots: Sequence[Shot], path: Path) -> Shot:
@@ -249,7 +256,7 @@ def _why_sequential(settings: BakeSettings, constraints: tuple[Constraint, ...])
     """Reason why chunks cannot be solved independently; empty if they can."""
     if any(constraint.body_length for constraint in constraints):
         return "the body helps chains, whose frames are solved together"
-    if any(constraint.kind is Kind.PLANT for constraint in constraints):
+    if any(constraint.kind.plants for constraint in constraints):
         return "where planted bones are held depends on all frames before"
     if settings.preroll:
         return "it has a preroll"
@@ -258,3 +265,78 @@ def _why_sequential(settings: BakeSettings, constraints: tuple[Constraint, ...])
     if settings.keys.name not in ("EVERY_FRAME", "SOLVED_FRAMES"):
         return "its frames are those of other keys"
     return ""
+
+
+CLIPS = ("ccd_rig.farm_clips", 1)
+"""Format and version of the settings of a job that retargets clips."""
+
+
+@dataclass(frozen=True)
+class Clips:
+    """Clips and the armature that they are retargeted to.
+
+    Attributes:
+        files: names of the clips, without folders; their stems are unique in a job.
+        target: name of the .blend file with the armature, without its folder.
+        armature: name of the armature object that gets the motion.
+        source_armature: name of the armature in each clip; None for the only one.
+        choice: settings of the retargeting.
+    """
+
+    files: tuple[str, ...]
+    target: str
+    armature: str
+    source_armature: str | None
+    choice: RetargetChoice
+
+    def content(self, file: str) -> dict[str, Any]:
+        """Settings that the result of one clip depends on, as JSON values."""
+        return {"file": file, **self._shared()}
+
+    def to_json(self) -> str:
+        """Text of `settings.json`."""
+        content = {"format": CLIPS[0], "version": CLIPS[1], "files": list(self.files), **self._shared()}
+        return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def require(self, clip: Path) -> None:
+        """Raise RigError if the job has no such clip."""
+        if clip.name not in self.files:
+            raise RigError(f"{clip.name} is no clip of this job: {shown(', '.join(self.files), LONGEST)}")
+
+    def _shared(self) -> dict[str, Any]:
+        choice = asdict(self.choice)
+        choice["reference"] = self.choice.reference.name
+        choice["settings"].update((name, getattr(self.choice.settings, name).name) for name in SPACES)
+        return {
+            "target": self.target,
+            "armature": self.armature,
+            "source_armature": self.source_armature,
+            "choice": choice,
+        }
+
+
+def is_clips_job(path: Path) -> bool:
+    """Whether a settings file is of a job that retargets clips.
+
+    Raises:
+        RigError: the file cannot be read.
+    """
+    try:
+        content = json_text.parse(read_text(path))
+    except json_text.NotJson:
+        return False
+    return isinstance(content, dict) and content.get("format") == CLIPS[0]
+
+
+def read_clips(path: Path) -> Clips:
+    """Read the clips of a job.
+
+    Raises:
+        RigError: the file cannot be read, or another version has written it.
+    """
+
+    def clips(content: Mapping[str, Any]) -> Clips:
+        values: Clips = decoded(Clips, {field.name: content[field.name] for field in fields(Clips)})
+        return values
+
+    return read_settings(path, CLIPS, clips)

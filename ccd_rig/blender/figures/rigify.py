@@ -10,8 +10,7 @@ from typing import Any
 
 from mathutils import Vector
 
-from .role import Part, Point, RestBone, Role
-from .skeleton_tree import SkeletonTree
+from .role import Part, Point, RestBone, Role, SkeletonTree
 
 ORIGINAL = "ORG-"
 """Prefix of the bones that are copies of the metarig's."""
@@ -147,12 +146,8 @@ def _limb_at(originals: Mapping[str, RestBone], tree: SkeletonTree, palm: RestBo
     """Name of the limb's bone whose middle is nearest to the head of a palm bone."""
     head = Vector(palm.head)
     others = [
-        (_middle(other) - head, other.name)
+        (0.5 * (Vector(other.head) + Vector(other.tail)) - head, other.name)
         for name, other in originals.items()
         if not any("palm" in above for above in tree.ancestors(name)) and other.name.endswith(palm.name[-2:])
     ]
     return min(others, key=lambda each: each[0].length, default=(head, ""))[1]
-
-
-def _middle(bone: RestBone) -> Vector:
-    return 0.5 * (Vector(bone.head) + Vector(bone.tail))

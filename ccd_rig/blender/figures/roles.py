@@ -14,8 +14,7 @@ from ...errors import RigError
 from ...json_text import printable, shown
 from . import rigify, words
 from .control_bones import is_control
-from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side, read_role
-from .skeleton_tree import SkeletonTree
+from .role import OTHER_SIDE, Figure, Kind, Part, RestBone, Role, Side, SkeletonTree, read_role
 from .structure import by_structure
 from .words import Clue, by_family, by_words
 

@@ -15,8 +15,7 @@ from itertools import pairwise
 from mathutils import Vector
 
 from . import words
-from .role import Kind, Part, Role, Side
-from .skeleton_tree import SkeletonTree
+from .role import Kind, Part, Role, Side, SkeletonTree
 from .symmetry import (
     LEAST_LIMB,
     Limb,
@@ -100,11 +99,11 @@ def _one_way(tree: SkeletonTree, row: Sequence[str]) -> dict[str, Role]:
     """A head at the end is the end of a spine, one at the root the beginning of a tail."""
     head = _head_of(tree, row)
     if not head:
-        return _roles(Part.TAIL, row)
+        return _row_roles(Part.TAIL, row)
     place = row.index(head)
     if 2 * place >= len(row):
-        return _roles(Part.SPINE, row[:place]) | {head: Role(Part.HEAD)}
-    return {head: Role(Part.HEAD)} | _roles(Part.TAIL, row[place + 1 :])
+        return _row_roles(Part.SPINE, row[:place]) | {head: Role(Part.HEAD)}
+    return {head: Role(Part.HEAD)} | _row_roles(Part.TAIL, row[place + 1 :])
 
 
 def _two_ways(tree: SkeletonTree, rows: Sequence[Sequence[str]]) -> dict[str, Role]:
@@ -117,15 +116,11 @@ def _two_ways(tree: SkeletonTree, rows: Sequence[Sequence[str]]) -> dict[str, Ro
     number = 0
     for row, head in zip(rows, heads, strict=True):
         if head:
-            roles |= _roles(Part.SPINE, row[: row.index(head)]) | {head: Role(Part.HEAD)}
+            roles |= _row_roles(Part.SPINE, row[: row.index(head)]) | {head: Role(Part.HEAD)}
         else:
-            roles |= _roles(Part.TAIL, row, number)
+            roles |= _row_roles(Part.TAIL, row, number=number)
             number += 1
     return roles
-
-
-def _roles(part: Part, names: Sequence[str], number: int = 0) -> dict[str, Role]:
-    return {name: Role(part, index=index, number=number) for index, name in enumerate(names)}
 
 
 UPRIGHT = 1.5
@@ -245,10 +240,8 @@ HIND = (Part.PELVIS, Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE)
 FORE = (Part.SHOULDER, Part.FRONT_THIGH, Part.FRONT_SHIN, Part.FRONT_FOOT, Part.FRONT_TOE)
 
 
-def _row_roles(
-    part: Part, names: Iterable[str], side: Side = Side.MIDDLE, number: int = 0
-) -> dict[str, Role]:
-    return {name: Role(part, side, index, number) for index, name in enumerate(names)}
+def _row_roles(part: Part, names: Iterable[str], number: int = 0) -> dict[str, Role]:
+    return {name: Role(part, index=index, number=number) for index, name in enumerate(names)}
 
 
 def _trunk_roles(middle: Trunk) -> dict[str, Role]:

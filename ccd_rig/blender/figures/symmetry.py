@@ -15,8 +15,7 @@ from typing import NamedTuple
 from mathutils import Vector
 
 from . import words
-from .role import Part, RestBone, Side
-from .skeleton_tree import SkeletonTree
+from .role import Part, RestBone, Side, SkeletonTree
 from .words import Clue
 
 CLOSE = 0.02
@@ -542,7 +541,9 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
         further = [
             child
             for child in bones.tree.children[name]
-            if bones.is_middle(child) and child not in trunk_bones and _leads(bones, name, child)
+            if bones.is_middle(child)
+            and child not in trunk_bones
+            and (bones.places[child] - bones.places[name]).length > STEP * bones.size
         ]
         if row and any(not bones.is_middle(child) for child in bones.tree.children[name]):
             break
@@ -550,10 +551,6 @@ def _beyond(bones: Skeleton, trunk_bones: tuple[str, ...], chest: str) -> tuple[
         if name:
             row.append(name)
     return tuple(row)
-
-
-def _leads(bones: Skeleton, name: str, child: str) -> bool:
-    return (bones.places[child] - bones.places[name]).length > STEP * bones.size
 
 
 def _head(bones: Skeleton, beyond: tuple[str, ...]) -> str:

@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from .families import FAMILIES, Family
-from .role import Part, Role, Side
-from .skeleton_tree import SkeletonTree
+from .role import Part, Role, Side, SkeletonTree
 
 _SIDE_WORDS = {
     "left": Side.LEFT,

@@ -42,39 +42,30 @@ Keys = dict[str, NDArray[Any]]  # field -> (K, width)
 
 def read(fcurve: bpy.types.FCurve) -> Keys:
     """Read all fields of all keys of an F-curve."""
-    points = fcurve.keyframe_points
-    keys: Keys = {}
-    for field, (dtype, width) in _FIELDS.items():
-        flat: NDArray[Any] = np.zeros(len(points) * width, dtype)
-        points.foreach_get(field, flat)
-        keys[field] = flat.reshape(len(points), width)
-    return keys
+    return {field: _get(fcurve, field) for field in _FIELDS}
+
+
+def _get(fcurve: bpy.types.FCurve, field: str) -> NDArray[Any]:
+    """Read a field of all keys, (K, width)."""
+    points, (dtype, width) = fcurve.keyframe_points, _FIELDS[field]
+    rows: NDArray[Any] = np.zeros((len(points), width), dtype)
+    points.foreach_get(field, rows.ravel())  # a view: C order
+    return rows
 
 
 def times(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
     """Read the frames (K,) of the keys of an F-curve, in order."""
-    flat = np.zeros(len(fcurve.keyframe_points) * 2, np.float32)
-    fcurve.keyframe_points.foreach_get("co", flat)
-    return flat[::2].copy()
+    return _get(fcurve, "co")[:, 0].copy()
 
 
 def values(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
     """Values (K,) of the keys of an F-curve, in order."""
-    flat = np.zeros(len(fcurve.keyframe_points) * 2, np.float32)
-    fcurve.keyframe_points.foreach_get("co", flat)
-    return flat[1::2].copy()
+    return _get(fcurve, "co")[:, 1].copy()
 
 
 def content(fcurve: bpy.types.FCurve) -> bytes:
     """Return frames, values, handles and interpolation of the keys of an F-curve as bytes, for comparison."""
-    points = fcurve.keyframe_points
-    data = b""
-    for field in ("co", *_HANDLES, "interpolation", "easing"):
-        dtype, width = _FIELDS[field]
-        flat: NDArray[Any] = np.zeros(len(points) * width, dtype)
-        points.foreach_get(field, flat)
-        data += flat.tobytes()
-    return data
+    return b"".join(_get(fcurve, field).tobytes() for field in ("co", *_HANDLES, "interpolation", "easing"))
 
 
 def write(
@@ -194,7 +185,6 @@ def store(fcurve: bpy.types.FCurve, keys: Keys, exact: NDArray[np.bool_]) -> Non
     if len(points) != len(exact):
         raise RigError(f"F-curve {fcurve.data_path}[{fcurve.array_index}]: keys are too near to each other")
     for field in _HANDLES:
-        handles = np.zeros((len(exact), 2), np.float32)
-        points.foreach_get(field, handles.ravel())  # a view: C order
+        handles = _get(fcurve, field)
         handles[exact] = keys[field][exact]
         points.foreach_set(field, handles.ravel())

@@ -8,7 +8,6 @@ stay English.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
@@ -46,16 +45,15 @@ def register() -> None:
     """Read the catalogues and register their texts in Blender."""
     for name, locale in LOCALES.items():
         _catalogues[locale] = Catalogue(catalogue.read(Path(__file__).with_name(f"{name}.json")))
-    bpy.app.translations.register(
-        __package__, {locale: dict(_entries(texts)) for locale, texts in _catalogues.items()}
-    )
-
-
-def _entries(texts: Catalogue) -> Iterator[tuple[tuple[str, str], str]]:
-    """Yield the texts without holes in the form of Blender's translations: (context, English), words."""
-    for english, words in texts.exact.items():
-        for context in CONTEXTS if len(english) <= LABEL else CONTEXTS[:1]:
-            yield (context, english), words
+    entries = {
+        locale: {
+            (context, english): words
+            for english, words in texts.exact.items()
+            for context in (CONTEXTS if len(english) <= LABEL else CONTEXTS[:1])
+        }
+        for locale, texts in _catalogues.items()
+    }
+    bpy.app.translations.register(__package__, entries)
 
 
 def unregister() -> None:

@@ -22,7 +22,7 @@ import bpy
 from ...errors import RigError
 from ...limits.shapes import Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ..keys.channels import animated_components
-from ..properties.joints import store_limits
+from ..properties.limits import store_limits
 from ..properties.names import named
 from .bones import Outcome
 

@@ -10,19 +10,15 @@ from dataclasses import dataclass
 import bpy
 
 from ...errors import InvalidInput, RigError
-from ...limits.mirroring import mirror_turn, turned
-from ...limits.outlines import with_bound_at, with_rim_at
+from ...limits.mirroring import mirror_turn
 from ...limits.shapes import Limit
 from ..figures.roles import figure_of, partner_in
 from ..keys.channels import is_bone_selected
 from ..properties import constraint_list
-from ..properties.joints import copy_limit, limit_of, store_limits
+from ..properties.limits import copy_limit, limit_kind, limit_of, store_limits
 from ..properties.names import named
 from ..rig.bone_space import nearest_rotation
 from ..viewport.limits import bone_axes
-
-KINDS = {"MIN": ("HINGE", "TWIST", "EULER"), "MAX": ("HINGE", "TWIST", "EULER"), "SWING": ("CONE", "ELLIPSE")}
-"""Kinds of limit that have a bound. Cones and ellipses that limit twist also have a Min and a Max."""
 
 
 @dataclass(frozen=True)
@@ -164,7 +160,7 @@ def _mirrored(bone: bpy.types.PoseBone, other: bpy.types.PoseBone) -> Limit | No
         return None
     rests = [nearest_rotation(member.bone.matrix_local.to_3x3()) for member in (bone, other)]
     try:
-        return turned(limit, mirror_turn(*rests))
+        return limit.turned(mirror_turn(*rests))
     except InvalidInput as error:
         raise RigError(
             f"bone '{bone.name}': its limit cannot be mirrored to '{other.name}', which does not rest as its "
@@ -178,9 +174,8 @@ def _mirrored(bone: bpy.types.PoseBone, other: bpy.types.PoseBone) -> Limit | No
 def has_bound(pose_bone: bpy.types.PoseBone, bound: str) -> bool:
     """Whether a bone's limit has a bound: "MIN", "MAX", or the border of a swing ("SWING")."""
     group = pose_bone.ccd_rig.limit
-    return group.kind in KINDS[bound] or (
-        bound != "SWING" and group.kind in KINDS["SWING"] and group.use_twist
-    )
+    kind = limit_kind(group)
+    return bool(kind.swings) if bound == "SWING" else kind.bounds(group) is not None
 
 
 def set_bounds(pose_bones: Sequence[bpy.types.PoseBone], bound: str) -> Outcome:
@@ -209,9 +204,9 @@ def set_bounds(pose_bones: Sequence[bpy.types.PoseBone], bound: str) -> Outcome:
         rotation = bone_axes(bone).rotation
         try:
             if bound == "SWING":
-                limits[bone] = with_rim_at(limit, rotation)
+                limits[bone] = limit.with_rim_at(rotation)
             else:
-                limits[bone] = with_bound_at(limit, rotation, bound == "MAX")
+                limits[bone] = limit.with_bound_at(rotation, bound == "MAX")
         except InvalidInput as error:
             raise RigError(f"bone '{bone.name}': {error}; pose it where its limit should end") from error
     store_limits(limits)

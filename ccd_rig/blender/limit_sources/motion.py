@@ -21,7 +21,7 @@ from ...limits.shapes import Limit
 from ..figures.role import Figure, Kind, Part
 from ..figures.roles import figure_of
 from ..keys import channels
-from ..properties.joints import store_limits
+from ..properties.limits import store_limits
 from ..properties.names import named
 from ..properties.pose_library import rotations_at, turned_bones
 from .bones import Outcome

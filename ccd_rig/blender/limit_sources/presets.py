@@ -24,7 +24,7 @@ from ...limits.shapes import Cone, Limit, SwingTwist
 from ..figures.role import Figure, Kind, Part, Role, Side
 from ..figures.roles import figure_of, roles_of
 from ..properties import overrides
-from ..properties.joints import CCD_RIG_PG_limit, copy_limit, store_limits
+from ..properties.limits import CCD_RIG_PG_limit, copy_limit, store_limits
 from ..properties.names import named
 from ..rig.bone_space import nearest_rotation
 from ..viewport.limits import bone_axes

@@ -29,9 +29,8 @@ from ..bake.single_frame import SolvedFrame
 from ..bake.staleness import fields
 from ..checks import setup
 from ..properties import body
-from ..properties.constraint_values import Kind
 from ..rig import clamps
-from ..rig.pose_values import foreach
+from ..rig.rotation_modes import foreach
 from ..scene.evaluation import FrameReader, FrameSample, present
 from ..scene.ground import PresentGround
 from ..scene.targets import NOTHING_AHEAD, Ahead, objects_of
@@ -183,11 +182,11 @@ class SetUp(NamedTuple):
 
     def plants(self) -> bool:
         """Whether it plants bones."""
-        return any(constraint.kind is Kind.PLANT for constraint in self.ready.constraints)
+        return any(constraint.kind.plants for constraint in self.ready.constraints)
 
     def lies_on_ground(self) -> bool:
         """Whether it plants bones on the ground."""
-        return any(each.kind is Kind.PLANT and each.on_ground for each in self.ready.constraints)
+        return any(each.kind.plants and each.on_ground for each in self.ready.constraints)
 
 
 @dataclass

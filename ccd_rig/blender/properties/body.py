@@ -14,7 +14,7 @@ from ..keys import channels
 from ..rig import clamps
 from . import constraint_list
 from .baked_action import followed
-from .constraint_values import Constraint, Kind
+from .constraint_values import PLANT, Constraint
 
 AUTO, KEEP_ANIMATION, FOLLOW_FEET, WALK_ON = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET", "WALK_ON"
 
@@ -89,9 +89,7 @@ def body_of(
     if rows is None:
         rows = [row for row in armature_object.ccd_rig.constraints if row.enabled]
     chains = (
-        constraint_list.chain(armature_object, row.tip, row.chain_length)
-        for row in rows
-        if row.kind == Kind.PLANT
+        constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows if row.kind == PLANT
     )
     root_bone = next((chain[-1] for chain in chains if chain), None)
     if root_bone is None:
@@ -102,7 +100,7 @@ def body_of(
         return Body(root_bone.name, choice != FOLLOW_FEET, keyed, "", choice == WALK_ON)
     mover = next((row for row in rows if row.tip == root_bone.name), None)
     if mover is not None:
-        does = "plants" if mover.kind == Kind.PLANT else "moves"
+        does = "plants" if mover.kind == PLANT else "moves"
         return Body(root_bone.name, False, keyed, f"'{mover.name}' {does} it")
     because = _animation(armature_object, root_bone, keyed)
     return Body(root_bone.name, bool(because), keyed, because or "it has no animation")
@@ -110,7 +108,7 @@ def body_of(
 
 def settled(constraints: Sequence[Constraint], keeps: bool) -> tuple[Constraint, ...]:
     """Return the constraints with `keeps_body` set in the ones that plant bones."""
-    return tuple(replace(row, keeps_body=keeps) if row.kind == Kind.PLANT else row for row in constraints)
+    return tuple(replace(row, keeps_body=keeps) if row.kind.plants else row for row in constraints)
 
 
 def require_known(choice: str) -> None:

@@ -4,64 +4,22 @@
 from math import pi
 
 import bpy
-from bpy.props import (
-    BoolProperty,
-    BoolVectorProperty,
-    EnumProperty,
-    FloatProperty,
-    FloatVectorProperty,
-    IntProperty,
-    PointerProperty,
-    StringProperty,
-)
 
 from ...goals import BalanceGoal, PoleGoal, PositionGoal
 from ...solvers.closed_forms import TwoBoneOptions
 from ..languages.translation import CONTEXT
-from . import renamed_bones
+from ..registration import STORED
+from .constraint_kinds import KINDS, METHODS
 from .names import unique_name
-from .solver_settings import OVERRIDE, from_core
 
 DEFAULT_NAME = "CCD"
 
 # Files store the numbers: an item keeps its number for good.
-KINDS = (
-    ("REACH", "Reach", "The bone reaches for a target: with its end, its rotation, or both", 0),
-    ("BALANCE", "Balance", "The centre of mass of all bones that have a mass stays over a target", 1),
-    (
-        "PLANT",
-        "Plant",
-        "The bone stays put in the world while Influence is above 0.5, and the figure moves over it",
-        2,
-    ),
-)
+KIND_ITEMS = tuple((str(kind), kind.label, kind.description, kind.number) for kind in KINDS.values())
 ROTATIONS = (
     ("NONE", "Free", "The bone may be turned in any way", 0),
     ("ORIENTATION", "Copy", "The bone is turned as the target is", 1),
     ("DIRECTION", "Point Along", "One axis of the bone points along an axis of the target", 2),
-)
-METHODS = (
-    ("CCD", "Loop", "All bones of the chain together, by the solver of the armature's settings", 0),
-    (
-        "TWO_BONE_TIP",
-        "Two-Bone Tip",
-        "By CCD, bone by bone, but the last two bones at once: bones further down stay still where the two "
-        "reach the target alone",
-        1,
-    ),
-    (
-        "TWO_BONE",
-        "Two Bones",
-        "Only the last two bones that can turn, exactly and at once, as an arm or a leg; limits hold",
-        2,
-    ),
-    (
-        "TRIANGLE",
-        "Target Triangle",
-        "Each bone is turned just once, from the root on, so that it closes a triangle with the rest of the "
-        "chain and the target; limits hold, and may keep it from the target",
-        3,
-    ),
 )
 OFFSET_SPACES = (
     ("TARGET", "Target", "Along the target's own axes, in its unit", 0),
@@ -76,277 +34,181 @@ AXES = tuple(
 )
 
 
-def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+def keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Number a name that another constraint has, after it was set."""
     names = self.id_data.ccd_rig.constraints.keys()
     if not self.name or names.count(self.name) > 1:
         # Setting the name calls this function once more, which then changes nothing.
         self.name = unique_name(self.name or DEFAULT_NAME, names)
 
 
-class PoleProperties:
-    """Pole of a constraint: its chain bends towards it."""
+class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
+    """A stored constraint, perhaps converted from a constraint of Blender (`original_bone`)."""
 
-    pole_target: PointerProperty(
-        name="Pole Target",
-        description="The object that the chain bends towards. It comes after the position: the target is "
+    pole_target: STORED.pointer(
+        "Pole Target",
+        "The object that the chain bends towards. It comes after the position: the target is "
         "reached first, and limits hold",
         type=bpy.types.Object,
-        override=OVERRIDE,
     )
-    pole_bone: StringProperty(
-        name="Pole Bone",
-        description="The bone of the pole armature whose head is the pole; empty: the object's origin",
-        override=OVERRIDE,
+    pole_bone: STORED.text(
+        "Pole Bone", "The bone of the pole armature whose head is the pole; empty: the object's origin"
     )
-    pole_angle: FloatProperty(
-        **from_core(
-            PoleGoal,
-            "angle",
-            name="Pole Angle",
-            description="By how much the bend is turned from the pole, about the line from the chain's root "
-            "to its end",
-        ),
+    pole_angle: STORED.number(
+        "Pole Angle",
+        "By how much the bend is turned from the pole, about the line from the chain's root to its end",
+        default=PoleGoal.angle,
         soft_min=-pi,
         soft_max=pi,
         subtype="ANGLE",
     )
-
-
-class OriginalProperties:
-    """Name of the Blender constraint that a constraint was converted from."""
-
-    original_bone: StringProperty(
-        name="Original Bone",
-        description="The bone of Blender's constraint that this one was converted from",
-        override=OVERRIDE,
+    original_bone: STORED.text(
+        "Original Bone", "The bone of Blender's constraint that this one was converted from"
     )
-    original_constraint: StringProperty(
-        name="Original Constraint",
-        description="Name of Blender's constraint that this one was converted from, and that is muted for it",
-        override=OVERRIDE,
+    original_constraint: STORED.text(
+        "Original Constraint",
+        "Name of Blender's constraint that this one was converted from, and that is muted for it",
     )
-
-
-class CCD_RIG_PG_constraint(PoleProperties, OriginalProperties, bpy.types.PropertyGroup):
-    """A stored constraint. `register_calls` adds `name`."""
-
-    tip: StringProperty(
-        name="Bone", description="The bone to move: the last one of the chain", override=OVERRIDE
-    )
-    chain_length: IntProperty(
-        **from_core(
-            PositionGoal,
-            "chain_length",
-            name="Chain Length",
-            description="How many bones may turn, counted from this one, locked ones too; 0 goes up to the "
-            "root. A planted bone's chain ends at the bone that carries the figure",
-        ),
+    tip: STORED.text("Bone", "The bone to move: the last one of the chain")
+    chain_length: STORED.integer(
+        "Chain Length",
+        "How many bones may turn, counted from this one, locked ones too; 0 goes up to the "
+        "root. A planted bone's chain ends at the bone that carries the figure",
+        default=PositionGoal.chain_length,
         min=0,
         soft_max=255,
     )
-    target: PointerProperty(
-        name="Target",
-        description="The object that the bone should reach",
-        type=bpy.types.Object,
-        override=OVERRIDE,
+    target: STORED.pointer("Target", "The object that the bone should reach", type=bpy.types.Object)
+    target_bone: STORED.text(
+        "Target Bone", "The bone of the target armature whose head is the target; empty: the object's origin"
     )
-    target_bone: StringProperty(
-        name="Target Bone",
-        description="The bone of the target armature whose head is the target; empty: the object's origin",
-        override=OVERRIDE,
-    )
-    offset: FloatVectorProperty(
-        name="Target Offset",
-        description="Shift of the point to reach, along the axes that Offset Space says. Keyed, it is a "
+    offset: STORED.vector(
+        "Target Offset",
+        "Shift of the point to reach, along the axes that Offset Space says. Keyed, it is a "
         "layer over the motion of the target",
         size=3,
         subtype="XYZ_LENGTH",
-        override=OVERRIDE,
     )
-    offset_space: EnumProperty(
-        name="Offset Space",
-        description="Along whose axes Target Offset shifts the point",
-        items=OFFSET_SPACES,
-        override=OVERRIDE,
+    offset_space: STORED.enum(
+        "Offset Space", "Along whose axes Target Offset shifts the point", items=OFFSET_SPACES
     )
-    influence: FloatProperty(
-        name="Influence",
-        description="How much of the solved rotations is used: 0 keeps the pose, 1 reaches for the target",
+    influence: STORED.number(
+        "Influence",
+        "How much of the solved rotations is used: 0 keeps the pose, 1 reaches for the target",
         default=1.0,
         min=0.0,
         max=1.0,
         subtype="FACTOR",
-        override=OVERRIDE,
     )
-    weight: FloatProperty(
-        **from_core(
-            PositionGoal,
-            "weight",
-            name="Weight",
-            translation_context=CONTEXT,
-            description="How much this constraint counts where several pull at the same bones",
-        ),
+    weight: STORED.number(
+        "Weight",
+        "How much this constraint counts where several pull at the same bones",
+        default=PositionGoal.weight,
+        translation_context=CONTEXT,
         min=0.001,
         max=10_000.0,
         soft_max=10.0,
     )
-    enabled: BoolProperty(
-        name="Enabled", description="Solve and bake this constraint", default=True, override=OVERRIDE
+    enabled: STORED.boolean("Enabled", "Solve and bake this constraint", default=True)
+    use_tail: STORED.boolean(
+        "Use Tail", "Bring the bone's tail to the target; when off, its head", default=True
     )
-    use_tail: BoolProperty(
-        name="Use Tail",
-        description="Bring the bone's tail to the target; when off, its head",
-        default=True,
-        override=OVERRIDE,
-    )
-    effector_offset: FloatVectorProperty(
-        name="Bone Offset",
-        description="Shift of the point that is brought to the target, from the bone's tail or head, along "
+    effector_offset: STORED.vector(
+        "Bone Offset",
+        "Shift of the point that is brought to the target, from the bone's tail or head, along "
         "the bone's own axes, in the armature's unit: the sole of a foot, the grip of a hand",
         size=3,
         subtype="XYZ_LENGTH",
-        override=OVERRIDE,
     )
-    kind: EnumProperty(
-        name="Kind", description="What the constraint is about", items=KINDS, override=OVERRIDE
-    )
-    use_position: BoolProperty(
-        name="Position", description="Bring the bone's end to the target", default=True, override=OVERRIDE
-    )
-    rotation: EnumProperty(
-        name="Rotation",
-        description="What the target's rotation is to the bone. Under mirroring or shear the bone's Y axis "
+    kind: STORED.enum("Kind", "What the constraint is about", items=KIND_ITEMS)
+    use_position: STORED.boolean("Position", "Bring the bone's end to the target", default=True)
+    rotation: STORED.enum(
+        "Rotation",
+        "What the target's rotation is to the bone. Under mirroring or shear the bone's Y axis "
         "points exactly as the target's, and Z as near as it can",
         items=ROTATIONS,
-        override=OVERRIDE,
     )
-    rotation_bone: StringProperty(
-        name="Rotation Bone",
-        description="The bone of the chain that is turned as the target is; empty: the last one",
-        override=OVERRIDE,
+    rotation_bone: STORED.text(
+        "Rotation Bone", "The bone of the chain that is turned as the target is; empty: the last one"
     )
-    rotation_weight: FloatProperty(
-        name="Rotation Weight",
-        description="How much the rotation counts beside the position where the bone cannot have both",
+    rotation_weight: STORED.number(
+        "Rotation Weight",
+        "How much the rotation counts beside the position where the bone cannot have both",
         default=1.0,
         min=0.001,
         max=10_000.0,
         soft_max=10.0,
-        override=OVERRIDE,
     )
-    bone_axis: EnumProperty(
-        name="Bone Axis",
-        description="The axis of the bone that points along the target's; Y is its length",
+    bone_axis: STORED.enum(
+        "Bone Axis",
+        "The axis of the bone that points along the target's; Y is its length",
         items=AXES,
         default="POS_Y",
-        override=OVERRIDE,
     )
-    target_axis: EnumProperty(
-        name="Target Axis",
-        description="The axis of the target that the bone's axis points along",
-        items=AXES,
-        default="POS_Y",
-        override=OVERRIDE,
+    target_axis: STORED.enum(
+        "Target Axis", "The axis of the target that the bone's axis points along", items=AXES, default="POS_Y"
     )
-    priority: IntProperty(
-        **from_core(
-            PositionGoal,
-            "priority",
-            name="Priority",
-            description="Constraints with priority 0 are served first; those with larger numbers never "
-            "worsen them",
-        ),
+    priority: STORED.integer(
+        "Priority",
+        "Constraints with priority 0 are served first; those with larger numbers never worsen them",
+        default=PositionGoal.priority,
         min=0,
         soft_max=9,
     )
-    max_extension: FloatProperty(
-        **from_core(
-            PositionGoal,
-            "max_extension",
-            description="Part of its length past which the chain is never stretched; 1 is off",
-        ),
+    max_extension: STORED.number(
+        "Max Extension",
+        "Part of its length past which the chain is never stretched; 1 is off",
+        default=PositionGoal.max_extension,
         min=0.01,
         max=1.0,
         subtype="FACTOR",
     )
-    extension_joints: IntProperty(
-        **from_core(
-            PositionGoal,
-            "extension_joints",
-            name="Extension Bones",
-            description="How many bones, counted from this one, Max Extension is about; 0 is the whole "
-            "chain, and bones further up do the rest",
-        ),
+    extension_joints: STORED.integer(
+        "Extension Bones",
+        "How many bones, counted from this one, Max Extension is about; 0 is the whole "
+        "chain, and bones further up do the rest",
+        default=PositionGoal.extension_joints,
         min=0,
         soft_max=255,
     )
-    method: EnumProperty(
-        name="Method",
-        description="How the chain is brought to the target",
-        items=METHODS,
-        override=OVERRIDE,
-        translation_context=CONTEXT,
+    method: STORED.enum(
+        "Method", "How the chain is brought to the target", items=METHODS, translation_context=CONTEXT
     )
-    soft: FloatProperty(
-        name="Softness",
-        description="Part of the chain's length over which it eases into straight, so that an elbow or a "
+    soft: STORED.number(
+        "Softness",
+        "Part of the chain's length over which it eases into straight, so that an elbow or a "
         "knee does not snap at the end of its reach: the bone stays a little behind its target there",
         default=TwoBoneOptions.soft,
         min=0.0,
         max=1.0,
         soft_max=0.2,
         subtype="FACTOR",
-        override=OVERRIDE,
     )
-    plant_ground: BoolProperty(
-        name="Hold Place",
-        description="The planted bone keeps its place along the ground",
+    plant_ground: STORED.boolean(
+        "Hold Place", "The planted bone keeps its place along the ground", default=True
+    )
+    plant_height: STORED.boolean(
+        "Hold Height",
+        "The planted bone keeps its height; when off, it rises and sinks as it is animated",
         default=True,
-        override=OVERRIDE,
     )
-    plant_height: BoolProperty(
-        name="Hold Height",
-        description="The planted bone keeps its height; when off, it rises and sinks as it is animated",
+    plant_rotation: STORED.boolean(
+        "Hold Rotation",
+        "The planted bone keeps its rotation; when off, it turns as it is animated, so that a foot rolls",
         default=True,
-        override=OVERRIDE,
     )
-    plant_rotation: BoolProperty(
-        name="Hold Rotation",
-        description="The planted bone keeps its rotation; when off, it turns as it is animated, so that a "
-        "foot rolls",
-        default=True,
-        override=OVERRIDE,
-    )
-    plant_on_ground: BoolProperty(
-        name="On Ground",
-        description="The planted bone lies on the armature's Ground: its sole on the surface, turned to the "
+    plant_on_ground: STORED.boolean(
+        "On Ground",
+        "The planted bone lies on the armature's Ground: its sole on the surface, turned to the "
         "slope up to Steepest of Walk Along. On ground that moves it goes along",
         default=False,
-        override=OVERRIDE,
     )
-    balance_axes: BoolVectorProperty(
-        **from_core(
-            BalanceGoal,
-            "axes",
-            name="Balance Axes",
-            description="Which of the world's axes count: X and Y keep the centre of mass over a point of "
-            "the ground, one axis alone over a line",
-        ),
+    balance_axes: STORED.booleans(
+        "Balance Axes",
+        "Which of the world's axes count: X and Y keep the centre of mass over a point of "
+        "the ground, one axis alone over a line",
+        default=BalanceGoal.axes,
         size=3,
         subtype="XYZ",
     )
-
-
-def register_calls() -> None:
-    """Add `name`, and the callbacks of properties that name bones."""
-    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
-    CCD_RIG_PG_constraint.__annotations__["name"] = StringProperty(
-        name="Name", description="Name of the constraint", update=_keep_name_unique, override=OVERRIDE
-    )
-    renamed_bones.register_on(CCD_RIG_PG_constraint)
-
-
-def unregister_calls() -> None:
-    """Remove `name` and the callbacks."""
-    renamed_bones.unregister_from(CCD_RIG_PG_constraint)
-    del CCD_RIG_PG_constraint.__annotations__["name"]
+    name: STORED.text("Name", "Name of the constraint")

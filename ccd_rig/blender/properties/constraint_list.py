@@ -7,7 +7,6 @@ drivers and the F-curves of the present action. A limb is a branch of the bone t
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from types import MappingProxyType
 from typing import Any
 
 import bpy
@@ -15,7 +14,6 @@ import bpy
 from ...errors import RigError
 from ..keys.channels import animated_components, bag_of, fcurves_of
 from . import overrides
-from .constraint_values import Kind
 
 JOINED = 1e-3
 """Gap between a head and its parent's tail up to which they are joined, as a fraction of the length."""
@@ -114,72 +112,6 @@ def has_guessed_tail(bone: bpy.types.PoseBone) -> bool:
     shape: Any = bone.custom_shape
     has_gltf_shape = shape is not None and any(c.name == GLTF_COLLECTION for c in shape.users_collection)
     return bool(set(words) & set(END_WORDS)) or has_gltf_shape or not is_joined(bone)
-
-
-def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
-    """Return the chain length of a planted bone: up to the movable bone that carries the figure.
-
-    Bones that are planted already decide that root bone. 0 if it is the root of the armature, or missing.
-    """
-    to_root = chain(armature_object, tip)
-    others = [
-        chain(armature_object, row.tip, row.chain_length)[-1:]
-        for row in armature_object.ccd_rig.constraints
-        if row.kind == Kind.PLANT and row.tip != tip
-    ]
-    for root_bone in (bone for other in others for bone in other):
-        if root_bone in to_root[1:]:
-            return (to_root.index(root_bone) + 1) % len(to_root)
-    return first_root_bone_chain_length(armature_object, tip)
-
-
-def first_root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
-    """Like `root_bone_chain_length` while no other bone is planted."""
-    to_root = chain(armature_object, tip)
-    least = limb_length(armature_object, tip) or len(to_root)
-    movable = [count for count, bone in enumerate(to_root, 1) if count > least and _can_carry(bone)]
-    # Above a front leg the chest carries part of the figure, and the hips carry all of it.
-    branching = [count for count in movable if _branches(to_root[count - 1])]
-    if len(branching) > 1 and branching[-1] == len(to_root) and not is_joined(to_root[-2]):
-        branching.pop()  # a root that stands apart also carries controls
-    length = branching[-1] if branching else next(iter(movable), 0)
-    return length if length < len(to_root) else 0
-
-
-CHAIN_LENGTHS: Mapping[Kind, Callable[[bpy.types.Object, str], int]] = MappingProxyType(
-    {
-        Kind.REACH: limb_length,
-        Kind.BALANCE: lambda _armature_object, _tip: 0,
-        Kind.PLANT: root_bone_chain_length,
-    }
-)
-"""Chain length of a new constraint by its kind: (armature object, tip) -> number of bones."""
-
-
-def set_kind(constraint: Any, kind: Kind) -> None:
-    """Change the kind of a constraint, and its chain length with it.
-
-    A planted bone stays at its place: its target is cleared.
-    """
-    if constraint.kind == kind:
-        return
-    constraint.chain_length = CHAIN_LENGTHS[kind](constraint.id_data, constraint.tip)
-    if kind is Kind.PLANT:
-        constraint.target = None
-        for field in ("target_bone", "offset", "offset_space", "use_tail"):
-            constraint.property_unset(field)
-    constraint.kind = kind
-
-
-def _branches(bone: bpy.types.PoseBone) -> bool:
-    """Whether several children of a bone have children themselves."""
-    return sum(bool(child.children) for child in bone.children) > 1
-
-
-def _can_carry(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone can be moved and turned: neither connected nor locked."""
-    movable = bone.parent is None or not bone.bone.use_connect
-    return movable and not any((*bone.lock_location, *bone.lock_rotation))
 
 
 def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:

@@ -1,25 +1,133 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The constraints of an armature as values."""
+"""Constraints as values, their targets at a frame, and what their kinds answer."""
 
-import enum
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import bpy
+from mathutils import Quaternion, Vector
+
+from ...goals import Goal
+from ...skeleton.joints import Skeleton
+from .lines import Line
+
+PLANT = "PLANT"
+"""Identifier of the kind that plants bones."""
+PLANTED = 0.5
+"""Influence above which a bone is planted; it is planted fully or not at all."""
+AXES = {
+    f"{name}_{axis}": Vector([sign * (i == k) for i in range(3)]).freeze()
+    for name, sign in (("POS", 1.0), ("NEG", -1.0))
+    for k, axis in enumerate("XYZ")
+}
+"""The values of `Constraint.bone_axis` and `target_axis` as unit vectors."""
 
 
-class Kind(enum.StrEnum):
-    """Kind of a constraint, an identifier of `constraint_group.KINDS`."""
+@dataclass(frozen=True)
+class Problem:
+    """Error or warning about a set-up.
 
-    REACH = "REACH"
-    """The tail or head of the tip, its rotation, or both reach a target."""
-    BALANCE = "BALANCE"
-    """The centre of mass is kept over a target by the bones of the chain."""
-    PLANT = "PLANT"
-    """The head and rotation of the tip stay fixed in the world while the influence is above 0.5. The chain
-    ends at the root bone, which carries the figure."""
+    Attributes:
+        severity: "ERROR" keeps the armature from being solved; "WARNING" does not, but the result may
+            surprise.
+        where: name of the constraint, bone or object.
+        message: the fault and its remedy, with the name.
+    """
+
+    severity: str
+    where: str
+    message: str
+
+
+class Kind(str):
+    """Kind of a constraint, by its identifier in files: all that differs between kinds.
+
+    A class over it is listed in `constraint_kinds.KINDS`. The base class stands for a kind that this version
+    does not know.
+
+    Attributes:
+        number: of the identifier in files, for good.
+        label, description: in menus.
+        icon: in the list of constraints.
+        fixed: fields of `Constraint` with the values that the kind fixes, whatever is stored from a kind that
+            the constraint had before.
+        reaches: whether a bone of the chain is brought to a target by position, rotation or both.
+        balances: whether the centre of mass of all bones is brought to the target.
+        plants: whether the bone stays put in the world, and the figure moves over it.
+        needs_target: whether it can do nothing without a target.
+        panels: names of the folded panels that the kind has.
+    """
+
+    __slots__ = ()
+
+    number = -1
+    label = ""
+    description = ""
+    icon = "ERROR"
+    fixed: Mapping[str, Any] = MappingProxyType({})
+    reaches = False
+    balances = False
+    plants = False
+    needs_target = True
+    panels: tuple[str, ...] = ("importance",)
+
+    def __repr__(self) -> str:
+        # Baked actions store a hash of this text, see `bake.start.fingerprint`.
+        return "".join(("<Kind.", self, ": ", super().__repr__(), ">"))
+
+    def chain_length(self, _armature_object: bpy.types.Object, _tip: str) -> int:
+        """Number of bones in the chain of a new constraint, counted from the tip; 0 goes to the root."""
+        return 0
+
+    def sampled(self, _constraint: Constraint) -> tuple[str, ...]:
+        """Fields that a bake reads at every frame if keys or drivers move them, in the order of `SAMPLED`."""
+        return ("offset", "weight")
+
+    def goals(self, _skeleton: Skeleton, _constraint: Constraint, _target: TargetSample) -> list[Goal]:
+        """The goals of a constraint at a frame, at least one for a known kind.
+
+        Priorities are doubled, so that a pole stands between its own position and what is served after that.
+
+        Raises:
+            RigError: there is no bend for a pole; names the constraint.
+        """
+        return []
+
+    def problems(
+        self, _armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene, _keeps_body: bool
+    ) -> Iterator[Problem]:
+        """Yield the problems of a stored constraint besides those that every kind has.
+
+        Args:
+            _armature_object: of the constraint.
+            constraint: as it is stored.
+            _scene: in which it is solved.
+            _keeps_body: whether the bone that carries the figure keeps its animation over planted bones.
+        """
+        message = f"Constraint '{constraint.name}': its kind is not known to this version: choose one"
+        yield Problem("ERROR", constraint.name, message)
+
+    def subject(self, constraint: Any) -> str:
+        """What stored constraints may contradict each other about: a bone, or "" for the centre of mass."""
+        return str(constraint.tip)
+
+    def pair_problems(self, _one: Any, _other: Any) -> Iterator[Problem]:
+        """Yield contradictions of two stored constraints of this kind with the same subject and priority."""
+        yield from ()
+
+    def chain_words(self, chain: Sequence[bpy.types.PoseBone]) -> str:
+        """Describe a constraint's chain, tip first."""
+        locked = sum(all(bone.lock_rotation) or bone.ccd_rig.stiffness >= 1.0 for bone in chain)
+        count = f"{len(chain)} bone{'' if len(chain) == 1 else 's'}"
+        return f"{count} up to '{chain[-1].name}'{f', {locked} locked' if locked else ''}"
+
+    def lines(self, _constraint: Any) -> Iterator[Line]:
+        """Yield the lines of the panel that only this kind has."""
+        yield from ()
 
 
 class Holds(NamedTuple):
@@ -63,7 +171,7 @@ class Constraint:
             entire chain.
         balance_axes: for BALANCE, world axes along which the centre of mass is kept.
         method: for REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or
-            "TRIANGLE": see `METHODS`.
+            "TRIANGLE": see `constraint_kinds.METHODS`.
         soft: fraction of the chain's length over which it eases into straight; TRIANGLE does not.
         effector_offset: of the effector from the tail or head of the tip, along the bone's axes, in
             armature units.
@@ -90,7 +198,7 @@ class Constraint:
     weight: float
     enabled: bool
     use_tail: bool
-    kind: Kind = Kind.REACH
+    kind: Kind
     use_position: bool = True
     rotation: str = "NONE"
     rotation_weight: float = 1.0
@@ -115,77 +223,32 @@ class Constraint:
     carrier: str = ""
 
 
-def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
-    """Return the values of all constraints of an armature in their order, disabled ones included."""
-    return tuple(map(value_of, armature_object.ccd_rig.constraints))
+SAMPLED = ("offset", "weight", "rotation_weight", "pole_angle", "max_extension", "soft")
+"""Fields of constraints that are read at every frame of a bake if keys or drivers move them."""
 
 
-def value_of(stored: Any) -> Constraint:
-    """Return the value of a stored constraint. `stored.kind` must be a `Kind`."""
-    constraint = Constraint(
-        name=stored.name,
-        tip=stored.tip,
-        chain_length=stored.chain_length,
-        target=stored.target.name if stored.target else "",
-        target_bone=stored.target_bone,
-        offset=tuple(stored.offset),
-        influence=stored.influence,
-        weight=stored.weight,
-        enabled=stored.enabled,
-        use_tail=stored.use_tail,
-        kind=Kind(stored.kind),
-        use_position=stored.use_position,
-        rotation=stored.rotation,
-        rotation_weight=stored.rotation_weight,
-        bone_axis=stored.bone_axis,
-        target_axis=stored.target_axis,
-        pole_target=stored.pole_target.name if stored.pole_target else "",
-        pole_bone=stored.pole_bone,
-        pole_angle=stored.pole_angle,
-        priority=stored.priority,
-        max_extension=stored.max_extension,
-        extension_joints=stored.extension_joints,
-        balance_axes=tuple(stored.balance_axes),
-        method=stored.method,
-        soft=stored.soft,
-        effector_offset=tuple(stored.effector_offset),
-        rotation_bone=stored.rotation_bone,
-        holds=Holds(stored.plant_ground, stored.plant_height, stored.plant_rotation),
-        on_ground=stored.plant_on_ground,
-        offset_space=stored.offset_space,
-    )
-    return replace(constraint, **FIXED_FIELDS[constraint.kind])
+class TargetSample(NamedTuple):
+    """Target and pole of one constraint at a frame, armature space.
 
+    Attributes:
+        point: goal of the effector; for BALANCE, of the centre of mass.
+        rotation: of the target, for ORIENTATION (see `orthonormal`).
+        direction: unit vector of the target's axis, for DIRECTION.
+        pole: position of the pole target, if there is one.
+        offset: the Target Offset, if keys or drivers move it; `point` includes it.
+        keyed: the remaining fields of the constraint that keys or drivers move, with their values.
+    """
 
-FIXED_FIELDS: Mapping[Kind, Mapping[str, Any]] = MappingProxyType(
-    {
-        Kind.REACH: {"holds": WHOLE, "on_ground": False},
-        Kind.BALANCE: {
-            "use_position": True,
-            "rotation": "NONE",
-            "pole_target": "",
-            "pole_bone": "",
-            "max_extension": 1.0,
-            "extension_joints": 0,
-            "method": "CCD",
-            "holds": WHOLE,
-            "on_ground": False,
-        },
-        Kind.PLANT: {
-            "use_tail": False,
-            "use_position": True,
-            "rotation": "ORIENTATION",
-            "rotation_weight": 1.0,
-            "pole_target": "",
-            "pole_bone": "",
-            "priority": 0,
-            "weight": 1.0,
-            "max_extension": 1.0,
-            "extension_joints": 0,
-            "method": "CCD",
-            "effector_offset": (0.0, 0.0, 0.0),
-            "rotation_bone": "",
-        },
-    }
-)
-"""Fields that the kind of a constraint fixes, whatever is stored from a kind that it had before."""
+    point: Vector
+    rotation: Quaternion | None = None
+    direction: Vector | None = None
+    pole: Vector | None = None
+    offset: tuple[float, float, float] | None = None
+    keyed: tuple[tuple[str, float], ...] = ()
+
+    def settings_of(self, constraint: Constraint) -> Constraint:
+        """Return the constraint with the values of keys and drivers at the frame."""
+        fields: dict[str, Any] = dict(self.keyed)
+        if self.offset is not None:
+            fields["offset"] = self.offset
+        return replace(constraint, **fields) if fields else constraint

@@ -10,19 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 import bpy
-from bpy.props import (
-    BoolProperty,
-    CollectionProperty,
-    FloatProperty,
-    FloatVectorProperty,
-    StringProperty,
-)
 
 from ...errors import InvalidInput, RigError
 from ...skeleton.coupled_offset import CoupledOffset
 from ..languages.translation import CONTEXT
+from ..registration import STORED, UNANIMATED
 from . import overrides
-from .solver_settings import OVERRIDE
 
 WIDEST = 2.0 * math.pi
 """Radians of the widest angle that the panel offers."""
@@ -34,74 +27,51 @@ class CCD_RIG_PG_offset_point(bpy.types.PropertyGroup):
     """Point of the curve from angles to shifts."""
 
     # Not animated: rows may be removed, and F-curves would then address a different row.
-    name: StringProperty(
-        name="Name", description="What the point is called in overrides", override=OVERRIDE, options=set()
+    name: UNANIMATED.text("Name", "What the point is called in overrides")
+    angle: UNANIMATED.number(
+        "Angle", "Angle of the driver bone's hinge from rest", min=-WIDEST, max=WIDEST, subtype="ANGLE"
     )
-    angle: FloatProperty(
-        name="Angle",
-        description="Angle of the driver bone's hinge from rest",
-        min=-WIDEST,
-        max=WIDEST,
-        subtype="ANGLE",
-        override=OVERRIDE,
-        options=set(),
-    )
-    shift: FloatProperty(
-        name="Shift",
+    shift: UNANIMATED.number(
+        "Shift",
+        "Shift along the axis at this angle, as the bone's location shows it",
         translation_context=CONTEXT,
-        description="Shift along the axis at this angle, as the bone's location shows it",
         soft_min=-10.0,
         soft_max=10.0,
         precision=4,
         unit="LENGTH",
-        override=OVERRIDE,
-        options=set(),
     )
-    slope: FloatProperty(
-        name="Slope",
-        description="Steepness of the curve at this angle: shift per radian",
+    slope: UNANIMATED.number(
+        "Slope",
+        "Steepness of the curve at this angle: shift per radian",
         soft_min=-10.0,
         soft_max=10.0,
         precision=4,
         unit="LENGTH",
-        override=OVERRIDE,
-        options=set(),
     )
 
 
 class CCD_RIG_PG_coupled_offset(bpy.types.PropertyGroup):
     """Shift of a bone as a function of the angle of a hinge."""
 
-    name: StringProperty(
-        name="Name", description="What the offset is called in overrides", override=OVERRIDE, options=set()
+    name: UNANIMATED.text("Name", "What the offset is called in overrides")
+    driver: UNANIMATED.text(
+        "Driver Bone",
+        "The bone whose hinge angle gives the shift: one of the bone's parents; empty for the bone itself",
     )
-    driver: StringProperty(
-        name="Driver Bone",
-        description="The bone whose hinge angle gives the shift: one of the bone's parents; empty for the "
-        "bone itself",
-        override=OVERRIDE,
-        options=set(),
-    )
-    axis: FloatVectorProperty(
-        name="Axis",
-        description="Direction of the shift in the axes of the bone's location; Y points along the bone",
+    axis: UNANIMATED.vector(
+        "Axis",
+        "Direction of the shift in the axes of the bone's location; Y points along the bone",
         size=3,
         default=(0.0, 1.0, 0.0),
         subtype="XYZ",
-        override=OVERRIDE,
-        options=set(),
     )
-    points: CollectionProperty(
-        name="Points",
-        description="Points of the curve from angles to shifts, in any order; beyond its ends it is straight",
+    points: STORED.rows(
+        "Points",
+        "Points of the curve from angles to shifts, in any order; beyond its ends it is straight",
         type=CCD_RIG_PG_offset_point,
-        override=OVERRIDE | {"USE_INSERTION"},
     )
-    use_slopes: BoolProperty(
-        name="Own Slopes",
-        description="Give the curve its slope at each point; off: the smoothest curve through the points",
-        override=OVERRIDE,
-        options=set(),
+    use_slopes: UNANIMATED.boolean(
+        "Own Slopes", "Give the curve its slope at each point; off: the smoothest curve through the points"
     )
 
 

@@ -10,7 +10,8 @@ import bpy
 
 from ...errors import RigError
 from . import constraint_list, overrides
-from .constraint_values import Holds, Kind
+from .constraint_kinds import KINDS, first_root_bone_chain_length, kind_of, set_kind
+from .constraint_values import PLANT, Holds, Kind
 
 
 class NewRow(NamedTuple):
@@ -54,8 +55,8 @@ def new_rows(
 
 def _row(armature_object: bpy.types.Object, tip: str, kind: Kind, chain_length: int | None) -> NewRow:
     if chain_length is None:
-        chain_length = constraint_list.CHAIN_LENGTHS[kind](armature_object, tip)
-    is_chain = kind is Kind.REACH and chain_length != 1
+        chain_length = kind.chain_length(armature_object, tip)
+    is_chain = kind.reaches and chain_length != 1
     use_tail = not (is_chain and constraint_list.has_guessed_tail(armature_object.pose.bones[tip]))
     return NewRow(tip, chain_length, use_tail)
 
@@ -116,17 +117,17 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
     """
     rows: Any = armature_object.ccd_rig.constraints
     indices = {tip: _row_index(rows, tip) for tip in tips}
-    others = [row for row in rows if row.kind == Kind.PLANT and row.enabled and row.tip not in indices]
+    others = [row for row in rows if row.kind == PLANT and row.enabled and row.tip not in indices]
     root_bone = _root_bone(armature_object, [*tips, *(row.tip for row in others)])
     moved = [row.name for row in others if _end_chain_at(armature_object, row, root_bone)]
     names, fresh, switched = [], [], []
     for tip, index in indices.items():
         # Rows are looked up by index: adding one moves the rest in memory.
         row = rows[index] if index >= 0 else constraint_list.add(armature_object, tip, tip)
-        if row.kind != Kind.PLANT:
+        if row.kind != PLANT:
             if index >= 0:
                 switched.append(row.name)
-            constraint_list.set_kind(row, Kind.PLANT)
+            set_kind(row, KINDS[PLANT])
             row.plant_ground, row.plant_height, row.plant_rotation = holds
             row.plant_on_ground = armature_object.ccd_rig.ground.kind != "REST"
             fresh.append(row.name)
@@ -157,8 +158,8 @@ def _stop_slides(armature_object: bpy.types.Object, names: Sequence[str]) -> tup
 
 def _row_index(rows: Any, tip: str) -> int:
     """Return the index of the constraint that plants a bone, else of its first one; -1 for none."""
-    indices = [index for index, row in enumerate(rows) if row.tip == tip and row.kind != Kind.BALANCE]
-    return next((i for i in indices if rows[i].kind == Kind.PLANT), indices[0] if indices else -1)
+    indices = [index for index, row in enumerate(rows) if row.tip == tip and not kind_of(row).balances]
+    return next((i for i in indices if rows[i].kind == PLANT), indices[0] if indices else -1)
 
 
 def _root_bone(armature_object: bpy.types.Object, tips: Sequence[str]) -> str:
@@ -166,7 +167,7 @@ def _root_bone(armature_object: bpy.types.Object, tips: Sequence[str]) -> str:
     chains = {tip: constraint_list.chain(armature_object, tip) for tip in tips}
     candidates = []
     for tip, chain in chains.items():
-        length = constraint_list.first_root_bone_chain_length(armature_object, tip)
+        length = first_root_bone_chain_length(armature_object, tip)
         if len(chain) > 1:
             candidates.append(chain[(length or len(chain)) - 1])
     for bone in sorted(candidates, key=lambda candidate: len(candidate.parent_recursive)):

@@ -16,7 +16,6 @@ from typing import Any
 
 import bpy
 import numpy as np
-from bpy.props import CollectionProperty, FloatVectorProperty, StringProperty
 from mathutils import Quaternion
 
 from ...errors import InvalidInput, RigError
@@ -25,11 +24,17 @@ from ...motion.interpolation import solve_frames
 from ...skeleton.pose_library import PoseEntry, from_json, to_json
 from ..atomic_write import read_text, replacing
 from ..keys import channels
-from ..rig.pose_values import Watched
-from ..rig.rotation_modes import CHANNELS, channel_values, read_rotations, rotation_channel, rotation_of
+from ..registration import STORED, UNANIMATED
+from ..rig.rotation_modes import (
+    CHANNELS,
+    Watched,
+    channel_values,
+    read_rotations,
+    rotation_channel,
+    rotation_of,
+)
 from . import constraint_list, overrides, renamed_bones
 from .names import UniqueNames, named, unique_name
-from .solver_settings import OVERRIDE
 
 DEFAULT_NAME = "Pose"
 
@@ -38,40 +43,23 @@ class CCD_RIG_PG_pose_bone(bpy.types.PropertyGroup):
     """Rotation of the bone `name`."""
 
     # Not animated: rows may be removed, and F-curves would then address a different row.
-    name: StringProperty(name="Bone", description="Name of the bone", override=OVERRIDE, options=set())
-    rotation: FloatVectorProperty(
-        name="Rotation",
-        description="Rotation of the bone relative to rest, as a unit quaternion (w, x, y, z)",
+    name: UNANIMATED.text("Bone", "Name of the bone")
+    rotation: UNANIMATED.vector(
+        "Rotation",
+        "Rotation of the bone relative to rest, as a unit quaternion (w, x, y, z)",
         size=4,
         subtype="QUATERNION",
         default=(1.0, 0.0, 0.0, 0.0),
-        override=OVERRIDE,
-        options=set(),
     )
 
 
 class CCD_RIG_PG_pose(bpy.types.PropertyGroup):
-    """Pose of the library. `register_names` adds `name`."""
+    """Pose of the library."""
 
-    rotations: CollectionProperty(
-        name="Rotations",
-        description="The rotation of each bone that the pose knows",
-        type=CCD_RIG_PG_pose_bone,
-        override=OVERRIDE | {"USE_INSERTION"},
+    rotations: STORED.rows(
+        "Rotations", "The rotation of each bone that the pose knows", type=CCD_RIG_PG_pose_bone
     )
-
-
-def register_names() -> None:
-    """Add the property `name`, which has a callback, before the class is registered."""
-    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
-    CCD_RIG_PG_pose.__annotations__["name"] = StringProperty(
-        name="Name", description="Name of the pose", update=_keep_name_unique, override=OVERRIDE
-    )
-
-
-def unregister_names() -> None:
-    """Remove `name` after the class was unregistered."""
-    del CCD_RIG_PG_pose.__annotations__["name"]
+    name: STORED.text("Name", "Name of the pose")
 
 
 _unique_already: list[bool] = []  # not empty: the name that is being set is unique
@@ -87,7 +75,8 @@ def _unique_names() -> Iterator[None]:
         _unique_already.pop()
 
 
-def _keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+def keep_name_unique(self: bpy.types.PropertyGroup, _context: bpy.types.Context) -> None:
+    """Number a name that another pose has, after it was set."""
     if _unique_already:
         return
     taken = {row.name for row in self.id_data.ccd_rig.poses if row != self}

@@ -196,29 +196,6 @@ def _rows_referring_to(armature_object: bpy.types.Object) -> Iterator[tuple[Any,
                     yield row, key
 
 
-def register_on(group: type[Any]) -> None:
-    """Make properties of a group that is not registered yet call `on_named`."""
-    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
-    for fields, name in _annotations(group):
-        prop = fields[name]
-        fields[name] = prop.function(**prop.keywords, update=on_named)
-
-
-def unregister_from(group: type[Any]) -> None:
-    """Remove the callbacks from the properties."""
-    for fields, name in _annotations(group):
-        prop = fields[name]
-        keywords = {key: value for key, value in prop.keywords.items() if key != "update"}
-        fields[name] = prop.function(**keywords)
-
-
-def _annotations(group: type[Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the fields of a group or its base class, and the name of a property of `CALLERS` in them."""
-    for base in group.__mro__:
-        fields = getattr(base, "__annotations__", {})
-        yield from ((fields, name) for name in CALLERS if name in fields)
-
-
 def register() -> None:
     """Add the handlers of evaluations, opened files, undo and redo."""
     evaluations.add(follow_all, _is_idle)

@@ -5,22 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 import bpy
-from bpy.props import (
-    BoolProperty,
-    CollectionProperty,
-    EnumProperty,
-    FloatProperty,
-    IntProperty,
-    PointerProperty,
-    StringProperty,
-)
 
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings
 from ..languages.translation import CONTEXT
-from .solver_settings import OVERRIDE
-
-PLAIN: set[Any] = set()
-"""Options of what holds for a whole motion: keys and drivers of it would count for nothing."""
+from ..registration import STORED, UNANIMATED
 
 DEFAULTS = RetargetSettings()
 # Files store the numbers: an item keeps its number for good.
@@ -40,100 +28,52 @@ _SPACES = (
 
 
 def _factor(name: str, description: str, default: float) -> Any:
-    return FloatProperty(
-        name=name,
-        description=description,
-        default=default,
-        min=0.0,
-        max=1.0,
-        subtype="FACTOR",
-        options=PLAIN,
-        override=OVERRIDE,
-    )
+    return UNANIMATED.number(name, description, default=default, min=0.0, max=1.0, subtype="FACTOR")
 
 
 def _space(name: str, description: str, default: EffectorSpace) -> Any:
-    return EnumProperty(
-        name=name,
-        description=description,
-        items=_SPACES,
-        default=default.value,
-        options=PLAIN,
-        override=OVERRIDE,
-    )
+    return UNANIMATED.enum(name, description, items=_SPACES, default=default.value)
 
 
 class CCD_RIG_PG_bone_pair(bpy.types.PropertyGroup):
     """Pair of bones: the target's, which is the name of the row, and the source's that it follows."""
 
-    source: StringProperty(
-        name="Source Bone",
-        description="The bone of the source that this bone follows; empty for none",
-        options=PLAIN,
-        override=OVERRIDE,
-    )
+    source: UNANIMATED.text("Source Bone", "The bone of the source that this bone follows; empty for none")
 
 
 class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
     """Settings of a retargeting, and the report of the last one."""
 
-    source: PointerProperty(
-        name="Source",
-        options=PLAIN,
-        description="The armature whose motion is carried over",
+    source: UNANIMATED.pointer(
+        "Source",
+        "The armature whose motion is carried over",
         type=bpy.types.Object,
-        poll=lambda _group, candidate: candidate.type == "ARMATURE",
-        override=OVERRIDE,
     )
-    pairs: CollectionProperty(
-        name="Map",
-        description="Which bone follows which",
-        type=CCD_RIG_PG_bone_pair,
-        options=PLAIN,
-        override=OVERRIDE | {"USE_INSERTION"},
-    )
-    active_pair: IntProperty(
-        name="Active Pair", description="The pair that is chosen", options=PLAIN, override=OVERRIDE
-    )
-    reference: EnumProperty(
-        name="Reference",
-        description="The pose of the source that is brought in line with this armature's rest pose",
+    pairs: UNANIMATED.rows("Map", "Which bone follows which", type=CCD_RIG_PG_bone_pair)
+    active_pair: UNANIMATED.integer("Active Pair", "The pair that is chosen")
+    reference: UNANIMATED.enum(
+        "Reference",
+        "The pose of the source that is brought in line with this armature's rest pose",
         items=REFERENCES,
-        options=PLAIN,
-        override=OVERRIDE,
     )
-    reference_frame: FloatProperty(
-        name="Frame",
-        description="The source's frame that is the reference",
-        default=1.0,
-        options=PLAIN,
-        override=OVERRIDE,
-    )
-    source_fps: FloatProperty(
-        name="Source Rate",
-        description="Frames per second of the source's keys; 0 for the scene's",
+    reference_frame: UNANIMATED.number("Frame", "The source's frame that is the reference", default=1.0)
+    source_fps: UNANIMATED.number(
+        "Source Rate",
+        "Frames per second of the source's keys; 0 for the scene's",
         default=0.0,
         min=0.0,
         soft_max=240.0,
-        options=PLAIN,
-        override=OVERRIDE,
     )
-    in_place: BoolProperty(
-        name="In Place",
-        description="Take the mean velocity along the ground off",
-        default=DEFAULTS.in_place,
-        options=PLAIN,
-        override=OVERRIDE,
+    in_place: UNANIMATED.boolean(
+        "In Place", "Take the mean velocity along the ground off", default=DEFAULTS.in_place
     )
-    scale: FloatProperty(
-        name="Scale",
-        description="Of the way through the world; 0 takes the ratio of the legs' lengths",
+    scale: UNANIMATED.number(
+        "Scale",
+        "Of the way through the world; 0 takes the ratio of the legs' lengths",
         default=DEFAULTS.scale,
         min=0.0,
         soft_max=10.0,
         translation_context=CONTEXT,
-        options=PLAIN,
-        override=OVERRIDE,
     )
     feet: _factor(
         "Feet", "How far ankles are taken to where the source has them", DEFAULTS.weight("feet", False)
@@ -148,12 +88,10 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
     elbows: _factor(
         "Elbows", "How far arms turn for elbows to be on the source's side", DEFAULTS.weight("elbows", False)
     )
-    sides_apart: BoolProperty(
-        name="Sides Apart",
-        description="Weigh the effectors of the right side by themselves",
+    sides_apart: UNANIMATED.boolean(
+        "Sides Apart",
+        "Weigh the effectors of the right side by themselves",
         default=any(isinstance(getattr(DEFAULTS, name), tuple) for name in PAIRED),
-        options=PLAIN,
-        override=OVERRIDE,
     )
     feet_right: _factor(
         "Right", "How far the right ankle is taken to where the source has it", DEFAULTS.weight("feet", True)
@@ -182,87 +120,67 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
     elbow_space: _space(
         "Elbow Space", "Where elbows are to point; limbs start at the shoulder", DEFAULTS.elbow_space
     )
-    contacts: BoolProperty(
-        name="Lock Feet",
-        description="Lock feet that are down at heel, ball or toes, and keep soles above the ground",
+    contacts: UNANIMATED.boolean(
+        "Lock Feet",
+        "Lock feet that are down at heel, ball or toes, and keep soles above the ground",
         default=DEFAULTS.contacts,
-        options=PLAIN,
-        override=OVERRIDE,
     )
-    speed: FloatProperty(
-        name="Speed",
-        description="A foot is down where it is slower than this, in lengths of its leg per second",
+    speed: UNANIMATED.number(
+        "Speed",
+        "A foot is down where it is slower than this, in lengths of its leg per second",
         default=DEFAULTS.thresholds.speed,
         min=0.001,
         soft_max=2.0,
-        options=PLAIN,
-        override=OVERRIDE,
     )
-    height: FloatProperty(
-        name="Height",
-        description="A foot is down where it is nearer than this to the ground, in lengths of its leg",
+    height: UNANIMATED.number(
+        "Height",
+        "A foot is down where it is nearer than this to the ground, in lengths of its leg",
         default=DEFAULTS.thresholds.height,
         min=0.001,
         soft_max=1.0,
-        options=PLAIN,
-        override=OVERRIDE,
     )
-    use_ground: BoolProperty(
-        name="Set Ground",
-        description="Let feet stand at a height of your own; else at that of this armature's Ground below "
+    use_ground: UNANIMATED.boolean(
+        "Set Ground",
+        "Let feet stand at a height of your own; else at that of this armature's Ground below "
         "its origin, level everywhere, or where that is At Rest, where the armature stands at rest",
         default=DEFAULTS.ground is not None,
-        options=PLAIN,
-        override=OVERRIDE,
     )
-    ground: FloatProperty(
-        name="Ground",
-        description="Height in the world on which feet are to stand",
+    ground: UNANIMATED.number(
+        "Ground",
+        "Height in the world on which feet are to stand",
         default=DEFAULTS.ground or 0.0,
         subtype="DISTANCE",
         unit="LENGTH",
-        options=PLAIN,
-        override=OVERRIDE,
     )
-    blend: FloatProperty(
-        name="Blend",
-        description="Time before and after a contact in which a foot goes over into its own motion",
+    blend: UNANIMATED.number(
+        "Blend",
+        "Time before and after a contact in which a foot goes over into its own motion",
         default=DEFAULTS.blend,
         min=0.0,
         soft_max=1.0,
         subtype="TIME_ABSOLUTE",
         unit="TIME_ABSOLUTE",
-        options=PLAIN,
-        override=OVERRIDE,
     )
-    extension: FloatProperty(
-        name="Extension",
-        description="Part of a leg's length up to which it is stretched before the hips sink",
+    extension: UNANIMATED.number(
+        "Extension",
+        "Part of a leg's length up to which it is stretched before the hips sink",
         default=DEFAULTS.extension,
         min=0.5,
         max=1.0,
         precision=3,
         subtype="FACTOR",
         translation_context=CONTEXT,
-        options=PLAIN,
-        override=OVERRIDE,
     )
-    preview: BoolProperty(
-        name="Show Changes",
-        description="Pose this armature as the present frame would be retargeted, whenever a setting "
+    preview: STORED.boolean(
+        "Show Changes",
+        "Pose this armature as the present frame would be retargeted, whenever a setting "
         "changes; keys stay as they are",
         options={"SKIP_SAVE"},
-        override=OVERRIDE,
     )
-    no_pose: StringProperty(
-        name="No Pose",
-        description="The source whose rest pose was found to be no pose of a body",
-        options={"SKIP_SAVE"},
-        override=OVERRIDE,
+    no_pose: STORED.text(
+        "No Pose", "The source whose rest pose was found to be no pose of a body", options={"SKIP_SAVE"}
     )
-    report: StringProperty(
-        name="Report", description="What the last retargeting came to", options=PLAIN, override=OVERRIDE
-    )
+    report: UNANIMATED.text("Report", "What the last retargeting came to")
 
 
 SETTINGS = (
@@ -276,32 +194,13 @@ shows: list[Callable[[bpy.types.Object], None]] = []
 """Callbacks that show the present frame of an armature's retargeting, added by the package `retarget`."""
 
 
-def _update_preview(group: Any, _context: bpy.types.Context) -> None:
+def is_armature(_group: Any, candidate: bpy.types.Object) -> bool:
+    """Whether an object may be the source."""
+    return candidate.type == "ARMATURE"
+
+
+def update_preview(group: Any, _context: bpy.types.Context) -> None:
+    """Show the present frame with a setting that has changed, if the preview is on."""
     if group.preview:
         for show in shows:
             show(group.id_data)
-
-
-def register_calls() -> None:
-    """Add callbacks to the settings."""
-    # The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
-    fields = CCD_RIG_PG_retarget.__annotations__
-    for name in _NAMES:  # all fields, to keep their order
-        plain = fields.pop(name, None)
-        if name in SETTINGS:
-            plain = _plain.setdefault(name, plain)
-            fields[name] = plain.function(**plain.keywords, update=_update_preview)
-        else:
-            fields[name] = plain
-
-
-def unregister_calls() -> None:
-    """Remove the callbacks."""
-    fields = CCD_RIG_PG_retarget.__annotations__
-    for name in SETTINGS:
-        del fields[name]
-
-
-_NAMES = tuple(CCD_RIG_PG_retarget.__annotations__)
-"""Names of the fields in their order."""
-_plain: dict[str, Any] = {}  # settings without callbacks, filled by the first registration

@@ -5,11 +5,11 @@ import dataclasses
 import enum
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import bpy
 import numpy as np
-from bpy.props import BoolProperty, EnumProperty, FloatProperty, IntProperty
 
 from ...errors import InvalidInput, RigError
 from ...maths.validation import SIZES
@@ -24,8 +24,7 @@ from ...settings import (
     Sweep,
 )
 from ..languages.translation import CONTEXT
-
-OVERRIDE = {"LIBRARY_OVERRIDABLE"}
+from ..registration import STORED, Declare
 
 # Labels, ends of sliders, and tooltips that speak of bones where the core speaks of joints.
 _SHOWN: dict[str, dict[str, Any]] = {
@@ -121,15 +120,6 @@ PRESET_WORDS = {
 """Label and tooltip of each preset of the core."""
 
 
-def from_core(value_class: type, field_name: str, **shown: Any) -> dict[str, Any]:
-    """Return the keywords of a property: default and tooltip of a field of a core dataclass, and `shown`."""
-    field = next(field for field in dataclasses.fields(value_class) if field.name == field_name)
-    default = field.default.name if isinstance(field.default, enum.Enum) else field.default
-    words = {} if "description" in shown else {"description": field_help(value_class, field_name)}
-    label = field_name.replace("_", " ").title()
-    return {"name": label, "default": default, "override": OVERRIDE} | words | shown
-
-
 def field_help(value_class: type, name: str) -> str:
     """Return the line of a dataclass's docstring on a field as a tooltip, without a full stop."""
     attributes = (value_class.__doc__ or "").partition("Attributes:")[2]
@@ -140,20 +130,42 @@ def field_help(value_class: type, name: str) -> str:
     return words[:1].upper() + words[1:]
 
 
-def _property(field: dataclasses.Field[Any]) -> Any:
-    keywords = from_core(SolverSettings, field.name, **_SHOWN.get(field.name, {}))
-    if field.name in _ITEMS:
-        items = tuple((item.name, label, words, number) for item, label, words, number in _ITEMS[field.name])
-        return EnumProperty(items=items, **keywords)
+def core_property(declare: Declare, value_class: type, name: str, shown: Mapping[str, Any]) -> Any:
+    """Declare the property of a field of a core dataclass: a switch, a number, or a name of an enum.
+
+    Default and tooltip are the field's; keywords in `shown` take their place.
+    """
+    field = next(field for field in dataclasses.fields(value_class) if field.name == name)
+    keywords = {
+        "name": name.replace("_", " ").title(),
+        "default": field.default.name if isinstance(field.default, enum.Enum) else field.default,
+        **shown,
+    }
+    if "description" not in shown:
+        keywords["description"] = field_help(value_class, name)
+    if "items" in shown:
+        return declare.enum(**keywords)
     if isinstance(field.default, bool):  # before int: a bool is one
-        return BoolProperty(**keywords)
-    return (IntProperty if isinstance(field.default, int) else FloatProperty)(**keywords)
+        return declare.boolean(**keywords)
+    return (declare.integer if isinstance(field.default, int) else declare.number)(**keywords)
+
+
+def _shown(name: str) -> dict[str, Any]:
+    """Keywords of a setting's property that do not follow from its field."""
+    keywords = _SHOWN.get(name, {})
+    if name not in _ITEMS:
+        return keywords
+    items = tuple((item.name, label, words, number) for item, label, words, number in _ITEMS[name])
+    return {**keywords, "items": items}
 
 
 class CCD_RIG_PG_solver(bpy.types.PropertyGroup):
     """The core's SolverSettings, field by field."""
 
-    __annotations__ = {field.name: _property(field) for field in dataclasses.fields(SolverSettings)}
+    __annotations__ = {
+        field.name: core_property(STORED, SolverSettings, field.name, _shown(field.name))
+        for field in dataclasses.fields(SolverSettings)
+    }
 
 
 def apply_preset(armature_object: bpy.types.Object, name: str) -> None:

@@ -19,7 +19,7 @@ import bpy
 
 from ... import json_text
 from ...errors import InvalidInput, RigError
-from ...motion.retargeting.figure_map import FigureMap, Limb
+from ...motion.retargeting.figures import FigureMap, Limb
 from ..atomic_write import read_text
 from ..figures.role import Figure, Part, Role, Side
 from ..figures.roles import figure_of

@@ -22,21 +22,18 @@ import numpy as np
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
-from ...motion.retargeting.figure_map import FigureMap
+from ...motion.retargeting.figures import FigureMap, SourceMotion, TargetFigure, straightest_frame
 from ...motion.retargeting.measures import Measures, measures
-from ...motion.retargeting.motions import SourceMotion, TargetFigure
-from ...motion.retargeting.reference import straightest_frame
 from ...motion.retargeting.settings import RetargetSettings
 from ...solvers.retarget import RetargetResult, retarget
 from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..keys import channels
 from ..keys.channels import fcurves_of
-from ..keys.obstacles import Destination, obstacles
-from ..keys.writer import BoneKeys, PropertyKeys, write
-from ..rig import locations, rotation_modes
+from ..keys.writer import BoneKeys, Destination, PropertyKeys, obstacles, write
+from ..rig import bone_space, rotation_modes
 from ..rig.armature import RigReading
-from ..scene.fk_switches import fk_switches
+from ..scene.dependence import fk_switches
 from . import sampling
 from .bone_map import BoneMap, bone_map, figure_map
 from .sampling import Channels, Reference, SourceChoice, source_motion, target_figure
@@ -348,7 +345,7 @@ def channels_of_motion(
         bone: Any = target.pose.bones[name]
         location = None
         if j == hips:
-            location = locations.locations_of(reading.shifts[j], pose[1][:, j])
+            location = bone_space.locations_of(reading.shifts[j], pose[1][:, j])
         elif not bone.bone.use_connect and any(bone.location):
             location = np.zeros((len(frames), 3))
         bone_channels[name] = pose[0][:, j], location

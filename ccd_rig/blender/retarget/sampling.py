@@ -24,8 +24,7 @@ from ...errors import RigError
 from ...maths import batch
 from ...maths.batch import Array
 from ...motion.ground import seen_below
-from ...motion.retargeting.figure_map import MOST_LEGS, FigureMap
-from ...motion.retargeting.motions import SourceMotion, TargetFigure, inverse, product
+from ...motion.retargeting.figures import MOST_LEGS, FigureMap, SourceMotion, TargetFigure, inverse, product
 from ...skeleton.joints import Joint, Skeleton
 from ..checks.setup import uneven_scale
 from ..properties.joints import joint_settings

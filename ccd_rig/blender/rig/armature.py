@@ -24,13 +24,15 @@ from ...maths.batch import Array, Indices, Mask, matrices, move, multiply, quate
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import coupled_translations
 from ...skeleton.pose import Pose, check_pose
-from . import locations
+from . import bone_space
 from .bone_space import NOISE, STEADY, ZERO, BoneRest, PlacedBone, place
-from .pose_values import Values, Watched, foreach
 from .rotation_modes import (
     CHANNELS,
     EULER_MODES,
+    Values,
+    Watched,
     channel_values,
+    foreach,
     locked_angles,
     read_rotations,
     require_finite,
@@ -309,10 +311,10 @@ def _placed(
     """
     placed = place(bone, pose_bone.bone, scale, parent)
     if bone.keywords.get("slides"):
-        slides = locations.model_slides(bone.name, bone.keywords["slides"], placed.shift)
+        slides = bone_space.model_slides(bone.name, bone.keywords["slides"], placed.shift)
         placed = placed._replace(joint=replace(placed.joint, slides=slides))
     if bone.keywords.get("coupled_offsets"):
-        offsets = locations.model_offsets(bone.keywords["coupled_offsets"], placed.shift)
+        offsets = bone_space.model_offsets(bone.keywords["coupled_offsets"], placed.shift)
         placed = placed._replace(joint=replace(placed.joint, coupled_offsets=offsets))
     if locked:
         order = pose_bone.rotation_mode if pose_bone.rotation_mode in EULER_MODES else ORDER
@@ -388,9 +390,9 @@ class RigRows:
         """Return (R, 3) translations of a joint for values of its bone's location channel, (R, 3) or (3,)."""
         projection = self.layout.projections.get(joint)
         if projection is not None:
-            channel = locations.translations_of(projection, channel)
+            channel = bone_space.translations_of(projection, channel)
         shifts = self.bones.shifts[:, joint]
-        moved = locations.translations_of(shifts, np.broadcast_to(channel, (len(shifts), 3)))
+        moved = bone_space.translations_of(shifts, np.broadcast_to(channel, (len(shifts), 3)))
         return moved.astype(np.float32).astype(np.float64)
 
 
@@ -412,7 +414,7 @@ class RigLayout:
     placer: BonePlacer = field(repr=False)
     skeleton: Skeleton = field(repr=False)  # when the layout was made
     masses: Mapping[str, float]
-    projections: Mapping[int, Array] = field(repr=False)  # of joints with coupled offsets, see `locations`
+    projections: Mapping[int, Array] = field(repr=False)  # of joints with coupled offsets, see `bone_space`
 
     @cached_property
     def watched(self) -> Watched:
@@ -534,7 +536,7 @@ def layout(
     ordered = sorted(members, key=lambda b: (len(b.parent_recursive), all_slots[b.name]))
     settings = {**joint_settings, **_locked_settings(joint_settings, in_chains, between, masses)}
     for pose_bone in ordered:
-        locations.require_offsets(pose_bone, settings, in_chains)
+        bone_space.require_offsets(pose_bone, settings, in_chains)
     bones, locked = _rests(ordered, all_slots, settings)
     placer = BonePlacer(bones, locked)
     new_layout = RigLayout(
@@ -548,7 +550,7 @@ def layout(
         placer=placer,
         skeleton=Skeleton(()),
         masses=masses,
-        projections=locations.projections([bone.keywords for bone in bones]),
+        projections=bone_space.projections([bone.keywords for bone in bones]),
     )
     values = new_layout.watched.values(new_layout.watched.look(pose_bones)[None])
     return replace(new_layout, skeleton=new_layout.bones(pose_bones, values).skeleton(0))
@@ -596,7 +598,7 @@ def location_channels(reading: RigReading, pose: Pose, joints: Iterable[int]) ->
     skeleton = reading.skeleton
     translations = coupled_translations(skeleton, pose.rotations, pose.translations)
     return {
-        j: locations.locations_of(reading.shifts[j], np.array(translations[j][:])).tolist()
+        j: bone_space.locations_of(reading.shifts[j], np.array(translations[j][:])).tolist()
         for j in joints
         if skeleton.joints[j].slides or skeleton.joints[j].coupled_offsets
     }
@@ -612,7 +614,7 @@ def _locked_settings(
     masses: Mapping[str, float],
 ) -> dict[str, Mapping[str, Any]]:
     """Return joint keywords of bones between chains: they are never posed, and therefore have no limit."""
-    offsets = locations.followers(joint_settings, in_chains)
+    offsets = bone_space.followers(joint_settings, in_chains)
     return {
         name: {"stiffness": 1.0, "mass": masses.get(name, 0.0), "coupled_offsets": offsets.get(name, ())}
         for name in between
@@ -658,7 +660,7 @@ def _collect(
         pose_bone = _pose_bone(armature_object, tip)
         upwards = (pose_bone, *pose_bone.parent_recursive)
         in_chains.update(b.name for b in upwards[: length or None])
-    between = {*masses, *locations.followers(joint_settings, in_chains)} - in_chains
+    between = {*masses, *bone_space.followers(joint_settings, in_chains)} - in_chains
     ends = in_chains | between
     for name in ends:
         line = [b.name for b in _pose_bone(armature_object, name).parent_recursive]
@@ -675,7 +677,7 @@ def _rests(
     bones, locked = [], []
     for pose_bone in pose_bones:
         settings = joint_settings.get(pose_bone.name, {})
-        locations.require_slides(pose_bone, settings.get("slides", ()))
+        bone_space.require_slides(pose_bone, settings.get("slides", ()))
         keywords, axes = _locks(pose_bone, settings)
         bones.append(_rest(pose_bone, slots, indices, keywords))
         locked.append(axes)

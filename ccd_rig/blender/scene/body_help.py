@@ -10,7 +10,7 @@ import bpy
 
 from ..keys import channels
 from ..properties import constraint_list
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
 from ..rig import clamps
 from . import dependence
 
@@ -30,7 +30,7 @@ def helped(
         helps: whether the body helps; None for the armature's own setting.
     """
     helps = armature_object.ccd_rig.body_helps if helps is None else helps
-    if not helps or any(each.kind is Kind.PLANT for each in constraints):
+    if not helps or any(each.kind.plants for each in constraints):
         return tuple(constraints)
     whole = [constraint_list.chain(armature_object, each.tip) for each in constraints]
     tops = [chain[: each.chain_length or None][-1:] for each, chain in zip(constraints, whole, strict=True)]
@@ -42,7 +42,7 @@ def helped(
         alone = len(chain[: constraint.chain_length or None])
         count = alone
         above = [bone.name for bone in chain[alone:]]
-        if constraint.kind is Kind.REACH and constraint.use_position and end in above:
+        if constraint.kind.reaches and constraint.use_position and end in above:
             for bone in chain[alone : alone + above.index(end) + 1]:
                 if not _is_free(armature_object, constraints, bone):
                     break
@@ -66,7 +66,7 @@ def _carrier(
     above = {(each.thing, each.bone) for each in dependence.movers(*place, armature_object)} - {place}
     for other in constraints:
         thing = dependence.target_object(other)
-        if other.name == constraint.name or thing is None or other.kind is not Kind.REACH:
+        if other.name == constraint.name or thing is None or not other.kind.reaches:
             continue
         if thing == armature_object and not other.target_bone:
             continue

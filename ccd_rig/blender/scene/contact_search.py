@@ -15,7 +15,8 @@ from ...maths.batch import Array
 from ...motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity
 from ...motion.ground import seen_below
 from ..properties import constraint_list, influence_keys
-from ..properties.constraint_values import Constraint, value_of
+from ..properties.constraint_kinds import value_of
+from ..properties.constraint_values import Constraint
 from .evaluation import playback
 from .ground import rig_ground
 

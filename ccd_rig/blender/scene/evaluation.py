@@ -20,7 +20,8 @@ from ...errors import RigError
 from ...maths.batch import Array, cross, dot, length
 from ...skeleton.pose import Pose
 from ..properties import constraint_list, coupled_offsets, joints
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_kinds import kind_of
+from ..properties.constraint_values import PLANTED, Constraint, TargetSample
 from ..properties.joints import masses
 from ..rig import armature
 from ..rig.armature import RigLayout, RigReading, RigRows
@@ -32,7 +33,6 @@ from .targets import (
     Ahead,
     TargetReader,
     TargetRows,
-    TargetSample,
     objects_of,
     sampled_paths,
     target_sources,
@@ -65,7 +65,7 @@ def rig_layout(
         settings[name] = {"stiffness": 1.0, "coupled_offsets": offsets}
     if fixed in settings:
         settings[fixed] = {"stiffness": 1.0, "mass": settings[fixed]["mass"]}
-    balances = any(constraint.kind == Kind.BALANCE for constraint in constraints)
+    balances = any(kind_of(constraint).balances for constraint in constraints)
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 
 
@@ -74,7 +74,7 @@ def read_bones(
 ) -> list[tuple[bpy.types.Object, str]]:
     """Return the bones to evaluate for constraints; their parents are evaluated with them."""
     bones = [constraint.tip for constraint in constraints]
-    if any(constraint.kind == Kind.BALANCE for constraint in constraints):
+    if any(kind_of(constraint).balances for constraint in constraints):
         bones += masses(armature_object)
     chains = {
         bone.name
@@ -114,10 +114,6 @@ def world_matrices(
     return matrices
 
 
-PLANTED = 0.5
-"""Influence above which a bone is planted; it is planted fully or not at all."""
-
-
 def effective_influences(
     armature_object: Any, constraints: Sequence[Constraint], influences: Array
 ) -> tuple[Array, Array | None]:
@@ -125,11 +121,11 @@ def effective_influences(
 
     The latter are None without constraints that plant bones.
     """
-    if not any(constraint.kind is Kind.PLANT for constraint in constraints):
+    if not any(constraint.kind.plants for constraint in constraints):
         return influences, None
     rows = [tuple(row) for row in influences.tolist()]
     effective = {row: _effective_row(armature_object, constraints, row) for row in set(rows)}
-    plants = np.array([constraint.kind is Kind.PLANT for constraint in constraints])
+    plants = np.array([constraint.kind.plants for constraint in constraints])
     return np.array([effective[row] for row in rows]), np.where(plants, 0.0, influences)
 
 
@@ -142,19 +138,17 @@ def _effective_row(
     """
     pairs = list(zip(constraints, influences, strict=True))
     planted = {
-        constraint.tip
-        for constraint, influence in pairs
-        if constraint.kind is Kind.PLANT and influence > PLANTED
+        constraint.tip for constraint, influence in pairs if constraint.kind.plants and influence > PLANTED
     }
     bones = [armature_object.pose.bones[name].bone for name in planted]
     above = {bone.parent.name for bone in bones if bone.use_connect and bone.parent is not None}
     effective = []
     for constraint, influence in pairs:
-        if constraint.kind is Kind.PLANT:
+        if constraint.kind.plants:
             effective.append(1.0 if influence > PLANTED else 0.0)
         else:
             is_planted = constraint.tip in planted or (constraint.use_tail and constraint.tip in above)
-            effective.append(0.0 if constraint.kind is Kind.REACH and is_planted else influence)
+            effective.append(0.0 if constraint.kind.reaches and is_planted else influence)
     return tuple(effective)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -31,50 +30,11 @@ from ...maths.batch import (
     unit,
 )
 from ..keys.channels import animated_components
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import AXES, Constraint, TargetSample
 from .dependence import pole_object, target_object
-
-AXES = {
-    f"{name}_{axis}": Vector([sign * (i == k) for i in range(3)]).freeze()
-    for name, sign in (("POS", 1.0), ("NEG", -1.0))
-    for k, axis in enumerate("XYZ")
-}
-"""The values of `Constraint.bone_axis` and `target_axis` as unit vectors."""
-
 
 FLAT = 1e-6
 """Sine of the angle between two axes below which they define no rotation."""
-
-
-SAMPLED = ("offset", "weight", "rotation_weight", "pole_angle", "max_extension", "soft")
-"""Fields of constraints that are read at every frame of a bake if keys or drivers move them."""
-
-
-class TargetSample(NamedTuple):
-    """Target and pole of one constraint at a frame, armature space.
-
-    Attributes:
-        point: goal of the effector; for BALANCE, of the centre of mass.
-        rotation: of the target, for ORIENTATION (see `orthonormal`).
-        direction: unit vector of the target's axis, for DIRECTION.
-        pole: position of the pole target, if there is one.
-        offset: the Target Offset, if keys or drivers move it; `point` includes it.
-        keyed: the remaining fields of the constraint that keys or drivers move, with their values.
-    """
-
-    point: Vector
-    rotation: Quaternion | None = None
-    direction: Vector | None = None
-    pole: Vector | None = None
-    offset: tuple[float, float, float] | None = None
-    keyed: tuple[tuple[str, float], ...] = ()
-
-    def settings_of(self, constraint: Constraint) -> Constraint:
-        """Return the constraint with the values of keys and drivers at the frame."""
-        fields: dict[str, Any] = dict(self.keyed)
-        if self.offset is not None:
-            fields["offset"] = self.offset
-        return replace(constraint, **fields) if fields else constraint
 
 
 class TargetRows(NamedTuple):
@@ -276,26 +236,12 @@ def target_sources(
             raise RigError(f"{where} has no constraint '{constraint.name}': choose another one")
         place = names.index(constraint.name)
         path = f"ccd_rig.constraints[{place}]"
-        fields = _used_fields(constraint) if animated else ()
+        fields = constraint.kind.sampled(constraint) if animated else ()
         keyed = tuple(name for name in fields if f"{path}.{name}" in animated)
         target = ref(target_object(constraint), constraint.target_bone)
         pole = ref(pole_object(constraint), constraint.pole_bone)
         sources.append(TargetSource(constraint, target, pole, place, keyed))
     return sources
-
-
-def _used_fields(constraint: Constraint) -> list[str]:
-    """Return the fields of `SAMPLED` that a constraint of this kind and method uses."""
-    is_reach = constraint.kind is Kind.REACH
-    is_used = {
-        "offset": True,
-        "weight": constraint.kind is not Kind.PLANT,
-        "rotation_weight": is_reach and constraint.rotation != "NONE",
-        "pole_angle": bool(constraint.pole_target),
-        "max_extension": is_reach and constraint.use_position,
-        "soft": is_reach and constraint.use_position and constraint.method != "TRIANGLE",
-    }
-    return [name for name in SAMPLED if is_used[name]]
 
 
 def sampled_paths(sources: Sequence[TargetSource]) -> list[str]:

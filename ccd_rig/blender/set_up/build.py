@@ -20,15 +20,14 @@ from ...solvers.stepping import result_of
 from ..bake import target_motion
 from ..checks import setup
 from ..figures import control_bones, rigify, roles
-from ..figures.role import Figure, Kind, Part, RestBone, Side
-from ..figures.skeleton_tree import SkeletonTree
+from ..figures.role import Figure, Kind, Part, RestBone, Side, SkeletonTree
 from ..figures.structure import AXES, IN_LINE
 from ..figures.symmetry import halves
 from ..keys import channels
 from ..limit_sources import motion, presets
 from ..properties import constraint_list, new_rows
 from ..properties.constraint_values import Holds
-from ..properties.joints import store_limits
+from ..properties.limits import store_limits
 from ..properties.names import named
 from ..properties.new_targets import NewTarget, Target, make_targets
 from ..properties.solver_settings import solver_settings

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 
 from mathutils import Vector
 
-from ..figures.role import Figure, Kind, Part, RestBone, Role, Side
+from ..figures.role import Figure, Kind, Part, RestBone, Role, Side, SkeletonTree
 from ..figures.roles import RIGIFY
-from ..figures.skeleton_tree import SkeletonTree
 from ..figures.structure import ANKLE
 
 SIDES = (Side.LEFT, Side.RIGHT)

@@ -12,10 +12,9 @@ from ...kernel import POLE_NOISE
 from ...skeleton.bends import chain_bend
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_kinds import effector, pole_goal, rotation_chain
+from ..properties.constraint_values import AXES, Constraint, TargetSample
 from ..scene.evaluation import FrameSample
-from ..scene.targets import AXES, TargetSample
-from .constraint_goals import effector, pole_goal, rotation_chain
 from .methods import eased_point
 
 
@@ -39,7 +38,7 @@ def _met(
     skeleton: Skeleton, transforms: Sequence[Transform], constraint: Constraint, present: TargetSample
 ) -> TargetSample:
     constraint = present.settings_of(constraint)
-    if constraint.kind is Kind.BALANCE:
+    if constraint.kind.balances:
         centre, axes = centre_of_mass(skeleton, transforms), constraint.balance_axes
         components = zip(centre, present.point, axes, strict=True)
         balanced = Vector([new if counts else old for new, old, counts in components])

@@ -25,13 +25,10 @@ from ...solvers.closed_forms import (
     two_bone,
 )
 from ...solvers.problem_tables import measure_goals
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_kinds import SINGLE_PASS, effector
+from ..properties.constraint_values import Constraint, TargetSample
 from ..scene.evaluation import Samples
-from ..scene.targets import TargetSample
-from .constraint_goals import chain_joints, effector, goals
-
-SINGLE_PASS = ("TWO_BONE", "TRIANGLE")
-"""Methods with a closed form, whose bones can have no other constraint."""
+from .constraint_goals import chain_joints, goals
 
 
 def solve_once(
@@ -138,7 +135,7 @@ def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequen
     """Joints that constraint `c` involves."""
     constraint = constraints[c]
     joints = set(chain_joints(skeleton, constraint))
-    if constraint.kind is Kind.BALANCE:
+    if constraint.kind.balances:
         heavy = {j for i, joint in enumerate(skeleton.joints) if joint.mass > 0.0 for j in skeleton.chain(i)}
         joints |= {j for a in active for j in chain_joints(skeleton, constraints[a]) if j in heavy}
     return joints or set(skeleton.chain(constraint.tip, constraint.chain_length))
@@ -146,7 +143,7 @@ def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequen
 
 def are_solved_at_once(group: Iterable[Constraint]) -> bool:
     """Whether no constraint of a group has a closed form."""
-    return all(each.kind is Kind.BALANCE or each.method not in SINGLE_PASS for each in group)
+    return all(each.kind.balances or each.method not in SINGLE_PASS for each in group)
 
 
 # Settings of every frame ------------------------------------------------------------------------------------

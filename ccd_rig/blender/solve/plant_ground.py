@@ -13,7 +13,7 @@ import numpy as np
 from ...maths.batch import Array, matrices
 from ...motion.ground import Ground, grade_of, plane_of
 from ...motion.retargeting.alignment import shortest
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
 from ..scene.ground import ground_of
 from .planting import PlantAnchor
 
@@ -118,7 +118,7 @@ def plant_ground(
     Raises:
         RigError: no ground is chosen, or it has no faces.
     """
-    planting = [c for c, each in enumerate(constraints) if each.kind is Kind.PLANT and each.on_ground]
+    planting = [c for c, each in enumerate(constraints) if each.kind.plants and each.on_ground]
     if not planting:
         return None
     names = [constraints[c].tip for c in planting]

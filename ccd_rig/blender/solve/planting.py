@@ -22,8 +22,9 @@ from ...maths.batch import Array, conjugate, inverse, matrices, multiply, quater
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
 from ...skeleton.pose import Pose
-from ..properties.constraint_values import Constraint, Holds, Kind
-from ..scene.targets import TargetSample, orthonormal
+from ..properties.constraint_kinds import different_ends
+from ..properties.constraint_values import Constraint, Holds, TargetSample
+from ..scene.targets import orthonormal
 
 # Support chains ---------------------------------------------------------------------------------------------
 
@@ -51,7 +52,7 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
     Raises:
         RigError: the planted bones have no common root bone, or that has a parent.
     """
-    planted = [c for c, constraint in enumerate(constraints) if constraint.kind is Kind.PLANT]
+    planted = [c for c, constraint in enumerate(constraints) if constraint.kind.plants]
     if not planted:
         return None
     chains = [skeleton.chain(constraints[c].tip, constraints[c].chain_length) for c in planted]
@@ -76,15 +77,6 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
     joints = sorted({j for chain in chains for j in chain[1:]})
     keeps_body = any(constraints[c].keeps_body for c in planted)
     return SupportChains(tuple(planted), root_bone, tuple(joints), keeps_body)
-
-
-def different_ends(names: tuple[str, str], bones: tuple[str, str]) -> str:
-    """The message for two constraints whose chains end at different bones."""
-    (one, other), (its, others) = names, bones
-    return (
-        f"Constraints '{one}' and '{other}' plant bones whose chains end at different bones, '{its}' and "
-        f"'{others}': set Chain Length so that both end at the bone that carries the whole figure"
-    )
 
 
 # Anchors and contact states ---------------------------------------------------------------------------------

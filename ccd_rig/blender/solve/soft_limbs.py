@@ -12,7 +12,7 @@ import numpy as np
 from ...maths.batch import Array, length, rotate, unit
 from ...skeleton.joints import Skeleton
 from ...solvers.soft_reach import stretched
-from ..properties.constraint_values import Constraint, Kind
+from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows
 
 EASED_METHODS = ("CCD", "TWO_BONE_TIP")
@@ -21,7 +21,7 @@ EASED_METHODS = ("CCD", "TWO_BONE_TIP")
 
 def is_soft(constraint: Constraint) -> bool:
     """Whether Softness has an effect on a constraint, keyed or not."""
-    return constraint.kind is Kind.REACH and constraint.use_position and constraint.method in EASED_METHODS
+    return constraint.kind.reaches and constraint.use_position and constraint.method in EASED_METHODS
 
 
 def effectors(constraint: Constraint, lengths: Array) -> Array:

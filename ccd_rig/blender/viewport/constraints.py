@@ -12,8 +12,8 @@ import bpy
 from mathutils import Vector
 
 from ..properties import constraint_list
-from ..properties.constraint_values import Kind
-from ..scene.evaluation import PLANTED
+from ..properties.constraint_kinds import kind_of
+from ..properties.constraint_values import PLANT, PLANTED
 from ..scene.targets import FAR
 from .sketch import Sketch
 
@@ -43,7 +43,7 @@ class Reach(NamedTuple):
 def reach_of(armature_object: bpy.types.Object, constraint: Any) -> Reach | None:
     """Return the present reach of a constraint; None without an effector or a target."""
     chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
-    if constraint.kind != Kind.REACH or not constraint.use_position or not chain:
+    if not kind_of(constraint).reaches or not constraint.use_position or not chain:
         return None
     target = target_point(constraint)
     if target is None:
@@ -87,14 +87,14 @@ def target_point(constraint: Any) -> Vector | None:
 
 def is_planted(constraint: Any) -> bool:
     """Whether a constraint plants its bone now."""
-    return constraint.kind == Kind.PLANT and constraint.enabled and constraint.influence > PLANTED
+    return constraint.kind == PLANT and constraint.enabled and constraint.influence > PLANTED
 
 
 def _is_open(armature_object: bpy.types.Object, chain: Sequence[bpy.types.PoseBone]) -> bool:
     """Whether bones of a chain can shift, or the chain includes the root bone of planted bones."""
     if any(any(bone.ccd_rig.use_slide) or len(bone.ccd_rig.coupled_offsets) for bone in chain):
         return True
-    plants = [row for row in armature_object.ccd_rig.constraints if row.kind == Kind.PLANT and row.enabled]
+    plants = [row for row in armature_object.ccd_rig.constraints if row.kind == PLANT and row.enabled]
     return any(
         root_bone in chain
         for row in plants
@@ -141,7 +141,7 @@ def sketch_rows(
         if not row.enabled or tip is None or tip.name not in shown:
             continue
         alpha = ACTIVE if row == active else PASSIVE
-        if row.kind == Kind.PLANT:
+        if row.kind == PLANT:
             _sketch_plant(sketch, tip, is_planted(row), alpha)
         reach = reach_of(armature_object, row)
         if reach is not None:

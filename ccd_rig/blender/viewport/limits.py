@@ -10,10 +10,10 @@ import bpy
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import InvalidInput
-from ...limits.outlines import FULL_TURN, Dial, dials, rim
-from ...limits.shapes import Hinge, Limit, SwingTwist
+from ...limits.outlines import FULL_TURN, Dial
+from ...limits.shapes import Hinge, Limit
 from ...maths.rotations import NOISE
-from ..properties.joints import limit_value
+from ..properties.limits import limit_kind, limit_value
 from .sketch import Sketch, placed
 
 SIZE = 0.75
@@ -105,7 +105,7 @@ def sketch_shape(
     """
     palette = sketch.palette
     colour, alpha = (palette.comfort, COMFORT_FILL) if is_comfort else (palette.limit, FILL)
-    for dial in dials(limit, rotation):
+    for dial in limit.dials(rotation):
         dial_colour = colour if is_comfort else EULER_COLOURS.get(dial.name, colour)
         centre, arc = matrix @ dial.centre, placed(matrix, dial.arc())
         sketch.fan(centre, arc, (*dial_colour, alpha))
@@ -113,7 +113,7 @@ def sketch_shape(
     if isinstance(limit, Hinge) and not is_comfort:
         axis = Vector(limit.axis)
         sketch.path(placed(matrix, (-axis, axis)), (*colour, 0.6), THIN)
-    border = rim(limit, rotation)
+    border = limit.rim(rotation)
     if border is not None:
         centre, points = matrix.to_translation(), placed(matrix, border.points)
         sketch.fan(centre, points, (*colour, alpha))
@@ -124,10 +124,10 @@ def sketch_shape(
 
 def sketch_needles(sketch: Sketch, matrix: Matrix, limit: Limit, rotation: Quaternion) -> None:
     """Draw a rotation in a limit: a needle for each angle and for the swing, red at a border."""
-    for dial in dials(limit, rotation):
+    for dial in limit.dials(rotation):
         end = dial.centre.lerp(dial.point(dial.angle), NEEDLE_LENGTH)
         _needle(sketch, matrix @ dial.centre, matrix @ end, dial.is_at_border)
-    border = rim(limit, rotation)
+    border = limit.rim(rotation)
     if border is not None:
         end = matrix @ (border.direction * NEEDLE_LENGTH)
         _needle(sketch, matrix.to_translation(), end, border.is_at_border)
@@ -174,18 +174,15 @@ def handles(group: Any, limit: Limit, rotation: Quaternion) -> list[Handle]:
         limit: its value.
         rotation: of the joint, relative to rest.
     """
-    result = [_swing_handle(group, field, axis) for field, axis in _SWINGS.get(group.kind, ())]
-    if group.kind == "HINGE":
-        (dial,) = dials(limit, rotation)
-        result += _range_handles(group, dial, "hinge_lower", "hinge_upper", -1)
-        result += _axis_handles(group)
-    elif group.kind == "EULER":
-        for dial in dials(limit, rotation):
-            result += _range_handles(group, dial, "euler_lower", "euler_upper", "XYZ".index(dial.name))
-    elif isinstance(limit, SwingTwist):
-        for dial in dials(limit, rotation):
-            result += _range_handles(group, dial, "twist_lower", "twist_upper", -1)
-    return result
+    kind = limit_kind(group)
+    result = [_swing_handle(group, field, Vector(axis)) for field, axis in kind.swings]
+    bounds = kind.bounds(group)
+    if bounds is not None:
+        (lower, upper), is_vector = bounds, group.bl_rna.properties[bounds[0]].is_array
+        for dial in limit.dials(rotation):
+            component = "XYZ".index(dial.name) if is_vector else -1
+            result += _range_handles(group, dial, lower, upper, component)
+    return result + _axis_handles(group) if kind.axis else result
 
 
 def drag_to(group: Any, handle: Handle, value: float) -> None:
@@ -208,13 +205,6 @@ def stored(group: Any, handle: Handle) -> tuple[float, ...]:
 def restore(group: Any, handle: Handle, value: tuple[float, ...]) -> None:
     """Set a handle's property to a value of `stored`."""
     setattr(group, handle.field, value if len(value) > 1 else value[0])
-
-
-# Bounds of swings: the property, and the axis about which it turns the bone.
-_SWINGS = {
-    "CONE": (("cone_radius", _X),),
-    "ELLIPSE": (("x_lower", _X), ("x_upper", _X), ("z_lower", _Z), ("z_upper", _Z)),
-}
 
 
 def _swing_handle(group: Any, field: str, axis: Vector) -> Handle:

@@ -173,3 +173,7 @@ def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mappi
         sketch.path(ends, (*colour, ROLE_ALPHA), ROLE_WIDTH)
         if role.part in NAMED and role.index == 0:
             sketch.label(ends[1], ends[0], role.words(), (*colour, 1.0))
+
+
+dialog_roles: dict[str, Mapping[str, str]] = {}
+"""Name of an armature object -> bone -> its role in the open dialog, in words."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..figures import words
 from ..figures.role import Side
-from ..properties.constraint_values import Kind
+from ..properties.constraint_kinds import kind_of
 from ..properties.new_targets import Target
 from ..rig.rotation_modes import channel_values, rotation_channel
 from ..scene.targets import FAR, object_channels
@@ -72,7 +72,7 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
             continue
         side = _side(row.tip)
         ends = [(row.target, row.target_bone, constraints.target_point(row), False)]
-        if row.kind == Kind.REACH and row.pole_target is not None:
+        if kind_of(row).reaches and row.pole_target is not None:
             ends.append((row.pole_target, row.pole_bone, _pole_point(row), True))
         for thing, bone, point, is_pole in ends:
             if point is None or not all(abs(value) < FAR for value in point):
@@ -81,7 +81,7 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
             # Constraints that share a target but differ in the offset have separate marks.
             key = target, is_pole, point.copy().freeze()
             is_active = place == active
-            turns = is_active and not is_pole and row.kind == Kind.REACH and row.rotation != "NONE"
+            turns = is_active and not is_pole and kind_of(row).reaches and row.rotation != "NONE"
             if key not in marks or is_active:
                 marks[key] = TargetMark(place, target, point, is_pole, turns, is_active, side)
     return sorted(marks.values(), key=lambda mark: mark.is_active)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import bpy
 
 from ...errors import InvalidInput, RigError
-from ...motion.retargeting.figure_map import FigureMap, Limb
+from ...motion.retargeting.figures import FigureMap, Limb
 from ..figures.role import Figure, Part, Side
 from ..retarget import sampling
 from ..retarget.bone_map import bone_map, figure_map

@@ -19,8 +19,7 @@ from mathutils import Vector
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
 from ...motion.ground import Ground, LevelGround
-from ...motion.retargeting.figure_map import FigureMap
-from ...motion.retargeting.motions import SourceMotion, TargetFigure
+from ...motion.retargeting.figures import FigureMap, SourceMotion, TargetFigure
 from ...motion.walking.cycle import Cycle, Standing, cycle_of, standing_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
 from ...motion.walking.path import Strides, Way, way_along

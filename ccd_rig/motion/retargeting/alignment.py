@@ -1,4 +1,4 @@
-"""Align reference poses: world rotations of the target's joints that turn its reference pose to the source's.
+"""Carry rotations of the source over to the target, whose reference pose is turned to the source's.
 
 A joint's correction M is computed from the body outwards. Let its bone's direction be d in the target's
 reference pose and e in the source's, and M' the correction of the joint above. M is M' followed by the
@@ -10,20 +10,25 @@ Hips and spine are aligned by two directions, across the body and up along it, h
 standing foot is flat for either figure: only its heading is aligned. Then
 
     target rotation(f) = source rotation(f)  source reference^-1  M  target reference
+
+Rotations are carried over joint by joint from the hips out. A rotation relative to rest is clamped to its
+limit; joints further out compensate for clamped ones. Unmapped joints keep the reference pose.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array
-from .figure_map import FigureMap, Limb
-from .motions import SourceMotion, TargetFigure, inverse, product, turned
+from ..interpolation import same_side
+from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, product, turned
 
 UP = np.array((0.0, 0.0, 1.0))
 NO_TURN = np.array((1.0, 0.0, 0.0, 0.0))
@@ -234,3 +239,58 @@ def _hand(figures: _Figures, name: str, above: Array) -> Array:
     left, _, right = np.linalg.svd(source_lines.T @ lines)
     sign = np.diag((1.0, 1.0, np.sign(np.linalg.det(left) * np.linalg.det(right))))
     return product(batch.quaternions(left @ sign @ right), above)
+
+
+# Rotations ----------------------------------------------------------------------------------------
+
+
+def carried_over(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, corrections: Mapping[str, Array]
+) -> Array:
+    """(F, n, 4) rotations of the target relative to rest, inside the joints' limits.
+
+    Args:
+        figure_map: pairs of joints.
+        target: figure of the result.
+        source: figure of the motion.
+        corrections: by joint, see `corrections`.
+    """
+    _, reference = target.reference
+    count, rests = len(source.times), target.rests
+    world = np.empty((count, len(target.skeleton), 4))
+    local_rotations = np.empty_like(world)
+    for i, joint in enumerate(target.skeleton.joints):
+        base = target.turn if joint.parent < 0 or not joint.inherit_rotation else world[:, joint.parent]
+        above = np.broadcast_to(product(base, rests[i]), (count, 4))
+        local_rotations[:, i] = target.rotations[i]
+        if joint.name in figure_map.sources and not joint.locked:
+            k = source.index(figure_map.sources[joint.name])
+            constant = product(
+                product(inverse(source.reference_rotations[k]), corrections[joint.name]), reference[i]
+            )
+            world[:, i] = product(source.rotations[:, k], constant)
+            local = product(inverse(above), world[:, i])
+            if joint.limit is None:
+                local_rotations[:, i] = local
+                continue
+            local_rotations[:, i] = BatchLimits([joint.limit]).project(local.T[:, None])[0][:, 0].T
+        world[:, i] = product(above, local_rotations[:, i])
+    return same_side(local_rotations)
+
+
+def moved_root(
+    figure_map: FigureMap, target: TargetFigure, rotations: Array, translations: Array, shift: Array
+) -> Array:
+    """Translations (F, n, 3) with the hips shifted by (F, 3) world metres."""
+    i = target.index(figure_map.hips)
+    joint, moved = target.skeleton.joints[i], translations.copy()
+    local = target.vectors_to_model(shift)
+    if joint.parent >= 0:
+        _, world = target.world(rotations, translations)
+        local = _into(target.rotations_to_model(world[:, joint.parent]), local)
+    moved[:, i] += _into(np.broadcast_to(target.rests[i], (len(local), 4)), local)
+    return moved
+
+
+def _into(rotations: Array, vectors: Array) -> Array:
+    return turned(inverse(rotations), vectors)

@@ -16,13 +16,10 @@ from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import Phase
-from .effectors import head_effector, limb_effectors, poles
-from .feet import FootPath
-from .figure_map import FigureMap, Limb
-from .motions import SourceMotion, TargetFigure
-from .scaled_way import ScaledWay, limb_length
+from .feet import FootPath, Sole
+from .figures import FigureMap, Limb, SourceMotion, TargetFigure
+from .scaled_way import ScaledWay, head_effector, limb_effectors, limb_length, poles
 from .settings import RetargetSettings
-from .sole import Sole
 from .stances import Stances, ball, leg_length
 
 JERK_PERCENTILE = 99.0
@@ -117,7 +114,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
     jerks = [_jerks(figure_map, target, source, (places, source_places), limb) for limb in figure_map.limbs]
     return Measures(
         *_errors(figure_map, target, source, made, heads),
-        tuple(_stances(figure_map, target, source, made, places)),
+        tuple(_stances(figure_map, source, made, places)),
         *_depths(figure_map, target, made, (heads, rotations)),
         made.way.ground,
         _largest_turn(rotations[:, mapped]),
@@ -177,13 +174,8 @@ def _ankle_errors(
 
 
 def _stances(
-    figure_map: FigureMap,
-    target: TargetFigure,
-    source: SourceMotion,
-    made: Made,
-    places: Mapping[str, Array],
+    figure_map: FigureMap, source: SourceMotion, made: Made, places: Mapping[str, Array]
 ) -> list[StanceMeasure]:
-    del target
     stances = []
     ground = made.way.scale * made.stances.velocity - made.way.drift
     for leg in figure_map.legs:

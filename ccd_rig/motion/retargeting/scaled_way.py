@@ -1,4 +1,4 @@
-"""The map from the source's world to the target's."""
+"""The map from the source's world to the target's, and effectors that follow points of the source."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...errors import InvalidInput
+from ...maths import batch
 from ...maths.batch import Array
-from .figure_map import FigureMap, Limb
-from .motions import SourceMotion, TargetFigure, path_length, turned
-from .rolling import Contacts, phase_heights, stepped
-from .root import mean_velocity
-from .settings import RetargetSettings
-from .sole import Sole
+from .feet import Contacts, Sole, phase_heights, stepped
+from .figures import FigureMap, Limb, SourceMotion, TargetFigure, path_length, turned
+from .settings import EffectorSpace, RetargetSettings
 from .stances import Stances, leg_length
 
 LOW = 5.0
@@ -77,7 +75,9 @@ def scaled_way(
     drift: Array = np.zeros(3)
     if settings.in_place:
         hips = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
-        drift = scale * mean_velocity(hips, source.times)
+        if len(source.times) > 1:  # the mean velocity along the ground
+            travel = (hips[-1, :2] - hips[0, :2]) / (source.times[-1] - source.times[0])
+            drift = scale * np.array([*travel, 0.0])
     ground = target.ground if settings.ground is None else settings.ground
     way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0), ground)
     if not figure_map.legs:
@@ -155,3 +155,143 @@ def _standing_gap(
     """Metres by which the source's scaled ankle is higher than the target's in the reference poses."""
     ankle = source.reference_heads[source.index(figure_map.sources[leg.end]), 2]
     return float(scale * ankle - target.reference[0][target.index(leg.end), 2])
+
+
+@dataclass(frozen=True)
+class Effector:
+    """A joint of the target that follows a joint of the source.
+
+    Attributes:
+        name: in reports.
+        joint, base: the target's joint, and the joint at the start of its limb.
+        source_joint, source_base: the same of the source.
+        length, source_length: of the limb, in metres: the scale of `LIMB`.
+        weight: 0 to 1.
+        space: of its target.
+    """
+
+    name: str
+    joint: str
+    base: str
+    source_joint: str
+    source_base: str
+    length: float
+    source_length: float
+    weight: float
+    space: EffectorSpace
+
+    def wanted(self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay) -> Array:
+        """(F, 3) its targets, world metres; `heads` (F, n, 3) are those of the target."""
+        points = source.heads[:, source.index(self.source_joint)]
+        if self.space is EffectorSpace.WORLD:
+            return way.points(points, source.times)
+        ratio = self.length / self.source_length
+        start = heads[:, target.index(self.base)]
+        return np.asarray(start + ratio * (points - source.heads[:, source.index(self.source_base)]))
+
+    def sides(
+        self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay, end: str
+    ) -> tuple[Array, Array, Array]:
+        """The swivel of a knee or elbow to its target's side.
+
+        Returns:
+            (F, 3) unit axis from its limb's start to the joint `end`; (F,) radians about it; (F,) the smaller
+            distance of joint and target from the axis, in lengths of the limb.
+        """
+        start = heads[:, target.index(self.base)]
+        line = heads[:, target.index(end)] - start
+        axis = line / np.maximum(batch.length(line, -1), 1e-12)[:, None]
+        present = heads[:, target.index(self.joint)] - start
+        wanted = self.wanted(target, heads, source, way) - start
+        present = present - batch.dot(present, axis, -1)[:, None] * axis
+        wanted = wanted - batch.dot(wanted, axis, -1)[:, None] * axis
+        sine = batch.dot(axis, batch.cross(present, wanted, -1), -1)
+        angle = np.arctan2(sine, batch.dot(present, wanted, -1))
+        off = np.minimum(batch.length(present, -1), batch.length(wanted, -1)) / self.length
+        return axis, np.asarray(angle), np.asarray(off)
+
+    def errors(self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay) -> Array:
+        """(F,) its distances from its targets, in lengths of the limb."""
+        off = heads[:, target.index(self.joint)] - self.wanted(target, heads, source, way)
+        return np.asarray(batch.length(off, -1) / self.length)
+
+
+def limb_effectors(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
+) -> dict[str, Effector]:
+    """The effector at the end of each limb, by the limb's name."""
+    return {
+        limb.name: _effector(
+            figure_map, target, source, settings, limb, "feet" if limb in figure_map.legs else "hands"
+        )
+        for limb in figure_map.limbs
+    }
+
+
+def poles(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
+) -> dict[str, Effector]:
+    """The effector at the knee or elbow of each limb, by the limb's name."""
+    return {
+        limb.name: _effector(
+            figure_map, target, source, settings, limb, "knees" if limb in figure_map.legs else "elbows"
+        )
+        for limb in figure_map.limbs
+    }
+
+
+_SINGULAR = {"feet": "foot", "hands": "hand", "knees": "knee", "elbows": "elbow"}
+
+
+def _effector(
+    figure_map: FigureMap,
+    target: TargetFigure,
+    source: SourceMotion,
+    settings: RetargetSettings,
+    limb: Limb,
+    field: str,
+) -> Effector:
+    """The effector of a limb that a field of `PAIRED` weighs."""
+    is_pole = field in ("knees", "elbows")
+    joint = limb.middle if is_pole else limb.end
+    return Effector(
+        f"{_SINGULAR[field]} of the {limb.name}" if is_pole else limb.name,
+        joint,
+        limb.upper,
+        figure_map.sources[joint],
+        figure_map.sources[limb.upper],
+        limb_length(target, limb),
+        leg_length(source, figure_map, limb),
+        settings.weight(field, limb.is_right),
+        getattr(settings, f"{_SINGULAR[field]}_space"),
+    )
+
+
+def head_effector(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
+) -> Effector | None:
+    """The effector of the head, relative to the hips; None without a head below the hips in the tree."""
+    head, hips = figure_map.head, figure_map.hips
+    if not head:
+        return None
+    chain = [target.skeleton.joints[i].name for i in target.skeleton.chain(head)]
+    if hips not in chain:
+        return None
+    heads, _ = target.reference
+    source_head, source_hips = figure_map.sources[head], figure_map.sources[hips]
+    length = float(np.linalg.norm(heads[target.index(head)] - heads[target.index(hips)]))
+    ends = source.reference_heads[[source.index(source_hips), source.index(source_head)]]
+    source_length = path_length(list(ends))
+    if not (length > 0.0 and source_length > 0.0):
+        return None
+    return Effector(
+        "head",
+        head,
+        hips,
+        source_head,
+        source_hips,
+        length,
+        source_length,
+        settings.head,
+        settings.head_space,
+    )

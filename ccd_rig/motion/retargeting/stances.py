@@ -11,9 +11,8 @@ from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import EVEN, LEVEL, SLIDES, ContactThresholds, Phase, contact_phases, ground_velocity
 from .alignment import UP, shortest
-from .figure_map import FigureMap, Limb
-from .motions import SourceMotion, TargetFigure, inverse, path_length, product, turned
-from .sole import HEEL, TOES, Hold, SolePart
+from .feet import HEEL, TOES, Hold, SolePart
+from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, path_length, product, turned
 
 FLAT = 30.0
 """Percentile of an ankle's heights in a contact up to which the foot counts as flat."""

@@ -20,10 +20,19 @@ from ...maths import batch
 from ...maths.batch import Array, Indices
 from ..contacts import ContactThresholds, Phase, ground_velocity
 from ..interpolation import same_side
-from ..retargeting.carry_over import carried_over, moved_root
-from ..retargeting.figure_map import MOST_LEGS, FigureMap, Limb
-from ..retargeting.motions import SourceMotion, TargetFigure, inverse, path_length, product, turned
-from ..retargeting.sole import Sole
+from ..retargeting.alignment import carried_over, moved_root
+from ..retargeting.feet import Sole
+from ..retargeting.figures import (
+    MOST_LEGS,
+    FigureMap,
+    Limb,
+    SourceMotion,
+    TargetFigure,
+    inverse,
+    path_length,
+    product,
+    turned,
+)
 from ..retargeting.stances import find_stances, yielding_phases
 
 ALIKE = 0.03
@@ -573,7 +582,7 @@ def _locked(
 ) -> tuple[Array, list[Stance]]:
     """(K, 3) balls that rest in each span, and the stances.
 
-    The shift that locks them fades beyond as in `retargeting.rolling`: a cubic that starts with its value and
+    The shift that locks them fades beyond as in `retargeting.feet`: a cubic that starts with its value and
     its velocity.
     """
     count = len(balls)

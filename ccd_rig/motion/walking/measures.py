@@ -13,8 +13,7 @@ import numpy as np
 from ...maths import batch
 from ...maths.batch import Array
 from ..ground import Ground
-from ..retargeting.figure_map import FigureMap
-from ..retargeting.motions import inverse, product, turned
+from ..retargeting.figures import FigureMap, inverse, product, turned
 from .cycle import Cycle, WalkLeg, posed
 from .profile import STEP_UP
 from .steps import WalkPlan

@@ -25,9 +25,17 @@ from ...maths import batch
 from ...maths.batch import Array, Indices
 from ..ground import Ground, grade_of, plane_of
 from ..retargeting.alignment import UP, shortest
-from ..retargeting.feet import FootPath, missing_turn, raised_ahead, rolled
-from ..retargeting.motions import inverse, product, turned
-from ..retargeting.root import drops, smooth_envelope, smooth_shifts, ways_aside
+from ..retargeting.feet import (
+    FootPath,
+    drops,
+    missing_turn,
+    raised_ahead,
+    rolled,
+    smooth_envelope,
+    smooth_shifts,
+    ways_aside,
+)
+from ..retargeting.figures import inverse, product, turned
 from .cycle import (
     BLEND,
     Cycle,

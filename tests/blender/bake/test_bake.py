@@ -133,12 +133,12 @@ def limit_all(rig, kind):
 @pytest.mark.parametrize("step", [1, 9])
 def test_limits_hold_at_every_keyed_frame(ext, bake, channels, kind, step):
     limits = ext.module("ccd_rig.limits.shapes")
-    joints = ext.module("ccd_rig.blender.properties.joints")
+    stored = ext.module("ccd_rig.blender.properties.limits")
     rig, _ = arm(8, 0.5)
     limit_all(rig, kind)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60, step=step))
     for bone in rig.pose.bones:
-        limit = joints.limit_value(bone.ccd_rig.limit)
+        limit = stored.limit_value(bone.ccd_rig.limit)
         _, values = keyed_quaternions(channels, rig, bone.name)
         assert max(limits.violation(limit, Quaternion(q)) for q in values) < 10 * FLOAT32, bone.name
     assert_report_is_what_plays(rig, report)

@@ -117,7 +117,7 @@ def test_a_switch_that_is_no_number_is_none(ext, bake, rig, value):
     variable.targets[0].id, variable.targets[0].data_path = rig, 'pose.bones["shown"]["switch"]'
     shown["switch"] = 0.0
     rigs.update()
-    switches = ext.module("ccd_rig.blender.scene.fk_switches")
+    switches = ext.module("ccd_rig.blender.scene.dependence")
     assert len(switches.fk_switches(rig, ["bone_1"])) == 1
     del shown["switch"]
     if value is not None:
@@ -135,6 +135,6 @@ def test_a_damaged_set_up_that_a_metarig_keeps_is_refused(ext, errors, text):
     metarig.ccd_rig.kept_setup = text
     rigs.activate(rig)
     with pytest.raises(errors.CCDRigError):
-        ext.module("ccd_rig.blender.setup_files.regeneration").restore(rig)
+        ext.module("ccd_rig.blender.setup_files").restore(rig)
     with pytest.raises(RuntimeError):
         bpy.ops.ccd_rig.setup_restore()

@@ -96,14 +96,14 @@ def test_the_worst_frame_is_the_one_that_is_most_tolerances_off(ext, first, seco
 @pytest.mark.parametrize(("in_force", "span"), [((3, 8), (4, 8)), ((0, 0), (5, 5)), ((6, 9), (5, 5))])
 def test_a_slip_is_told_with_the_frames_while_its_bone_is_planted_or_alone(ext, in_force, span):
     findings = ext.module("ccd_rig.blender.bake.findings")
-    kind = ext.module("ccd_rig.blender.properties.constraint_values").Kind
+    kind = ext.module("ccd_rig.blender.properties.constraint_kinds").KINDS
     influences = np.zeros((10, 1))
     influences[slice(*in_force)] = 1.0
     baked = SimpleNamespace(
         bake_frames=SimpleNamespace(
             frames=np.arange(1.0, 11.0),
             influences=influences,
-            constraints=(SimpleNamespace(name="Foot", tip="foot", kind=kind.PLANT),),
+            constraints=(SimpleNamespace(name="Foot", tip="foot", kind=kind["PLANT"]),),
         ),
         solver=SimpleNamespace(position_tolerance=1e-4),
         size=lambda _: 1.0,

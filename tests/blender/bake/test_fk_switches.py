@@ -211,7 +211,7 @@ def test_a_switch_that_cannot_be_keyed_is_named(ext, rig):
 )
 def test_a_switch_is_known_by_its_driver(ext, driver, value):
     """A bone copies an FK bone, and then an IK bone as far as a driver says."""
-    module = ext.module("ccd_rig.blender.scene.fk_switches")
+    module = ext.module("ccd_rig.blender.scene.dependence")
     names = ("control", "fk", "ik", "org")
     rig = rigs.armature([rigs.B(name, (k, 0, 0), (k, 0, 1)) for k, name in enumerate(names)])
     bones = rig.pose.bones
@@ -241,7 +241,7 @@ def test_a_switch_is_known_by_its_driver(ext, driver, value):
 
 def test_how_much_the_head_follows_the_torso_is_no_switch(ext, rig):
     """It has no other way to go: a bake of the torso leaves the property to the animator."""
-    found = ext.module("ccd_rig.blender.scene.fk_switches").fk_switches(rig, {"torso", "hand_fk.L", "head"})
+    found = ext.module("ccd_rig.blender.scene.dependence").fk_switches(rig, {"torso", "hand_fk.L", "head"})
     assert {each.bone for each in found} == {"upper_arm_parent.L"}
     driven = [
         target.data_path

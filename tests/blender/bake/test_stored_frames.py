@@ -41,7 +41,7 @@ def test_each_row_holds_its_own_frame(ext):
     evaluation = ext.module("ccd_rig.blender.scene.evaluation")
     bake_frames = ext.module("ccd_rig.blender.bake.bake_frames").BakeFrames
     rig, scene, frames = moving_rig(), bpy.context.scene, list(range(1, LAST + 1))
-    rows = ext.module("ccd_rig.blender.properties.constraint_values").constraints(rig)
+    rows = ext.module("ccd_rig.blender.properties.constraint_kinds").constraints(rig)
     with evaluation.frames(scene, rig, rows) as sample_at:
         shown = [sample_at.look(frame) for frame in frames]
         layouts = [each.layout for each in shown]

@@ -111,7 +111,7 @@ def test_a_renamed_bone_is_suggested(rig, found, name):
     ],
 )
 def test_suggestions_keep_to_side_and_part(ext, lost, there, meant):
-    words = ext.module("ccd_rig.blender.checks.constraint_checks").suggestion(lost, there)
+    words = ext.module("ccd_rig.blender.properties.problems").suggestion(lost, there)
     assert [name for name in there if f"'{name}'" in words] == meant
     assert ("choose another one" in words) == (not meant)
 
@@ -262,7 +262,7 @@ def test_a_linked_action_is_a_warning(ext, checks, rig, found, tmp_path):
         wanted.actions = [action.name]
     rig.animation_data.action = wanted.actions[0]
     one(found(), "WARNING", "Rig", "is linked from", "New Action")
-    destination = ext.module("ccd_rig.blender.keys.obstacles").Destination
+    destination = ext.module("ccd_rig.blender.keys.writer").Destination
     assert checks.problems(rig, bpy.context.scene, (), destination.NEW_ACTION) == ()
     (problem,) = checks.problems(rig, bpy.context.scene, (), destination.CURRENT_ACTION)
     assert problem.severity == "ERROR"

@@ -221,12 +221,12 @@ def test_weights_of_two_sides_reach_the_task(cli, hero, tmp_path):
     ],
 )
 def test_damaged_settings_of_clips(ext, tmp_path, place, value):
-    clips, errors = ext.module("ccd_rig.blender.farm.clips"), ext.module("ccd_rig.errors")
+    clips, errors = ext.module("ccd_rig.blender.farm.shots"), ext.module("ccd_rig.errors")
     choice = ext.module("ccd_rig.blender.retarget.retarget").RetargetChoice(frames=(1, 9), bones={"a": "b"})
     job = clips.Clips(("walk.blend",), "hero.blend", "Rig", None, choice)
     path = tmp_path / "settings.json"
     path.write_text(job.to_json())
-    assert clips.read(path) == job
+    assert clips.read_clips(path) == job
     content = json.loads(job.to_json())
     part = content
     for name in place[:-1]:
@@ -234,5 +234,5 @@ def test_damaged_settings_of_clips(ext, tmp_path, place, value):
     part[place[-1]] = value
     path.write_text(json.dumps(content))
     with pytest.raises(errors.RigError, match="is no settings file of this version") as told:
-        clips.read(path)
+        clips.read_clips(path)
     assert len(str(told.value)) < 500

@@ -48,16 +48,16 @@ def damaged(whole, step):
 
 
 def test_damaged_chunks_are_solved_again(ext, cli, tmp_path, capfd):
-    chunks = ext.module("ccd_rig.blender.farm.chunks")
+    chunks = ext.module("ccd_rig.blender.farm.results")
     file = wander(tmp_path / "long.blend", LONG)
     job = Job(cli, tmp_path / "job", file, words=("--chunk", "200"))
     assert [job.bake(file, 1), job.bake(file, 2)] == [0, 0]
     chunk = job.baked / "chunks/long.201-400.npz"
     whole = chunk.read_bytes()
-    assert chunks.load(chunk) is not None
+    assert chunks.load_chunk(chunk) is not None
     for content in (*damaged(whole, 199), *damaged(whole[-1500:], 7)):
         chunk.write_bytes(content)
-        assert chunks.load(chunk) is None
+        assert chunks.load_chunk(chunk) is None
     chunk.write_bytes(b"")
     capfd.readouterr()
     assert job.join(file) == 1
@@ -67,14 +67,14 @@ def test_damaged_chunks_are_solved_again(ext, cli, tmp_path, capfd):
 
 
 def test_damaged_records_are_made_anew(ext, cli, tmp_path, capfd):
-    records = ext.module("ccd_rig.blender.farm.records")
+    records = ext.module("ccd_rig.blender.farm.results")
     file = wander(tmp_path / "shot.blend", SHORT)
     job = Job(cli, tmp_path / "job", file)
     assert job.bake(file) == 0
     path = job.baked / "shot.record.json"
     whole = path.read_bytes()
     content = json.loads(whole)
-    assert records.load(path) is not None
+    assert records.load_record(path) is not None
     for changed in (
         {"inputs": []},
         {"outputs": []},
@@ -85,10 +85,10 @@ def test_damaged_records_are_made_anew(ext, cli, tmp_path, capfd):
         {"inputs": {"/dev/zero": "0" * 64}},
     ):
         path.write_text(json.dumps({**content, **changed}))
-        assert records.load(path) is None
+        assert records.load_record(path) is None
     for text in (*damaged(whole.rstrip(), 31), b"[" * 100_000, b"[]", b"null", whole.replace(b"1", b"NaN")):
         path.write_bytes(text)
-        assert records.load(path) is None
+        assert records.load_record(path) is None
     capfd.readouterr()
     assert job.table() == 1
     assert "no result of shot" in capfd.readouterr().out
@@ -96,9 +96,9 @@ def test_damaged_records_are_made_anew(ext, cli, tmp_path, capfd):
 
 
 def test_what_has_no_end_is_not_read(ext):
-    records = ext.module("ccd_rig.blender.farm.records")
+    records = ext.module("ccd_rig.blender.farm.results")
     path = Path("/dev/zero")
-    assert records.load(path) is None
+    assert records.load_record(path) is None
     assert not records.Record("", {"zero": "0" * 64}).is_current(path, "")
     assert not records.Record("", {}, {"zero": "0" * 64}).is_whole(path.parent)
 
@@ -113,12 +113,12 @@ def test_settings_that_are_no_json(cli, tmp_path, capfd, text):
 
 
 def test_chunks_that_disagree_are_not_joined(ext, cli, tmp_path, capfd):
-    np, chunks = pytest.importorskip("numpy"), ext.module("ccd_rig.blender.farm.chunks")
+    np, chunks = pytest.importorskip("numpy"), ext.module("ccd_rig.blender.farm.results")
     file = wander(tmp_path / "long.blend", LONG)
     job = Job(cli, tmp_path / "job", file, words=("--chunk", "200"))
     assert [job.bake(file, 1), job.bake(file, 2)] == [0, 0]
     path = job.baked / "chunks/long.201-400.npz"
-    chunk = chunks.load(path)
+    chunk = chunks.load_chunk(path)
     turn = np.array((math.cos(0.1), math.sin(0.1), 0.0, 0.0))
     chunk.rotations[:, 1] = turn
     chunk.save(path)
@@ -149,7 +149,7 @@ def test_a_result_that_another_process_wrote_last_is_whole(ext, cli, tmp_path, m
     """The other one's file takes its place after ours was looked at, and before our record is written."""
     file = wander(tmp_path / "shot.blend", SHORT)
     job = Job(cli, tmp_path / "job", file)
-    records = ext.module("ccd_rig.blender.farm.records")
+    records = ext.module("ccd_rig.blender.farm.results")
     other = b"as whole as ours"
     save = records.Record.save
 

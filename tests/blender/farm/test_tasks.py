@@ -162,14 +162,14 @@ def test_a_job_of_an_earlier_version_is_read(ext, cli, tmp_path):
     path = job.folder / "settings.json"
     content = json.loads(path.read_text())
     own = content["shots"][0]["armatures"]["Rig"]
-    assert own.pop("smoothness") == jobs.read(path)[0].settings.smoothness == 2.5
+    assert own.pop("smoothness") == jobs.read_shots(path)[0].settings.smoothness == 2.5
     path.write_text(json.dumps(content))
-    without = jobs.read(path)
+    without = jobs.read_shots(path)
     assert without[0].settings.smoothness == settings.BakeSettings(1, 2).smoothness
     for order in ("FORWARDS", "BACKWARDS", "BOTH"):
         own["order"] = order
         path.write_text(json.dumps(content))
-        assert jobs.read(path) == without
+        assert jobs.read_shots(path) == without
 
 
 @pytest.mark.parametrize(

@@ -147,7 +147,7 @@ def test_what_is_no_obstacle(channels, writing):
 
 def test_how_an_action_blends_counts_above_strips_alone(ext):
     """Without strips, or with the NLA off, the action plays as it is."""
-    module = ext.module("ccd_rig.blender.keys.obstacles")
+    module = ext.module("ccd_rig.blender.keys.writer")
     rig = rigs.chain(2)
     rig.pose.bones["bone_0"].keyframe_insert("rotation_quaternion", frame=1)
     animation, keyed = rig.animation_data, [("bone_0", "rotation_quaternion")]

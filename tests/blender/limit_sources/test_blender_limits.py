@@ -102,7 +102,7 @@ def test_with_a_range_about_one_swing_axis_alone(ext, free, limited, axis, other
     assert bone.ccd_rig.limit.kind == "ELLIPSE"
     limit = value(ext, bone)
     rng = random.Random(0)
-    sample = ext.module("ccd_rig.limits.random_rotations").sample
+    sample = ext.module("ccd_rig.limits.shapes").sample
     for _ in range(100):
         angle = getattr(swing_of(ext, sample(limit, rng)), axis)
         assert RANGES[axis][0] - 0.01 < angle < RANGES[axis][1] + 0.01
@@ -178,7 +178,7 @@ def test_what_limit_rotation_lets_through_is_inside(ext, mode, order, bounds):
         assert violation(limit, shown.to_quaternion()) < CLAMPED
         outside += violation(limit, rotation) > 0.01
     assert outside > 10  # Blender had something to do
-    sample = ext.module("ccd_rig.limits.random_rotations").sample
+    sample = ext.module("ccd_rig.limits.shapes").sample
     for _ in range(60):  # and what the limit allows, Blender leaves alone
         rotation = sample(limit, rng)
         if len(bounds) < 3:

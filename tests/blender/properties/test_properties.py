@@ -17,7 +17,7 @@ GROUPS = ("constraint", "limit", "comfort", "joint", "solver", "report", "pose_b
 @pytest.fixture
 def properties(ext):
     """The modules that the tests below ask, as one."""
-    names = ("joints", "solver_settings", "constraint_values", "armature_data")
+    names = ("joints", "limits", "solver_settings", "constraint_values", "constraint_kinds", "armature_data")
     modules = [ext.module(f"ccd_rig.blender.properties.{name}") for name in names]
     return types.SimpleNamespace(**{key: value for module in modules for key, value in vars(module).items()})
 
@@ -124,7 +124,19 @@ def test_constraint_values(properties, rows, rig):
     row.chain_length, row.target, row.offset = 2, target, (0.5, -1.0, 2.0)
     row.influence, row.weight, row.enabled, row.use_tail = 0.25, 2.0, False, False
     assert properties.constraints(rig) == (
-        properties.Constraint("Arm", "bone_2", 2, "Goal", "", (0.5, -1.0, 2.0), 0.25, 2.0, False, False),
+        properties.Constraint(
+            "Arm",
+            "bone_2",
+            2,
+            "Goal",
+            "",
+            (0.5, -1.0, 2.0),
+            0.25,
+            2.0,
+            False,
+            False,
+            properties.KINDS["REACH"],
+        ),
     )
 
 

@@ -64,7 +64,7 @@ def test_a_foot_of_one_bone_keeps_its_end_above_the_ground(ext, source, target):
 
 def test_a_foot_whose_tail_leads_nowhere_has_no_end(ext, source, target):
     """Tails of importers: as long as the shin, level or along it. Feet are not lifted for these."""
-    sole = ext.module("ccd_rig.motion.retargeting.sole")
+    sole = ext.module("ccd_rig.motion.retargeting.feet")
     sampling = ext.module("ccd_rig.blender.retarget.sampling")
     maps = ext.module("ccd_rig.blender.retarget.bone_map")
     ends = {}

@@ -12,7 +12,7 @@ def evaluation(ext):
 
 @pytest.fixture
 def constraints_of(ext):
-    return ext.module("ccd_rig.blender.properties.constraint_values").constraints
+    return ext.module("ccd_rig.blender.properties.constraint_kinds").constraints
 
 
 @pytest.fixture

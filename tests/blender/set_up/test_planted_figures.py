@@ -103,8 +103,8 @@ def test_feet_planted_on_keyed_hips_below_a_root_that_carries_more(ext):
 def test_a_root_that_stands_apart_carries_controls_another_one_the_figure(ext, root, length):
     """Where hips begin at the end of a root that carries more than them, the root is planted over."""
     rig = rigs.armature([B("root", *root), *rigs.biped()[1:], *CAPE])
-    constraint_list = ext.module("ccd_rig.blender.properties.constraint_list")
-    assert constraint_list.first_root_bone_chain_length(rig, "foot.L") == length
+    kinds = ext.module("ccd_rig.blender.properties.constraint_kinds")
+    assert kinds.first_root_bone_chain_length(rig, "foot.L") == length
 
 
 def test_planting_after_the_set_up_is_undone_in_one_step(ext):

@@ -75,7 +75,7 @@ def test_ranges_hold_the_motion_that_plays(ext):
     bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES
     bpy.context.scene.frame_set(1)
     set_up(rig, ranges="LIMITS")
-    limit_value = ext.module("ccd_rig.blender.properties.joints").limit_value
+    limit_value = ext.module("ccd_rig.blender.properties.limits").limit_value
     violation = ext.module("ccd_rig.limits.shapes").violation
     assert violation(limit_value(shin.ccd_rig.limit), turn) < 1e-3
     assert violation(limit_value(shin.ccd_rig.limit), Quaternion((1, 0, 0), -1.0)) > 0.3

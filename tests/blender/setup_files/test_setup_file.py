@@ -213,7 +213,7 @@ def test_a_broken_file_changes_nothing(ext, tmp_path, change, words):
     ids=["text", "list", "object"],
 )
 def test_a_long_version_makes_a_short_message(ext, version):
-    files = ext.module("ccd_rig.blender.setup_files.setup_file")
+    files = ext.module("ccd_rig.blender.setup_files")
     with pytest.raises(ext.core.RigError, match="'version' is ") as told:
         files.from_json(json.dumps({"format": files.FORMAT, "version": version}))
     assert len(str(told.value)) < 200
@@ -221,7 +221,7 @@ def test_a_long_version_makes_a_short_message(ext, version):
 
 def test_thousands_of_constraints_are_set_in_little_more_time_than_they_take_to_make(ext):
     """Some fifty times as long where Python compares each row with all others."""
-    files = ext.module("ccd_rig.blender.setup_files.setup_file")
+    files = ext.module("ccd_rig.blender.setup_files")
     names = [f"Row {k}" for k in range(3000)]
     rig = rigs.chain(2)
     began = time.process_time()
@@ -356,7 +356,7 @@ def test_spoilt_keys_are_refused_and_nothing_changes(ext, tmp_path, spoil, words
     ],
 )
 def test_what_is_wrong_is_shown_in_short(ext, place, value):
-    module, errors = ext.module("ccd_rig.blender.setup_files.setup_file"), ext.module("ccd_rig.errors")
+    module, errors = ext.module("ccd_rig.blender.setup_files"), ext.module("ccd_rig.errors")
     rig = rigs.chain(2)
     rigs.reach(rig, "bone_1", rigs.empty("Goal"))
     content = json.loads(module.to_json(module.setup_of(rig)))

@@ -182,7 +182,10 @@ def drawn(ext, rig, name):
     constraint = rig.ccd_rig.constraints[name]
     panels._draw_chain(lines, rig, constraint)
     if constraint.kind == "PLANT":
-        panels._draw_plant(lines, context, constraint)
+        for line in (
+            ext.module("ccd_rig.blender.properties.constraint_kinds").kind_of(constraint).lines(constraint)
+        ):
+            ext.module("panels.sidebar").draw_line(lines, context, line)
         assert lines.fields == ["plant_ground", "plant_height", "plant_rotation", "plant_on_ground", "body"]
     return lines.labels
 

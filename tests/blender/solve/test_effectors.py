@@ -154,5 +154,5 @@ def test_a_planted_bone_forgets_both(ext):
     rigs.reach(
         rig, "foot", target, "Foot", kind="PLANT", effector_offset=(0.1, 0.2, 0.3), rotation_bone="shin"
     )
-    (value,) = ext.module("ccd_rig.blender.properties.constraint_values").constraints(rig)
+    (value,) = ext.module("ccd_rig.blender.properties.constraint_kinds").constraints(rig)
     assert (value.effector_offset, value.rotation_bone) == ((0.0, 0.0, 0.0), "")

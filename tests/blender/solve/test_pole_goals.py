@@ -24,7 +24,7 @@ def test_a_chain_bends_towards_its_pole(bake, place):
 
 def test_a_pole_never_breaks_a_limit_nor_keeps_the_foot_from_its_target(ext, bake):
     limits = ext.module("ccd_rig.limits.shapes")
-    joints = ext.module("ccd_rig.blender.properties.joints")
+    stored = ext.module("ccd_rig.blender.properties.limits")
     rig, row = leg(limits=True)
     report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, FRAMES))
     alone, other = leg(limits=True)
@@ -35,7 +35,7 @@ def test_a_pole_never_breaks_a_limit_nor_keeps_the_foot_from_its_target(ext, bak
         assert with_pole.residual <= max(without.residual, 0.0) + 1.2 * SOLVE, with_pole
     for frame, evaluated, depsgraph in played(rig):
         for bone in ("thigh", "shin"):
-            limit = joints.limit_value(rig.pose.bones[bone].ccd_rig.limit)
+            limit = stored.limit_value(rig.pose.bones[bone].ccd_rig.limit)
             turned = evaluated.pose.bones[bone].rotation_quaternion.normalized()
             assert limits.violation(limit, turned) < 2e-5, (frame, bone)
         line = next(each for each in report.entries if each.frame == frame)

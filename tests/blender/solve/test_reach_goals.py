@@ -181,7 +181,7 @@ def test_a_row_of_before_is_as_it_was(ext):
     """What a file holds that was saved before there were goals: a name, a bone, a target, no more."""
     rig = rigs.chain(3, 0.5)
     row = rigs.reach(rig, "bone_2", rigs.empty("Target", (0.5, 0.5, 0.9)), "Hand")
-    values = ext.module("ccd_rig.blender.properties.constraint_values").constraints(rig)[0]
+    values = ext.module("ccd_rig.blender.properties.constraint_kinds").constraints(rig)[0]
     assert (values.kind, values.use_position, values.rotation, values.pole_target) == (
         "REACH",
         True,

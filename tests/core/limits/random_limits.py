@@ -9,7 +9,6 @@ import pytest
 from chains import EXACT, FLOAT32
 from mathutils import Quaternion, Vector
 
-from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import (
     Cone,
     Ellipse,
@@ -19,6 +18,7 @@ from ccd_rig.limits.shapes import (
     SwingTwist,
     clamp,
     contains,
+    sample,
     violation,
 )
 from ccd_rig.maths.rotations import angle_between, exp

@@ -8,7 +8,6 @@ import pytest
 from chains import FLOAT32, random_limit
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import (
     Comfort,
     Cone,
@@ -19,6 +18,7 @@ from ccd_rig.limits.shapes import (
     SwingTwist,
     contains,
     outside,
+    sample,
 )
 from ccd_rig.skeleton.joints import Joint
 

@@ -14,8 +14,17 @@ from mathutils import Quaternion, Vector
 from random_limits import PI, X, Y, hold, random_axis, turn
 
 from ccd_rig.kernel import project_rotation
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, Hinge, SwingTwist, clamp, contains, swing_axes, violation
+from ccd_rig.limits.shapes import (
+    Cone,
+    Ellipse,
+    Hinge,
+    SwingTwist,
+    clamp,
+    contains,
+    sample,
+    swing_axes,
+    violation,
+)
 from ccd_rig.maths.rotations import angle_between, exp
 
 

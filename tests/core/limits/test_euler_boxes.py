@@ -10,8 +10,7 @@ from chains import EXACT, FLOAT32
 from mathutils import Euler, Quaternion
 from random_limits import ORDERS, PI, X, Y, Z, hold, random_rotation, turn
 
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import EulerBox, clamp, contains, violation
+from ccd_rig.limits.shapes import EulerBox, clamp, contains, sample, violation
 from ccd_rig.maths.rotations import angle_between
 
 

@@ -11,8 +11,7 @@ from mathutils import Vector
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.fitting import FitSettings, comfort_region, fit
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, Hinge, SwingTwist, contains, outside
+from ccd_rig.limits.shapes import Cone, Ellipse, Hinge, SwingTwist, contains, outside, sample
 from ccd_rig.maths.rotations import exp
 
 FLOAT32 = 2e-6

@@ -11,8 +11,7 @@ from chains import EXACT, FLOAT32
 from mathutils import Quaternion, Vector
 from random_limits import PI, X, Y, hold, outside, random_rotation, turn
 
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, clamp, violation
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, clamp, sample, violation
 from ccd_rig.maths.rotations import angle_between, angle_of, exp, swing_twist
 
 

@@ -9,9 +9,8 @@ import pytest
 from mathutils import Matrix, Quaternion
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.mirroring import mirror_turn, turned
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, ReversedLimit, SwingTwist, violation
+from ccd_rig.limits.mirroring import mirror_turn
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, ReversedLimit, SwingTwist, sample, violation
 
 SOLVE = 1e-4  # [rad]
 MIRROR = Matrix.Diagonal((-1.0, 1.0, 1.0))
@@ -63,27 +62,27 @@ def agree(limit, found, rest, other):
 @pytest.mark.parametrize("limit", LIMITS.values(), ids=LIMITS)
 def test_mirrored_rotations_are_allowed_alike(limit, exchange):
     rest, other = rests(exchange)
-    agree(limit, turned(limit, mirror_turn(rest, other)), rest, other)
+    agree(limit, limit.turned(mirror_turn(rest, other)), rest, other)
 
 
 @pytest.mark.parametrize("limit", [LIMITS["hinge"], LIMITS["cone"], SwingTwist(Cone(0.4), None)])
 def test_hinges_and_cones_are_mirrored_to_any_rest(limit):
     rest, other = rests(Quaternion((0.2, 0.5, -0.3, 0.7)).normalized())
-    agree(limit, turned(limit, mirror_turn(rest, other)), rest, other)
+    agree(limit, limit.turned(mirror_turn(rest, other)), rest, other)
 
 
 def test_usual_pairs_keep_hinges_and_negate_the_rest():
     turn = mirror_turn(*rests(Quaternion()))
-    assert turned(Hinge((1, 0, 0), 0.1, 2.0), turn) == Hinge((1, 0, 0), 0.1, 2.0)
-    assert turned(Hinge((0, 0, 1), 0.1, 2.0), turn) == Hinge((0, 0, -1), 0.1, 2.0)
-    assert turned(ELLIPSE, turn) == SwingTwist(Ellipse(-0.3, 1.2, -0.1, 0.7), (-0.9, 0.2))
-    assert turned(LIMITS["box"], turn) == EulerBox("YXZ", (-0.2, -0.3, -0.8), (0.5, 0.9, -0.1))
+    assert Hinge((1, 0, 0), 0.1, 2.0).turned(turn) == Hinge((1, 0, 0), 0.1, 2.0)
+    assert Hinge((0, 0, 1), 0.1, 2.0).turned(turn) == Hinge((0, 0, -1), 0.1, 2.0)
+    assert ELLIPSE.turned(turn) == SwingTwist(Ellipse(-0.3, 1.2, -0.1, 0.7), (-0.9, 0.2))
+    assert LIMITS["box"].turned(turn) == EulerBox("YXZ", (-0.2, -0.3, -0.8), (0.5, 0.9, -0.1))
 
 
 @pytest.mark.parametrize("name", ["ellipse", "box"])
 def test_what_would_lie_askew_is_refused(name):
     turn = mirror_turn(*rests(Quaternion((0.0, 1.0, 0.0), math.radians(40.0))))
     with pytest.raises(InvalidInput, match="askew"):
-        turned(LIMITS[name], turn)
+        LIMITS[name].turned(turn)
     slightly = mirror_turn(*rests(Quaternion((0.0, 1.0, 0.0), math.radians(1.5))))
-    assert type(turned(LIMITS[name], slightly)) is type(LIMITS[name])
+    assert type(LIMITS[name].turned(slightly)) is type(LIMITS[name])

@@ -12,8 +12,7 @@ from mathutils import Quaternion, Vector
 from random_limits import PI, Y, random_limit, turn
 from seeds import few_and_all
 
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, SwingTwist, swing_axes, violation
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, SwingTwist, sample, swing_axes, violation
 from ccd_rig.maths.rotations import angle_between, exp
 
 

@@ -9,8 +9,7 @@ import pytest
 from chains import FLOAT32
 from mathutils import Euler, Quaternion, Vector
 
-from ccd_rig.limits.outlines import Dial, dials, rim
-from ccd_rig.limits.random_rotations import sample
+from ccd_rig.limits.outlines import Dial
 from ccd_rig.limits.shapes import (
     Cone,
     Ellipse,
@@ -19,6 +18,7 @@ from ccd_rig.limits.shapes import (
     ReversedLimit,
     SwingTwist,
     contains,
+    sample,
     violation,
 )
 
@@ -55,7 +55,7 @@ def test_a_hinges_arc_ends_at_its_bounds(seed):
     axis = Vector([rng.gauss(0, 1) for _ in range(3)]).normalized()
     lower, upper = random_range(rng, 2.9)
     limit = Hinge(tuple(axis), lower, upper)
-    (dial,) = dials(limit, REST)
+    (dial,) = limit.dials(REST)
     arc = dial.arc()
     for point in arc:
         seen = Quaternion(axis, angle_seen(dial, point))
@@ -68,7 +68,7 @@ def test_a_hinges_arc_ends_at_its_bounds(seed):
 
 
 def test_a_hinge_counts_from_the_bone():
-    (dial,) = dials(Hinge((1.0, 0.0, 0.0), 0.0, 2.0), Quaternion(X, 0.7))
+    (dial,) = Hinge((1.0, 0.0, 0.0), 0.0, 2.0).dials(Quaternion(X, 0.7))
     assert (dial.zero - Y).length < FLOAT32
     assert dial.angle == pytest.approx(0.7, abs=FLOAT32)
     assert (dial.point(dial.angle) - Quaternion(X, 0.7) @ Y).length < FLOAT32
@@ -76,17 +76,17 @@ def test_a_hinge_counts_from_the_bone():
 
 def test_a_hinge_along_the_bone_turns_beside_it():
     for axis in (Y, -Y):
-        (dial,) = dials(Hinge(tuple(axis), -0.5, 1.0), REST)
+        (dial,) = Hinge(tuple(axis), -0.5, 1.0).dials(REST)
         assert dial.centre.length > 0.0
         assert (dial.arc()[-1] - dial.centre).normalized().dot(Quaternion(axis, 1.0) @ X) > 1.0 - FLOAT32
 
 
 def test_a_range_past_the_half_turn_keeps_its_turn():
     limit = Hinge((1.0, 0.0, 0.0), 2.6, 3.7)
-    (dial,) = dials(limit, Quaternion(X, -2.9))
+    (dial,) = limit.dials(Quaternion(X, -2.9))
     assert dial.angle == pytest.approx(2.0 * PI - 2.9, abs=FLOAT32 * 10)
     assert not dial.is_at_border
-    (dial,) = dials(Hinge((1.0, 0.0, 0.0), -4.0, 4.0), Quaternion(X, 3.0))
+    (dial,) = Hinge((1.0, 0.0, 0.0), -4.0, 4.0).dials(Quaternion(X, 3.0))
     assert len(dial.arc()) == 73 and (dial.arc()[0] - dial.arc()[-1]).length < FLOAT32 * 10
     assert not dial.is_at_border
 
@@ -104,7 +104,7 @@ def test_a_rim_is_the_border_of_the_swing(seed):
     rng = random.Random(seed)
     limit = random_swing(rng)
     roll = Quaternion(Y, 0.5 * sum(limit.twist)) if limit.twist else REST
-    border = rim(limit, REST)
+    border = limit.rim(REST)
     assert border.points[0] == border.points[-1]
     for point in border.points:
         assert abs(point.length - 1.0) < FLOAT32 * 10
@@ -117,7 +117,7 @@ def test_a_rim_is_the_border_of_the_swing(seed):
 
 
 def test_the_sides_of_an_ellipse_are_where_they_are_said_to_be():
-    border = rim(SwingTwist(Ellipse(-0.3, 0.6, -0.9, 1.2)), REST)
+    border = SwingTwist(Ellipse(-0.3, 0.6, -0.9, 1.2)).rim(REST)
     quarter = (len(border.points) - 1) // 4
     expected = (Quaternion(X, 0.6), Quaternion(Z, 1.2), Quaternion(X, -0.3), Quaternion(Z, -0.9))
     for i, rotation in enumerate(expected):
@@ -131,7 +131,7 @@ def test_a_twist_swings_along_with_the_bone(seed):
     limit = SwingTwist(Cone(1.5), (lower, upper))
     swing = Quaternion(Vector((rng.gauss(0, 1), 0.0, rng.gauss(0, 1))), rng.uniform(0.0, 1.4))
     twist = rng.uniform(lower, upper)
-    (dial,) = dials(limit, swing @ Quaternion(Y, twist))
+    (dial,) = limit.dials(swing @ Quaternion(Y, twist))
     assert dial.angle == pytest.approx(twist, abs=FLOAT32 * 20)
     for angle, point in ((lower, dial.arc()[0]), (upper, dial.arc()[-1]), (twist, dial.point(dial.angle))):
         rotation = swing @ Quaternion(Y, angle)
@@ -149,7 +149,7 @@ def test_an_euler_box_has_an_arc_for_each_angle(order, seed):
     bounds = [random_range(rng, 1.3) for _ in range(3)]
     limit = EulerBox(order, [lower for lower, _ in bounds], [upper for _, upper in bounds])
     angles = [rng.uniform(lower, upper) for lower, upper in bounds]
-    found = dials(limit, Euler(angles, order).to_quaternion())
+    found = limit.dials(Euler(angles, order).to_quaternion())
     assert sorted(dial.name for dial in found) == ["X", "Y", "Z"]
     for dial in found:
         component = "XYZ".index(dial.name)
@@ -181,8 +181,8 @@ LIMITS = (
 
 
 def is_at_border(limit, rotation) -> bool:
-    border = rim(limit, rotation)
-    return any(dial.is_at_border for dial in dials(limit, rotation)) or (
+    border = limit.rim(rotation)
+    return any(dial.is_at_border for dial in limit.dials(rotation)) or (
         border is not None and border.is_at_border
     )
 
@@ -217,19 +217,19 @@ def test_well_inside_is_not_at_the_border(limit):
 
 def test_a_side_that_is_a_point_is_no_border():
     flat = SwingTwist(Ellipse(-0.5, 0.5, 0.0, 0.0))
-    assert not rim(flat, REST).is_at_border
-    assert not rim(flat, Quaternion(X, 0.3)).is_at_border
-    assert rim(flat, Quaternion(X, 0.5)).is_at_border
-    assert rim(flat, Quaternion(Z, 0.1)).is_at_border
-    (dial,) = dials(Hinge((1.0, 0.0, 0.0), 0.3, 0.3), Quaternion(X, 0.3))
+    assert not flat.rim(REST).is_at_border
+    assert not flat.rim(Quaternion(X, 0.3)).is_at_border
+    assert flat.rim(Quaternion(X, 0.5)).is_at_border
+    assert flat.rim(Quaternion(Z, 0.1)).is_at_border
+    (dial,) = Hinge((1.0, 0.0, 0.0), 0.3, 0.3).dials(Quaternion(X, 0.3))
     assert not dial.is_at_border
-    (dial,) = dials(Hinge((1.0, 0.0, 0.0), 0.3, 0.3), Quaternion(X, 0.4))
+    (dial,) = Hinge((1.0, 0.0, 0.0), 0.3, 0.3).dials(Quaternion(X, 0.4))
     assert dial.is_at_border
 
 
 def test_what_is_free_has_no_outline():
-    assert rim(SwingTwist(Cone(PI)), REST) is None
-    assert rim(SwingTwist(None, (-1.0, 1.0)), REST) is None
-    assert rim(Hinge((1.0, 0.0, 0.0), 0.0, 1.0), REST) is None
-    assert dials(SwingTwist(Cone(1.0)), REST) == ()
-    assert dials(ReversedLimit(LIMITS[0], (1.0, 0.0, 0.0, 0.0)), REST) == ()
+    assert SwingTwist(Cone(PI)).rim(REST) is None
+    assert SwingTwist(None, (-1.0, 1.0)).rim(REST) is None
+    assert Hinge((1.0, 0.0, 0.0), 0.0, 1.0).rim(REST) is None
+    assert SwingTwist(Cone(1.0)).dials(REST) == ()
+    assert ReversedLimit(LIMITS[0], (1.0, 0.0, 0.0, 0.0)).dials(REST) == ()

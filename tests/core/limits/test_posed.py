@@ -9,7 +9,6 @@ import pytest
 from mathutils import Euler, Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.outlines import with_bound_at, with_rim_at
 from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, SwingTwist, violation
 from ccd_rig.maths.rotations import exp
 
@@ -19,16 +18,16 @@ AXIS = Vector((0.6, 0.0, 0.8))
 
 def test_a_hinge_ends_at_the_angle():
     limit = Hinge(AXIS, -1.0, 1.0)
-    assert with_bound_at(limit, exp(AXIS * 0.4), True).upper == pytest.approx(0.4, abs=FLOAT32)
-    assert with_bound_at(limit, exp(AXIS * 0.4), True).lower == -1.0
-    assert with_bound_at(limit, exp(AXIS * 2.2), True).upper == pytest.approx(2.2, abs=FLOAT32)
-    found = with_bound_at(limit, exp(AXIS * 1.4), False)
+    assert limit.with_bound_at(exp(AXIS * 0.4), True).upper == pytest.approx(0.4, abs=FLOAT32)
+    assert limit.with_bound_at(exp(AXIS * 0.4), True).lower == -1.0
+    assert limit.with_bound_at(exp(AXIS * 2.2), True).upper == pytest.approx(2.2, abs=FLOAT32)
+    found = limit.with_bound_at(exp(AXIS * 1.4), False)
     assert (found.lower, found.upper) == pytest.approx((1.4, 1.4), abs=FLOAT32)
 
 
 def test_a_twist_ends_at_the_roll_of_a_swung_bone():
     rotation = exp(Vector((0.3, 0.0, -0.5))) @ Quaternion((0.0, 1.0, 0.0), 0.7)
-    found = with_bound_at(SwingTwist(Cone(0.4), (-0.2, 0.2)), rotation, True)
+    found = SwingTwist(Cone(0.4), (-0.2, 0.2)).with_bound_at(rotation, True)
     assert found.twist == pytest.approx((-0.2, 0.7), abs=FLOAT32)
     assert found.swing == Cone(0.4)
 
@@ -37,14 +36,14 @@ def test_a_twist_ends_at_the_roll_of_a_swung_bone():
 def test_euler_angles_end_at_all_three(order):
     limit = EulerBox(order, (-1.0, -1.0, -1.0), (1.0, 1.0, 1.0))
     angles = (0.3, -0.4, 0.5)
-    found = with_bound_at(limit, Euler(angles, order).to_quaternion(), True)
+    found = limit.with_bound_at(Euler(angles, order).to_quaternion(), True)
     assert found.upper == pytest.approx(angles, abs=FLOAT32)
     assert found.lower == (-1.0, -1.0, -1.0)
 
 
 def test_a_cone_ends_at_the_swing():
     rotation = exp(Vector((0.3, 0.0, -0.4))) @ Quaternion((0.0, 1.0, 0.0), 0.2)
-    found = with_rim_at(SwingTwist(Cone(1.0), (-0.1, 0.1)), rotation)
+    found = SwingTwist(Cone(1.0), (-0.1, 0.1)).with_rim_at(rotation)
     assert found.swing.radius == pytest.approx(0.5, abs=FLOAT32)
     assert found.twist == (-0.1, 0.1)
 
@@ -54,14 +53,14 @@ def test_an_ellipse_goes_through_the_swing():
     for _ in range(200):
         sides = Ellipse(*(sign * rng.uniform(0.0, 1.5) for sign in (-1, 1, -1, 1)))
         x, z = rng.uniform(-1.2, 1.2), rng.uniform(-1.2, 1.2)
-        found = with_rim_at(SwingTwist(sides), exp(Vector((x, 0.0, z))))
+        found = SwingTwist(sides).with_rim_at(exp(Vector((x, 0.0, z))))
         for part, is_inside in ((0.99, True), (1.01, False)):
             assert (violation(found, exp(Vector((x, 0.0, z)) * part)) < FLOAT32) is is_inside
 
 
 def test_a_swing_along_one_axis_moves_one_side():
     sides = Ellipse(-0.5, 0.6, 0.0, 0.8)
-    found = with_rim_at(SwingTwist(sides), exp(Vector((-0.9, 0.0, 1e-7)))).swing
+    found = SwingTwist(sides).with_rim_at(exp(Vector((-0.9, 0.0, 1e-7)))).swing
     assert found.x_lower == pytest.approx(-0.9, abs=FLOAT32)
     assert (found.x_upper, found.z_lower, found.z_upper) == (0.6, 0.0, 0.8)
 
@@ -69,14 +68,14 @@ def test_a_swing_along_one_axis_moves_one_side():
 @pytest.mark.parametrize("limit", [Hinge(AXIS, 0.0, 1.0), SwingTwist(None, (0.0, 1.0))])
 def test_without_a_border_there_is_no_rim(limit):
     with pytest.raises(InvalidInput, match="no border"):
-        with_rim_at(limit, Quaternion())
+        limit.with_rim_at(Quaternion())
 
 
 def test_without_an_angle_there_is_no_bound():
     with pytest.raises(InvalidInput, match="no smallest and largest"):
-        with_bound_at(SwingTwist(Cone(1.0)), Quaternion(), True)
+        SwingTwist(Cone(1.0)).with_bound_at(Quaternion(), True)
 
 
 def test_at_rest_an_ellipse_has_no_side():
     with pytest.raises(InvalidInput, match="does not swing"):
-        with_rim_at(SwingTwist(Ellipse(-1, 1, -1, 1)), Quaternion((0.0, 1.0, 0.0), math.pi / 3))
+        SwingTwist(Ellipse(-1, 1, -1, 1)).with_rim_at(Quaternion((0.0, 1.0, 0.0), math.pi / 3))

@@ -7,8 +7,7 @@ import random
 
 import pytest
 
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, SwingTwist
+from ccd_rig.limits.shapes import Cone, Ellipse, SwingTwist, sample
 
 
 @pytest.mark.parametrize("swing", [Cone(0.5), Ellipse(-0.5, 0.5, -0.2, 0.4), None])

@@ -12,8 +12,7 @@ from chains import EXACT
 from mathutils import Quaternion
 from random_limits import PI
 
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, contains
+from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist, contains, sample
 from ccd_rig.maths.rotations import angle_of
 
 

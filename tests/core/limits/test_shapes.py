@@ -17,7 +17,6 @@ from random_limits import IDENTITY, PI, Y, hold, outside, random_limit, random_r
 from seeds import few_and_all
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import (
     Comfort,
     Cone,
@@ -28,6 +27,7 @@ from ccd_rig.limits.shapes import (
     SwingTwist,
     clamp,
     contains,
+    sample,
     swing_axes,
     violation,
 )

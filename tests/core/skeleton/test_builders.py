@@ -12,8 +12,17 @@ from mathutils import Euler, Quaternion, Vector
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.goals import PositionGoal
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist, contains, violation
+from ccd_rig.limits.shapes import (
+    Comfort,
+    Cone,
+    EulerBox,
+    Hinge,
+    Slide,
+    SwingTwist,
+    contains,
+    sample,
+    violation,
+)
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import SolverSettings, SolveStatus, Sweep
 from ccd_rig.skeleton.builders import hinge_names, planar_chain, split_ball

@@ -15,8 +15,17 @@ from ccd_rig.goals import (
     PoleGoal,
     PositionGoal,
 )
-from ccd_rig.limits.random_rotations import sample
-from ccd_rig.limits.shapes import Comfort, Cone, Ellipse, EulerBox, Hinge, Slide, SwingTwist, violation
+from ccd_rig.limits.shapes import (
+    Comfort,
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    Slide,
+    SwingTwist,
+    sample,
+    violation,
+)
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton

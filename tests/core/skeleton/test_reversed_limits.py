@@ -10,7 +10,6 @@ from chains import FLOAT32, random_limit, random_rotation
 from mathutils import Quaternion
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.random_rotations import sample
 from ccd_rig.limits.shapes import (
     Comfort,
     Cone,
@@ -24,6 +23,7 @@ from ccd_rig.limits.shapes import (
     clamp,
     contains,
     limit_row,
+    sample,
     violation,
 )
 from ccd_rig.skeleton.rerooting import reverse_limit

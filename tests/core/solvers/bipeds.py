@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ccd_rig.motion.retargeting.figure_map import FigureMap, Limb
-from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure
+from ccd_rig.motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.solvers.retarget import RetargetResult
 

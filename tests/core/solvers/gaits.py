@@ -8,8 +8,7 @@ import numpy as np
 from mathutils import Vector
 
 from ccd_rig.maths import batch
-from ccd_rig.motion.retargeting.figure_map import FigureMap
-from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product, turned
+from ccd_rig.motion.retargeting.figures import FigureMap, SourceMotion, TargetFigure, product, turned
 from ccd_rig.motion.walking.cycle import WalkLeg, placed
 from ccd_rig.solvers.retarget_goals import add_place, add_turn, goals_met
 

@@ -1,8 +1,12 @@
-"""Motion carried over between figures that are known: the same one, a larger one, one with other axes."""
+"""Motion carried over between figures: the same one, larger ones, ones with other axes or on four legs.
+
+Effectors by their weights and spaces, and what is refused, by which name.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from types import SimpleNamespace
 
 import bipeds
@@ -10,14 +14,21 @@ import numpy as np
 import pytest
 from mathutils import Matrix, Quaternion, Vector
 
+from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.motion.contacts import ContactThresholds
 from ccd_rig.motion.retargeting.alignment import _heading, shortest
-from ccd_rig.motion.retargeting.figure_map import FigureMap
+from ccd_rig.motion.retargeting.figures import (
+    FigureMap,
+    Limb,
+    SourceMotion,
+    TargetFigure,
+    product,
+    straightest_frame,
+)
 from ccd_rig.motion.retargeting.measures import measures
-from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product
-from ccd_rig.motion.retargeting.reference import straightest_frame
+from ccd_rig.motion.retargeting.scaled_way import head_effector, limb_effectors, poles
 from ccd_rig.motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.solvers.retarget import retarget
@@ -232,3 +243,277 @@ def test_the_heading_of_a_rotation_is_its_part_about_the_vertical(degrees):
     assert abs(Quaternion(_heading(np.array(tilted))).dot(about)) == pytest.approx(1.0, abs=1e-6)
     upside_down = np.array((0.0, 0.6, 0.8, 0.0))  # a half turn about a level axis has none
     assert _heading(upside_down).tolist() == [1.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"sources": {}}, "at least hips and legs"),
+        ({"hips": "pelvis"}, "the hips 'pelvis' follow nothing"),
+        ({"legs": ()}, "no legs"),
+        ({"head": "hat"}, "joint 'hat' follows nothing"),
+    ],
+)
+def test_maps_that_make_no_sense_are_refused_by_name(changes, words):
+    fields = {field.name: getattr(MAP, field.name) for field in dataclasses.fields(MAP) if field.init}
+    with pytest.raises(InvalidInput, match=words):
+        FigureMap(**{**fields, **changes})
+
+
+def test_maps_that_do_not_fit_the_figures_are_refused_by_name(figure, moving):
+    source = bipeds.source_of(figure, *moving)
+    target = TargetFigure.at_rest(figure)
+    wrong = dataclasses.replace(MAP, sources={**MAP.sources, "hand.L": "claw"})
+    with pytest.raises(InvalidInput, match=r"no joint 'claw', which 'hand\.L' follows"):
+        retarget(wrong, target, source)
+    for upper, middle in (("shin.L", "thigh.L"), ("thigh.R", "shin.L")):  # crossed; of two legs
+        limb = Limb("left leg", upper, middle, "foot.L", "toe.L")
+        with pytest.raises(InvalidInput, match=f"left leg: {upper}, {middle}, .* do not hang on each other"):
+            retarget(dataclasses.replace(MAP, legs=(limb, MAP.legs[1])), target, source)
+
+
+def test_limbs_without_length_are_refused(figure, moving):
+    """A source whose arm lies in one point, and a target whose arm does."""
+    source, target = bipeds.source_of(figure, *moving), TargetFigure.at_rest(figure)
+    heads = source.reference_heads.copy()
+    arm = [source.names.index(name) for name in ("upper_arm.L", "forearm.L", "hand.L")]
+    heads[arm] = heads[arm[0]]
+    flat = dataclasses.replace(source, reference_heads=heads)
+    with pytest.raises(InvalidInput, match="left arm: the source's has no length"):
+        retarget(MAP, target, flat, FREE)
+    offsets = {name: {"offset": (0.0, 0.0, 0.0)} for name in ("forearm.L", "hand.L")}
+    short = TargetFigure.at_rest(figure.replace(offsets))
+    with pytest.raises(InvalidInput, match="left arm: the target's has no length"):
+        retarget(MAP, short, source, FREE)
+
+
+def test_numbers_that_are_none_are_refused_by_joint(figure, moving):
+    source = bipeds.source_of(figure, *moving)
+    heads = source.heads.copy()
+    heads[3, 5, 1] = np.nan
+    with pytest.raises(InvalidInput, match=f"joint '{source.names[5]}': heads of the source at frame 3"):
+        dataclasses.replace(source, heads=heads)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("feet", 1.5), ("feet", (0.5, 1.5)), ("hands", (1.0, np.nan)), ("knees", (1.0, 0.0, 1.0))),
+        *(("head", (1.0, 0.0)), ("blend", -1.0), ("extension", 0.2), ("scale", np.nan)),
+    ],
+)
+def test_settings_out_of_range_are_refused_by_name(field, value):
+    with pytest.raises(InvalidInput, match=f"^{field} must be"):
+        RetargetSettings(**{field: value})
+
+
+@pytest.fixture(scope="module")
+def other_proportions():
+    """A source, and a target that stoops, with longer upper arms, shorter forearms and knees that are low."""
+    given = bipeds.places()
+    shifts = {"chest": (0.0, 0.06, -0.05), "head": (0.0, -0.05, -0.03)}
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        shifts[f"shin.{side}"] = (0.06 * sign, 0.0, -0.08)
+        shifts[f"forearm.{side}"] = (0.06 * sign, 0.03, 0.0)
+    moved = {}
+    for name, (head, parent, tail) in given.items():
+        moved[name] = head + Vector(shifts.get(name, (0.0, 0.0, 0.0))), parent, tail
+    figure = bipeds.skeleton()
+    source = bipeds.source_of(figure, *bipeds.turns(figure, 40, seed=2, size=2.5))
+    return source, TargetFigure.at_rest(bipeds.skeleton(moved))
+
+
+@pytest.mark.parametrize("space", list(EffectorSpace))
+@pytest.mark.parametrize(("weight", "name"), [("head", "head"), ("hands", "left arm"), ("feet", "left leg")])
+def test_a_weight_brings_an_effector_to_the_source_in_its_space(other_proportions, weight, name, space):
+    source, target = other_proportions
+    field = {"head": "head_space", "hands": "hand_space", "feet": "foot_space"}[weight]
+    off = dict.fromkeys(("feet", "hands", "head", "knees", "elbows"), 0.0)
+    errors = []
+    for value in (0.0, 0.5, 1.0):
+        settings = dataclasses.replace(FREE, **{**off, weight: value, field: space})
+        result = retarget(MAP, target, source, settings)
+        found = limb_effectors(MAP, target, source, settings)
+        effector = found.get(name) or head_effector(MAP, target, source, settings)
+        heads = bipeds.heads_of(target, result)
+        errors.append(effector.errors(target, heads, source, result.way))
+        assert (name in measures(MAP, target, source, result).followed) is (value > 0.0)
+    reached = errors[0] < 0.12  # not where it is farther than the limb is long
+    assert errors[0].mean() > 0.005 and reached.mean() > 0.15
+    assert np.median(errors[2][reached]) < 2e-3
+    assert errors[1].mean() < 0.75 * errors[0].mean()
+
+
+@pytest.mark.parametrize(("weight", "space"), [("hands", "hand_space"), ("feet", "foot_space")])
+def test_sides_have_weights_of_their_own(other_proportions, weight, space):
+    """Each side moves as it does where both have its weight; feet share the hips, which go with both."""
+    source, target = other_proportions
+    off = dict.fromkeys(("feet", "hands"), 0.0)
+    apart, both, none = (
+        retarget(
+            MAP,
+            target,
+            source,
+            dataclasses.replace(FREE, **{**off, weight: value, space: EffectorSpace.LIMB}),
+        )
+        for value in ((0.0, 1.0), 1.0, 0.0)
+    )
+    left, right = MAP.arms if weight == "hands" else MAP.legs
+    for limb, like, unlike in ((left, none, both), (right, both, none)):
+        joints = [target.index(name) for name in limb.joints]
+        np.testing.assert_allclose(apart.rotations[:, joints], like.rotations[:, joints], atol=5e-4)
+        assert np.abs(apart.rotations[:, joints] - unlike.rotations[:, joints]).max() > 1e-2
+    assert measures(MAP, target, source, apart).followed == {right.name}
+
+
+def test_a_pole_of_one_side_turns_that_side_alone(other_proportions):
+    source, target = other_proportions
+    plain, turned = (
+        retarget(MAP, target, source, dataclasses.replace(FREE, knees=value)) for value in (0.0, (1.0, 0.0))
+    )
+    left, right = (target.index(leg.upper) for leg in MAP.legs)
+    assert np.abs(turned.rotations[:, left] - plain.rotations[:, left]).max() > 1e-3
+    np.testing.assert_allclose(turned.rotations[:, right], plain.rotations[:, right], atol=1e-4)
+
+
+def test_an_effector_without_weight_changes_nothing(other_proportions):
+    source, target = other_proportions
+    plain = retarget(MAP, target, source, FREE)
+    spaces = dict.fromkeys(("head_space", "knee_space", "elbow_space"), EffectorSpace.WORLD)
+    again = retarget(MAP, target, source, dataclasses.replace(FREE, **spaces))
+    np.testing.assert_array_equal(again.rotations, plain.rotations)
+
+
+@pytest.mark.parametrize("space", list(EffectorSpace))
+@pytest.mark.parametrize(("weight", "limb"), [("knees", MAP.legs[0]), ("elbows", MAP.arms[1])])
+def test_knees_and_elbows_are_poles(other_proportions, weight, limb, space):
+    """They turn to the source's side where limbs bend, and ankles and wrists stay where they are."""
+    source, target = other_proportions
+    field = {"knees": "knee_space", "elbows": "elbow_space"}[weight]
+    angles, heads = [], []
+    for value in (0.0, 1.0):
+        settings = dataclasses.replace(FREE, **{weight: value, field: space})
+        result = retarget(MAP, target, source, settings)
+        heads.append(bipeds.heads_of(target, result))
+        pole = poles(MAP, target, source, settings)[limb.name]
+        _, angle, off = pole.sides(target, heads[-1], source, result.way, limb.end)
+        angles.append(np.abs(angle[off > 0.1]))
+    assert min(map(len, angles)) > 3
+    assert angles[1].max() < 1e-3
+    assert angles[1].max() <= max(angles[0].max(), 1e-3)  # without poles they may be there already
+    ends = [target.index(limb.end) for limb in MAP.limbs]
+    np.testing.assert_allclose(heads[1][:, ends], heads[0][:, ends], atol=1e-4)
+
+
+def test_a_bent_spine_leaves_arms_turned_as_they_were(other_proportions):
+    source, target = other_proportions
+    settings = dataclasses.replace(FREE, hands=0.0, feet=0.0)
+    turns = [
+        target.world(*(each.rotations, each.translations))[1]
+        for each in (
+            retarget(MAP, target, source, settings),
+            retarget(MAP, target, source, dataclasses.replace(settings, head=1.0)),
+        )
+    ]
+    for name in ("shoulder.L", "upper_arm.R", "hand.L", "head"):
+        i = target.index(name)
+        np.testing.assert_allclose(np.abs((turns[0][:, i] * turns[1][:, i]).sum(1)), 1.0, atol=1e-6)
+    assert np.abs((turns[0][:, 1] * turns[1][:, 1]).sum(1)).min() < 1.0 - 1e-5
+
+
+def test_a_leg_that_the_source_stretches_past_straight_keeps_its_side():
+    """The left sole of the source sinks into the ground and the target's does not: its leg stays bent."""
+    figure = bipeds.skeleton()
+    target = TargetFigure.at_rest(figure)
+    frames = 41
+    angles = np.interp(np.arange(frames), (0, 12, 20, 28, 40), np.radians((45.0, 6.0, -8.0, 6.0, 45.0)))
+    rotations = np.zeros((frames, len(figure), 4))
+    rotations[..., 0] = 1.0
+    for name, part in (("thigh", -0.5), ("shin", 1.0), ("foot", -0.5)):
+        for side in "LR":
+            j = figure.index(f"{name}.{side}")
+            rotations[:, j, 0], rotations[:, j, 1] = np.cos(0.5 * part * angles), np.sin(0.5 * part * angles)
+    translations = np.zeros((frames, len(figure), 3))
+    roll = Quaternion((0.0, 1.0, 0.0), math.radians(4.0))
+    rest = figure.joints[0].rest_rotation
+    rotations[:, 0] = rest.conjugated() @ roll @ rest
+    ankles = target.world(rotations, translations)[0][:, figure.index("foot.R"), 2]
+    rise = target.reference[0][figure.index("foot.R"), 2] - ankles
+    translations[:, 0] = [rest.conjugated() @ Vector((0.0, 0.0, height)) for height in rise]
+    source = bipeds.source_of(figure, rotations, translations)
+    result = retarget(MAP, target, source, RetargetSettings())
+    heads = bipeds.heads_of(target, result)
+    for leg in MAP.legs:
+        hip, knee, ankle = (heads[:, target.index(name)] for name in (leg.upper, leg.middle, leg.end))
+        bends = np.cross(knee - hip, ankle - knee)[:, 0]
+        thigh, own = result.rotations[:, target.index(leg.upper)], rotations[:, figure.index(leg.upper)]
+        turned, own_turned = (
+            2.0 * np.arccos(np.clip(np.abs((each[1:] * each[:-1]).sum(-1)), 0.0, 1.0))
+            for each in (thigh, own)
+        )
+        assert (np.sign(bends) == np.sign(bends[0])).all()
+        assert turned.max() < 2.0 * own_turned.max()
+
+
+def beast(body, front, high):
+    """A skeleton on four legs: length of its body, of its front legs and height of their wrists, metres."""
+    given = {
+        "hips": (Vector((0.0, 0.0, 0.7)), "", Vector((0.0, -0.2, 0.7))),
+        "chest": (Vector((0.0, -0.3, 0.7)), "hips", Vector((0.0, -body, 0.7))),
+        "head": (Vector((0.0, -body - 0.2, 0.9)), "chest", Vector((0.0, -body - 0.4, 0.9))),
+    }
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        x = 0.1 * sign
+        for prefix, above, y, top, wrist in (
+            ("", "hips", 0.0, 0.65, 0.15),
+            ("front_", "chest", -body, 0.05 + front, high),
+        ):
+            knee = 0.5 * (top + wrist)
+            ends = [(y, top), (y - 0.06, knee), (y, wrist), (y - 0.08, 0.02), (y - 0.14, 0.02)]
+            parents = (above, *(f"{prefix}{name}.{side}" for name in ("thigh", "shin", "foot")))
+            for k, name in enumerate(("thigh", "shin", "foot", "toe")):
+                head, tail = (Vector((x, *ends[i])) for i in (k, k + 1))
+                given[f"{prefix}{name}.{side}"] = head, parents[k], tail
+    return bipeds.skeleton(given)
+
+
+def beasts_map(figure):
+    legs = tuple(
+        Limb(f"{word} {girdle} leg", *(f"{prefix}{n}.{s}" for n in ("thigh", "shin", "foot", "toe")), girdle)
+        for girdle, prefix in (("", ""), ("front", "front_"))
+        for s, word in (("L", "left"), ("R", "right"))
+    )
+    names = {joint.name: joint.name for joint in figure.joints}
+    return FigureMap(names, "hips", legs, (), ("chest",), "head")
+
+
+def test_a_body_on_four_legs_stands_upright_along_the_ground():
+    figure = beast(0.9, 0.6, 0.1)
+    heads, _ = TargetFigure.at_rest(figure).reference
+    feet, hips, top = beasts_map(figure).middles({j.name: heads[figure.index(j.name)] for j in figure.joints})
+    way = (top - hips) / np.linalg.norm(top - hips)
+    assert way[2] > 0.99 and hips[2] > feet[2] + 0.4
+
+
+def test_a_beast_of_other_proportions_stands_and_steps_on_its_own_feet():
+    """Its body is longer, its wrists are higher: front feet stay under its own shoulders, on the ground."""
+    own, other = beast(0.9, 0.6, 0.1), beast(1.3, 0.55, 0.2)
+    rotations = np.tile((1.0, 0.0, 0.0, 0.0), (30, len(own), 1))
+    for name, phase in (
+        ("thigh.L", 0.0),
+        ("thigh.R", np.pi),
+        ("front_thigh.L", np.pi),
+        ("front_thigh.R", 0.0),
+    ):
+        half = 0.1 * np.sin(np.linspace(0.0, 2.0 * np.pi, 30) + phase)
+        rotations[:, own.index(name)] = np.stack((np.cos(half), np.sin(half), 0.0 * half, 0.0 * half), axis=1)
+    source = bipeds.source_of(own, rotations, np.zeros((30, len(own), 3)))
+    target, figure_map = TargetFigure.at_rest(other), beasts_map(own)
+    result = retarget(figure_map, target, source, FREE)
+    heads, rest = bipeds.heads_of(target, result), target.reference[0]
+    errors = measures(figure_map, target, source, result).errors
+    for leg in figure_map.legs:
+        foot, hip = target.index(leg.end), target.index(leg.upper)
+        np.testing.assert_allclose(heads[0, foot] - heads[0, hip], rest[foot] - rest[hip], atol=0.03)
+        assert heads[0, foot, 2] == pytest.approx(rest[foot, 2], abs=0.03)
+        assert errors[leg.name] < 0.06

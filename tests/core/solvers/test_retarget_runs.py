@@ -8,7 +8,7 @@ import pytest
 
 from ccd_rig.maths import batch
 from ccd_rig.motion.contacts import ContactThresholds, ground_velocity
-from ccd_rig.motion.retargeting.motions import TargetFigure, product, turned
+from ccd_rig.motion.retargeting.figures import TargetFigure, product, turned
 from ccd_rig.motion.retargeting.settings import RetargetSettings
 from ccd_rig.solvers.retarget import retarget
 

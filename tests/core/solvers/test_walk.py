@@ -14,7 +14,7 @@ from gaits import gait, pose
 from ccd_rig.errors import InvalidInput
 from ccd_rig.maths import batch
 from ccd_rig.motion.ground import LevelGround, TriangleGround
-from ccd_rig.motion.retargeting.motions import SourceMotion, TargetFigure, product, turned
+from ccd_rig.motion.retargeting.figures import SourceMotion, TargetFigure, product, turned
 from ccd_rig.motion.walking.cycle import cycle_of, sampled, standing_of, with_stride
 from ccd_rig.motion.walking.measures import walk_measures
 from ccd_rig.motion.walking.path import way_along

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is registered in Blender: properties with their callbacks, and the classes of a package."""
+
+from collections.abc import Callable, Iterable
+from functools import partialmethod
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+from bpy import props
+
+
+class Declare:
+    """Declares properties that share options, each with a label and a tooltip."""
+
+    def __init__(self, **shared: Any) -> None:
+        """Take the keywords that all properties get."""
+        self._shared = shared
+
+    def _declare(self, function: Any, name: str, description: str, **keywords: Any) -> Any:
+        return function(name=name, description=description, **{**self._shared, **keywords})
+
+    boolean = partialmethod(_declare, props.BoolProperty)
+    booleans = partialmethod(_declare, props.BoolVectorProperty)
+    integer = partialmethod(_declare, props.IntProperty)
+    number = partialmethod(_declare, props.FloatProperty)
+    vector = partialmethod(_declare, props.FloatVectorProperty)
+    text = partialmethod(_declare, props.StringProperty)
+    enum = partialmethod(_declare, props.EnumProperty)
+    pointer = partialmethod(_declare, props.PointerProperty)
+
+    def rows(self, name: str, description: str, **keywords: Any) -> Any:
+        """Declare a collection; a library override that may change it may also add rows."""
+        if "override" in self._shared:
+            keywords["override"] = self._shared["override"] | {"USE_INSERTION"}
+        return self._declare(props.CollectionProperty, name, description, **keywords)
+
+
+OVERRIDE = {"LIBRARY_OVERRIDABLE"}
+STORED = Declare(override=OVERRIDE)
+"""Properties of armatures and bones, which a library override may change."""
+UNANIMATED = Declare(override=OVERRIDE, options=set())
+"""Like `STORED`, without keys and drivers."""
+LAST = Declare()
+"""Properties that keep their value, such as options of commands from call to call."""
+ONCE = Declare(options={"SKIP_SAVE"})
+"""Options of commands that have their default in each call."""
+HIDDEN = Declare(options={"HIDDEN", "SKIP_SAVE"})
+"""Like `ONCE`, not shown."""
+
+
+class Calls:
+    """Functions that properties call, which are attached only while the classes are registered.
+
+    The bpy module 4.2 crashes at exit if a class then still holds a property that calls a function.
+    """
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._plain: list[tuple[dict[str, Any], str, Any]] = []
+
+    def attach(self, group: Any, names: Iterable[str], **functions: Callable[..., Any]) -> None:
+        """Let properties of a class that is not registered yet call functions, such as `update`."""
+        fields = group.__annotations__
+        for name in names:
+            plain = fields[name]
+            self._plain.append((fields, name, plain))
+            fields[name] = plain.function(**plain.keywords, **functions)
+
+    def detach(self) -> None:
+        """Restore the plain properties after the classes were unregistered."""
+        while self._plain:
+            fields, name, plain = self._plain.pop()
+            fields[name] = plain
+
+
+def classes_in(folder: ModuleType) -> list[type]:
+    """Return the classes CCD_RIG_* of all modules of a package, in the order of modules and definitions."""
+    modules = [import_module(f"{folder.__name__}.{info.name}") for info in iter_modules(folder.__path__)]
+    return [
+        member
+        for module in modules
+        for name, member in vars(module).items()
+        if name.startswith("CCD_RIG_") and isinstance(member, type) and member.__module__ == module.__name__
+    ]

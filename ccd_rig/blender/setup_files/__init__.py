@@ -1,1 +1,0 @@
-"""Set-ups of rigs (constraints and limits) as files, and kept while Rigify regenerates a rig."""
