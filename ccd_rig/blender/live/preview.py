@@ -84,6 +84,7 @@ def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
         _values(group.solver),
         list(_library(group.poses)),
         group.body,
+        group.body_helps,
         body.body_of(armature_object),
     )
 

@@ -372,3 +372,21 @@ def test_every_setting_of_a_constraint_is_looked_at(ext, rig, live):
         is_array = getattr(group[name], "is_array", False)
         setattr(row, name, tuple(0.5 * each + 0.1 for each in value) if is_array else 0.5 * value + 0.1)
         assert not set_up.is_current(), name
+
+
+def test_the_body_helps_while_the_switch_is_on(ext, live):
+    """Switched off and on again while Live is: the hips stay, then go along."""
+    rig = rigs.metarig("human")
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    rigs.update()
+    target = next(row for row in rig.ccd_rig.constraints if row.name == "hand.L").target
+    target.matrix_world = Matrix.Translation((0.25, -0.8, 1.3))  # 0.15 m beyond the reach of the arm
+    bpy.ops.ccd_rig.live()
+    hand = {}
+    for helps in (True, False, True):
+        rig.ccd_rig.body_helps = helps
+        rig.update_tag()  # as a click on the switch does
+        hand.setdefault(helps, []).append((shows(rig, "forearm.L") - target.matrix_world.translation).length)
+    bpy.ops.ccd_rig.live()
+    assert max(hand[True]) < REACHED < 0.1 < hand[False][0], hand
