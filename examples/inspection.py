@@ -12,7 +12,7 @@ from mathutils import Quaternion, Vector
 from walk import Array, Motion
 
 from ccd_rig.blender.bake.report import BakeReport
-from ccd_rig.blender.properties import constraint_values, joints
+from ccd_rig.blender.properties import constraint_kinds, joints
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.rotations import angle_of
 
@@ -43,7 +43,7 @@ def inspect(rig: bpy.types.Object, motion: Motion, report: BakeReport) -> Findin
     scene = bpy.context.scene
     limited = [bone for bone in rig.pose.bones if bone.ccd_rig.limit.kind != "NONE"]
     settings = joints.joint_settings(rig, [bone.name for bone in limited])
-    constraints = {row.name: row for row in constraint_values.constraints(rig)}
+    constraints = {row.name: row for row in constraint_kinds.constraints(rig)}
     reported = {(row.frame, row.constraint): row.keyed_residual for row in report.entries}
     feet: dict[str, list[Vector]] = {side: [] for side in motion.feet}
     before: dict[str, Quaternion] = {}

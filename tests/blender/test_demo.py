@@ -110,7 +110,6 @@ def test_mistakes_are_one_line(ext, tmp_path: Path, arguments: tuple[str, ...], 
     assert sorted(tmp_path.iterdir()) == before
 
 
-@pytest.mark.mass
 def test_the_figure_walks_within_its_limits(ext, tmp_path: Path):
     done = run(tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr

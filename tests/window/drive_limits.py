@@ -122,7 +122,7 @@ def presets() -> Iterator[float]:
 
 def words_of_redo() -> list[str]:
     """What operators give Blender's panel for the last operation to draw, from now on."""
-    found, module = [], sys.modules[f"{PACKAGE}.operators.bone"]
+    found, module = [], sys.modules[f"{PACKAGE}.operators.command"]
     own = module.draw_lines
 
     def draw(layout: bpy.types.UILayout, words: str) -> None:

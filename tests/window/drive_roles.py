@@ -37,7 +37,7 @@ def command(context_mode: str = "INVOKE_DEFAULT") -> None:
 
 
 def asked() -> dict[str, dict[str, str]]:
-    module = sys.modules[f"{PACKAGE}.ccd_rig.blender.viewport.dialog_roles"]
+    module = sys.modules[f"{PACKAGE}.ccd_rig.blender.viewport.sketch"]
     return {name: dict(roles) for name, roles in module.dialog_roles.items()}
 
 
