@@ -292,7 +292,7 @@ def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> l
             if between and layer == "core":
                 continue
             dealt = layer == "blender" and not pytest_arguments
-            parts = parts_of(folder, BETWEEN if between else None) if dealt else [paths]
+            shares = parts_of(folder, BETWEEN if between else None) if dealt else [paths]
             with_mass = mass or pytest_arguments or (len(versions) > 1 and version == versions[-1])
             left_out = [] if with_mass else ["-m", "not mass"]
             # -P keeps the project's root off the path: the core must come from the installed extension.
@@ -302,8 +302,8 @@ def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> l
                 *("-m", "pytest"),
             ]
             needs = (version, ZIP) if layer == "blender" else (version,)
-            for number, part in enumerate(parts, 1):
-                name = f"{folder}, Blender {version}" + (f", part {number}" if len(parts) > 1 else "")
+            for number, part in enumerate(shares, 1):
+                name = f"{folder}, Blender {version}" + (f", part {number}" if len(shares) > 1 else "")
                 command = [*python, *part, *options, *left_out]
                 suites.append(Suite(name, command, needs, {}, layer, version, number))
     if not pytest_arguments or any(a.startswith(DOCS_TESTS) for a in chosen):
@@ -322,10 +322,10 @@ def parts_of(folder: str, only: Sequence[str] | None = None) -> list[list[str]]:
     if only is not None:
         places = [ROOT / folder / name for name in only]
         files = [file for file in files if any(file.is_relative_to(place) for place in places)]
-    parts: list[list[Path]] = [[] for _ in range(PARTS if only is None else 1)]
+    shares: list[list[Path]] = [[] for _ in range(PARTS if only is None else 1)]
     for file in sorted(files, key=lambda file: (-file.stat().st_size, file)):
-        min(parts, key=lambda part: sum(each.stat().st_size for each in part)).append(file)
-    return [sorted(str(file.relative_to(ROOT)) for file in part) for part in parts if part]
+        min(shares, key=lambda part: sum(each.stat().st_size for each in part)).append(file)
+    return [sorted(str(file.relative_to(ROOT)) for file in part) for part in shares if part]
 
 
 def _with_coverage(suite: Suite) -> Suite:

@@ -42,11 +42,11 @@ OPERATORS = re.compile(  # of each kind the nearest others, as any test of the l
 NO_PROMISE = re.compile(r"^\s*(assert|def) |strict=|@dataclass|TYPE_CHECKING")  # lines that no test reads
 
 
-def mutate(parts: list[str], count: int, seed: int, restart: bool) -> int:
+def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
     """Judge `count` mutants of each part; 0 when each survivor has a reason."""
     from devtools import checks, environments
 
-    if unknown := set(parts) - set(PARTS):
+    if unknown := set(names) - set(PARTS):
         raise environments.SetupError(f"no part named {min(unknown)}; there are: {', '.join(PARTS)}")
     python = str(environments.prepare_coverage(environments.BLENDERS["4.2"]))
     tool = str(environments.prepare(environments.MUTATE))
@@ -60,7 +60,7 @@ def mutate(parts: list[str], count: int, seed: int, restart: bool) -> int:
     # A run that was killed may have left its mutant there.
     subprocess.run(["git", "checkout", "-q", "."], cwd=TREE, check=True)
     failed = 0
-    for part in parts:
+    for part in names:
         extra = {
             "CCD_RIG_KERNEL": "plain" if part == "kernel" else "",
             "CCD_RIG_ZIP": str(FOLDER / "whole.zip"),

@@ -863,12 +863,12 @@ def add_curvature(p, k, v, product, keeps_errors):
         if up >= 0:
             shift_turn = vector_at(p.turn_of_step, 3 * up)
         base_turn = shift_turn if p.inherits[i] else Vector(0.0, 0.0, 0.0)
-        own_turn, own = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
+        joint_turn, joint_shift = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
         for column in range(first, slides):
-            own_turn = add(own_turn, scaled(vector_at(p.column_axis, 3 * column), v[column]))
+            joint_turn = add(joint_turn, scaled(vector_at(p.column_axis, 3 * column), v[column]))
             slope = Vector(p.slope[x + column], p.slope[y + column], p.slope[z + column])
-            own = add(own, scaled(slope, v[column]))
-        below, above = add(moved, scaled(own, 0.5)), add(base_turn, scaled(own_turn, 0.5))
+            joint_shift = add(joint_shift, scaled(slope, v[column]))
+        below, above = add(moved, scaled(joint_shift, 0.5)), add(base_turn, scaled(joint_turn, 0.5))
         for column in range(first, slides):
             slope = Vector(p.slope[x + column], p.slope[y + column], p.slope[z + column])
             change = add(cross(vector_at(p.column_axis, 3 * column), below), cross(above, slope))
@@ -879,7 +879,7 @@ def add_curvature(p, k, v, product, keeps_errors):
             product[column] += dot(force, cross(shift_turn, slope))
             slid = add(slid, scaled(slope, v[column]))
         # Rotations above a joint that does not inherit them do not turn what is below it.
-        moved = add(add(moved, own), slid) if p.inherits[i] else slid
+        moved = add(add(moved, joint_shift), slid) if p.inherits[i] else slid
         i = up
 
 

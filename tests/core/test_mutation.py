@@ -61,8 +61,8 @@ class Bone:
 )
 def test_the_statement_around_a_line(line, lines):
     """None of a constant or of a function's head, which run on import: any test of the file may tell."""
-    found = mutation.statement(SOURCE, line)
-    assert (found[0], found[-1]) == lines if lines else not found
+    result = mutation.statement(SOURCE, line)
+    assert (result[0], result[-1]) == lines if lines else not result
 
 
 def test_each_part_has_sources_and_tests():

@@ -122,15 +122,15 @@ def presets() -> Iterator[float]:
 
 def words_of_redo() -> list[str]:
     """What operators give Blender's panel for the last operation to draw, from now on."""
-    found, module = [], sys.modules[f"{PACKAGE}.operators.command"]
+    result, module = [], sys.modules[f"{PACKAGE}.operators.command"]
     own = module.draw_lines
 
     def draw(layout: bpy.types.UILayout, words: str) -> None:
-        found.append(words)
+        result.append(words)
         own(layout, words)
 
     module.draw_lines = draw
-    return found
+    return result
 
 
 def unfold_redo() -> Iterator[float]:

@@ -58,8 +58,8 @@ def test_a_run_that_misses_nothing_hides_no_later_one(ext):
     distances = np.zeros((10, 1))
     distances[6:8, 0] = 0.2, 0.5
     baked = _missing(distances, np.zeros((10, 1)), rows=(1, 2, 6, 7))
-    (found,) = findings._missed(baked)
-    assert (found.frame_start, found.frame_end, found.frame, found.distance) == (7, 8, 8, 0.5)
+    (result,) = findings._missed(baked)
+    assert (result.frame_start, result.frame_end, result.frame, result.distance) == (7, 8, 8, 0.5)
 
 
 def _missing(distances, angles, rows):
@@ -88,9 +88,9 @@ def test_the_worst_frame_is_the_one_that_is_most_tolerances_off(ext, first, seco
     findings = ext.module("ccd_rig.blender.bake.findings")
     distances, angles = np.zeros((10, 1)), np.zeros((10, 1))
     (distances[4, 0], angles[4, 0]), (distances[5, 0], angles[5, 0]) = first, second
-    (found,) = findings._missed(_missing(distances, angles, rows=(4, 5)))
-    assert (found.frame_start, found.frame_end, found.frame) == (5, 6, 5)
-    assert (found.distance, found.angle) == first
+    (result,) = findings._missed(_missing(distances, angles, rows=(4, 5)))
+    assert (result.frame_start, result.frame_end, result.frame) == (5, 6, 5)
+    assert (result.distance, result.angle) == first
 
 
 @pytest.mark.parametrize(("in_force", "span"), [((3, 8), (4, 8)), ((0, 0), (5, 5)), ((6, 9), (5, 5))])
@@ -109,8 +109,8 @@ def test_a_slip_is_told_with_the_frames_while_its_bone_is_planted_or_alone(ext, 
         size=lambda _: 1.0,
     )
     slip = SimpleNamespace(constraint="Foot", frame=5.0, played_distance=0.3)
-    (found,) = findings._slides(baked, [slip])
-    assert ((found.frame_start, found.frame_end), found.frame, found.distance) == (span, 5.0, 0.3)
+    (result,) = findings._slides(baked, [slip])
+    assert ((result.frame_start, result.frame_end), result.frame, result.distance) == (span, 5.0, 0.3)
 
 
 def _curves(thing):
@@ -153,8 +153,8 @@ def test_a_speed_is_sudden_by_the_frames_around(ext):
     speeds[20, 0] = 0.6  # a spike
     speeds[20:, 1] = 0.6  # a motion that starts and goes on
     speeds[:, 2] = 0.6  # one that is fast throughout
-    found = jumps.is_sudden(speeds, math.radians(5.0))
-    assert [tuple(at) for at in np.argwhere(found)] == [(20, 0)]
+    result = jumps.is_sudden(speeds, math.radians(5.0))
+    assert [tuple(at) for at in np.argwhere(result)] == [(20, 0)]
     assert not jumps.is_sudden(np.zeros((1, 2)), 0.1).any()
     first = np.zeros((12, 1))
     first[0] = 0.6
@@ -315,11 +315,11 @@ def test_at_its_limit(ext, kind, values, turn):
     limit.kind = kind
     for name, value in values.items():
         setattr(limit, name, value)
-    found = joints.joint_settings(rig, ["bone_0"])["bone_0"]["limit"]
+    result = joints.joint_settings(rig, ["bone_0"])["bone_0"]["limit"]
     middle = turn.copy()
     middle.angle = turn.angle * (0.5 if kind != "HINGE" else 2.5)
     rotations = np.array([turn[:], middle[:], (-turn)[:]])
-    assert findings.is_at_limit(found, rotations).tolist() == [True, False, True]
+    assert findings.is_at_limit(result, rotations).tolist() == [True, False, True]
 
 
 def test_a_loop_is_found_and_said(bake):
@@ -392,8 +392,8 @@ def test_findings_are_kept_with_the_armature(finding, bake):
 
 
 def test_words(finding):
-    found = finding.Finding(finding.Trouble.SHORT, "Hand", "hand", 57, 57, 57, distance=0.0021)
-    assert found.words() == "57 Hand 2.1 mm out of reach"
+    result = finding.Finding(finding.Trouble.SHORT, "Hand", "hand", 57, 57, 57, distance=0.0021)
+    assert result.words() == "57 Hand 2.1 mm out of reach"
     turned = finding.Finding(finding.Trouble.OFF, "Hand", "hand", 1, 9, 4, angle=math.radians(12.0))
     assert turned.words() == "1-9 Hand turned 12° off"
     limit = finding.Finding(finding.Trouble.LIMIT, "Leg", "shin", 1, 40, 1, more=2)

@@ -55,11 +55,11 @@ def constrained(rig):
 
 def played(rig, bones=DEFORMS):
     """(F, B, 4, 4) world matrices of bones."""
-    found = []
+    result = []
     for frame in FRAMES:
         bpy.context.scene.frame_set(frame)
-        found.append([np.array(rig.matrix_world @ rig.pose.bones[name].matrix) for name in bones])
-    return np.array(found)
+        result.append([np.array(rig.matrix_world @ rig.pose.bones[name].matrix) for name in bones])
+    return np.array(result)
 
 
 def switched(rig, value, path=SWITCH):
@@ -135,11 +135,11 @@ def key_switch(ext, rig, path, interpolation):
 
 
 def of_frames(rig):
-    found = {}
+    result = {}
     for frame in range(-8, 25):
         bpy.context.scene.frame_set(frame)
-        found[frame] = rig.pose.bones["upper_arm_parent.L"]["IK_FK"]
-    return found
+        result[frame] = rig.pose.bones["upper_arm_parent.L"]["IK_FK"]
+    return result
 
 
 def reach(rig):
@@ -167,8 +167,8 @@ def test_a_bake_that_moves_nothing_says_so(ext, rig):
     key_switch(ext, rig, {1: 1.0, 6: 0.0}, "CONSTANT")
     rig.ccd_rig.bake.switch_to_fk = False
     run(ext, rig)
-    found = finding.from_json(rig.ccd_rig.report.findings)[0]
-    assert found.words() == "6-12 Hand moves nothing: upper_arm_parent.L is at IK"
+    result = finding.from_json(rig.ccd_rig.report.findings)[0]
+    assert result.words() == "6-12 Hand moves nothing: upper_arm_parent.L is at IK"
     before = played(rig, ["DEF-hand.L"])
     assert np.abs(before[-1] - before[5]).max() < 1e-6
     assert bpy.ops.ccd_rig.report_fix(finding=0) == {"FINISHED"}
@@ -232,8 +232,8 @@ def test_a_switch_is_known_by_its_driver(ext, driver, value):
     variable.name = "var"
     variable.targets[0].id = rig
     variable.targets[0].data_path = bones["control"].path_from_id() + '["to \\"ik"]'
-    found = module.fk_switches(rig, {"fk"})
-    assert [(each.bone, each.name, each.value, each.chain_bones) for each in found] == (
+    result = module.fk_switches(rig, {"fk"})
+    assert [(each.bone, each.name, each.value, each.chain_bones) for each in result] == (
         [] if value is None else [("control", 'to "ik', value, ("fk",))]
     )
     assert module.fk_switches(rig, {"control"}) == ()
@@ -241,8 +241,8 @@ def test_a_switch_is_known_by_its_driver(ext, driver, value):
 
 def test_how_much_the_head_follows_the_torso_is_no_switch(ext, rig):
     """It has no other way to go: a bake of the torso leaves the property to the animator."""
-    found = ext.module("ccd_rig.blender.scene.dependence").fk_switches(rig, {"torso", "hand_fk.L", "head"})
-    assert {each.bone for each in found} == {"upper_arm_parent.L"}
+    result = ext.module("ccd_rig.blender.scene.dependence").fk_switches(rig, {"torso", "hand_fk.L", "head"})
+    assert {each.bone for each in result} == {"upper_arm_parent.L"}
     driven = [
         target.data_path
         for curve in rig.animation_data.drivers

@@ -33,14 +33,14 @@ def test_tails_of_different_length_end_alike(ext, ours, theirs):
     maps = ext.module("ccd_rig.blender.retarget.bone_map")
     roles = ext.module("ccd_rig.blender.figures.roles")
     target, source = rigs.metarig(ours), rigs.metarig(theirs)
-    found = maps.bone_map(target, source, {}).bones
+    result = maps.bone_map(target, source, {}).bones
     tails = []
     for rig in (target, source):
         figure = roles.figure_of(rig)
         role = next(role for role in figure.roles.values() if role.part.name == "TAIL")
         tails.append(figure.bones(role.part, role.side, role.number))
     assert len(tails[0]) != len(tails[1])
-    assert found[tails[0][-1]] == tails[1][-1]
+    assert result[tails[0][-1]] == tails[1][-1]
 
 
 def test_a_map_that_is_no_map_is_refused(ext, source, target, tmp_path):

@@ -149,9 +149,9 @@ def test_an_euler_box_has_an_arc_for_each_angle(order, seed):
     bounds = [random_range(rng, 1.3) for _ in range(3)]
     limit = EulerBox(order, [lower for lower, _ in bounds], [upper for _, upper in bounds])
     angles = [rng.uniform(lower, upper) for lower, upper in bounds]
-    found = limit.dials(Euler(angles, order).to_quaternion())
-    assert sorted(dial.name for dial in found) == ["X", "Y", "Z"]
-    for dial in found:
+    result = limit.dials(Euler(angles, order).to_quaternion())
+    assert sorted(dial.name for dial in result) == ["X", "Y", "Z"]
+    for dial in result:
         component = "XYZ".index(dial.name)
         assert dial.angle == pytest.approx(angles[component], abs=FLOAT32 * 50)
         carried = Quaternion()
@@ -190,15 +190,15 @@ def is_at_border(limit, rotation) -> bool:
 @pytest.mark.parametrize("limit", LIMITS)
 def test_outside_is_at_the_border(limit):
     rng = random.Random(4)
-    found = 0
-    while found < 200:
+    result = 0
+    while result < 200:
         if isinstance(limit, Hinge):
             rotation = Quaternion(limit.axis, rng.uniform(-PI, PI))
         else:
             rotation = Quaternion([rng.gauss(0, 1) for _ in range(4)]).normalized()
         if violation(limit, rotation) > 1e-3:
             assert is_at_border(limit, rotation)
-            found += 1
+            result += 1
 
 
 @pytest.mark.parametrize("limit", LIMITS)

@@ -27,19 +27,19 @@ def walk(cycles=4, period=30, stance=18, stride=1.2, offset=0, in_place=False):
 
 
 def flags(phases, count):
-    found = np.zeros(count, bool)
+    result = np.zeros(count, bool)
     for first, last in phases:
-        found[first : last + 1] = True
-    return found
+        result[first : last + 1] = True
+    return result
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.01, 100.0])
 def test_phases_of_a_walk_at_any_scale(scale):
     points, times, stands = walk()
-    found = flags(contact_phases(scale * points, times, scale * LEG, STILL), len(times))
+    result = flags(contact_phases(scale * points, times, scale * LEG, STILL), len(times))
     # The frames about touch-down and lift-off are slow: at most two more on either side.
-    assert found[stands].mean() > 0.97
-    assert (found & ~stands).sum() <= 4 * 4
+    assert result[stands].mean() > 0.97
+    assert (result & ~stands).sum() <= 4 * 4
 
 
 def test_a_walk_in_place_is_found_beside_the_ground_that_moves():
@@ -73,9 +73,9 @@ def test_feet_that_go_back_unevenly_are_on_ground_that_moves():
     assert abs(velocity[0]) < 1e-9
     assert 0.2 * mean < velocity[1] < 1.8 * mean
     for points, _, stands in feet:
-        found = flags(contact_phases(points, times, LEG, velocity), len(times))
-        assert found[stands].mean() > 0.5
-        assert not found[points[:, 2] > 0.15].any()
+        result = flags(contact_phases(points, times, LEG, velocity), len(times))
+        assert result[stands].mean() > 0.5
+        assert not result[points[:, 2] > 0.15].any()
 
 
 def test_the_ground_stands_still_under_feet_that_slide_to_and_fro():
@@ -131,10 +131,10 @@ def test_stairs_are_found_as_flats_are(rise):
     feet, times = climb(rise)
     flat, _ = climb(0.0)
     for (points, stands), (other, _), (level, _) in zip(feet, feet[::-1], flat, strict=True):
-        found = flags(contact_phases(points, times, LEG, STILL, beside=other), len(times))
+        result = flags(contact_phases(points, times, LEG, STILL, beside=other), len(times))
         wanted = flags(contact_phases(level, times, LEG, STILL), len(times))
-        assert found[stands].mean() > 0.9
-        assert (found != wanted).mean() < 0.06
+        assert result[stands].mean() > 0.9
+        assert (result != wanted).mean() < 0.06
         if abs(rise) == 1.0:  # without the foot beside it, only the lowest stair is found
             alone = flags(contact_phases(points, times, LEG, STILL), len(times))
             assert alone[stands].mean() < 0.6
@@ -155,10 +155,10 @@ def test_stairs_that_are_known_need_no_other_foot(rise):
             while not stands[at] and 0 < at < len(times) - 1:
                 at += 1 if middle[f] else -1
             ground[f] = places[at] - 0.05
-        found = contact_phases(points, times, LEG, STILL, ground=ground)
+        result = contact_phases(points, times, LEG, STILL, ground=ground)
         wanted = contact_phases(other, times, LEG, STILL, ground=level)
-        assert flags(found, len(times))[stands].mean() > 0.9
-        assert (flags(found, len(times)) != flags(wanted, len(times))).mean() < 0.06
+        assert flags(result, len(times))[stands].mean() > 0.9
+        assert (flags(result, len(times)) != flags(wanted, len(times))).mean() < 0.06
 
 
 def test_level_ground_that_is_known_changes_nothing():
@@ -178,11 +178,11 @@ def test_a_foot_that_stands_on_a_known_box_is_down_and_one_beside_all_ground_is_
     points = np.stack((0.0 * times, 0.0 * times, 0.05 + heights), axis=1)
     standing = np.tile((0.2, 0.0, 0.05), (150, 1))
     ground = np.where((times > 1.25) & (times < 3.75), 0.35, 0.0)
-    found = flags(contact_phases(points, times, LEG, STILL, beside=standing, ground=ground), 150)
-    assert found[(times > 1.6) & (times < 3.4)].all() and found[times < 1.0].all()
+    result = flags(contact_phases(points, times, LEG, STILL, beside=standing, ground=ground), 150)
+    assert result[(times > 1.6) & (times < 3.4)].all() and result[times < 1.0].all()
     ground[(times > 1.25) & (times < 3.75)] = np.nan
-    found = flags(contact_phases(points, times, LEG, STILL, beside=standing, ground=ground), 150)
-    assert not found[(times > 1.6) & (times < 3.4)].any() and found[times < 1.0].all()
+    result = flags(contact_phases(points, times, LEG, STILL, beside=standing, ground=ground), 150)
+    assert not result[(times > 1.6) & (times < 3.4)].any() and result[times < 1.0].all()
     assert contact_phases(points, times, LEG, STILL, ground=np.full(150, np.nan)) == []
     with pytest.raises(InvalidInput, match="grounds must hold"):
         ground_velocity([points], times, LEG, grounds=[np.full(150, np.nan)])
@@ -205,9 +205,9 @@ def test_a_foot_that_is_lifted_and_held_is_not_down():
     points = np.stack((0.0 * times, 0.0 * times, 0.05 + heights), axis=1)
     standing = np.tile((0.2, 0.0, 0.05), (150, 1))
     phases = contact_phases(points, times, LEG, STILL, beside=standing)
-    found = flags(phases, len(times))
-    assert found[times < 1.0].all() and found[times > 4.1].all()
-    assert not found[(times > 1.2) & (times < 3.8)].any()
+    result = flags(phases, len(times))
+    assert result[times < 1.0].all() and result[times > 4.1].all()
+    assert not result[(times > 1.2) & (times < 3.8)].any()
     beside = standing + np.array((0.0, 0.0, 0.35))  # the other foot stands as high: a step up
     assert flags(contact_phases(points, times, LEG, STILL, beside=beside), 150)[
         (times > 1.6) & (times < 3.4)

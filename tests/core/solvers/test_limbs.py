@@ -56,9 +56,9 @@ def off_hinge(skeleton: Skeleton, seed: int) -> float:
 
 @pytest.mark.parametrize("bend", [0.05, 0.4, -0.4])
 def test_the_middle_joint_of_a_limb_bends_about_its_rest_bend(bend: float) -> None:
-    found = wrist().limb(limb(bend), (0, 1, 2))
-    assert found is not None and found[0] == 1
-    assert abs(found[1].dot(X)) == pytest.approx(1.0, abs=1e-6)
+    outcome = wrist().limb(limb(bend), (0, 1, 2))
+    assert outcome is not None and outcome[0] == 1
+    assert abs(outcome[1].dot(X)) == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize(

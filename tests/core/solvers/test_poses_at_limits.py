@@ -53,8 +53,8 @@ def solved(ball: Limit) -> tuple[Skeleton, list[PositionGoal], np.ndarray, ManyR
     skeleton, targets = figure(ball), random_targets()
     goals = [PositionGoal(tip, (0.0, 0.0, 0.0)) for tip in TIPS]
     settings = SolverSettings(restarts=0)
-    found = solve_many(skeleton, [Pose.rest(skeleton)] * COUNT, goals, settings, targets=list(targets))
-    return skeleton, goals, targets, found
+    result = solve_many(skeleton, [Pose.rest(skeleton)] * COUNT, goals, settings, targets=list(targets))
+    return skeleton, goals, targets, result
 
 
 def square(skeleton: Skeleton, goals: list[PositionGoal], pose: Pose, targets: np.ndarray) -> float:
@@ -76,10 +76,10 @@ def square(skeleton: Skeleton, goals: list[PositionGoal], pose: Pose, targets: n
 @pytest.mark.parametrize("ball", [CONE, OVAL])
 def test_what_limits_keep_off_ends_before_the_most_steps(ball: Limit) -> None:
     """Steps along several borders at once once zigzagged: a fifth of such poses ran to the end."""
-    *_, found = solved(ball)
-    assert not found.statuses.count(SolveStatus.ITERATION_LIMIT)
-    assert found.statuses.count(SolveStatus.OPTIMAL) >= 0.7 * COUNT
-    assert np.median(found.iterations) < 100
+    *_, result = solved(ball)
+    assert not result.statuses.count(SolveStatus.ITERATION_LIMIT)
+    assert result.statuses.count(SolveStatus.OPTIMAL) >= 0.7 * COUNT
+    assert np.median(result.iterations) < 100
 
 
 @pytest.mark.parametrize("ball", [CONE, OVAL])
@@ -95,11 +95,11 @@ def test_so_do_single_solves(ball: Limit) -> None:
 @pytest.mark.parametrize("optima", few_and_all(3, 20))
 @pytest.mark.parametrize("ball", [CONE, OVAL])
 def test_nothing_nearer_is_found_by_small_random_steps(ball: Limit, optima: range) -> None:
-    skeleton, goals, targets, found = solved(ball)
+    skeleton, goals, targets, result = solved(ball)
     random = np.random.default_rng(1)
-    optimal = np.flatnonzero([status is SolveStatus.OPTIMAL for status in found.statuses])
+    optimal = np.flatnonzero([status is SolveStatus.OPTIMAL for status in result.statuses])
     for b in optimal[optima].tolist():
-        pose = found.pose(b)
+        pose = result.pose(b)
         best = square(skeleton, goals, pose, targets[:, b])
         for size in (0.3, 0.1, 0.03, 0.01):
             for _ in range(60):

@@ -130,10 +130,10 @@ def test_a_chest_that_is_turned_at_the_reference_turns_the_spine(figure, moving,
     turned_figure = bipeds.skeleton(given)
     source = bipeds.source_of(turned_figure, *moving)
     target = TargetFigure.at_rest(figure)
-    found = bipeds.heads_of(target, retarget(MAP, target, source, FREE))
+    outcome = bipeds.heads_of(target, retarget(MAP, target, source, FREE))
     for name in ("thigh", "upper_arm"):
         left, right = (figure.index(f"{name}.{side}") for side in "LR")
-        ours, theirs = (heads[:, left] - heads[:, right] for heads in (found, source.heads))
+        ours, theirs = (heads[:, left] - heads[:, right] for heads in (outcome, source.heads))
         ours, theirs = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (ours, theirs))
         np.testing.assert_allclose(ours, theirs, atol=0.02, err_msg=name)
 
@@ -150,11 +150,11 @@ def test_a_source_whose_rest_is_no_pose_is_read_from_a_frame(figure, moving):
     )
     target = TargetFigure.at_rest(figure)
     result = retarget(MAP, target, source, FREE)
-    found = bipeds.heads_of(target, result)
+    outcome = bipeds.heads_of(target, result)
     for limb in MAP.limbs:
         start, *others = (figure.index(name) for name in (limb.upper, limb.middle, limb.end))
         for j in others:
-            ours, theirs = (heads[:, j] - heads[:, start] for heads in (found, source.heads))
+            ours, theirs = (heads[:, j] - heads[:, start] for heads in (outcome, source.heads))
             np.testing.assert_allclose(ours, theirs, atol=1e-4, err_msg=figure.joints[j].name)
 
 
@@ -202,9 +202,9 @@ def test_hands_of_longer_arms_are_in_lengths_of_the_arm_or_in_the_world(figure, 
     limb = retarget(MAP, target, source, FREE)
     world = retarget(MAP, target, source, dataclasses.replace(FREE, hand_space=EffectorSpace.WORLD))
     hand, shoulder = figure.index("hand.L"), figure.index("upper_arm.L")
-    found = bipeds.heads_of(target, limb)
+    outcome = bipeds.heads_of(target, limb)
     own = source.heads[:, hand] - source.heads[:, shoulder]
-    np.testing.assert_allclose(found[:, hand] - found[:, shoulder], 1.2 * own, atol=1e-4)
+    np.testing.assert_allclose(outcome[:, hand] - outcome[:, shoulder], 1.2 * own, atol=1e-4)
     np.testing.assert_allclose(bipeds.heads_of(target, world)[:, hand], source.heads[:, hand], atol=1e-4)
 
 
@@ -333,8 +333,8 @@ def test_a_weight_brings_an_effector_to_the_source_in_its_space(other_proportion
     for value in (0.0, 0.5, 1.0):
         settings = dataclasses.replace(FREE, **{**off, weight: value, field: space})
         result = retarget(MAP, target, source, settings)
-        found = limb_effectors(MAP, target, source, settings)
-        effector = found.get(name) or head_effector(MAP, target, source, settings)
+        outcome = limb_effectors(MAP, target, source, settings)
+        effector = outcome.get(name) or head_effector(MAP, target, source, settings)
         heads = bipeds.heads_of(target, result)
         errors.append(effector.errors(target, heads, source, result.way))
         assert (name in measures(MAP, target, source, result).followed) is (value > 0.0)

@@ -81,13 +81,13 @@ def test_feet_that_slide_are_locked(figure):
         np.testing.assert_allclose(ball[:, 2], 0.02, atol=SOLVE)
     # The hips go on as they did.
     np.testing.assert_allclose(heads[:, 0, :2] - source.heads[:, 0, :2], 0.0, atol=1e-6)
-    found = measures(MAP, target, source, result)
-    assert max(stance.drift for stance in found.stances) < SOLVE
-    assert min(stance.source_slide for stance in found.stances) == pytest.approx(0.05, rel=1e-6)
-    assert found.penetration < SOLVE and found.flipped == 0 and found.broken == 0
-    assert (found.moved_frames, found.moved) == (0, 0.0)
+    outcome = measures(MAP, target, source, result)
+    assert max(stance.drift for stance in outcome.stances) < SOLVE
+    assert min(stance.source_slide for stance in outcome.stances) == pytest.approx(0.05, rel=1e-6)
+    assert outcome.penetration < SOLVE and outcome.flipped == 0 and outcome.broken == 0
+    assert (outcome.moved_frames, outcome.moved) == (0, 0.0)
     # Only where feet are free they are to follow: here nowhere.
-    assert found.errors["left leg"] == found.errors["right leg"] == 0.0
+    assert outcome.errors["left leg"] == outcome.errors["right leg"] == 0.0
 
 
 @pytest.mark.parametrize(("toe", "lowest"), [(None, -0.02), ((0.2, 0.0, -0.05), -0.2)])
@@ -184,9 +184,9 @@ def locked_foot(fps):
 )
 def test_toes_end_where_their_bone_does_if_that_leads_ahead(size, tail, toes):
     foot = np.array((0.0, -1.0, -0.3))
-    found = feet._toes(size * foot, size * np.array(tail))
+    outcome = feet._toes(size * foot, size * np.array(tail))
     expected = toes or tuple(feet.TOES * foot * (1.0, 1.0, 0.0))
-    np.testing.assert_allclose(found, size * np.array(expected), atol=size * EXACT)
+    np.testing.assert_allclose(outcome, size * np.array(expected), atol=size * EXACT)
 
 
 def test_a_foot_enters_and_leaves_its_lock_without_a_kink():
@@ -256,9 +256,9 @@ def test_hips_sink_for_a_foot_that_is_beside_them_farther_than_the_leg_is_long()
     aside = np.array((0.0, 0.3, 0.9, 1.0, 5.0))
     hips = np.tile((0.0, 0.0, 1.5), (5, 1))
     ankles = np.stack((0.6 * aside, 0.8 * aside, np.zeros(5)), axis=1)
-    found = drops(hips, ankles, np.ones(5), np.ones(5))
+    outcome = drops(hips, ankles, np.ones(5), np.ones(5))
     expected = [1.5 - math.sqrt(1.0 - min(each, 0.98) ** 2) for each in aside]
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(outcome, expected, atol=1e-9)
 
 
 def test_hips_go_along_the_ground_where_legs_that_lie_are_too_short(figure):
@@ -268,9 +268,9 @@ def test_hips_go_along_the_ground_where_legs_that_lie_are_too_short(figure):
     result = retarget(MAP, target, source, RetargetSettings(scale=1.1))
     heads = bipeds.heads_of(target, result)
     assert np.all(result.moved[:, 1] < -0.02)  # ahead is -Y
-    found = measures(MAP, target, source, result)
-    assert found.moved_frames == 40
-    assert max(stance.drift for stance in found.stances) < SOLVE
+    outcome = measures(MAP, target, source, result)
+    assert outcome.moved_frames == 40
+    assert max(stance.drift for stance in outcome.stances) < SOLVE
     for leg in MAP.legs:
         ankles = heads[:, target.index(leg.end)]
         np.testing.assert_allclose(ankles, result.feet[leg.name].ankles, atol=SOLVE)
@@ -280,9 +280,9 @@ def test_shifts_to_both_sides_leave_the_rest_of_both():
     times = np.arange(30) / 30.0
     first, second = np.zeros((30, 2)), np.zeros((30, 2))
     first[:, 0], second[:, 0], second[10:20, 1] = 0.03, -0.01, 0.02
-    found = smooth_shifts([first, second], times, 0.1)
-    np.testing.assert_allclose(found[:, 0], 0.02, atol=1e-12)
-    assert np.all(found[10:20, 1] >= 0.02 - 1e-12) and np.all(found[[0, -1], 1] == 0.0)
+    outcome = smooth_shifts([first, second], times, 0.1)
+    np.testing.assert_allclose(outcome[:, 0], 0.02, atol=1e-12)
+    assert np.all(outcome[10:20, 1] >= 0.02 - 1e-12) and np.all(outcome[[0, -1], 1] == 0.0)
 
 
 def test_a_foot_in_the_air_goes_with_the_hips_down_as_far_as_the_ground_lets_it():
@@ -298,9 +298,9 @@ def test_a_foot_in_the_air_goes_with_the_hips_down_as_far_as_the_ground_lets_it(
     straight, none = np.tile((1.0, 0.0, 0.0, 0.0), (4, 1)), np.zeros(4)
     weights = np.array((0.0, 0.0, 1.0, 0.5))
     path = FootPath(ankles, straight, None, weights, weights, none)
-    found = carried(path, sole, np.tile((0.01, 0.0, -0.03), (4, 1))).ankles
-    np.testing.assert_allclose(ankles[:, 2] - found[:, 2], (0.03, 0.01, 0.0, 0.015), atol=1e-12)
-    np.testing.assert_allclose(found[:, 0] - ankles[:, 0], (0.01, 0.01, 0.0, 0.005), atol=1e-12)
+    outcome = carried(path, sole, np.tile((0.01, 0.0, -0.03), (4, 1))).ankles
+    np.testing.assert_allclose(ankles[:, 2] - outcome[:, 2], (0.03, 0.01, 0.0, 0.015), atol=1e-12)
+    np.testing.assert_allclose(outcome[:, 0] - ankles[:, 0], (0.01, 0.01, 0.0, 0.005), atol=1e-12)
 
 
 def stepping_in_place(figure, speeds, frames=80, cycle=40):
@@ -323,10 +323,10 @@ def stepping_in_place(figure, speeds, frames=80, cycle=40):
 def test_feet_that_slip_a_little_over_fast_ground_are_down(figure):
     """One slips by a fifth of its speed, which is more than a foot may on ground that stands still."""
     source = stepping_in_place(figure, (3.6, 4.4))
-    found = find_stances(source, MAP, RetargetSettings().thresholds)
-    slips = [abs(speed - found.velocity[1]) for speed in (3.6, 4.4)]
+    outcome = find_stances(source, MAP, RetargetSettings().thresholds)
+    slips = [abs(speed - outcome.velocity[1]) for speed in (3.6, 4.4)]
     assert max(slips) > RetargetSettings().thresholds.speed * leg_length(source, MAP, MAP.legs[0])
-    for phases in found.phases.values():
+    for phases in outcome.phases.values():
         assert phases
         assert max(last - first for first, last in phases) >= 14
 
@@ -334,9 +334,9 @@ def test_feet_that_slip_a_little_over_fast_ground_are_down(figure):
 def test_an_envelope_is_nowhere_below_and_flat_where_values_are():
     rng = np.random.default_rng(0)
     values, times = np.maximum(0.0, rng.normal(size=200)), np.arange(200) / 30.0
-    found = smooth_envelope(values, times, 0.3)
-    assert (found >= values - 1e-12).all()
-    assert np.abs(np.diff(found)).max() < 0.6 * np.abs(np.diff(values)).max()
+    outcome = smooth_envelope(values, times, 0.3)
+    assert (outcome >= values - 1e-12).all()
+    assert np.abs(np.diff(outcome)).max() < 0.6 * np.abs(np.diff(values)).max()
     np.testing.assert_allclose(smooth_envelope(np.full(50, 0.4), times[:50], 0.3), 0.4)
 
 
@@ -352,9 +352,9 @@ def test_feet_stand_on_the_ground_whatever_height_the_source_rests_at(figure, co
     for side in "LR":
         ball = bipeds.heads_of(target, result)[:, figure.index(f"toe.{side}"), 2]
         np.testing.assert_allclose(ball, 0.02, atol=1e-3)
-    found = measures(MAP, target, source, result)
-    assert len(found.stances) == (2 if shortest < 1.0 else 0)
-    assert found.hover < 1e-3 and found.penetration < 1e-3
+    outcome = measures(MAP, target, source, result)
+    assert len(outcome.stances) == (2 if shortest < 1.0 else 0)
+    assert outcome.hover < 1e-3 and outcome.penetration < 1e-3
 
 
 @pytest.mark.parametrize("height", [0.05, -0.03])
@@ -365,8 +365,10 @@ def test_measures_tell_how_far_soles_are_above_the_ground_or_below_it(figure, he
     thresholds = dataclasses.replace(RetargetSettings().thresholds, shortest=100.0)
     target = TargetFigure.at_rest(figure)
     result = retarget(MAP, target, source, RetargetSettings(contacts=False, thresholds=thresholds))
-    found = measures(MAP, target, source, result)
-    assert (found.hover, found.penetration) == pytest.approx((max(height, 0.0), max(-height, 0.0)), abs=1e-3)
+    outcome = measures(MAP, target, source, result)
+    assert (outcome.hover, outcome.penetration) == pytest.approx(
+        (max(height, 0.0), max(-height, 0.0)), abs=1e-3
+    )
 
 
 def lifting_in_place(figure, frames=96, cycle=48):
@@ -394,9 +396,9 @@ def lifting_in_place(figure, frames=96, cycle=48):
 
 def test_contacts_of_both_feet_in_place_are_as_long_although_they_slip(figure):
     source = lifting_in_place(figure)
-    found = find_stances(source, MAP, RetargetSettings().thresholds)
-    assert found.velocity == pytest.approx([0.0, 1.7, 0.0], abs=0.25)
-    longest = [max(last - first + 1 for first, last in phases) for phases in found.phases.values()]
+    outcome = find_stances(source, MAP, RetargetSettings().thresholds)
+    assert outcome.velocity == pytest.approx([0.0, 1.7, 0.0], abs=0.25)
+    longest = [max(last - first + 1 for first, last in phases) for phases in outcome.phases.values()]
     assert min(longest) >= 12 and max(longest) - min(longest) <= 4
 
 
@@ -404,11 +406,11 @@ def test_a_foot_is_not_held_down_while_the_sources_is_up(figure):
     """Above the middle height of the contact by more than what tells two levels of the ground apart."""
     source = lifting_in_place(figure)
     thresholds = RetargetSettings().thresholds
-    found = find_stances(source, MAP, thresholds)
+    outcome = find_stances(source, MAP, thresholds)
     for leg in MAP.legs:
         heights = source.heads[:, figure.index(leg.tip), 2]
-        assert found.phases[leg.name]
-        for first, last in found.phases[leg.name]:
+        assert outcome.phases[leg.name]
+        for first, last in outcome.phases[leg.name]:
             rows = heights[first : last + 1]
             most = LEVEL * thresholds.height * leg_length(source, MAP, leg)
             assert max(rows[0], rows[-1]) - np.median(rows) <= most
@@ -468,7 +470,7 @@ def test_a_foot_rolls_from_its_heel_over_its_ball_to_its_toes_each_held_still():
         SolePart.TOES: balls + turned(toes, sole.toe),
     }
     ball = path.ankles + turned(path.feet, sole.ball)
-    found = {
+    outcome = {
         SolePart.HEEL: ball + turned(path.feet, sole.heel),
         SolePart.BALL: ball,
         SolePart.TOES: ball + turned(path.toes, sole.toe),
@@ -477,10 +479,10 @@ def test_a_foot_rolls_from_its_heel_over_its_ball_to_its_toes_each_held_still():
         assert times[last] - times[first] > 0.12, part
         rows = slice(first, last + 1)
         assert np.ptp(own[part][rows, 0]) > 0.01
-        assert np.ptp(found[part][rows], axis=0).max() < 1e-9, part
+        assert np.ptp(outcome[part][rows], axis=0).max() < 1e-9, part
     first, last = path.holds[1][1:]
-    assert np.ptp(found[SolePart.TOES][first : last + 1], axis=0).max() < 1e-9
-    assert min(point[:, 2].min() for point in found.values()) > -1e-6
+    assert np.ptp(outcome[SolePart.TOES][first : last + 1], axis=0).max() < 1e-9
+    assert min(point[:, 2].min() for point in outcome.values()) > -1e-6
 
 
 def test_toes_that_would_dip_into_the_ground_are_raised_for_no_longer_than_that_takes():
@@ -542,15 +544,15 @@ def test_a_raised_heel_never_takes_the_ankle_farther_from_the_hip(seed):
     path = FootPath(ankles, feet, None, np.ones(400), rng.choice((1.0, 0.4), 400), np.zeros(400))
     before = np.linalg.norm(ankles - hips, axis=1)
     reach = before - rng.uniform(0.001, 0.1, 400)
-    found = np.linalg.norm(rolled(path, sole, hips, reach).ankles - hips, axis=1)
-    assert (found <= before + 1e-9).all()
+    outcome = np.linalg.norm(rolled(path, sole, hips, reach).ankles - hips, axis=1)
+    assert (outcome <= before + 1e-9).all()
     possible = rolls_by_angle(path, sole, hips, MOST_ROLL * np.linspace(-1.0, 1.0, 401))
     # Where the ankle has come nearer for as far already, it goes on to the reach, or as near as it gets.
     heel_up = (ankles + turned(feet, sole.ball) + turned(feet, sole.heel))[:, 2] > 0.2 * 0.17
     falling = (np.diff(possible[:201], axis=0) < 0.0).all(0) & heel_up & (path.borne == 1.0)
     assert falling.sum() > 20 and (before < possible[201] - 1e-4).sum() > 20
     best = np.maximum(possible[200:].min(0), reach)
-    np.testing.assert_allclose(found[falling], best[falling], atol=1e-5)
+    np.testing.assert_allclose(outcome[falling], best[falling], atol=1e-5)
 
 
 def test_a_heel_goes_up_without_a_leap_while_the_hip_comes_over_the_foot():
@@ -559,8 +561,8 @@ def test_a_heel_goes_up_without_a_leap_while_the_hip_comes_over_the_foot():
     hips = np.column_stack((np.linspace(-1.5, 1.5, 3001), np.full((3001, 2), (0.05, 0.6))))
     feet, ankles = np.repeat(pitched(np.array((-0.5,))), 3001, axis=0), np.tile((0.0, 0.0, 0.12), (3001, 1))
     path = FootPath(ankles, feet, None, np.ones(3001), np.ones(3001), np.zeros(3001))
-    found = rolled(path, sole, hips, np.full(3001, 0.3))
-    angles = 2.0 * np.arccos(np.clip(np.abs((found.feet * feet).sum(1)), 0.0, 1.0))
+    outcome = rolled(path, sole, hips, np.full(3001, 0.3))
+    angles = 2.0 * np.arccos(np.clip(np.abs((outcome.feet * feet).sum(1)), 0.0, 1.0))
     assert angles[0] < 1e-6 and angles[-1] == pytest.approx(MOST_ROLL, abs=1e-6)
     assert np.abs(np.diff(angles)).max() < 0.01  # a millimetre of the hip's way each
 
@@ -575,9 +577,9 @@ def test_heels_and_toes_that_a_source_rolls_on_are_found():
     heads[:, toe], heads[:, foot] = balls, balls - turned(feet, sole.ball)
     turns[:, toe], turns[:, foot] = toes, feet
     source = dataclasses.replace(plain, heads=heads, rotations=turns)
-    found = find_stances(source, bipeds.figure_map(), RetargetSettings().thresholds)
-    ((heel, tip),) = found.rolls["left leg"]
-    (phase,) = found.phases["left leg"]
+    outcome = find_stances(source, bipeds.figure_map(), RetargetSettings().thresholds)
+    ((heel, tip),) = outcome.rolls["left leg"]
+    (phase,) = outcome.phases["left leg"]
     assert (heel.part, tip.part) == (SolePart.HEEL, SolePart.TOES)
     assert (heel.last, tip.first) == (phase.first - 1, phase.last + 1)
     assert times[heel.first] == pytest.approx(0.2, abs=0.04)
@@ -590,8 +592,8 @@ def test_a_roll_that_the_leg_is_too_short_for_is_let_go():
     far = np.zeros(15, bool)
     assert [list(each) for each in contacts.followed(far).rolls] == [list(rolls[0])]
     far[[3, 11]] = True
-    found = contacts.followed(far).rolls
-    assert [list(each) for each in found] == [[Hold(SolePart.HEEL, 4, 4), Hold(SolePart.TOES, 9, 10)]]
+    outcome = contacts.followed(far).rolls
+    assert [list(each) for each in outcome] == [[Hold(SolePart.HEEL, 4, 4), Hold(SolePart.TOES, 9, 10)]]
     far[[4, 9]] = True
     assert [list(each) for each in contacts.followed(far).rolls] == [[]]
 
@@ -600,8 +602,8 @@ def test_a_rolling_foot_goes_on_without_a_jump_where_another_point_takes_over():
     """From frame to frame the ankle's speed changes no more than where the foot's own motion does."""
     balls, (feet, _), path, sole, _ = rolling_foot()
     own = np.diff(balls - turned(feet, sole.ball), 2, axis=0)
-    found = np.diff(path.ankles, 2, axis=0)
-    assert np.abs(found).max() < 1.5 * np.abs(own).max()
+    outcome = np.diff(path.ankles, 2, axis=0)
+    assert np.abs(outcome).max() < 1.5 * np.abs(own).max()
     assert np.abs(np.diff(path.ankles, axis=0)).max() < 1.2 * np.abs(np.diff(balls, axis=0)).max()
 
 
@@ -616,8 +618,8 @@ def test_what_a_step_rolls_on_begins_where_the_one_before_has_ended(monkeypatch)
         return {SolePart.HEEL: place, SolePart.TOES: place}
 
     monkeypatch.setattr(stances, "_sole_points", points)
-    found = stances._rolls(source, bipeds.figure_map(), leg, phases, np.zeros(3), 0.1)
-    spans = [[(first, last) for _, first, last in holds] for holds in found]
+    outcome = stances._rolls(source, bipeds.figure_map(), leg, phases, np.zeros(3), 0.1)
+    spans = [[(first, last) for _, first, last in holds] for holds in outcome]
     assert spans == [[(0, 4), (9, 13)], [], [(19, 24), (31, 39)]]
     both = stances._rolls(source, bipeds.figure_map(), leg, phases[::2], np.zeros(3), 0.1)
     assert [[(first, last) for _, first, last in holds] for holds in both] == [[(0, 4), (9, 24)], [(31, 39)]]

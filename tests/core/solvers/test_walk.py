@@ -55,8 +55,8 @@ def walked(
         strides = fitted_strides(cycle, way, height, ground, settings.offset, way.length)
         length = float(strides.line_at(np.array(way.length)))
     time = timeline(cycle, length, STEP, settings, ways)
-    found = walk(cycle, way, height, ground or LevelGround(), time, settings, strides, standing)
-    return found, *FIGURE.world(found.rotations, found.translations)
+    result = walk(cycle, way, height, ground or LevelGround(), time, settings, strides, standing)
+    return result, *FIGURE.world(result.rotations, result.translations)
 
 
 def surface(height, low=-8.0, high=4.0, count=97, rows=None):
@@ -82,24 +82,24 @@ def stairs(rise=0.18, tread=0.3, count=6, start=-1.5):
     return TriangleGround(np.array(corners)[None], np.array(faces))
 
 
-def planted(found, heads, side):
+def planted(result, heads, side):
     """Rows of each footfall, and where the joint of the ball is."""
-    plan = found.plan.feet["left leg" if side == "L" else "right leg"]
+    plan = result.plan.feet["left leg" if side == "L" else "right leg"]
     balls = heads[:, FIGURE.index(f"toe.{side}")]
     return [balls[plan.down == k] for k in range(len(plan.footfalls)) if (plan.down == k).any()]
 
 
 @pytest.mark.parametrize("in_place", [True, False])
 def test_a_cycle_has_the_speed_and_stances_that_it_was_made_of(in_place):
-    found = cycle_of(
+    result = cycle_of(
         MAP, FIGURE, gait(FIGURE, MAP, STARTS, stride=0.9, in_place=in_place), SETTINGS.thresholds
     )
-    assert found.period == pytest.approx(32 * STEP)
-    assert found.speed == pytest.approx(0.9 / found.period, rel=1e-4)
+    assert result.period == pytest.approx(32 * STEP)
+    assert result.speed == pytest.approx(0.9 / result.period, rel=1e-4)
     for name, start in STARTS.items():
-        (stance,) = found.feet[name].stances
-        assert stance.first == pytest.approx(start * found.period, abs=2.1 * STEP)
-        assert stance.last - stance.first == pytest.approx(0.6 * found.period, abs=3.1 * STEP)
+        (stance,) = result.feet[name].stances
+        assert stance.first == pytest.approx(start * result.period, abs=2.1 * STEP)
+        assert stance.last - stance.first == pytest.approx(0.6 * result.period, abs=3.1 * STEP)
         assert stance.aside == pytest.approx(0.1 if name == "left leg" else -0.1, abs=1e-4)
 
 
@@ -114,12 +114,12 @@ def test_feet_that_slide_in_the_cycle_are_planted_where_they_are_low_and_do_not_
     heads, world = FIGURE.world(rotations, shifts)
     names = tuple(joint.name for joint in FIGURE.skeleton.joints)
     clip = SourceMotion(names, np.arange(33) * STEP, heads, batch.unit(world, -1), *FIGURE.reference)
-    found = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
-    assert 0.3 / found.period < found.speed < 0.95 / found.period
+    result = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
+    assert 0.3 / result.period < result.speed < 0.95 / result.period
     for name, start in STARTS.items():
-        (stance,) = found.feet[name].stances
-        assert stance.first == pytest.approx(start * found.period, abs=3.1 * STEP)
-        assert stance.last - stance.first == pytest.approx(0.6 * found.period, abs=4.1 * STEP)
+        (stance,) = result.feet[name].stances
+        assert stance.first == pytest.approx(start * result.period, abs=3.1 * STEP)
+        assert stance.last - stance.first == pytest.approx(0.6 * result.period, abs=4.1 * STEP)
 
 
 def test_a_foot_that_is_held_up_is_never_planted():
@@ -132,16 +132,16 @@ def test_a_foot_that_is_held_up_is_never_planted():
     heads, world = FIGURE.world(rotations, shifts)
     names = tuple(joint.name for joint in FIGURE.skeleton.joints)
     clip = SourceMotion(names, np.arange(33) * STEP, heads, batch.unit(world, -1), *FIGURE.reference)
-    found = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
-    assert len(found.feet["left leg"].stances) == 1
-    assert not found.feet["right leg"].stances
+    result = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
+    assert len(result.feet["left leg"].stances) == 1
+    assert not result.feet["right leg"].stances
 
 
 def test_one_period_of_a_clip_of_several_is_taken():
     clip = gait(FIGURE, MAP, STARTS, in_place=False, periods=2.7)
-    found = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
-    assert found.frames[1] - found.frames[0] == 32
-    assert found.speed == pytest.approx(1.0 / found.period, rel=1e-3)
+    result = cycle_of(MAP, FIGURE, clip, SETTINGS.thresholds)
+    assert result.frames[1] - result.frames[0] == 32
+    assert result.speed == pytest.approx(1.0 / result.period, rel=1e-3)
 
 
 def test_a_cycle_without_its_last_frame_is_the_same():
@@ -149,10 +149,10 @@ def test_a_cycle_without_its_last_frame_is_the_same():
     cut = dataclasses.replace(
         whole, times=whole.times[:-1], heads=whole.heads[:-1], rotations=whole.rotations[:-1]
     )
-    found, same = (cycle_of(MAP, FIGURE, each, SETTINGS.thresholds) for each in (cut, whole))
-    assert found.frames == same.frames == (0, 32)
-    np.testing.assert_allclose(found.hips, same.hips, atol=1e-4)
-    assert found.speed == pytest.approx(same.speed, rel=1e-4)
+    result, same = (cycle_of(MAP, FIGURE, each, SETTINGS.thresholds) for each in (cut, whole))
+    assert result.frames == same.frames == (0, 32)
+    np.testing.assert_allclose(result.hips, same.hips, atol=1e-4)
+    assert result.speed == pytest.approx(same.speed, rel=1e-4)
 
 
 def test_what_is_sampled_at_frames_are_the_frames(cycle):
@@ -162,7 +162,7 @@ def test_what_is_sampled_at_frames_are_the_frames(cycle):
 
 def test_on_a_straight_level_line_the_cycle_goes_on_as_it_is(cycle):
     settings = WalkSettings(start=False, stop=False)
-    found, heads, _ = walked(cycle, AHEAD, settings=settings)
+    result, heads, _ = walked(cycle, AHEAD, settings=settings)
     source = gait(FIGURE, MAP, STARTS, in_place=False, periods=4)
     rows = slice(0, 128)
     shift = heads[0, 0] - source.heads[0, 0]
@@ -171,7 +171,7 @@ def test_on_a_straight_level_line_the_cycle_goes_on_as_it_is(cycle):
     # But for the balls, which are locked, and their legs.
     assert np.abs(off[:, 0]).max() < 2e-3
     assert np.abs(off[:, ankles]).max() < 0.02
-    assert np.abs(found.plan.moved).max() < 0.01
+    assert np.abs(result.plan.moved).max() < 0.01
 
 
 GROUNDS = {
@@ -196,10 +196,10 @@ GROUNDS = {
 @pytest.mark.parametrize("name", GROUNDS)
 def test_planted_balls_rest_on_the_ground_and_nothing_is_below(cycle, name):
     points, ground, more = GROUNDS[name]
-    found, heads, world = walked(cycle, points, ground, **more)
+    result, heads, world = walked(cycle, points, ground, **more)
     ground = ground or LevelGround()
     for side in "LR":
-        rests = planted(found, heads, side)
+        rests = planted(result, heads, side)
         assert len(rests) >= 4
         assert max(np.ptp(each, axis=0).max() for each in rests) < SOLVE
         firsts = np.array([each[0] for each in rests])
@@ -207,10 +207,10 @@ def test_planted_balls_rest_on_the_ground_and_nothing_is_below(cycle, name):
         # The ball's joint is 2 cm above the ground, across the slope.
         assert (firsts[:, 2] - below).min() > 0.0199 - SOLVE
         assert (firsts[:, 2] - below).max() < 0.024
-    measured = walk_measures(cycle, found.plan, ground, heads, world)
+    measured = walk_measures(cycle, result.plan, ground, heads, world)
     assert measured.slide < SOLVE and measured.penetration < 2e-3 and measured.floating < 2e-3
     assert measured.stretched == measured.flipped == 0
-    assert np.isfinite(found.rotations).all()
+    assert np.isfinite(result.rotations).all()
 
 
 @pytest.mark.parametrize(
@@ -218,12 +218,12 @@ def test_planted_balls_rest_on_the_ground_and_nothing_is_below(cycle, name):
     [(0.18, 0.3, 1.0), (-0.18, 0.3, 1.0), (0.1, 0.24, 2.0), (0.18, 0.7, 0.5)],
 )
 def test_steps_on_stairs_are_as_long_as_treads(cycle, rise, tread, at_once):
-    found, _, _ = walked(cycle, AHEAD, stairs(rise, tread), fit=True)
+    result, _, _ = walked(cycle, AHEAD, stairs(rise, tread), fit=True)
     edges = [-1.5 - tread * k for k in range(6)]
     lengths = []
     places = sorted(
         (fall.row, fall.place[1] + fall.shift, fall.place[1])
-        for foot in found.plan.feet.values()
+        for foot in result.plan.feet.values()
         for fall in foot.footfalls
     )
     for (_, before, y), (_, after, next_y) in pairwise(places):
@@ -284,14 +284,14 @@ def test_a_walk_starts_and_ends_in_a_pose(cycle, angle):
     standing = standing_of(
         dataclasses.replace(cycle, figure_map=dataclasses.replace(MAP, sources=names)), motion
     )
-    found, walked_heads, _ = walked(cycle, AHEAD, standing=standing)
+    result, walked_heads, _ = walked(cycle, AHEAD, standing=standing)
     for row in (0, -1):
         for name in ("foot.L", "foot.R", "toe.L", "toe.R", "thigh.L", "head"):
             i, hips = FIGURE.index(name), FIGURE.index(MAP.hips)
             apart = walked_heads[row, i] - walked_heads[row, hips]
             np.testing.assert_allclose(apart, heads[i] - heads[hips], atol=0.02, err_msg=name)
     for side in "LR":
-        assert max(np.ptp(each, axis=0).max() for each in planted(found, walked_heads, side)) < SOLVE
+        assert max(np.ptp(each, axis=0).max() for each in planted(result, walked_heads, side)) < SOLVE
     _, plain_heads, _ = walked(cycle, AHEAD)
     middle = slice(len(plain_heads) // 2 - 5, len(plain_heads) // 2 + 5)
     np.testing.assert_allclose(walked_heads[middle], plain_heads[middle], atol=1e-6)
@@ -302,8 +302,8 @@ def test_feet_lie_on_a_slope_up_to_the_steepest(cycle):
     ground = surface(lambda x, y: -slope * y)
     for steepest in (35.0, 10.0):
         settings = WalkSettings(steepest=math.radians(steepest))
-        found, _, world = walked(cycle, AHEAD[:, :] * 0.8, ground, settings=settings)
-        plan = found.plan.feet["left leg"]
+        result, _, world = walked(cycle, AHEAD[:, :] * 0.8, ground, settings=settings)
+        plan = result.plan.feet["left leg"]
         rows = np.flatnonzero(plan.down == 2)
         middle = rows[len(rows) // 2]
         foot = FIGURE.index("foot.L")
@@ -314,9 +314,9 @@ def test_feet_lie_on_a_slope_up_to_the_steepest(cycle):
 
 
 def test_a_walk_starts_and_ends_at_rest_with_both_feet_down(cycle):
-    found, heads, _ = walked(cycle, AHEAD)
+    result, heads, _ = walked(cycle, AHEAD)
     for name in STARTS:
-        down = found.plan.feet[name].down
+        down = result.plan.feet[name].down
         assert down[0] >= 0 and down[-1] >= 0
     speeds = np.linalg.norm(np.diff(heads[:, 0, :2], axis=0), axis=1) / STEP
     assert speeds[0] < 0.02 * cycle.speed and speeds[-1] < 0.02 * cycle.speed
@@ -337,11 +337,11 @@ def test_toes_that_trail_in_the_swing_lie_flat_while_the_figure_stands(cycle):
         trailing = 1.2 * (share >= 0.0)
         bend = np.column_stack((np.cos(0.5 * trailing), np.sin(0.5 * trailing), 0.0 * rows, 0.0 * rows))
         feet[name] = dataclasses.replace(foot, toes=product(bend, foot.toes))
-    found, _, _ = walked(dataclasses.replace(cycle, feet=feet), AHEAD)
+    result, _, _ = walked(dataclasses.replace(cycle, feet=feet), AHEAD)
     plain, _, _ = walked(cycle, AHEAD)
     for name in STARTS:
         for row in (0, -1):
-            apart = np.abs(np.sum(found.plan.feet[name].toes[row] * plain.plan.feet[name].toes[row]))
+            apart = np.abs(np.sum(result.plan.feet[name].toes[row] * plain.plan.feet[name].toes[row]))
             assert 2.0 * np.arccos(min(apart, 1.0)) < 0.02, (name, row)
 
 
@@ -350,10 +350,10 @@ def test_keyed_ways_are_gone_and_nothing_slides(cycle):
         (np.linspace(0.0, 1.2, 40), np.full(40, 0.4), np.linspace(0.4, 0.0, 10), np.zeros(9))
     )
     ways = np.concatenate(([0.0], np.cumsum(speeds) * STEP))
-    found, heads, _ = walked(cycle, AHEAD, ways=ways)
-    np.testing.assert_allclose(found.plan.along, ways, atol=1e-9)
+    result, heads, _ = walked(cycle, AHEAD, ways=ways)
+    np.testing.assert_allclose(result.plan.along, ways, atol=1e-9)
     for side in "LR":
-        assert max(np.ptp(each, axis=0).max() for each in planted(found, heads, side)) < SOLVE
+        assert max(np.ptp(each, axis=0).max() for each in planted(result, heads, side)) < SOLVE
     with pytest.raises(InvalidInput, match="goes back after row 1"):
         walked(cycle, AHEAD, ways=np.array((0.0, 1.0, 0.5)))
 
@@ -363,12 +363,12 @@ def test_swinging_feet_are_lifted_over_a_kerb_that_lies_between(cycle):
     left = level.plan.feet["left leg"].footfalls
     at = left[2].place[1] + 0.25 * (left[3].place[1] - left[2].place[1])
     ground = surface(lambda x, y: np.where(np.abs(y - at) < 0.021, 0.12, 0.0), -6.0, 1.0, 701, 2)
-    found, heads, world = walked(cycle, AHEAD, ground)
-    measured = walk_measures(cycle, found.plan, ground, heads, world)
+    result, heads, world = walked(cycle, AHEAD, ground)
+    measured = walk_measures(cycle, result.plan, ground, heads, world)
     toe = FIGURE.index("toe.L")
     assert heads[:, toe, 2].max() > flat[:, toe, 2].max() + 0.02
     assert measured.penetration < 2e-3 and measured.slide < SOLVE
-    for foot, other in zip(found.plan.feet.values(), level.plan.feet.values(), strict=True):
+    for foot, other in zip(result.plan.feet.values(), level.plan.feet.values(), strict=True):
         for fall, before in zip(foot.footfalls, other.footfalls, strict=True):
             assert abs(fall.place[2]) < 1e-6 and abs(fall.place[1] - before.place[1]) < 0.17
 
@@ -379,9 +379,9 @@ def test_feet_go_along_with_ground_that_moves(cycle):
     lift = 0.2 * np.sin(np.arange(frames) * 0.05)
     vertices = still.vertices + np.stack((np.zeros(frames), np.zeros(frames), lift), 1)[:, None]
     ground = TriangleGround(vertices, still.triangles)
-    found, heads, _ = walked(cycle, AHEAD, ground)
+    result, heads, _ = walked(cycle, AHEAD, ground)
     for side in "LR":
-        plan = found.plan.feet["left leg" if side == "L" else "right leg"]
+        plan = result.plan.feet["left leg" if side == "L" else "right leg"]
         rows = np.flatnonzero(plan.down >= 0)
         np.testing.assert_allclose(heads[rows, FIGURE.index(f"toe.{side}"), 2], lift[rows] + 0.02, atol=SOLVE)
 
