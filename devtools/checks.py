@@ -123,20 +123,25 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def build(version: str, output_dir: Path) -> Path:
-    """Build the manual and the extension's zip, by the tool of this Blender version; returns its path."""
-    (package,) = build_all(version, output_dir, ())
+def build_here(version: str) -> Path:
+    """Build the extension's zip for this machine, which tests install; returns its path."""
+    (package,) = build(version, ("--here",))
     return package
 
 
-def build_all(version: str, output_dir: Path, arguments: Sequence[str] = ("--platforms",)) -> list[Path]:
-    """The same with one zip for each system."""
+def build(version: str, arguments: Sequence[str] = ()) -> list[Path]:
+    """Build the manual and, by the tool of a Blender version, the extension's zips in dist/; their paths.
+
+    Args:
+        version: of Blender.
+        arguments: for `packaging`; none: one zip for all systems.
+    """
     from devtools import site
 
     if site.update():
         raise environments.SetupError("the manual could not be built: see above")
     python = environments.prepare(environments.BLENDERS[version])
-    command = [str(python), str(ROOT / "devtools/packaging.py"), str(output_dir), *arguments]
+    command = [str(python), str(ROOT / "devtools/packaging.py"), *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=BUILD_TIMEOUT, check=False)
     if done.returncode:
         raise environments.SetupError("the package could not be built: see above")
@@ -222,6 +227,7 @@ def everything() -> int:
     ]
     suites = [
         *(suite for suite in tests if suite.version in (oldest, "")),
+        Suite("package for all systems", [*dev, "build"], (oldest, ZIP)),
         Suite("lint", [*dev, "lint"], (LINT,)),
         *window.suites(oldest, []),
         *(suite for suite in tests if suite.version not in (oldest, "")),
@@ -265,7 +271,7 @@ def prepared(
     makers: dict[str, Callable[[], Path | None]] = {
         **{name: lambda name=name: blender(name) for name in environments.BLENDERS},
         environments.DOCS.name: lambda: environments.prepare(environments.DOCS),
-        ZIP: lambda: build(version, ROOT / "dist"),
+        ZIP: lambda: build_here(version),
         LINT: lint_tools,
         window.NEED: lambda: window.prepare_run(ready[ZIP]),
     }
