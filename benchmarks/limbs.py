@@ -22,21 +22,15 @@ import argparse
 import math
 import random
 import statistics
-import sys
 import time
-from pathlib import Path
 
 import bpy  # noqa: F401 - brings mathutils
 import numpy as np
+from _bake_pairs import between
+from chains import legal_pose, tail
 from mathutils import Quaternion, Vector
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks")]
-
-from _bake_pairs import between  # noqa: E402
-from chains import legal_pose, tail  # noqa: E402
-
-from ccd_rig import (  # noqa: E402
+from ccd_rig import (
     Cone,
     Ellipse,
     EulerBox,
@@ -50,8 +44,8 @@ from ccd_rig import (  # noqa: E402
     SwingTwist,
     solve,
 )
-from ccd_rig.limits.shapes import Limit, clamp, violation  # noqa: E402
-from ccd_rig.solvers.pose_search import PoseSearch  # noqa: E402
+from ccd_rig.limits.shapes import Limit, clamp, violation
+from ccd_rig.solvers.pose_search import PoseSearch
 
 HEIGHT = 1.7
 TOLERANCE = 1e-4

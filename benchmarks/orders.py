@@ -21,13 +21,10 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+import _orders_chains as c
+from mathutils import Quaternion, Vector
 
-import _orders_chains as c  # noqa: E402
-from mathutils import Quaternion, Vector  # noqa: E402
-
-from ccd_rig import (  # noqa: E402
+from ccd_rig import (
     Comfort,
     Cone,
     Hinge,
@@ -42,6 +39,8 @@ from ccd_rig import (  # noqa: E402
     forward_kinematics,
     solve,
 )
+
+ROOT = Path(__file__).resolve().parent.parent
 
 RESULTS = ROOT / "output" / "orders.json"
 TARGETS = 100

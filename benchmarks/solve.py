@@ -19,19 +19,13 @@ import collections
 import math
 import random
 import statistics
-import sys
 import time
-from pathlib import Path
 
 import bpy  # noqa: F401 - brings mathutils
+from chains import legal_pose, straight, tail
+from mixtures import faults, mixture
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core")]
-
-from chains import legal_pose, straight, tail  # noqa: E402
-from mixtures import faults, mixture  # noqa: E402
-
-from ccd_rig import (  # noqa: E402
+from ccd_rig import (
     Cone,
     Hinge,
     Pose,
@@ -41,7 +35,7 @@ from ccd_rig import (  # noqa: E402
     SwingTwist,
     solve,
 )
-from ccd_rig.limits.shapes import violation  # noqa: E402
+from ccd_rig.limits.shapes import violation
 
 TOLERANCE = 1e-3
 BROKEN = 1e-5

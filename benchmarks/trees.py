@@ -20,19 +20,13 @@ import argparse
 import math
 import random
 import statistics
-import sys
 import time
-from pathlib import Path
 
 import bpy  # noqa: F401 - brings mathutils
+from chains import tail
 from mathutils import Quaternion, Vector
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core")]
-
-from chains import tail  # noqa: E402
-
-from ccd_rig import (  # noqa: E402
+from ccd_rig import (
     Joint,
     Pose,
     PositionGoal,

@@ -23,6 +23,7 @@ TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
 BUILD_TIMEOUT = 1800  # [s] the first wheels for Windows take minutes
 BENCH_TIMEOUT = 3600  # [s] one script
+BENCH_PATHS = ("", "tests/core", "tests/core/solvers", "tests/blender")  # what benchmarks import from
 BETWEEN = (
     "drag",
     "keys",
@@ -489,10 +490,11 @@ def bench(names: list[str], version: str, arguments: list[str]) -> int:
             f"no benchmark named {', '.join(unknown)}; there are: {', '.join(known)}"
         )
     failed = []
+    paths = os.pathsep.join(str(ROOT / each) for each in BENCH_PATHS)
     for name in names or known:
         print(f"\n=== benchmarks/{name}.py, Blender {version}", flush=True)
         command = [python, str(ROOT / "benchmarks" / f"{name}.py"), *arguments]
-        if run(command, BENCH_TIMEOUT, {"PYTHONPATH": str(ROOT)}):
+        if run(command, BENCH_TIMEOUT, {"PYTHONPATH": paths}):
             failed.append(name)
     return verdict(failed, "benchmarks")
 

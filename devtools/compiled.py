@@ -35,7 +35,8 @@ def wheels(targets: Sequence[kernel.Target]) -> list[Path]:
         CompileError: the sources cannot be compiled.
     """
     here = kernel.target_of_this_machine()
-    files = [*(_built("module") if here in targets else []), *(_built("wheels") if {*targets} - {here} else [])]
+    files = _built("module") if here in targets else []
+    files += _built("wheels") if {*targets} - {here} else []
     return [file for file in files if any(file.name.endswith(f"{each.tag}.whl") for each in targets)]
 
 

@@ -1,8 +1,8 @@
 """Build the extension's zip with Blender's own tool, then check what that tool lets through.
 
 Runs where the bpy wheel is installed: `python devtools/packaging.py [OUTPUT_DIR]` prints the path of the zip.
-With `--platforms` it builds one zip for each system instead, with the kernel for that alone; with `--here` only
-that for this machine, or the one for all where the machine has no kernel.
+With `--platforms` it builds one zip for each system instead, with the kernel for that alone; with `--here`
+only that for this machine, or the one for all where the machine has no kernel.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ Seen = dict[tuple[str, int], tuple[int, int]]
 def properties_of(struct: Any, depth: int, seen: Seen) -> dict[str, Any]:
     """A struct's properties by name; other data-blocks by their names, and structs that were read by numbers.
 
-    `seen` has the number and the depth of each struct of the data-block: one that was met at a greater depth is
-    read anew, since less of what hangs on it was. Bones lead to their parents, curves to their groups.
+    `seen` has the number and the depth of each struct of the data-block: one that was met at a greater depth
+    is read anew, since less of what hangs on it was. Bones lead to their parents, curves to their groups.
     """
     result = {}
     for name, kind, is_array in _fields(struct.bl_rna):

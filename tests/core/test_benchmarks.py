@@ -1,5 +1,6 @@
-"""Benchmarks: none of them runs in the tests, so that what they import is there is looked up here, and that README
-and docs name each one beside what it measures."""
+"""Benchmarks: none of them runs in the tests, so what they import is looked up here.
+
+README and docs name each benchmark beside what it measures, and no other."""
 
 from __future__ import annotations
 
@@ -68,8 +69,13 @@ def arguments_of(name):
     def words(node):
         if isinstance(node, ast.Name):
             return words(tables[node.id]) if node.id in tables else None
+        if any(isinstance(each, ast.comprehension) for each in ast.walk(node)):
+            return None  # worked out
         return {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
 
+    for node in ast.walk(tree):  # options that a benchmark shares with another
+        if isinstance(node, ast.ImportFrom) and any(each.name.startswith("add_") for each in node.names):
+            tree.body += ast.parse((ROOT / f"benchmarks/{node.module}.py").read_text("utf-8")).body
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "add_argument":
             flag = call.args[0].value
