@@ -17,8 +17,10 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-import addon_utils
 import bpy
+
+# isort: split
+import addon_utils  # comes with bpy
 import numpy as np
 from _bake_pairs import between, played
 from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all, keyed_empty

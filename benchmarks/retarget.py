@@ -38,8 +38,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-import addon_utils
 import bpy
+
+# isort: split
+import addon_utils  # comes with bpy
 import numpy as np
 from _bake_pairs import count_pops
 from _product import run

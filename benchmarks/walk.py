@@ -40,8 +40,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import addon_utils
 import bpy
+
+# isort: split
+import addon_utils  # comes with bpy
 import gaits
 import numpy as np
 import rigs
