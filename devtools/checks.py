@@ -178,6 +178,15 @@ class Suite(NamedTuple):
         return ROOT / ".cache/coverage" / f"{self.version}-{self.layer}-{self.part}"
 
 
+class Times(NamedTuple):
+    """When a suite began, how long it took, and its processor time, seconds."""
+
+    name: str
+    start: float
+    seconds: float
+    used: float
+
+
 def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass: bool) -> int:
     """Run tests/core and tests/blender, each in its own process, on each version, and tests/docs once; 0 when
     all passed.
@@ -268,6 +277,13 @@ def prepared(
         for environment in environments.LINTS.values():
             environments.prepare(environment)
 
+    begun = time.monotonic()
+
+    def made(name: str) -> Path | None:
+        result = makers[name]()
+        print(f"[setup] {name}: there after {time.monotonic() - begun:.0f} s", flush=True)
+        return result
+
     ready: dict[str, Future[Path | None]] = {}
     makers: dict[str, Callable[[], Path | None]] = {
         **{name: lambda name=name: blender(name) for name in environments.BLENDERS},
@@ -282,7 +298,7 @@ def prepared(
     with ThreadPoolExecutor(4) as pool:  # what comes first does not share the line with all others
         for name in dict.fromkeys(order):
             if name in wanted:
-                ready[name] = pool.submit(makers[name])
+                ready[name] = pool.submit(made, name)
         yield ready
 
 
@@ -372,6 +388,7 @@ def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None
     ready = ready or {}
     running: set[subprocess.Popen[bytes]] = set()
     left, failed, changed = list(suites), [], threading.Condition()
+    begun, times = time.monotonic(), list[Times]()
     beside = min(BESIDE, sum(suite.waits for suite in suites))
     at_once = min(len(suites), (os.cpu_count() or 1) + beside)
     for future in ready.values():
@@ -391,7 +408,10 @@ def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None
     def lane(is_beside: bool) -> None:
         try:
             while (suite := following(is_beside)) is not None:
-                if _run_suite(suite, ready, at_once > 1, running):
+                start = time.monotonic()
+                code, used = _run_suite(suite, ready, at_once > 1, running)
+                times.append(Times(suite.name, start - begun, time.monotonic() - start, used))
+                if code:
                     failed.append(suite.name)
         except BaseException:
             left.clear()
@@ -410,7 +430,18 @@ def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None
             for process in list(running):
                 _end(process)
             raise
+    if at_once > 1:
+        _print_times(times, time.monotonic() - begun)
     return failed
+
+
+def _print_times(times: list[Times], seconds: float) -> None:
+    """Print when each suite began and what it took: it shows where processors had nothing to do."""
+    print(f"\n{'start, s':>10s}{'time, s':>10s}{'processor, s':>14s}  suite")
+    for each in sorted(times, key=lambda each: each.start):
+        print(f"{each.start:10.0f}{each.seconds:10.0f}{each.used:14.0f}  {each.name}")
+    used = sum(each.used for each in times)
+    print(f"{'all':>10s}{seconds:10.0f}{used:14.0f}  of {os.cpu_count()} x {seconds:.0f} s", flush=True)
 
 
 def _notify(changed: threading.Condition) -> None:
@@ -423,8 +454,8 @@ def _run_suite(
     ready: Mapping[str, Future[Path | None]],
     keeps: bool,
     running: set[subprocess.Popen[bytes]],
-) -> int:
-    """Run a suite and print its output, at its end where it `keeps` it; its exit code."""
+) -> tuple[int, float]:
+    """Run a suite and print its output, at its end where it `keeps` it; its exit code and processor time."""
     extra = dict(suite.extra)
     for name in suite.needs:
         if name in ready and (made := ready[name].result()) is not None and name == ZIP:
@@ -441,7 +472,7 @@ def _run_suite(
         print(
             f"{words}=== {suite.name}: exit {code}, {seconds:.0f} s, {used:.0f} s of a processor", flush=True
         )
-        return code
+        return code, used
 
 
 def lint(stubs: list[str], only_style: bool) -> int:
