@@ -38,7 +38,7 @@ def marks_of(ext, rig, hidden=()):
 
 def grip_of(ext, row, is_pole=False):
     rigs.update()
-    targets = ext.module("ccd_rig.blender.properties.new_targets").of_row(row)
+    targets = ext.module("ccd_rig.blender.properties.new_constraints").of_row(row)
     target = targets[0] if is_pole else targets[-1]
     point = ext.module(f"{VIEWPORT}.constraints").target_point(row)
     return ext.module(f"{VIEWPORT}.targets").Grip(row, target, point, is_pole)
