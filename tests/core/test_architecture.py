@@ -405,7 +405,7 @@ import bpy
 from mathutils import Vector
 from rig_copy import operators, panels
 from rig_copy.ccd_rig import blender
-from rig_copy.ccd_rig.blender.checks import setup
+from rig_copy.ccd_rig.blender import checks
 from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
 from rig_copy.ccd_rig.blender import setup_files
 from rig_copy.panels import constraints
@@ -432,9 +432,9 @@ assert constraint_kinds.value_of(row).rotation == "DIRECTION"
 assert setup_files.setup_of(rig).constraints[0]["kind"] == "ALIGN"
 
 rig.pose.bones["lower"].lock_rotation = (True, True, True)
-assert "unlock its bone" in str(setup.problems(rig, bpy.context.scene))
+assert "unlock its bone" in str(checks.problems(rig, bpy.context.scene))
 rig.pose.bones["lower"].lock_rotation = (False, False, False)
-assert not setup.problems(rig, bpy.context.scene)
+assert not checks.problems(rig, bpy.context.scene)
 
 class Layout:
     drawn = []

@@ -63,7 +63,7 @@ def _read_groups(group: bpy.types.PropertyGroup, reference: bpy.types.PropertyGr
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
-def _keep_all(*_arguments: object) -> None:
+def keep_all_overrides(*_arguments: object) -> None:
     """Create missing groups of all overrides, before a file is saved and after one was opened."""
     for obj in bpy.data.objects:
         if obj.type == "ARMATURE" and obj.override_library is not None:
@@ -72,11 +72,11 @@ def _keep_all(*_arguments: object) -> None:
 
 def register() -> None:
     """Add the handlers of saving and opening."""
-    bpy.app.handlers.save_pre.append(_keep_all)
-    bpy.app.handlers.load_post.append(_keep_all)
+    bpy.app.handlers.save_pre.append(keep_all_overrides)
+    bpy.app.handlers.load_post.append(keep_all_overrides)
 
 
 def unregister() -> None:
     """Remove the handlers."""
-    bpy.app.handlers.save_pre.remove(_keep_all)
-    bpy.app.handlers.load_post.remove(_keep_all)
+    bpy.app.handlers.save_pre.remove(keep_all_overrides)
+    bpy.app.handlers.load_post.remove(keep_all_overrides)

@@ -117,7 +117,7 @@ def _longest(chain: Sequence[bpy.types.PoseBone], end: Vector, constraint: Any) 
     return constraint.max_extension * sum(lengths[:count]) + sum(lengths[count:])
 
 
-CHAIN, LINE, RING = 7.0, 2.0, 3.0  # [pixels]
+CHAIN, LINE, PLANT_LINE = 7.0, 2.0, 3.0  # [pixels]
 RING_SIZE = 0.35  # radius of the mark of a planted bone, as a fraction of the bone's length
 DASH = 0.08  # length of a dash, as a fraction of the tip's length
 ACTIVE, PASSIVE = 1.0, 0.4  # alpha of the active constraint, and of the others
@@ -189,9 +189,9 @@ def _sketch_plant(sketch: Sketch, tip: bpy.types.PoseBone, is_planted: bool, alp
         sketch.path(ring, (*planted, 0.5 * alpha), 1.0)
         return
     colour = (*planted, alpha)
-    sketch.path(ring, colour, RING)
-    sketch.path((ring[4], ring[20]), colour, RING)
-    sketch.path((ring[12], ring[28]), colour, RING)
+    sketch.path(ring, colour, PLANT_LINE)
+    sketch.path((ring[4], ring[20]), colour, PLANT_LINE)
+    sketch.path((ring[12], ring[28]), colour, PLANT_LINE)
     sketch.fan(head, ring, (*planted, 0.25 * alpha))
 
 
@@ -201,7 +201,7 @@ def _length(bone: bpy.types.PoseBone) -> float:
     return (world @ bone.tail - world @ bone.head).length
 
 
-DISC, TURN_RING = 7.0, 16.0
+DISC, RING = 7.0, 16.0
 """Radii of a mark and of the ring that turns it [pixels at interface scale 1]."""
 REACH = 3.0
 """Tolerance of a hit beside a mark or ring [pixels at interface scale 1]."""
@@ -314,7 +314,7 @@ def hit(
     nearest = int(np.argmin(distances))
     if distances[nearest] <= scale * (DISC + REACH):
         return Hit(nearest, False)
-    off_ring = np.where([mark.turns for mark in marks], abs(distances - scale * TURN_RING), np.inf)
+    off_ring = np.where([mark.turns for mark in marks], abs(distances - scale * RING), np.inf)
     nearest = int(np.argmin(off_ring))
     return Hit(nearest, True) if off_ring[nearest] <= scale * REACH else None
 

@@ -113,7 +113,9 @@ def test_overrides_whose_library_is_missing_leave_the_others_alone(ext, rig, tmp
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
     (lost,) = [each for each in bpy.data.objects if each.override_library]
     assert lost.pose.bones and lost.override_library.reference.pose is None
-    ext.module("ccd_rig.blender.properties.active_rig").keep_all()  # as a handler does on opening and saving
+    ext.module(
+        "ccd_rig.blender.properties.active_rig"
+    ).keep_all_overrides()  # as a handler does on opening and saving
 
 
 # Bones that are gone ----------------------------------------------------------------------------------------
