@@ -147,8 +147,8 @@ def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | Non
 def _conflicts(bake_frames: BakeFrames, active: tuple[int, ...]) -> list[list[int]]:
     """Constraints with position goals that share joints and a priority, in lists of two or more."""
     sharing: dict[tuple[int, int], list[int]] = defaultdict(list)
-    for n, (_, members) in enumerate(groups(bake_frames.skeleton, bake_frames.constraints, active)):
-        for c in members:
+    for n, group in enumerate(groups(bake_frames.skeleton, bake_frames.constraints, active)):
+        for c in group.members:
             constraint = bake_frames.constraints[c]
             is_placing = constraint.kind.reaches and constraint.use_position
             if is_placing or constraint.kind.balances:
