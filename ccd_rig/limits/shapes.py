@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import asin, atan2, copysign, cos, hypot, pi, radians, sin, sqrt
+from math import asin, copysign, cos, hypot, pi, radians, sin, sqrt
 from random import Random
 from typing import Any, Self, TypeAlias
 
@@ -409,11 +409,6 @@ def _rim_points(limit_axis: Triple, swing: Cone | Ellipse) -> tuple[Vector, ...]
     return (*points, points[0])
 
 
-def locks_twist(limit: Limit) -> bool:
-    """Whether a cone or an ellipse leaves the twist a single angle."""
-    return isinstance(limit, SwingTwist) and limit.row[12] <= 0.5 * ROUNDING
-
-
 def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
     """The directions in the joint's frame that an Ellipse's x and z turn about, for a twist about `axis`.
 
@@ -695,13 +690,6 @@ def as_hinge(limit: Limit | None) -> Hinge | None:
         return limit
     hinge = row_hinge(limit.row)
     return None if hinge is None else Hinge(*hinge)
-
-
-def hinge_turn(limit: Hinge, rotation: Quaternion) -> float:
-    """The twist of `rotation` about the hinge's axis, brought into its range; radians."""
-    x, y, z = limit.axis
-    along = rotation.x * x + rotation.y * y + rotation.z * z
-    return nearest_turn(2.0 * atan2(along, rotation.w), limit.lower, limit.upper)
 
 
 def sample(limit: Limit | None, random: Random) -> Quaternion:
