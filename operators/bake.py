@@ -391,9 +391,9 @@ PREFIX = "CCD: "
 class CCD_RIG_OT_report_markers(Command, bpy.types.Operator):
     bl_idname = "ccd_rig.report_markers"
     bl_label = "Mark Findings"
-    bl_description = "Mark what the report has found in the timeline, in place of such markers of before"
+    bl_description = "Mark what the report has found in the timeline, in place of its earlier markers"
 
-    clear: ONCE.boolean("Clear", "Only take such markers away", default=False)
+    clear: ONCE.boolean("Clear", "Only remove these markers", default=False)
 
     why_grey = staticmethod(no_findings)
 
