@@ -128,8 +128,8 @@ def _bent_ahead(target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], plan:
     for leg, near in straight.items():
         foot, hips = plan.feet[leg.limb.name], heads[:, target.index(leg.limb.upper)]
         turn = shortest(heads[:, target.index(leg.limb.end)] - hips, foot.ankles(leg) - hips)
-        upper, end = (world[:, target.index(name)] for name in (leg.limb.upper, leg.limb.end))
-        thighs[leg.limb.upper] = product(np.where(near[:, None], turn, NO_TURN), upper)
+        thigh, present = (world[:, target.index(name)] for name in (leg.limb.upper, leg.limb.end))
+        thighs[leg.limb.upper] = product(np.where(near[:, None], turn, NO_TURN), thigh)
         if not leg.is_free:
-            feet[leg.limb.end] = np.where(near[:, None], foot.feet, end)
+            feet[leg.limb.end] = np.where(near[:, None], foot.feet, present)
     return turned_to(target, turned_to(target, rotations, thighs), feet)
