@@ -46,7 +46,7 @@ BETWEEN = (
 """What of tests/blender runs on the Blenders between the oldest and the newest: what asks most of Blender's
 own types. They have the Python and NumPy of the oldest."""
 DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment of its site
-PARTS = 3  # processes for tests/blender
+PARTS = 5  # processes for tests/blender: so many that two processors end at about the same time
 BESIDE = 2  # suites that wait much of their time, run beside those that do not
 FUZZ_SECONDS = 20  # [s] each family, in a run of everything
 ZIP = "zip"  # what suites need that use the package
