@@ -59,7 +59,7 @@ from _product import leave, register  # noqa: E402
 from ccd_rig.blender.retarget import retarget  # noqa: E402
 from ccd_rig.blender.retarget.sampling import Reference  # noqa: E402
 from ccd_rig.blender.walk import walk  # noqa: E402
-from ccd_rig.blender.walk.figure import walking_map  # noqa: E402
+from ccd_rig.blender.walk.walk import walking_map  # noqa: E402
 from ccd_rig.motion.walking.cycle import WalkLeg  # noqa: E402
 from ccd_rig.motion.walking.settings import WalkSettings  # noqa: E402
 

@@ -309,6 +309,9 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
             self.tell("INFO", words)
 
 
+# Contacts of feet -------------------------------------------------------------------------------------------
+
+
 class ContactCommand(FrameRange):
     """Properties of an operator that finds contacts, and its redo panel."""
 

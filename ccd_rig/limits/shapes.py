@@ -746,6 +746,9 @@ def _shown(vector: tuple[float, ...]) -> str:
     return "(" + ", ".join(f"{part:.4g}" for part in vector) + ")"
 
 
+# Rows of the kernel -----------------------------------------------------------------------------------------
+
+
 Components = tuple[float, float, float, float]
 Row: TypeAlias = "array[float]"
 """`LIMIT_WIDTH` doubles."""
@@ -866,6 +869,9 @@ def _rest(lower: float, upper: float) -> tuple[float, float]:
     """Cosine and sine of half the angle of a range that is nearest to zero on the circle."""
     rest = 0.5 * nearest_turn(0.0, lower, upper)
     return cos(rest), sin(rest)
+
+
+# Mirror images ----------------------------------------------------------------------------------------------
 
 
 SKEW = radians(2.0)

@@ -17,9 +17,8 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...maths.rotations import power
 from ...settings import SolverSettings
-from ...skeleton.bends import chain_bend
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
+from ...skeleton.kinematics import Transform, chain_bend, forward_kinematics_of_frames
 from ...solvers.pose_search import PoseSearch
 from ...solvers.stepping import Work
 from ..properties.constraint_kinds import pole_goal
