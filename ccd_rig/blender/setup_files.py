@@ -45,7 +45,7 @@ from .properties import constraint_list, renamed_bones
 from .properties.active_rig import keep_overrides
 from .properties.armature_data import CCD_RIG_PG_armature
 from .properties.constraint_group import CCD_RIG_PG_constraint
-from .properties.constraint_list import FIELD
+from .properties.constraint_list import INFLUENCE
 from .properties.joints import CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
 from .properties.names import named
@@ -219,14 +219,14 @@ def driven(armature_object: bpy.types.Object) -> tuple[str, ...]:
     animation = armature_object.animation_data
     paths = set() if animation is None else {driver.data_path for driver in animation.drivers}
     rows = armature_object.ccd_rig.constraints
-    return tuple(row.name for row in rows if f"{row.path_from_id()}.{FIELD}" in paths)
+    return tuple(row.name for row in rows if f"{row.path_from_id()}.{INFLUENCE}" in paths)
 
 
 def left_out(armature_object: bpy.types.Object) -> dict[str, tuple[str, ...]]:
     """Return {label of an animated setting: names of constraints} for all settings except Influence."""
     names: dict[str, tuple[str, ...]] = {}
     for row, setting in constraint_list.moved_settings(armature_object, armature_object.ccd_rig.constraints):
-        if setting.identifier != FIELD:
+        if setting.identifier != INFLUENCE:
             names[setting.name] = (*names.get(setting.name, ()), row.name)
     return names
 
@@ -257,10 +257,10 @@ def set_curve(row: Any, curve: Curve) -> None:
     present = row.influence
     before = constraint_list.influence_curve(row)
     for frame in [] if before is None else [point.co[0] for point in before.keyframe_points]:
-        row.keyframe_delete(FIELD, frame=frame)
+        row.keyframe_delete(INFLUENCE, frame=frame)
     for key in curve["keys"]:
         row.influence = key["value"]
-        row.keyframe_insert(FIELD, frame=key["frame"])
+        row.keyframe_insert(INFLUENCE, frame=key["frame"])
     row.influence = present
     fcurve: Any = constraint_list.influence_curve(row)
     fcurve.extrapolation = curve["extrapolation"]
