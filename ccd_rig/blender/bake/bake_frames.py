@@ -22,6 +22,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
+from ...skeleton.kinematics import forward_kinematics_of_frames
 from ..properties.constraint_values import Constraint, TargetSample
 from ..rig.armature import RigRows
 from ..rig.bone_space import location_offset, location_slide, locations_of
@@ -261,6 +262,21 @@ class BakeFrames:
         shifted = batch.length(self.translations[rows][:, joints] - played.translations[:, joints], axis=-1)
         apart = (np.maximum(turned, shifted) > APART).any(axis=0)
         self.returning.update(j for j, is_apart in zip(joints, apart.tolist(), strict=True) if is_apart)
+
+    def transforms(self, rotations: Array, translations: Array) -> tuple[Array, Array]:
+        """(F, J, 3) heads and (F, J, 4) rotations of poses, armature space.
+
+        Args:
+            rotations: (F, J, 4) unit quaternions.
+            translations: (F, J, 3)
+        """
+        offsets, rests, shifts = (
+            each[:1] if (each == each[:1]).all() else each
+            for each in (self.offsets, self.rests, translations)
+        )
+        return forward_kinematics_of_frames(
+            self.skeleton, offsets, batch.unit(rests, axis=-1), rotations, shifts
+        )
 
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""

@@ -42,7 +42,7 @@ from ...maths.batch import Array, conjugate, inverse, matrices, rotate, unit
 from ...motion.interpolation import straight_on
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import forward_kinematics, forward_kinematics_of_frames
+from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers.solve import solve
 from ..keys.writer import Destination, obstacles
@@ -527,10 +527,8 @@ def _animated(bake_frames: BakeFrames, constraints: Sequence[int]) -> tuple[Arra
     """(F, P, 3) heads and (F, P, 3, 3) axes of constraints' bones in the base poses, world metres."""
     tracks = bake_frames.tracks
     assert tracks is not None
-    worlds, rests = np.array(tracks.worlds), unit(bake_frames.rests, axis=-1)
-    heads, rotations = forward_kinematics_of_frames(
-        bake_frames.skeleton, bake_frames.offsets, rests, bake_frames.base, bake_frames.translations
-    )
+    worlds = np.array(tracks.worlds)
+    heads, rotations = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     tips = [bake_frames.skeleton.index(bake_frames.constraints[c].tip) for c in constraints]
     places = np.einsum("fij,fpj->fpi", worlds[:, :3, :3], heads[:, tips]) + worlds[:, None, :3, 3]
     columns = np.moveaxis(matrices(np.moveaxis(unit(rotations[:, tips], axis=-1), -1, 0)), (0, 1), (-2, -1))
@@ -608,11 +606,10 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
     """
     tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
     assert tracks is not None
-    worlds, rests = np.array(tracks.worlds), unit(bake_frames.rests, axis=-1)
+    worlds = np.array(tracks.worlds)
     poses = (bake_frames.base, bake_frames.translations), (keyed.rotations, keyed.translations)
     (heads, axes), (keyed_heads, keyed_axes) = (
-        forward_kinematics_of_frames(skeleton, bake_frames.offsets, rests, unit(q, axis=-1), t)
-        for q, t in poses
+        bake_frames.transforms(unit(rotations, axis=-1), translations) for rotations, translations in poses
     )
     root_bone, frames = tracks.support_chains.root_bone, [number(each) for each in bake_frames.frames]
     name = skeleton.joints[root_bone].name
