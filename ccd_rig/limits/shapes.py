@@ -21,8 +21,18 @@ from mathutils import Euler, Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..kernel import LIMIT_WIDTH, project_rotation
-from ..maths.alignment import FULL_TURN, nearest_turn, wrapped
-from ..maths.rotations import NOISE, ROUNDING, angle_between, angle_of, exp, log, swing_twist
+from ..maths.rotations import (
+    FULL_TURN,
+    NOISE,
+    ROUNDING,
+    angle_between,
+    angle_of,
+    exp,
+    log,
+    nearest_turn,
+    swing_twist,
+    wrapped,
+)
 from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
 from .outlines import Dial, Rim, bend_dial, rim_margin, roll_dial, twist_angle
 

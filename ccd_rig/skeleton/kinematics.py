@@ -21,8 +21,8 @@ from mathutils import Quaternion, Vector
 
 from ..kernel import POLE_NOISE, measure_bend, place_joints
 from ..limits.shapes import as_hinge
-from ..maths.alignment import FULL_TURN
 from ..maths.batch import Array
+from ..maths.rotations import FULL_TURN
 from .joints import Joint, Skeleton
 from .pose import Pose, check_pose
 
