@@ -186,6 +186,7 @@ class Constraint:
             `body_help.helped`.
         carrier: name of the constraint whose target carries the target of this one, which has no motion
             relative to it; empty for none. Set by `body_help.helped`.
+        is_animated: whether F-curves move its target. Set by `body_help.helped`.
     """
 
     name: str
@@ -221,6 +222,7 @@ class Constraint:
     keeps_body: bool = False
     body_length: int = 0
     carrier: str = ""
+    is_animated: bool = False
 
 
 SAMPLED = ("offset", "weight", "rotation_weight", "pole_angle", "max_extension", "soft")
