@@ -29,7 +29,7 @@ from ..solve.constraint_goals import whole_chain
 from ..solve.methods import FrameSolveSettings
 from ..solve.plant_ground import GroundNear
 from . import body_motion, frame_selection, measuring, start
-from .bake_frames import BakeFrames
+from .bake_frames import BakeFrames, note_riders
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
 from .planted_solver import PlantedSolver, ground_below
@@ -99,8 +99,11 @@ def solve_sample(
     """
     based = start.before_solve(armature_object, samples, _returning(ready, samples))
     bake_frames = BakeFrames.empty(based, ready.constraints, [0], [0])
-    bake_frames.store(0, based, settings.reference(based), samples)
     tracks = bake_frames.tracks
+    if tracks is not None:
+        note_riders(armature_object, bake_frames)
+        based = tracks.carried(based, samples)
+    bake_frames.store(0, based, settings.reference(based), samples)
     if tracks is not None and any(each.on_ground for each in ready.constraints):
         tracks.ground = ground_below(armature_object, bake_frames, ground_near)
         tracks.unturned = bake_frames.reference
