@@ -198,7 +198,10 @@ def test_poles_on_hips_that_planted_feet_shift_go_along(ext):
                 bones[f"{name}.{side}"].head for name in ("upper_arm", "forearm", "hand")
             )
             line = (hand - shoulder).normalized()
-            ways = [way - way.project(line) for way in (elbow - shoulder, pole.matrix_world.translation - shoulder)]
+            ways = [
+                way - way.project(line)
+                for way in (elbow - shoulder, pole.matrix_world.translation - shoulder)
+            ]
             assert ways[0].angle(ways[1]) < 0.01, (frame, side)
 
 
