@@ -80,7 +80,7 @@ class HelpedRow(NamedTuple):
 
 
 class Riders(NamedTuple):
-    """Targets and poles that hang on the root bone, which planted bones shift: places of their constraints."""
+    """Places of constraints whose targets and poles hang on the root bone, which planted bones shift."""
 
     targets: tuple[int, ...] = ()
     poles: tuple[int, ...] = ()
@@ -387,7 +387,7 @@ class Tracks:
         None  # (F, J, 4) poses before a bake or solve turned planted bones over the ground
     )
     travel: float = 0.0  # world metres along the ground by which a body walks on
-    riders: Riders = Riders()  # of a root bone that keeps its animation
+    riders: Riders = field(default_factory=Riders)  # of a root bone that keeps its animation
 
     def carried(self, based: Samples, played: Samples) -> Samples:
         """Samples with other base poses than those that play, with the riders where these have them."""

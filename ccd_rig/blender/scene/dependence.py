@@ -201,7 +201,7 @@ def _trail_to_chain(armature_object: bpy.types.Object, start: Mover, moved: Coll
 
 
 def rides_on(place: tuple[bpy.types.Object, str], carrier: tuple[bpy.types.Object, str]) -> bool:
-    """Whether each shift of a bone shifts an object or bone by as much: parents alone lead from one to the other.
+    """Whether each shift of a bone shifts an object or bone by as much: parents alone lead to it.
 
     Args:
         place: an object, with the name of one of its bones, or empty.

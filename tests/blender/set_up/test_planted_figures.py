@@ -130,7 +130,7 @@ STRIDE = ((0.0, 0.0, 0.0), (0.05, 0.15, 0.1), (0.1, 0.0, 0.2))
 
 
 def striding(ext, kind="basic_human", name="spine", body="KEEP_ANIMATION", **choices):
-    """A figure whose targets follow its motion and hang on its hips, and whose feet are planted afterwards."""
+    """A figure whose targets follow its motion and hang on its hips; its feet are planted later."""
     rig = rigs.armature([*rigs.biped(), *CAPE]) if kind == "cape" else rigs.metarig(kind)
     for frame, place in zip((1, 3, 5), STRIDE, strict=True):
         rig.pose.bones[name].location = place
