@@ -38,7 +38,7 @@ PARTS = {  # {part: (its sources, what is not of it, its tests)}
     "kernel": ("ccd_rig/kernel", r"/(__init__|loading|plain|fingerprint)\.py", "tests/core"),
     **{name: (f"ccd_rig/blender/{name}", "^$", f"tests/blender/{name}") for name in BLENDER_PARTS},
 }
-MOST = 60.0  # [s] as measured: slower tests judge no mutant
+MOST = 60.0  # [s] of the processor, as measured: slower tests judge no mutant
 OPERATORS = re.compile(  # of each kind the nearest others, as any test of the line would notice the rest
     "core/(NumberReplacer|AddNot|ZeroIterationForLoop|Replace(True|False|And|Or|Break|Continue)With.*"
     "|ReplaceUnaryOperator_Delete.*|ReplaceBinaryOperator_(Add_Sub|Sub_Add|(Div|Mod|Pow)_Mul|Mul_Div|BitAnd_BitOr)"
@@ -73,7 +73,7 @@ def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
         if not log.exists():
             print(f"[mutate] which test runs which line of {part}: {tests}", flush=True)
             inside = "bl_ext.user_default.ccd_rig.ccd_rig.blender" if part in BLENDER_PARTS else "ccd_rig"
-            options = ["--durations=0", "-vv"]
+            options = ["-p", "processor_time", "--durations=0", "--durations-min=0"]
             if part == "kernel":
                 options += [f"--ignore={tests}/test_{name}.py" for name in OF_SOURCES]
             else:
@@ -81,6 +81,7 @@ def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
             command = [*_pytest(python, part), tests, "-m", "not mass", *options]
             with open(FOLDER / "measuring.txt", "w") as output:
                 measured = {**extra, "COVERAGE_FILE": str(FOLDER / f"{part}.coverage")}
+                measured["PYTHONPATH"] = str(ROOT / "devtools/plugins")
                 if checks.run(command, 7200, measured, TREE, output):
                     raise environments.SetupError(f"tests must pass before they judge: see {output.name}")
             Path(output.name).rename(log)
