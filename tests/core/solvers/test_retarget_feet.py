@@ -271,6 +271,25 @@ def test_a_leg_that_is_too_short_lowers_the_hips_smoothly(figure):
         np.testing.assert_allclose(foot, result.feet[leg.name].ankles, atol=SOLVE)
 
 
+def test_hips_do_not_sink_into_the_ground_for_a_leg_that_is_far_too_short(figure):
+    """The right leg is a tenth as long as the left one, which stands on higher ground, and stays in the air."""
+    given = bipeds.places()
+    top = given["thigh.R"][0]
+    for name in ("thigh", "shin", "foot", "toe"):
+        head, parent, tail = given[f"{name}.R"]
+        given[f"{name}.R"] = (top + 0.1 * (head - top), parent, top + 0.1 * (tail - top))
+    source = bipeds.source_of(figure, *sliding(figure, speed=0.0, crouch=0.1))
+    target = TargetFigure.at_rest(bipeds.skeleton(given))
+    result = retarget(MAP, target, source)
+    heads = bipeds.heads_of(target, result)
+    ground = result.feet["left leg"].ground
+    assert (ground > result.feet["right leg"].ground + 0.5).all()
+    hips = heads[:, target.index("thigh.L"), 2] - ground
+    before = hips - result.moved[:, 2]
+    assert before.min() > 0.4
+    assert hips == pytest.approx(0.5 * before, abs=1e-6)
+
+
 @pytest.mark.parametrize("settings", [FREE, RetargetSettings()])
 def test_limits_of_toes_are_held(figure, settings):
     """Toes that may hardly bend, under a source whose toes bend a lot."""
