@@ -272,7 +272,7 @@ def test_a_leg_that_is_too_short_lowers_the_hips_smoothly(figure):
 
 
 def test_hips_do_not_sink_into_the_ground_for_a_leg_that_is_far_too_short(figure):
-    """The right leg is a tenth as long as the left one, which stands on higher ground: it stays in the air."""
+    """The right leg is a tenth as long as the left, which stands on higher ground: its foot is in the air."""
     given = bipeds.places()
     top = given["thigh.R"][0]
     for name in ("thigh", "shin", "foot", "toe"):
