@@ -47,7 +47,7 @@ import _product as product  # noqa: E402
 from _bake_pairs import add_rows, settings  # noqa: E402
 
 from ccd_rig import OrientationGoal, SolverSettings, SolveStatus, solve_many  # noqa: E402
-from ccd_rig.blender.checks import setup  # noqa: E402
+from ccd_rig.blender import checks  # noqa: E402
 from ccd_rig.blender.scene import evaluation  # noqa: E402
 from ccd_rig.blender.solve.constraint_goals import goals  # noqa: E402
 from ccd_rig.solvers.stepping import result_of  # noqa: E402
@@ -163,7 +163,7 @@ def many(shot: scenes.Shot) -> Callable[[], Cost]:
     """Prepare a call of `solve_many` with the poses and targets of a bake."""
     add_rows(shot)
     scene = bpy.context.scene
-    ready = result_of(setup.require(shot.rig, scene))
+    ready = result_of(checks.require(shot.rig, scene))
     constraints, layout = ready.constraints, ready.layout
     with evaluation.frames(scene, shot.rig, constraints, layout) as sample_at:
         samples = [sample_at(frame) for frame in range(1, FRAMES + 1)]

@@ -102,8 +102,8 @@ class SolverSettings:
             whole way.
         stall_threshold: an iteration that moves no effector along an arc of more than this part of the
             chain's reach counts as no progress (Juckett's trivial arc).
-        restarts: how many other starts are tried when the goals are not met, whether nothing was won any more
-            or the iterations ran out: entries of a pose library, the nearest first, then random poses inside
+        restarts: how many other starts are tried when the goals are not met, after progress has ended or the
+            iterations have run out: entries of a pose library, the nearest first, then random poses inside
             the limits (Kenwright 2012, section 7). Targets out of reach have none.
         seed: of the random poses.
         comfort: whether the joints' comfort tolerances and regions are used.

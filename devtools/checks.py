@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from devtools import environments, floors
+from devtools import environments, floors, references
 from devtools.environments import ROOT
 
 TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
@@ -438,8 +438,8 @@ def _run_suite(
 
 
 def lint(stubs: list[str], only_style: bool) -> int:
-    """Style, format, and unless `only_style` types against each named version of Blender's stubs; 0 when all
-    is clean."""
+    """Check style and format; unless `only_style` names of modules too, and types against each named version
+    of Blender's stubs; 0 when all is clean."""
     failed = []
     python = str(environments.prepare(environments.LINTS[stubs[0]]))
     for arguments in (["check", "."], ["format", "--check", "."]):
@@ -448,6 +448,10 @@ def lint(stubs: list[str], only_style: bool) -> int:
             failed.append(f"ruff {arguments[0]}")
     if only_style:
         return verdict(failed, "style")
+    print("=== names of modules", flush=True)
+    if lines := references.missing(ROOT):
+        print("\n".join(lines), flush=True)
+        failed.append("names of modules")
     tree = _typed_tree()
     for version in stubs:
         print(f"=== mypy, fake-bpy-module {version}", flush=True)

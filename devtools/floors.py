@@ -44,8 +44,7 @@ LAYERS = {
             f"{INSTALLED}.{name}" for name in ("ccd_rig.blender", "operators", "panels", "viewport")
         ),
         include=("ccd_rig/blender/**/*.py", "operators/**/*.py", "panels/**/*.py", "viewport/**/*.py"),
-        # `python -m ccd_rig` runs in processes of its own, where nothing is measured.
-        omit=("ccd_rig/blender/cli/module_start.py",),
+        omit=(),
         floor=90.0,
     ),
 }

@@ -57,7 +57,7 @@ CORE = (
 ENGLISH = (
     "ccd_rig/blender/cli/",
     "ccd_rig/blender/farm/bundle.py",
-    "ccd_rig/blender/figures/families.py",
+    "ccd_rig/blender/figures/words.py",
     "ccd_rig/blender/languages/",
     "ccd_rig/blender/limit_sources/joint_ranges.py",
 )

@@ -21,22 +21,22 @@ UNBOUNDED = 1e9  # numbers from here on stand for none
 
 # Title and introduction of each group of settings, in the order of the page. Titles are their anchors too.
 GROUPS = {
-    "constraint": ("Constraint", "One entry of the list: `object.ccd_rig.constraints`."),
-    "joint": ("Bone", "Of the active bone: `pose_bone.ccd_rig`."),
-    "limit": ("Limit", "Which rotations a bone may have: `pose_bone.ccd_rig.limit`, `.comfort.region`."),
-    "comfort": ("Comfort", "Which of them it prefers: `pose_bone.ccd_rig.comfort`."),
+    "constraint": ("Constraint", "Settings of one entry of the list: `object.ccd_rig.constraints`."),
+    "joint": ("Bone", "Settings of the active bone: `pose_bone.ccd_rig`."),
+    "limit": ("Limit", "The rotations that a bone may have: `pose_bone.ccd_rig.limit`, `.comfort.region`."),
+    "comfort": ("Comfort", "The rotations that a bone prefers: `pose_bone.ccd_rig.comfort`."),
     "coupled-offset": ("Coupled offset", "Shifts that follow a hinge: `pose_bone.ccd_rig.coupled_offsets`."),
-    "offset-point": ("Offset point", "A point of such a curve: `points` of a coupled offset."),
-    "armature": ("Armature", "Of the whole rig: `object.ccd_rig`."),
+    "offset-point": ("Offset point", "A point of its curve: `points` of a coupled offset."),
+    "armature": ("Armature", "Settings of the whole rig: `object.ccd_rig`."),
     "solver": ("Solver", "How the rig is solved: `object.ccd_rig.solver`."),
     "bake": ("Bake", "Options of the next bake: `object.ccd_rig.bake`."),
     "retarget": ("Retarget", "Motion of another armature on this one: `object.ccd_rig.retarget`."),
-    "bone-pair": ("Bone pair", "One pair of its map: `pairs` of it."),
+    "bone-pair": ("Bone pair", "One pair of the map: `object.ccd_rig.retarget.pairs`."),
     "ground": ("Ground", "What the rig stands on: `object.ccd_rig.ground`."),
     "walk": ("Walk Along", "A cycle along a curve: `object.ccd_rig.walk`."),
-    "report": ("Report", "What the last bake has left, to be read: `object.ccd_rig.report`."),
+    "report": ("Report", "What the last bake has reported, for reading: `object.ccd_rig.report`."),
     "pose": ("Pose", "One entry of the pose library: `object.ccd_rig.poses`."),
-    "pose-bone": ("Pose bone", "One bone of such a pose: its `rotations`."),
+    "pose-bone": ("Pose bone", "One bone of a pose: its `rotations`."),
     "preferences": ("Preferences", "*Edit > Preferences > Add-ons > CCD Rig*, the same for all files."),
     "new-rigs": ("New rigs", "What new rigs and constraints get: `new_rigs` of the preferences."),
     "new-figure": ("New figure", "What Set Up Figure makes at first: `new_rigs.figure` of the preferences."),
@@ -71,8 +71,8 @@ def pages(manual: ModuleType) -> dict[str, str]:
 
 def _settings(settings: dict[str, list[Any]]) -> Iterator[str]:
     yield from ("# Settings", "", MADE, "")
-    yield "All that the panels show and scripts may set. Angles are in degrees here and in radians in"
-    yield "scripts; lengths are in the scene's unit."
+    yield "Everything that the panels show and that scripts may set. Angles are in degrees on this page and"
+    yield "in radians in scripts. Lengths are in the scene's unit."
     for kind, (title, about) in GROUPS.items():
         anchors = "" if title.lower().replace(" ", "-") == kind else f'<a id="{kind}"></a>'
         yield from ("", f"## {title}", "", anchors + about, "")
@@ -82,7 +82,7 @@ def _settings(settings: dict[str, list[Any]]) -> Iterator[str]:
 def _operators(commands: dict[str, Any], options: dict[str, list[Any]]) -> Iterator[str]:
     yield from ("# Commands", "", MADE, "")
     yield "All buttons and menu entries, by name. In scripts each is `bpy.ops.ccd_rig.` and its short name."
-    yield "Blender's search (F3) finds them by their full name."
+    yield "Search (F3) finds them by their full name."
     for name, command in sorted(commands.items(), key=lambda item: item[1].name):
         yield from ("", f"## {command.name}", "", f'<a id="{name}"></a>`{name}`: {_words(command)}.')
         if options[name]:

@@ -33,12 +33,11 @@ from inspection import Findings, inspect
 from picture import quiet, save_png
 
 import ccd_rig.blender
-from ccd_rig.blender import atomic_write
+from ccd_rig.blender import atomic_write, checks
 from ccd_rig.blender.bake import report
 from ccd_rig.blender.bake.bake import bake
 from ccd_rig.blender.bake.report import BakeReport
 from ccd_rig.blender.bake.settings import BakeSettings
-from ccd_rig.blender.checks import setup
 from ccd_rig.errors import CCDRigError, InvalidInput, RigError
 
 DONE, NOT_BAKED, USAGE, NOT_WRITTEN = 0, 1, 2, 4  # exit codes, the same as those of `ccd_rig bake`
@@ -230,7 +229,7 @@ def _bake_file(path: Path, output: Path) -> None:
         raise UsageError(f"{path}: {error}") from error
     reports = []
     for rig in rigs:
-        for problem in setup.problems(rig, scene):
+        for problem in checks.problems(rig, scene):
             if problem.severity == "WARNING":
                 print(f"demo: warning: {problem.message}", file=sys.stderr, flush=True)
         start = time.perf_counter()

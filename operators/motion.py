@@ -39,7 +39,7 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
     bl_label = "Import Source"
     bl_description = (
         "Read an armature with its motion from a BVH, FBX, glTF or .blend file and take it as the source, "
-        "with the rate of frames that the file has; the scene keeps its own"
+        "with the frame rate of the file; the scene keeps its own"
     )
 
     filter_glob: LAST.text(

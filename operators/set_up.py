@@ -51,9 +51,9 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     bl_idname = "ccd_rig.figure_set_up"
     bl_label = "Set Up Figure"
     bl_description = (
-        "Recognise hands, feet, head, hips, tail and wings by the names of bones or by how they lie at rest, "
-        "and give each a target. Where names do not tell all roles they are shown, to be changed first. "
-        "Generated Rigify rigs are moved by their FK controls"
+        "Recognise hands, feet, head, hips, tail and wings by the names of bones or by how they lie at "
+        "rest, and give each a target. If names do not tell all roles, a dialog lists them first, so that "
+        "they can be changed. Generated Rigify rigs are moved by their FK controls"
     )
 
     hands: ONCE.boolean("Hands", "A target for each hand", default=True)
@@ -82,7 +82,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     )
     ranges: ONCE.enum(
         "Joints",
-        "What joints of its chains that have no range yet get of the preset for such a figure",
+        "What joints of the chains without a range get from the preset for such a figure",
         items=RANGES,
         default=Choices.ranges,
     )

@@ -6,12 +6,11 @@ import math
 
 import bpy
 
+from ..ccd_rig.blender import checks, live
 from ..ccd_rig.blender.bake import bake
 from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, two_digits
 from ..ccd_rig.blender.bake.single_frame import Posed
-from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import auto_keys
-from ..ccd_rig.blender.live import handlers
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.solver_settings import (
@@ -131,16 +130,16 @@ class CCD_RIG_OT_live(Command, bpy.types.Operator):
     @staticmethod
     def why_grey(context: bpy.types.Context) -> str:
         rig = active_rig(context)
-        is_on = rig is not None and handlers.preview_of(rig) is not None
+        is_on = rig is not None and live.preview_of(rig) is not None
         return "" if is_on else command.none_enabled(context)
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         if rig.ccd_rig.live:
-            handlers.switch(rig, False)
+            live.switch(rig, False)
             return
-        result_of(setup.require(rig, context.scene))
-        handlers.switch(rig, True)
+        result_of(checks.require(rig, context.scene))
+        live.switch(rig, True)
 
 
 ITEMS = tuple((name, *PRESET_WORDS[name], number) for number, name in enumerate(PRESETS))

@@ -7,15 +7,15 @@ from typing import Any
 import bpy
 from mathutils import Vector
 
+from ..ccd_rig.blender import checks
 from ..ccd_rig.blender.bake import switches, target_motion
-from ..ccd_rig.blender.checks import setup
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.constraint_group import AXES, OFFSET_SPACES
 from ..ccd_rig.blender.properties.constraint_kinds import kind_of
 from ..ccd_rig.blender.properties.constraint_values import AXES as DIRECTIONS
-from ..ccd_rig.blender.properties.new_targets import new_target
+from ..ccd_rig.blender.properties.new_constraints import new_target
 from ..ccd_rig.blender.properties.solver_settings import solver_settings
 from ..ccd_rig.blender.registration import LAST, ONCE
 from ..ccd_rig.errors import RigError
@@ -99,7 +99,7 @@ class CCD_RIG_OT_targets_match(Command, bpy.types.Operator):
         active = constraint_list.active(rig)
         if self.only_active and active is None:
             raise RigError("No constraint is active: choose one in the list")
-        ready = result_of(setup.require(rig, scene, (active.name,) if self.only_active else ()))
+        ready = result_of(checks.require(rig, scene, (active.name,) if self.only_active else ()))
         solver = solver_settings(rig)
         moved = target_motion.match(context.evaluated_depsgraph_get(), rig, ready.constraints, solver)
         if warning := switches.ik_warning(scene, rig, ready.constraints, [scene.frame_current]):
@@ -151,7 +151,7 @@ class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
         with ExitStack() as undo:
             if self.every:
                 _add_targets(context, rig, self.every, undo)
-            ready = result_of(setup.require(rig, scene, ()))
+            ready = result_of(checks.require(rig, scene, ()))
             frames = self._frames(scene, rig, ready.constraints)
             solver = solver_settings(rig)
             count = target_motion.key_targets(scene, rig, ready.constraints, frames, solver, undo)

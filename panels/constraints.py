@@ -5,11 +5,9 @@ from typing import Any
 
 import bpy
 
-from ..ccd_rig.blender import convert
-from ..ccd_rig.blender.checks import constraint_checks
+from ..ccd_rig.blender import checks, convert, live
 from ..ccd_rig.blender.figures.rigify import is_generated
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
-from ..ccd_rig.blender.live import handlers
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.properties.constraint_group import CCD_RIG_PG_constraint
@@ -40,10 +38,7 @@ class CCD_RIG_UL_constraints(bpy.types.UIList):
         line.active = item.enabled
         line.prop(item, "name", text="", emboss=False, icon=kind_of(item).icon)
         worst = min(
-            (
-                problem.severity
-                for problem in constraint_checks.constraint_problems(item.id_data, item, context.scene)
-            ),
+            (problem.severity for problem in checks.constraint_problems(item.id_data, item, context.scene)),
             default="",
         )
         if worst and item.enabled:
@@ -139,7 +134,7 @@ class CCD_RIG_PT_constraints(Sidebar, bpy.types.Panel):
             line = self.layout.row()
             line.label(text=translated(f"Target of '{armature_object.name}'"), icon="EMPTY_DATA")
             line.operator("ccd_rig.rig_select", icon="BACK")
-        if preview := handlers.preview_of(armature_object):
+        if preview := live.preview_of(armature_object):
             for note in preview.notes():
                 draw_words(self.layout, context, note, "CANCEL" if preview.failure else "INFO")
         _draw_list(self.layout, armature_object)
@@ -287,7 +282,7 @@ def _draw_list(layout: bpy.types.UILayout, armature_object: bpy.types.Object) ->
 
 def _draw_problems(layout: bpy.types.UILayout, context: bpy.types.Context, constraint: Any) -> None:
     problems = sorted(
-        constraint_checks.constraint_problems(constraint.id_data, constraint, context.scene),
+        checks.constraint_problems(constraint.id_data, constraint, context.scene),
         key=lambda problem: problem.severity,
     )
     if not problems:

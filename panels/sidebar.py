@@ -9,7 +9,7 @@ import bpy
 
 from ..ccd_rig.blender.languages.catalogue import broken
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.properties.lines import Line
+from ..ccd_rig.blender.properties.constraint_values import Line
 
 MARGIN = 96  # [pixels] width of tabs, panel, box and icon at scale 1
 FONT = 0  # the font of Blender's interface

@@ -7,9 +7,9 @@ import bpy
 
 from ..ccd_rig.blender import evaluations
 from ..ccd_rig.blender.keys import channels
-from ..ccd_rig.blender.properties import constraint_list, new_targets
+from ..ccd_rig.blender.properties import constraint_list, new_constraints
 from ..ccd_rig.blender.properties.active_rig import active_rig
-from ..ccd_rig.blender.properties.new_targets import Target
+from ..ccd_rig.blender.properties.new_constraints import Target
 from .preferences import preferences
 
 
@@ -104,7 +104,7 @@ def row_of(rig: bpy.types.Object, bone: str) -> int:
 
 def _users(rig: bpy.types.Object, target: Target) -> list[int]:
     """Indices of the constraints with this target or pole."""
-    return [k for k, row in enumerate(rig.ccd_rig.constraints) if target in new_targets.of_row(row)]
+    return [k for k, row in enumerate(rig.ccd_rig.constraints) if target in new_constraints.of_row(row)]
 
 
 def _active(rig: bpy.types.Object, bone: bpy.types.PoseBone) -> _Active:

@@ -44,7 +44,7 @@ def fields(group: Any) -> list[Any]:
     return [
         prop
         for name, prop in properties.items()
-        if name != "rna_type"
+        if name not in ("rna_type", "bl_idname")
         and not prop.is_hidden
         and (name not in inherited or "script" not in prop.description)
         and not _is_group(prop)

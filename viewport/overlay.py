@@ -13,7 +13,7 @@ from ..ccd_rig.blender.drag.pins import pins_of, standing_feet
 from ..ccd_rig.blender.figures.role import Figure, Role, read_role
 from ..ccd_rig.blender.figures.roles import figure_of
 from ..ccd_rig.blender.languages.translation import translated
-from ..ccd_rig.blender.live.handlers import preview_of
+from ..ccd_rig.blender.live import preview_of
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.viewport.constraints import sketch_rows

@@ -57,7 +57,7 @@ class CCD_RIG_PG_new_figure(bpy.types.PropertyGroup):
         "Follow Motion", "Key targets along the motion that a figure has", default=Choices.follow_motion
     )
     ranges: LAST.enum(
-        "Joints", "What joints get of the preset for such a figure", items=RANGES, default=Choices.ranges
+        "Joints", "What joints get from the preset for such a figure", items=RANGES, default=Choices.ranges
     )
     control_bones: LAST.boolean(
         "Control Bones",

@@ -27,7 +27,7 @@ from ..ccd_rig.blender.figures.role import Side
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.scene import dependence
-from ..ccd_rig.blender.viewport.targets import (
+from ..ccd_rig.blender.viewport.constraints import (
     DISC,
     RING,
     Floats,

@@ -15,11 +15,10 @@ def other_copy(package: str) -> str:
 
 def _modules() -> tuple[Any, ...]:
     """Return the modules that register something, in order."""
-    from . import setup_files
+    from . import live, setup_files
     from .bake import settings, staleness
     from .cli import command_line
-    from .live import handlers
-    from .properties import armature_data, coupled_offsets, overrides, renamed_bones
+    from .properties import active_rig, armature_data, coupled_offsets, renamed_bones
     from .retarget import chosen
     from .scene import isolation
 
@@ -27,14 +26,14 @@ def _modules() -> tuple[Any, ...]:
         settings,
         armature_data,
         coupled_offsets,
-        overrides,
+        active_rig,
         renamed_bones,
         isolation,
         setup_files,
         staleness,
         chosen,
         command_line,
-        handlers,
+        live,
     )
 
 

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from ..errors import RigError
 from .keys import channels
 from .limit_sources import blender_limits
-from .properties import constraint_list, new_targets
+from .properties import constraint_list, new_constraints
 from .properties.names import named
-from .properties.new_targets import new_target
+from .properties.new_constraints import new_target
 from .rig import clamps
 from .scene import isolation
 
@@ -596,6 +596,6 @@ def restore(armature_object: bpy.types.Object, bones: Collection[str] | None) ->
     for name in names:
         constraint_list.remove(armature_object, rows.find(name))
     for target in targets - {None}:
-        if new_targets.is_left_over(new_targets.Target(target)):
-            new_targets.remove_empty(target)
+        if new_constraints.is_left_over(new_constraints.Target(target)):
+            new_constraints.remove_empty(target)
     return Restored(tuple(names), len(originals), tuple(kept))

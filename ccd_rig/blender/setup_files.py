@@ -41,7 +41,8 @@ from .atomic_write import read_text, replacing
 from .figures.rigify import is_generated
 from .figures.role import Part, Role, Side
 from .figures.roles import roles_of
-from .properties import constraint_list, influence_keys, overrides, renamed_bones
+from .properties import constraint_list, influence_keys, renamed_bones
+from .properties.active_rig import keep_overrides
 from .properties.armature_data import CCD_RIG_PG_armature
 from .properties.constraint_group import CCD_RIG_PG_constraint
 from .properties.influence_keys import FIELD
@@ -541,7 +542,7 @@ def apply(armature_object: bpy.types.Object, setup: Setup) -> Applied:
                 set_curve(armature_object.ccd_rig.constraints[name], curve)
             except RigError as error:
                 notes.append(f"keys are left out: {error}")
-    overrides.keep(armature_object)
+    keep_overrides(armature_object)
     bones = tuple(names[name] for name in setup.bones if name in names)
     return Applied(bones, tuple(row_names), missing, tuple(notes))
 

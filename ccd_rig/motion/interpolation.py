@@ -113,3 +113,15 @@ def _check_slerp(at: Array, keys: Array, when: Array) -> None:
     if not good.all():
         frame, joint = np.argwhere(~good)[0]
         raise InvalidInput(f"the rotation of joint {joint} at frame {at[frame]:g} is zero or not a number")
+
+
+def straight_on(at: Array, places: Array, values: Array) -> Array:
+    """Values at places (...,), linear between values (K,) at increasing places (K,) and beyond them."""
+    extended = np.interp(at, places, values)
+    if len(places) < 2:
+        return np.asarray(extended)
+    for k, beyond in ((0, np.minimum(at - places[0], 0.0)), (-1, np.maximum(at - places[-1], 0.0))):
+        pair = slice(0, 2) if k == 0 else slice(-2, None)
+        rate = float(np.diff(values[pair])[0] / np.diff(places[pair])[0])
+        extended = extended + rate * beyond
+    return np.asarray(extended)

@@ -579,7 +579,7 @@ def _is_hinge(row: list[float]) -> bool:
 
 
 def _row(rng: random.Random) -> list[float]:
-    """A row of a limit of any kind, as `ccd_rig.limits.rows` makes it; some are reversed."""
+    """A row of a limit of any kind, as `ccd_rig.limits.shapes` makes it; some are reversed."""
     kind = rng.choice((0, 1, 1, 2, 3, 4))
     side, frame = 1.0, [1.0, 0.0, 0.0, 0.0]
     if kind and rng.random() < 0.2:

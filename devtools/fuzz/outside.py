@@ -140,7 +140,7 @@ def on_and_off(rng: random.Random) -> list[str]:
 def out_of_range(rng: random.Random) -> list[str]:
     """Values that no panel gives: written past the properties, as a script or another version may."""
     rig, bake, errors = shot(), module("blender.bake.bake"), module("errors")
-    checks = module("blender.checks.setup")
+    checks = module("blender.checks")
     groups = [rig.ccd_rig, rig.ccd_rig.constraints[0], rig.ccd_rig.solver, rig.ccd_rig.report]
     bone = rng.choice(rig.pose.bones).ccd_rig
     groups += [bone, bone.limit, bone.comfort]

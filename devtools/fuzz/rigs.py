@@ -112,7 +112,7 @@ def _base_at(rig: Any, frame: int) -> dict[str, list[float]]:
 
 def _check(rig: Any, outcome: Outcome) -> None:
     """The checks of the panel."""
-    checks = import_module(f"{PACKAGE}.ccd_rig.blender.checks.setup")
+    checks = import_module(f"{PACKAGE}.ccd_rig.blender.checks")
     for problem in checks.problems(rig, bpy.context.scene):
         outcome.note(problem.message)
         if len(problem.message) > LONGEST_WORDS:

@@ -80,7 +80,7 @@ def channels(ext: Extension) -> ModuleType:
 
 @pytest.fixture
 def checks(ext: Extension) -> ModuleType:
-    return ext.module("ccd_rig.blender.checks.setup")
+    return ext.module("ccd_rig.blender.checks")
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ def test_what_a_preview_leaves_behind(ext, tmp_path):
     session.save()
     assert session.faults == [] and session.lost() == []
     show()
-    before_save = ext.module("ccd_rig.blender.live.handlers").before_save
+    before_save = ext.module("ccd_rig.blender.live").before_save
     bpy.app.handlers.save_pre.remove(before_save)
     try:
         session.save()

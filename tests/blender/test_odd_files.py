@@ -54,7 +54,7 @@ def test_another_object_with_the_same_action_keeps_its_motion(bake, rig, destina
 
 
 def test_who_else_is_moved_in_place_is_said_before(ext, rig):
-    checks = ext.module("ccd_rig.blender.checks.setup")
+    checks = ext.module("ccd_rig.blender.checks")
     places = ext.module("ccd_rig.blender.keys.writer").Destination
 
     def said(where):

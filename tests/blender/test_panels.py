@@ -167,7 +167,7 @@ def test_first_steps_are_ticked_one_by_one(ext):
 
 def test_a_problem_is_found_for_the_list(ext, rig):
     """What the list's icon and the box below it show."""
-    checks = ext.module("ccd_rig.blender.checks.setup")
+    checks = ext.module("ccd_rig.blender.checks")
     bpy.ops.ccd_rig.constraint_add()
     row, scene = rig.ccd_rig.constraints[0], bpy.context.scene
     assert list(checks.constraint_problems(rig, row, scene)) == []

@@ -199,7 +199,6 @@ assert abs(result.errors[0].distance - abs(tail.x - 0.3)) < 1e-5, result
 
 LIMIT: Insertions = {
     "ccd_rig/limits/shapes.py": [
-        ("    hinge_row,\n", "    kind_row,\n"),
         (
             "LIMITS: tuple[type[Limit], ...]",
             '''@dataclass(frozen=True)
@@ -406,7 +405,7 @@ import bpy
 from mathutils import Vector
 from rig_copy import operators, panels
 from rig_copy.ccd_rig import blender
-from rig_copy.ccd_rig.blender.checks import setup
+from rig_copy.ccd_rig.blender import checks
 from rig_copy.ccd_rig.blender.properties import constraint_kinds, constraint_list
 from rig_copy.ccd_rig.blender import setup_files
 from rig_copy.panels import constraints
@@ -433,9 +432,9 @@ assert constraint_kinds.value_of(row).rotation == "DIRECTION"
 assert setup_files.setup_of(rig).constraints[0]["kind"] == "ALIGN"
 
 rig.pose.bones["lower"].lock_rotation = (True, True, True)
-assert "unlock its bone" in str(setup.problems(rig, bpy.context.scene))
+assert "unlock its bone" in str(checks.problems(rig, bpy.context.scene))
 rig.pose.bones["lower"].lock_rotation = (False, False, False)
-assert not setup.problems(rig, bpy.context.scene)
+assert not checks.problems(rig, bpy.context.scene)
 
 class Layout:
     drawn = []
@@ -563,7 +562,7 @@ import bpy
 from rig_copy import operators, panels
 from rig_copy.ccd_rig import blender
 from rig_copy.ccd_rig.blender.bake import settings, start
-from rig_copy.ccd_rig.blender.cli import arguments
+from rig_copy.ccd_rig.blender.cli import bake_command, command_line
 from rig_copy.panels import bake as panel
 blender.register(), operators.register(), panels.register()
 rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
@@ -579,9 +578,9 @@ made = settings.bake_settings(options, rig, (1, 10))
 assert made.eagerness == 5
 usual = settings.BakeSettings(1, 10)
 assert start.fingerprint(made) != start.fingerprint(usual)
-words = arguments.parse(["bake", "shot.blend", "--eagerness", "7"])
-assert arguments.bake_settings(words, bpy.context.scene).eagerness == 7
-assert arguments.bake_settings(arguments.parse(["bake"]), bpy.context.scene).eagerness == 3
+words = command_line.parse(["bake", "shot.blend", "--eagerness", "7"])
+assert bake_command.bake_settings(words, bpy.context.scene).eagerness == 7
+assert bake_command.bake_settings(command_line.parse(["bake"]), bpy.context.scene).eagerness == 3
 
 class Layout:
     drawn = []

@@ -14,8 +14,8 @@ from ...errors import CCDRigError, RigError
 from ...kernel import why_plain
 from ...settings import SolverSettings
 from ...solvers.stepping import Ended, advance
-from ..checks import setup
-from ..checks.setup import Ready
+from .. import checks
+from ..checks import Ready
 from ..keys.writer import Destination, obstacles
 from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps, rotation_modes
@@ -275,7 +275,7 @@ def _prepared(
 ) -> Steps[tuple[Ready, shot.Task, str]]:
     """Checked constraints, the task, and the `_fingerprint` of the settings."""
     chosen, prepared = settings.constraints, _begun(settings)
-    checking = setup.require(
+    checking = checks.require(
         armature_object, scene, chosen, settings.destination, settings.body, settings.body_helps
     )
     ready = yield from paced(checking, prepared)

@@ -15,6 +15,12 @@ smoothly from one foot to the next. Where nothing is planted the speed is interp
 rest. Height and rotation stay animated, so errors of steps never add up to a climb. A walk that already moves
 through the world travels only by the slide of its feet.
 
+Where planted bones lie on the ground, such a body goes up and down with it. In the middle of a contact the
+ground holds a bone by some distance above its animation, its lift; from one middle to the next that goes
+straight. The body's lift is the mean over these bones, smoothed over half a stride. So a bone comes down on a
+slope about where the animation has it beside the body, and where the animation follows the ground itself
+nothing is lifted.
+
 Shapes: S solved frames, F keyed frames, P constraints that plant bones, J joints.
 """
 
@@ -32,7 +38,8 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...goals import PositionGoal
-from ...maths.batch import Array, conjugate, inverse, rotate, unit
+from ...maths.batch import Array, conjugate, inverse, matrices, rotate, unit
+from ...motion.interpolation import straight_on
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics, forward_kinematics_of_frames
@@ -42,7 +49,9 @@ from ..keys.writer import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
 from ..scene.evaluation import FrameSample
 from ..solve.methods import FrameSolveSettings
+from ..solve.planting import PlantAnchor
 from .bake_frames import BakeFrames, Motion
+from .findings import runs
 from .planted_solver import PlantedSolver
 from .report import BodyDrift, BodyReport, Peak, number
 
@@ -420,6 +429,10 @@ def report_of(bake_frames: BakeFrames, body: Body, held_by: str, drift: BodyDrif
 # Travel along the ground ------------------------------------------------------------------------------------
 
 
+SAMPLES = 15
+"""Places of a window over which the body's lift is smoothed."""
+
+
 def walk_on(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]]
 ) -> list[tuple[int, FrameSample]]:
@@ -445,16 +458,102 @@ def walk_on(
             "Body is Walk On, but no bone is planted along the ground in these frames: press Find Contacts, "
             "or set Body to Keep Animation"
         )
-    worlds, root_bone = np.array(tracks.worlds), tracks.support_chains.root_bone
-    rests = unit(bake_frames.rests, axis=-1)
-    heads, _ = forward_kinematics_of_frames(
-        bake_frames.skeleton, bake_frames.offsets, rests, bake_frames.base, bake_frames.translations
-    )
-    tips = [bake_frames.skeleton.index(bake_frames.constraints[c].tip) for c in pushing]
-    places = np.einsum("fij,fpj->fpi", worlds[:, :3, :3], heads[:, tips]) + worlds[:, None, :3, 3]
+    places, _ = _animated(bake_frames, pushing)
     ways = travel(bake_frames.frames, places, planted)
     tracks.travel = float(np.linalg.norm(ways[-1]))
-    shifts = np.einsum("fij,fj->fi", inverse(worlds)[:, :3, :3], ways)
+    return _with_body_moved(bake_frames, samples, ways)
+
+
+def climb(
+    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]]
+) -> list[tuple[int, FrameSample]]:
+    """Lift the body of frames and samples with the ground below planted bones, before anything is solved.
+
+    Args:
+        bake_frames: the body walks on, and has travelled; its base poses are moved in place.
+        samples: row and sample of every frame, in order.
+    """
+    tracks, constraints = bake_frames.tracks, bake_frames.constraints
+    assert tracks is not None
+    planting = tracks.support_chains.constraints
+    lying = [c for c in planting if constraints[c].on_ground and not constraints[c].target]
+    if tracks.ground is None or not lying:
+        return list(samples)
+    frames, planted = bake_frames.frames, bake_frames.influences[:, lying] > 0.0
+    heads, axes = _animated(bake_frames, lying)
+    contacts = [(span.start, span.stop - 1, p) for p in range(len(lying)) for span in runs(planted[:, p])]
+    lifts: list[list[tuple[float, float]]] = [[] for _ in lying]
+    lifted = 0.0
+    for first, last, p in sorted(contacts):
+        whole = [b - a for a, b, other in contacts if other == p and a > 0 and b < len(frames) - 1]
+        middle = _middle(frames, first, last, 0.5 * float(np.median(whole)) if whole else None)
+        row = int(np.abs(frames[first : last + 1] - middle).argmin()) + first
+        held, from_row = constraints[lying[p]].holds, max(first - 1, 0)
+        anchor = PlantAnchor(heads[row, p], axes[row, p])
+        if held.ground:
+            anchor = PlantAnchor(heads[from_row, p], axes[from_row, p])
+            anchor = tracks.ground.carried(anchor, from_row, np.array([row]))[0]
+        seen = replace(tracks.ground, tops=tracks.ground.tops + lifted)
+        surface = seen.lying(anchor, row, lying[p], held.rotation)
+        if surface is not anchor:  # not over a hole
+            lifted = float(surface.head[2] - heads[row, p, 2])
+            lifts[p].append((middle, lifted))
+    ways = np.zeros((len(frames), 3))
+    ways[:, 2] = lift(frames, [np.array(each) for each in lifts if each])
+    tracks.ground = replace(tracks.ground, tops=tracks.ground.tops + ways[:, 2])
+    return _with_body_moved(bake_frames, samples, ways)
+
+
+def _middle(frames: Array, first: int, last: int, half: float | None) -> float:
+    """Frame in the middle of a contact.
+
+    That of one which the range cuts off is told by `half` of the length of whole ones, if there is one.
+    """
+    if half is not None and (first == 0) != (last == len(frames) - 1):
+        return float(frames[last] - half if first == 0 else frames[first] + half)
+    return float(0.5 * (frames[first] + frames[last]))
+
+
+def lift(frames: Array, lifts: Sequence[Array]) -> Array:
+    """(F,) how far the body is lifted, world metres.
+
+    Args:
+        frames: (F,) increasing.
+        lifts: by planted bone, (K, 2) of frames, increasing, and lifts then; any count of bones.
+    """
+    if not lifts:
+        return np.zeros(len(frames))
+    strides = [float(step) for each in lifts for step in np.diff(each[:, 0])]
+    half = 0.25 * float(np.median(strides)) if strides else 0.0
+    places = np.linspace(-half, half, SAMPLES + 2)[1:-1]
+    weights = np.hanning(SAMPLES + 2)[1:-1]
+    wanted = frames[:, None] + places
+    means = np.mean([straight_on(wanted, *each.T) for each in lifts], axis=0)
+    return np.asarray(means @ (weights / weights.sum()))
+
+
+def _animated(bake_frames: BakeFrames, constraints: Sequence[int]) -> tuple[Array, Array]:
+    """(F, P, 3) heads and (F, P, 3, 3) axes of constraints' bones in the base poses, world metres."""
+    tracks = bake_frames.tracks
+    assert tracks is not None
+    worlds, rests = np.array(tracks.worlds), unit(bake_frames.rests, axis=-1)
+    heads, rotations = forward_kinematics_of_frames(
+        bake_frames.skeleton, bake_frames.offsets, rests, bake_frames.base, bake_frames.translations
+    )
+    tips = [bake_frames.skeleton.index(bake_frames.constraints[c].tip) for c in constraints]
+    places = np.einsum("fij,fpj->fpi", worlds[:, :3, :3], heads[:, tips]) + worlds[:, None, :3, 3]
+    columns = np.moveaxis(matrices(np.moveaxis(unit(rotations[:, tips], axis=-1), -1, 0)), (0, 1), (-2, -1))
+    return places, np.einsum("fij,fpjk->fpik", worlds[:, :3, :3], columns)
+
+
+def _with_body_moved(
+    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], ways: Array
+) -> list[tuple[int, FrameSample]]:
+    """Move the body of frames, in place, and of samples by (F, 3) world metres."""
+    tracks = bake_frames.tracks
+    assert tracks is not None
+    root_bone, rests = tracks.support_chains.root_bone, unit(bake_frames.rests, axis=-1)
+    shifts = np.einsum("fij,fj->fi", inverse(np.array(tracks.worlds))[:, :3, :3], ways)
     bake_frames.targets = tracks.riders.carried(bake_frames.targets, shifts)
     shifts = rotate(conjugate(rests[:, root_bone].T), shifts.T).T
     # Rounded as poses hold it, so that rounding is no shift of the body.

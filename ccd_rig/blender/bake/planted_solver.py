@@ -6,7 +6,8 @@ before.
 
 Where the body keeps its animation, a frame's pose is the nearest to its animation that holds the planted
 bones. Released joints return to their animation, so consecutive segments are one motion, in which
-`solvers.motion` smooths jumps.
+`solvers.motion` smooths jumps. A bone that comes down on the ground, which may be elsewhere than
+its animation, gets there as a released one returns.
 
 Where the body follows planted bones, the root bone is free to move and turn. The reference is the animated
 figure, put on its base. If a constraint places the root bone in all frames of a segment, that decides the
@@ -19,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import bpy
 import numpy as np
@@ -41,6 +43,7 @@ from ..solve.planting import (
     FigureBones,
     JointPoses,
     PlantAnchor,
+    arriving,
     blended,
     drifted,
     homogeneous,
@@ -386,7 +389,8 @@ class _GroupSolver:
     def solve(self) -> Generator[float, None, None]:
         """Solve all segments."""
         runs: list[list[ContactSegment]] = []  # those of a run are one motion
-        for segment in self._segments():
+        segments = self._segments()
+        for segment in segments:
             goes_on = runs and runs[-1][-1].active and segment.active and self.chains.keeps_body
             if goes_on:
                 runs[-1].append(segment)
@@ -405,6 +409,38 @@ class _GroupSolver:
                 if k > 0:  # the segment before is solved by now
                     segment = replace(segment, released=self._released(segment))
                 self._finish(segment)
+        if self.chains.keeps_body:
+            for before, segment in pairwise(segments):
+                self._come_down(before, segment)
+
+    def _come_down(self, before: ContactSegment, segment: ContactSegment) -> None:
+        """Let joints whose bones come down on the ground get there before, while nothing moves them."""
+        frames, start, numbers = self.frames, segment.first, self.frames.frames
+        lying = [c for c in segment.planted if self._lies(c)]
+        joints = frozenset[int]().union(*(segment.moves[c] for c in lying)) - before.moved
+        for j in sorted(joints):
+            first = start
+            while (
+                first > 0
+                and j not in frames.moved[first - 1]
+                and numbers[start] - numbers[first - 1] < RETURN
+            ):
+                first -= 1
+            rows = slice(first, start)
+            turn = frames.keyed.rotations[start, j], frames.animated.rotations[start, j]
+            for poses in (frames.solved, frames.keyed):
+                arriving(
+                    poses.rotations[rows, j],
+                    frames.animated.rotations[rows, j],
+                    (numbers[start] - numbers[rows]) / RETURN,
+                    turn,
+                    segment.limits[j],
+                )
+
+    def _lies(self, c: int) -> bool:
+        """Whether a constraint's bone lies on the ground."""
+        constraint = self.frames.constraints[c]
+        return self.frames.tracks.ground is not None and constraint.on_ground and not constraint.target
 
     def stands_on(self, segment: ContactSegment) -> int:
         """The constraint on whose bone the figure stands, or -1."""

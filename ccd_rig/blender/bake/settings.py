@@ -324,11 +324,11 @@ def option_properties(declare: Declare) -> dict[str, Any]:
         **plain,
         "use_ground": declare.boolean(
             "Check Ground",
-            "Let the report find bones below a height of the bake's own; without, it finds those "
-            "below the armature's Ground, where that is not At Rest",
+            "Let the report name bones below a height of the bake's own. Otherwise it names those below the "
+            "armature's Ground, unless that is At Rest",
         ),
         "ground": declare.number(
-            "Ground Height", "Of the ground, along the world's Z axis", subtype="DISTANCE"
+            "Ground Height", "Height of the ground, along the world's Z axis", subtype="DISTANCE"
         ),
     }
 

@@ -208,13 +208,16 @@ def _evaluate(
         is_solved_once = tracks is None and not shot.preroll
         if tracks is not None:
             near = partial(rig_ground, scene, armature_object, bake_frames.frames.tolist(), at_rest=True)
-            tracks.ground = ground_below(armature_object, bake_frames, near)
             tracks.unturned = bake_frames.reference
             sample_of: Callable[[int], FrameSample] = shot.planted_sample
             if task.keeps_body:  # they are needed again
                 shot.samples = [(row, samples[k]) for row, samples, k in shot.planted]
-                if task.walks_on:
-                    shot.samples = body_motion.walk_on(bake_frames, shot.samples)
+            if task.walks_on:
+                shot.samples = body_motion.walk_on(bake_frames, shot.samples)
+            tracks.ground = ground_below(armature_object, bake_frames, near)
+            if task.walks_on:
+                shot.samples = body_motion.climb(bake_frames, shot.samples)
+            if task.keeps_body:
                 sample_of = [sample for _, sample in shot.samples].__getitem__
             rows = np.array([row for row, _, _ in shot.planted])
             yield from shown(PlantedSolver(shot.settings).solve(bake_frames, rows, sample_of), solving)

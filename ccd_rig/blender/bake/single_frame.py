@@ -16,10 +16,10 @@ from ...goals import GoalError
 from ...settings import SolveResult, SolverSettings, SolveStatus
 from ...skeleton.pose import Pose
 from ...solvers.stepping import result_of
-from ..checks import setup
-from ..checks.setup import Ready
+from .. import checks
+from ..checks import Ready
 from ..keys.writer import Destination
-from ..properties import pose_library, renamed_bones, solved_pose, solver_settings
+from ..properties import pose_library, renamed_bones, solver_settings, stored_poses
 from ..properties.constraint_values import Constraint
 from ..rig import armature, rotation_modes
 from ..scene import evaluation
@@ -210,7 +210,7 @@ def solve_current(
         CCDRigError: the set-up cannot be solved. Nothing has changed then.
     """
     renamed_bones.follow(armature_object)
-    ready = result_of(setup.require(armature_object, depsgraph.scene, names))
+    ready = result_of(checks.require(armature_object, depsgraph.scene, names))
     frame_settings = settings_of(armature_object, depsgraph.scene, settings)
     samples = evaluation.current(depsgraph, armature_object, ready.constraints, ready.layout)
     sample = samples[0]
@@ -222,9 +222,9 @@ def solve_current(
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
     channels += [(bones[j], "location") for j in solved.located]
-    before = solved_pose.present_values(armature_object, channels)
-    for bone, values in solved_pose.base_values(armature_object).items():
+    before = stored_poses.present_values(armature_object, channels)
+    for bone, values in stored_poses.base_values(armature_object).items():
         before.get(bone, {}).update(values)
     armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
-    solved_pose.note(armature_object, before)
+    stored_poses.note(armature_object, before)
     return Posed(solved.result, solved.constraints, solved.states, tuple(channels))

@@ -21,10 +21,9 @@ import numpy as np
 from ...errors import RigError
 from ...maths.batch import Array
 from ..keys import channels
-from ..properties import solved_pose
-from ..properties.baked_action import FOLLOWED, POSE, followed, pose_of
+from ..properties import stored_poses
 from ..properties.constraint_values import Constraint
-from ..properties.solved_pose import Values
+from ..properties.stored_poses import FOLLOWED, POSE, Values, followed, pose_of
 from ..rig.armature import RigLayout
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from ..scene.evaluation import Samples
@@ -226,7 +225,7 @@ def reference_from(armature_object: bpy.types.Object, time: float) -> Reference:
 
 def before_solve(armature_object: bpy.types.Object, samples: Samples, joints: Collection[int]) -> Samples:
     """Samples of the present state with the pose before **Solve** of joints that are as it has left them."""
-    values = solved_pose.base_values(armature_object)
+    values = stored_poses.base_values(armature_object)
     names = [samples.rig.layout.names[j] for j in joints] if values else []
     stored = {name: values[name] for name in names if name in values}
     return StoredCurves(armature_object, 1.0, stored, {}).based(samples) if stored else samples

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ccd_rig bake` and `check`, and the entry of all commands.
+"""The entry of all commands.
 
 The words after `blender -b FILE --command` and after `python -m` are the same.
 """
@@ -7,30 +7,19 @@ The words after `blender -b FILE --command` and after `python -m` are the same.
 from __future__ import annotations
 
 import argparse
-import contextlib
+import re
 import signal
-import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import bpy
 
-from ...errors import CCDRigError, RigError
+from ...errors import CCDRigError
+from ...json_text import printable
 from .. import atomic_write
-from ..bake import bake_all, report
-from ..bake.bake import bake
-from ..bake.progress import Pace, Progress
-from ..checks import setup
-from . import arguments, farm_commands, figure_command, files, retarget_command, walk_command
-from .arguments import COMMAND
-from .files import Exit, UsageError, complain, say
-
-SLOW = 1.0  # [s] a bake that takes longer shows its progress
-REDRAW = 0.1  # [s] from one progress line to the next on a terminal
-RELOG = 10.0  # [s] the same where standard error goes to a file
+from . import bake_command, farm_commands, figure_command, files, retarget_command, walk_command
+from .files import COMMAND, Exit, UsageError
 
 _handles: list[Any] = []  # of the registered command, needed to unregister it
 
@@ -80,7 +69,7 @@ def main(argv: Sequence[str]) -> int:
         The exit code, see `Exit`.
     """
     try:
-        options = arguments.parse(argv)
+        options = parse(argv)
     except SystemExit as end:  # argparse has printed the error or the help
         return int(end.code or 0)
     interrupt = Interrupt()
@@ -89,19 +78,17 @@ def main(argv: Sequence[str]) -> int:
     try:
         if options.command in KEEPING and options.output is None and options.report is None:
             raise UsageError("nothing would be kept: name --output, --report or both")
-        if options.command == "figure":
-            return int(figure_command.run(options, _warn))
-        if options.command == "retarget":
-            return int(retarget_command.run(options, _warn))
-        if options.command == "walk":
-            return int(walk_command.run(options, _warn))
-        if options.command in (arguments.FARM, *arguments.TASKS):
+        if options.command in (farm_commands.FARM, *farm_commands.TASKS):
             return int(farm_commands.run_command(options, interrupt.check))
-        if options.file is not None:
-            files.open_input(Path(options.file), options, _warn)
-        elif not bpy.data.filepath:
-            raise UsageError("no file is open: name the .blend file to work on")
-        return int(_bake(options, interrupt) if options.command == "bake" else _check(options))
+        if options.command == "bake":
+            return int(bake_command.run(options, interrupt.check))
+        commands = {
+            "check": bake_command.run_check,
+            "figure": figure_command.run,
+            "retarget": retarget_command.run,
+            "walk": walk_command.run,
+        }
+        return int(commands[options.command](options))
     except KeyboardInterrupt:
         return _fail("interrupted, nothing is written", Exit.INTERRUPTED)
     except UsageError as error:
@@ -115,138 +102,69 @@ def main(argv: Sequence[str]) -> int:
             signal.signal(signal.SIGINT, before)
 
 
-# --- commands -----------------------------------------------------------------------------------------------
-
-
-def _bake(options: argparse.Namespace, interrupt: Interrupt) -> Exit:
-    files.require(Path(options.file or bpy.data.filepath), options)
-    scene = bpy.context.scene
-    settings = arguments.bake_settings(options, scene)
-    armatures = bake_all.rigs(scene) if options.all else [_armature(scene, options.armature)]
-    with _progress_line(options.quiet) as show:
-
-        def progress(step: Progress) -> None:
-            interrupt.check()
-            show(step)
-
-        if options.all:
-            results = bake_all.bake_all(scene, dict.fromkeys(armatures, settings), progress)
-        else:
-            results = [bake(scene, armatures[0], settings, progress)]
-    interrupt.check()
-    for warning in (warning for result in results for warning in result.warnings):
-        _warn(warning)
-    if options.output is not None:
-        files.save_as(options.output)
-    if options.report is not None and options.all:
-        report.save_all(results, options.report)
-    elif options.report is not None:
-        report.save(results[0], options.report)
-    for result in results:
-        _tell(result, options.quiet)
-    missed = any(result.unsolved_count() for result in results)
-    return Exit.NOT_REACHED if missed and options.strict else Exit.DONE
-
-
-def _tell(result: report.BakeReport, quiet: bool) -> None:
-    """Print the outcome of an armature's bake."""
-    for fault in result.check.mismatches() if result.check is not None else ():
-        _warn(f"{result.armature}: {fault}")
-    if advice := result.advice():
-        _warn(f"{result.armature}: {advice}")
-    if result.unsolved_count():
-        _warn(f"{result.armature}: {result.summary()}")
-    elif not quiet:
-        say(f"{result.armature}: {result.summary()}")
-    if not quiet:
-        for run in result.smoothed:
-            if run.is_seen:
-                say(f"{result.armature}: {run.words()}")
-        times = f"baked in {result.seconds:.1f} s"
-        if result.check is not None:
-            times = f"{result.check.words()}; {times}, checked in {result.check.seconds:.1f} s"
-        say(f"{result.armature}: {times}")
-
-
-def _check(options: argparse.Namespace) -> Exit:
-    scene = bpy.context.scene
-    armatures = [_armature(scene, options.armature)] if options.armature else _rigged(scene)
-    if not armatures:
-        raise RigError(_none_rigged())
-    errors = 0
-    for armature_object in armatures:
-        problems = setup.problems(armature_object, scene, tuple(options.constraint))
-        for problem in problems:
-            say(f"{problem.severity}: {armature_object.name}: {problem.message}")
-        if not problems and not options.quiet:
-            say(f"{armature_object.name}: no problems")
-        errors += sum(problem.severity == "ERROR" for problem in problems)
-    return Exit.PROBLEMS if errors else Exit.DONE
-
-
-def _rigged(scene: bpy.types.Scene) -> list[bpy.types.Object]:
-    """Armature objects of the scene with constraints."""
-    return [o for o in scene.objects if o.type == "ARMATURE" and len(o.ccd_rig.constraints)]
-
-
-def _none_rigged() -> str:
-    return "no armature in the file's active scene has CCD constraints: add one in the CCD Rig panel"
-
-
-def _armature(scene: bpy.types.Scene, name: str | None) -> bpy.types.Object:
-    """Return the armature object called `name`, or the only one with constraints."""
-    rigged = _rigged(scene)
-    names = ", ".join(o.name for o in rigged)
-    if name is None:
-        if not rigged:
-            raise RigError(_none_rigged())
-        if len(rigged) > 1:
-            raise UsageError(
-                f"several armatures have CCD constraints ({names}): name one with --armature, or use --all"
-            )
-        return rigged[0]
-    armature_object = scene.objects.get(name)
-    if armature_object is None or armature_object.type != "ARMATURE":
-        raise RigError(
-            f"there is no armature object '{name}' in the scene; with CCD constraints: {names or 'none'}"
-        )
-    return armature_object
-
-
-# --- words --------------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def _progress_line(quiet: bool) -> Iterator[Callable[[Progress], None]]:
-    """Give a function for `bake`'s progress that shows a slow bake's on standard error."""
-    terminal = sys.stderr.isatty()
-    pause = REDRAW if terminal else RELOG
-    shown = time.monotonic() + SLOW - pause
-    drawn, pace = False, Pace()
-
-    def show(progress: Progress) -> None:
-        nonlocal shown, drawn
-        pace.take(progress)
-        now = time.monotonic()
-        if quiet or now - shown < pause:
-            return
-        line = pace.words(progress)
-        print(
-            f"\r\x1b[K{line}" if terminal else line, end="" if terminal else "\n", file=sys.stderr, flush=True
-        )
-        shown, drawn = now, terminal
-
-    try:
-        yield show
-    finally:
-        if drawn:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _warn(words: str) -> None:
-    complain(f"{COMMAND}: warning: {words}")
-
-
 def _fail(words: str, code: Exit) -> Exit:
-    complain(f"{COMMAND}: error: {words}")
+    files.complain(f"{COMMAND}: error: {words}")
     return code
+
+
+def parse(argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the words after `ccd_rig`; `command` of the options is the command's name.
+
+    Raises:
+        SystemExit: the words are wrong or ask for help; errors and help are printed.
+    """
+    words: list[str] = []
+    for word in argv:
+        # "--frames=-10-250" is one word: argparse would take a second word with a minus for an option.
+        if words and words[-1] == "--frames" and re.match(r"-\d", word):
+            words[-1] = f"--frames={word}"
+        else:
+            words.append(word)
+    return _parser().parse_args(words)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports an error in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(Exit.USAGE, f"{self.prog}: error: {printable(message)} (see {self.prog} --help)\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=COMMAND,
+        description="Pose armatures by CCD and bake them to keys.",
+        epilog=files.EPILOG,
+        **files.LOOK,
+    )
+    commands = parser.add_subparsers(
+        title="commands",
+        dest="command",
+        required=True,
+        metavar="bake | check | figure | retarget | walk | farm",
+    )
+    for name, words, examples, add_arguments in (
+        (
+            "bake",
+            "bake the CCD constraints of an armature to keys",
+            bake_command.EXAMPLES,
+            bake_command.add_arguments,
+        ),
+        (
+            "check",
+            "list what is wrong with the CCD constraints",
+            bake_command.CHECK_EXAMPLES,
+            bake_command.add_check_arguments,
+        ),
+        ("figure", "recognise a figure and set it up", figure_command.EXAMPLES, figure_command.add_arguments),
+        (
+            "retarget",
+            "carry motion over to the armature of a file",
+            retarget_command.EXAMPLES,
+            retarget_command.add_arguments,
+        ),
+        ("walk", "walk along a curve over the ground", walk_command.EXAMPLES, walk_command.add_arguments),
+    ):
+        add_arguments(files.add_command(commands, name, words, examples))
+    farm_commands.add_commands(commands)
+    return parser

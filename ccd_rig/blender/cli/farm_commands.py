@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import bpy
 
@@ -37,9 +37,134 @@ from ..farm.results import Chunk, Record, Seam
 from ..farm.shots import Clips, Shot, Span
 from ..keys import file_version
 from ..retarget import clips, retarget
-from . import arguments, files, retarget_command
-from .arguments import COMMAND
-from .files import Exit, UsageError, complain, say
+from . import bake_command, files, retarget_command
+from .files import COMMAND, Exit, UsageError, Words, say, warn
+
+FARM = "farm"
+TASKS = {
+    "farm-bake": "bake one part of a job",
+    "farm-join": "join the chunks of a shot",
+    "farm-retarget": "put a clip onto an armature",
+    "farm-table": "write the table",
+}
+"""{command of a farm job: its help}; people run these to learn why a task fails."""
+
+
+FARM_EXAMPLES = """\
+examples:
+  blender -b --command ccd_rig farm shots/*.blend --output job --chunk 500
+  python -m ccd_rig farm shot_010.blend shot_020.blend --output job --frames 1-250
+  python -m ccd_rig farm long.blend --output job --chunk 500 --jobs 2
+  python -m ccd_rig farm clips/ more/walk.bvh --retarget hero.blend --output job --reference frame
+
+"""
+
+
+Add: TypeAlias = Callable[[Words], None]
+
+
+def _add_chunk_argument(command: Words) -> None:
+    command.add_argument(
+        "--chunk",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="share longer shots out in chunks of at most N frames (default: each shot is one task)",
+    )
+
+
+FARM_BAKE_ARGUMENTS: tuple[Add, ...] = (
+    _add_chunk_argument,
+    bake_command.add_constraint_argument,
+    bake_command.add_frame_arguments,
+    bake_command.add_key_arguments,
+    bake_command.add_play_arguments,
+)
+"""Functions that add the options of a farm's bakes."""
+
+
+def add_commands(commands: Any) -> None:
+    """Add `farm` and the commands of its tasks to the subparsers of the parser."""
+    farm = files.add_command(
+        commands,
+        FARM,
+        "write a job for a render farm that bakes .blend files, or puts clips onto an armature",
+        FARM_EXAMPLES,
+    )
+    farm.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="the .blend files, with --retarget clips or folders of them; none is changed",
+    )
+    _add_job_arguments(farm)
+    farm.add_argument(
+        "--armature",
+        type=files.valid_name,
+        metavar="NAME",
+        help="armature object (default: all that have constraints; with --retarget the only one of TARGET)",
+    )
+    baking = farm.add_argument_group("how shots are baked")
+    for add_options in FARM_BAKE_ARGUMENTS:
+        add_options(baking)
+    retarget_command.add_choice_arguments(
+        farm.add_argument_group("how clips are carried over, with --retarget")
+    )
+    for name, words in TASKS.items():
+        task = commands.add_parser(
+            name, description=f"As a job does: {words}.", epilog=files.EPILOG, **files.LOOK
+        )
+        if name == "farm-retarget":
+            task.add_argument("clip", type=Path, metavar="CLIP", help="the file with the motion")
+            task.add_argument("target", type=Path, metavar="TARGET", help="the .blend file with the armature")
+        elif name != "farm-table":
+            task.add_argument("shot", type=Path, metavar="FILE", help="the .blend file")
+        if name == "farm-bake":
+            task.add_argument("--part", type=int, required=True, metavar="K", help="of its chunks, from 1")
+        task.add_argument("--settings", type=Path, required=True, metavar="FILE", help="of the bundle")
+        task.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the results")
+
+
+def _add_job_arguments(farm: argparse.ArgumentParser) -> None:
+    farm.add_argument("--output", type=Path, required=True, metavar="DIR", help="folder of the job bundle")
+    farm.add_argument(
+        "--retarget",
+        type=Path,
+        metavar="TARGET",
+        help="put clips onto the armature of this .blend file instead of baking",
+    )
+    farm.add_argument(
+        "--program",
+        metavar="PROGRAM",
+        help="what runs a task on the farm (default: blender, or python where this is python)",
+    )
+    farm.add_argument(
+        "--jobs",
+        type=_count,
+        default=0,
+        metavar="N",
+        help="run the job here too, N tasks at once, each in a Blender of its own",
+    )
+    farm.add_argument("--quiet", action="store_true", help="only errors and warnings")
+
+
+def _non_default(options: argparse.Namespace, adders: Sequence[Add]) -> list[str]:
+    """Names of the options added by `adders` that differ from their defaults."""
+    probe = argparse.ArgumentParser(add_help=False)
+    for add_options in adders:
+        add_options(probe)
+    defaults = vars(probe.parse_args([]))
+    return [
+        f"--{name.replace('_', '-')}" for name, value in defaults.items() if getattr(options, name) != value
+    ]
+
+
+def _count(words: str) -> int:
+    if not words.isdecimal():
+        raise argparse.ArgumentTypeError(f"'{words}' is not a whole number of 0 or more")
+    return int(words)
+
 
 Check = Callable[[], None]
 """Raises KeyboardInterrupt if the command is to end."""
@@ -52,7 +177,7 @@ def run_command(options: argparse.Namespace, check: Check) -> Exit:
         UsageError, CCDRigError: the command failed; a task's messages to the farm say so too.
     """
     commands = (_bake, _join, _retarget, _table)
-    tasks = dict(zip(arguments.TASKS, commands, strict=True))
+    tasks = dict(zip(TASKS, commands, strict=True))
     if options.command in tasks and os.environ.get(HELD) == "1":
         threading.Thread(target=_end_with_starter, name="end with starter", daemon=True).start()
     filepaths = bpy.context.preferences.filepaths
@@ -80,7 +205,7 @@ def _open_blend(path: Path) -> bpy.types.Scene:
     skipped = files.open_file(path, False)
     if skipped is not None:
         words = f"{path}: {skipped} was not run: scripts of files never are in farm jobs"
-        complain(f"{COMMAND}: warning: {words}")
+        warn(words)
     if versions := file_version.newer_than_blender():
         saved, here = versions
         raise UsageError(
@@ -251,7 +376,7 @@ def _farm(options: argparse.Namespace, check: Check) -> Exit:
 
 def _shots_job(options: argparse.Namespace, check: Check, program: str, is_module: bool) -> bundle.Job:
     """Return the job that bakes shots."""
-    if others := arguments.non_default(options, (retarget_command.add_choice_arguments,)):
+    if others := _non_default(options, (retarget_command.add_choice_arguments,)):
         raise UsageError(
             f"{', '.join(others)}: only with --retarget, which names the file that gets the clips"
         )
@@ -261,7 +386,7 @@ def _shots_job(options: argparse.Namespace, check: Check, program: str, is_modul
     for file in options.files:
         check()
         scene = _open_blend(file)
-        settings = arguments.bake_settings(options, scene)
+        settings = bake_command.bake_settings(options, scene)
         rigs = bake_all.rigs(scene) if options.armature is None else [_armature(scene, options.armature)]
         try:
             shot, reason = jobs.plan(scene, dict.fromkeys(rigs, settings), options.chunk)
@@ -277,7 +402,7 @@ def _shots_job(options: argparse.Namespace, check: Check, program: str, is_modul
 
 def _clips_job(options: argparse.Namespace, check: Check, program: str, is_module: bool) -> bundle.Job:
     """Return the job that retargets clips to the armature of a file."""
-    if others := arguments.non_default(options, arguments.FARM_BAKE_ARGUMENTS):
+    if others := _non_default(options, FARM_BAKE_ARGUMENTS):
         raise UsageError(f"{', '.join(others)}: not with --retarget, which takes each clip as a whole")
     paths = [path.resolve() for path in retarget_command.clips_at(options.files)]
     assets: list[Path] = []

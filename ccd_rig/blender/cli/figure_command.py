@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import bpy
@@ -26,7 +25,7 @@ from ..retarget import clips
 from ..set_up import build
 from ..set_up.plan import Choices, Group, Ranges
 from . import files
-from .files import Exit, say
+from .files import Exit, say, warn
 
 EXAMPLES = """\
 examples:
@@ -75,10 +74,10 @@ def _groups(text: str) -> tuple[Group, ...]:
         raise argparse.ArgumentTypeError(f"{text!r}: give some of {', '.join(Group)}") from None
 
 
-def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
+def run(options: argparse.Namespace) -> Exit:
     """Set the figure up and save it, or only report its roles."""
     roles = {} if options.roles is None else read_roles(options.roles)
-    files.open_input(options.file, options, warn)
+    files.open_input(options.file, options)
     files.require(options.file, options, {} if options.roles is None else {options.roles: "the roles"})
     rig = clips.armature(list(bpy.context.scene.objects), options.armature, str(options.file))
     report: dict[str, object]
@@ -89,7 +88,7 @@ def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
             "roles": {bone: role.words() for bone, role in figure.roles.items()},
         }
     else:
-        report = _set_up(rig, roles, options, warn)
+        report = _set_up(rig, roles, options)
         files.save_as(options.output)
     if options.report is not None:
         write(json.dumps(report, indent=2, ensure_ascii=False) + "\n", options.report)
@@ -118,7 +117,6 @@ def _set_up(
     armature_object: bpy.types.Object,
     roles: dict[str, str],
     options: argparse.Namespace,
-    warn: Callable[[str], None],
 ) -> dict[str, object]:
     choices = Choices(
         options.groups,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Input, output, messages and exit codes of the commands."""
+"""Input, output, messages and exit codes of all commands, and the arguments that they share."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import enum
 import errno
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import bpy
 
@@ -18,6 +19,12 @@ from .. import atomic_write
 from ..bake import report
 from ..farm import results
 from ..keys.file_version import newer_than_blender
+
+COMMAND = "ccd_rig"
+Words: TypeAlias = argparse.ArgumentParser | argparse._ArgumentGroup
+"""A parser, or a group of its arguments."""
+LOOK: Any = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
+"""Keyword arguments that all parsers share."""
 
 
 class Exit(enum.IntEnum):
@@ -29,6 +36,17 @@ class Exit(enum.IntEnum):
     NOT_REACHED = 3
     NOT_WRITTEN = 4
     INTERRUPTED = 130
+
+
+EPILOG = """\
+exit codes:
+  0    done (bake: also when frames are not reached, with a warning; see --strict)
+  1    check: found errors; bake: the set-up in the file cannot be baked, nothing is written
+  2    wrong arguments, or FILE cannot be opened
+  3    bake --strict: written, but some frames are not reached
+  4    the output or the report could not be written
+  130  interrupted, nothing is written
+"""
 
 
 class UsageError(Exception):
@@ -43,6 +61,11 @@ def say(words: str) -> None:
 def complain(words: str) -> None:
     """Print lines on standard error."""
     print(_lines(words), file=sys.stderr, flush=True)
+
+
+def warn(words: str) -> None:
+    """Print a warning on standard error."""
+    complain(f"{COMMAND}: warning: {words}")
 
 
 def _lines(words: str) -> str:
@@ -88,7 +111,7 @@ def open_file(path: Path, trust: bool) -> str | None:
     return bpy.app.autoexec_fail_message if bpy.app.autoexec_fail else None
 
 
-def open_input(path: Path, options: argparse.Namespace, warn: Callable[[str], None]) -> None:
+def open_input(path: Path, options: argparse.Namespace) -> None:
     """Open the file of a command as `open_file` does, with a warning of scripts that are not run."""
     skipped = open_file(path, options.enable_autoexec)
     if skipped is not None:
@@ -227,3 +250,20 @@ def _require_place(path: Path, name: str, others: Mapping[Path, str]) -> None:
             raise UsageError(
                 f"the {name} would take the place of {words}, {other}: give --{name} another path"
             )
+
+
+def add_command(commands: Any, name: str, words: str, examples: str) -> argparse.ArgumentParser:
+    """Add a command to the subparsers of the parser, described by `words`."""
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=words, description=f"{words[0].upper()}{words[1:]}.", epilog=examples + EPILOG, **LOOK
+    )
+    return command
+
+
+def valid_name(words: str) -> str:
+    """Accept a name in UTF-8, as .blend files have them."""
+    try:
+        words.encode()
+    except UnicodeEncodeError:  # bytes of another encoding
+        raise argparse.ArgumentTypeError(f"{words!a} is not a name in UTF-8") from None
+    return words

@@ -7,7 +7,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import bpy
 
@@ -19,10 +19,7 @@ from ..retarget import bone_map, clips, retarget
 from ..retarget.retarget import RetargetChoice
 from ..retarget.sampling import Reference, RestIsNoPose
 from . import files
-from .files import Exit, UsageError, say
-
-Words: TypeAlias = argparse.ArgumentParser | argparse._ArgumentGroup
-"""A parser, or a group of its arguments."""
+from .files import Exit, UsageError, Words, say, warn
 
 EXAMPLES = """\
 examples:
@@ -135,10 +132,10 @@ def _pair(text: str) -> tuple[str, str]:
     return name, value
 
 
-def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
+def run(options: argparse.Namespace) -> Exit:
     """Retarget the clips, save, and print the table."""
     sources, choice = clips_at([options.source]), retarget_choice(options)
-    files.open_input(options.target, options, warn)
+    files.open_input(options.target, options)
     read = dict.fromkeys(sources, "a clip") | ({} if options.map is None else {options.map: "the map"})
     files.require(options.target, options, read)
     target = clips.armature(list(bpy.context.scene.objects), options.armature, str(options.target))

@@ -7,7 +7,7 @@ import argparse
 import json
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from ..scene.ground import ground_of_rig, surfaces
 from ..walk import report
 from ..walk.walk import Stands, WalkChoice, walk_along
 from . import files
-from .files import Exit, UsageError, say
+from .files import Exit, UsageError, say, warn
 
 EXAMPLES = """\
 examples:
@@ -82,10 +82,10 @@ def _frames(text: str) -> tuple[int, int]:
     return int(match[1]), int(match[2])
 
 
-def run(options: argparse.Namespace, warn: Callable[[str], None]) -> Exit:
+def run(options: argparse.Namespace) -> Exit:
     """Walk, save, and print the result."""
     settings = _settings(options)
-    files.open_input(options.file, options, warn)
+    files.open_input(options.file, options)
     files.require(options.file, options)
     scene = bpy.context.scene
     rig = clips.armature(list(scene.objects), options.armature, str(options.file))

@@ -75,7 +75,8 @@ class Session:
 
     Attributes:
         result: of the last update; None before the first.
-        turning: number of turning bones in the chain of the pulled bone. most: its maximum.
+        turning: number of turning bones in the chain of the pulled bone.
+        most: maximum of `turning`.
         pins: {pinned bone in reach: whether its rotation is pinned too}.
         far_pins: names of pins out of reach.
         ignores_balance: whether Keep Balance is on, but impossible, since constraints place limbs.

@@ -25,9 +25,9 @@ from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...motion.retargeting.settings import SPACES
 from ...solvers.stepping import result_of
+from .. import checks
 from ..atomic_write import read_text
 from ..bake.settings import BakeSettings
-from ..checks import setup
 from ..properties.constraint_values import Constraint
 from ..retarget.retarget import RetargetChoice
 
@@ -242,7 +242,7 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
     reason = "" if len(settings) == 1 else "several rigs are baked together"
     for rig, bake in settings.items():
         ready = result_of(
-            setup.require(rig, scene, bake.constraints, bake.destination, bake.body, bake.body_helps)
+            checks.require(rig, scene, bake.constraints, bake.destination, bake.body, bake.body_helps)
         )
         reason = reason or _why_sequential(bake, ready.constraints)
     armatures = {rig.name: bake for rig, bake in settings.items()}

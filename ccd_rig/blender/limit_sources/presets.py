@@ -23,7 +23,7 @@ from ...limits.fitting import FitSettings, widened
 from ...limits.shapes import Cone, Limit, SwingTwist
 from ..figures.role import Figure, Kind, Part, Role, Side
 from ..figures.roles import figure_of, roles_of
-from ..properties import overrides
+from ..properties.active_rig import keep_overrides
 from ..properties.limits import CCD_RIG_PG_limit, copy_limit, store_limits
 from ..properties.names import named
 from ..rig.bone_space import nearest_rotation
@@ -680,7 +680,7 @@ def apply_file(active: bpy.types.PoseBone, pose_bones: Sequence[bpy.types.PoseBo
     except RuntimeError as error:
         menu.bl_label = label  # Blender sets the label before it runs the file
         raise RigError(f"preset {path}: {error}".strip()) from error
-    overrides.keep(active.id_data)
+    keep_overrides(active.id_data)
     for bone in pose_bones:
         if bone != active:
             copy_limit(active, bone)

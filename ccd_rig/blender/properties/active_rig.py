@@ -1,7 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The armature that the user works on: the active object, or the rig whose target is active."""
+"""The armature that the user works on, and library overrides of armatures.
+
+Since 5.0, Blender compares a property group as one value if the library's data has never had the group. It
+stores an override that replaces the group, which fails when the file is opened again: the values are lost. If
+the group exists on both sides, Blender compares value by value, as before. Reading a group creates it.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import bpy
 
@@ -24,3 +31,52 @@ def linked(rig: bpy.types.Object) -> str:
     if rig.is_editable:
         return ""
     return f"'{rig.name}' is linked from a library: make a library override of it first"
+
+
+def linked_reference(owner: Any) -> Any | None:
+    """Return the linked object that an override is based on, or None."""
+    return None if owner.override_library is None else owner.override_library.reference
+
+
+def keep_overrides(armature_object: bpy.types.Object) -> None:
+    """Create every group of an override in the library's armature too, so that its changes can be saved."""
+    reference = linked_reference(armature_object)
+    if reference is None or reference.pose is None:
+        return  # without a pose: the library is missing, and a placeholder stands in for its armature
+    _read_both(armature_object, reference)
+    for bone in armature_object.pose.bones:
+        linked_bone = reference.pose.bones.get(bone.name)
+        if linked_bone is not None:
+            _read_both(bone, linked_bone)
+
+
+def _read_both(owner: bpy.types.bpy_struct, reference: bpy.types.bpy_struct) -> None:
+    if owner.is_property_set("ccd_rig"):
+        _read_groups(owner.ccd_rig, reference.ccd_rig)
+
+
+def _read_groups(group: bpy.types.PropertyGroup, reference: bpy.types.PropertyGroup) -> None:
+    for name, prop in group.bl_rna.properties.items():
+        base = prop.fixed_type.base if prop.type == "POINTER" else None
+        if base is not None and base.identifier == "PropertyGroup":
+            _read_groups(getattr(group, name), getattr(reference, name))
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def keep_all_overrides(*_arguments: object) -> None:
+    """Create missing groups of all overrides, before a file is saved and after one was opened."""
+    for obj in bpy.data.objects:
+        if obj.type == "ARMATURE" and obj.override_library is not None:
+            keep_overrides(obj)
+
+
+def register() -> None:
+    """Add the handlers of saving and opening."""
+    bpy.app.handlers.save_pre.append(keep_all_overrides)
+    bpy.app.handlers.load_post.append(keep_all_overrides)
+
+
+def unregister() -> None:
+    """Remove the handlers."""
+    bpy.app.handlers.save_pre.remove(keep_all_overrides)
+    bpy.app.handlers.load_post.remove(keep_all_overrides)

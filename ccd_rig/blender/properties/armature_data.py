@@ -116,23 +116,23 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
     )
     curve: STORED.pointer("Curve", "The curve to walk along, from its start on", type=bpy.types.Object)
     use_range: STORED.boolean(
-        "Frame Range", "Take these frames of the action alone; without, its most even period is looked for"
+        "Frame Range", "Take only these frames of the action; otherwise its most even period is looked for"
     )
     cycle_start: STORED.integer("Start", "First frame of the cycle", default=1)
     cycle_end: STORED.integer("End", "Last frame of the cycle", default=25)
     frame_start: STORED.integer("First Key", "The scene's frame at which the walk begins", default=1)
-    use_end: STORED.boolean("Last Key", "End at this frame at the latest; without, where the curve ends")
+    use_end: STORED.boolean("Last Key", "End at this frame at the latest; otherwise where the curve ends")
     frame_end: STORED.integer("Last Key", "The scene's frame at which the walk ends", default=250)
     speed: STORED.enum("Speed", "How fast the figure walks", items=SPEEDS)
     cycles: STORED.number(
         "Cycles",
-        "How many periods it walks; 0 for as many as the curve has room for",
+        "How many periods the figure walks; 0 for as many as the curve has room for",
         default=WALK.cycles,
         min=0.0,
         soft_max=100.0,
     )
     stride: STORED.number(
-        "Stride", "Length of steps, in those of the cycle", default=WALK.stride, min=0.1, max=3.0
+        "Stride", "Length of steps, as a factor on those of the cycle", default=WALK.stride, min=0.1, max=3.0
     )
     fit_steps: STORED.boolean(
         "Fit Steps",
@@ -155,7 +155,7 @@ class CCD_RIG_PG_walk(bpy.types.PropertyGroup):
     stop: STORED.boolean("To Standing", "End at rest, with all feet on the ground", default=WALK.stop)
     ease: STORED.number(
         "Ease",
-        "Time in which it comes to its speed, and to rest",
+        "Time in which the figure comes to its speed, and to rest",
         default=WALK.ease,
         min=0.0,
         soft_max=3.0,

@@ -13,8 +13,8 @@ from ...errors import InvalidInput
 from ..keys import channels
 from ..rig import clamps
 from . import constraint_list
-from .baked_action import followed
 from .constraint_values import PLANT, Constraint
+from .stored_poses import followed
 
 AUTO, KEEP_ANIMATION, FOLLOW_FEET, WALK_ON = "AUTO", "KEEP_ANIMATION", "FOLLOW_FEET", "WALK_ON"
 

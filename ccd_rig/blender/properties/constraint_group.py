@@ -124,8 +124,8 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
     use_position: STORED.boolean("Position", "Bring the bone's end to the target", default=True)
     rotation: STORED.enum(
         "Rotation",
-        "What the target's rotation is to the bone. Under mirroring or shear the bone's Y axis "
-        "points exactly as the target's, and Z as near as it can",
+        "How the bone follows the target's rotation. Under mirroring or shear the bone's Y axis points "
+        "exactly as the target's, and Z as near as it can",
         items=ROTATIONS,
     )
     rotation_bone: STORED.text(
@@ -165,8 +165,8 @@ class CCD_RIG_PG_constraint(bpy.types.PropertyGroup):
     )
     extension_joints: STORED.integer(
         "Extension Bones",
-        "How many bones, counted from this one, Max Extension is about; 0 is the whole "
-        "chain, and bones further up do the rest",
+        "How many bones, counted from this one, Max Extension applies to; 0 is the whole chain. Bones "
+        "further up do the rest",
         default=PositionGoal.extension_joints,
         min=0,
         soft_max=255,

@@ -25,10 +25,11 @@ from .constraint_values import (
     Constraint,
     Holds,
     Kind,
+    Line,
     Problem,
+    Shown,
     TargetSample,
 )
-from .lines import Line, Shown
 from .problems import suggestion, target_problems
 
 METHODS = (

@@ -13,7 +13,7 @@ import bpy
 
 from ...errors import RigError
 from ..keys.channels import animated_components, bag_of, fcurves_of
-from . import overrides
+from .active_rig import keep_overrides, linked_reference
 
 JOINED = 1e-3
 """Gap between a head and its parent's tail up to which they are joined, as a fraction of the length."""
@@ -124,7 +124,7 @@ def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:
     constraint.name = name
     constraint.tip = tip
     group.active_index = len(group.constraints) - 1
-    overrides.keep(armature_object)
+    keep_overrides(armature_object)
     return constraint
 
 
@@ -174,7 +174,7 @@ def move(armature_object: bpy.types.Object, index: int, new_index: int) -> None:
 
 def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
     """Whether a constraint comes from the library of an override: Blender keeps it at its place."""
-    reference = overrides.reference_of(armature_object)
+    reference = linked_reference(armature_object)
     return reference is not None and index < len(reference.ccd_rig.constraints)
 
 

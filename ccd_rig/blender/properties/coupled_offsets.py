@@ -15,7 +15,7 @@ from ...errors import InvalidInput, RigError
 from ...skeleton.coupled_offset import CoupledOffset
 from ..languages.translation import CONTEXT
 from ..registration import STORED, UNANIMATED
-from . import overrides
+from .active_rig import keep_overrides, linked_reference
 
 WIDEST = 2.0 * math.pi
 """Radians of the widest angle that the panel offers."""
@@ -84,7 +84,7 @@ def add(pose_bone: bpy.types.PoseBone) -> Any:
     row.points.add()
     row.points.add().angle = math.pi / 2
     name_rows(pose_bone)
-    overrides.keep(pose_bone.id_data)
+    keep_overrides(pose_bone.id_data)
     return row
 
 
@@ -136,7 +136,7 @@ def add_point(pose_bone: bpy.types.PoseBone, index: int) -> Any:
     point = points.add()
     point.angle, point.shift = angle, shift
     name_rows(pose_bone)
-    overrides.keep(pose_bone.id_data)
+    keep_overrides(pose_bone.id_data)
     return point
 
 
@@ -156,7 +156,7 @@ def from_library(pose_bone: bpy.types.PoseBone) -> list[int]:
 
     Blender keeps these rows, and puts the rows that are added to an override after them.
     """
-    reference = overrides.reference_of(pose_bone.id_data)
+    reference = linked_reference(pose_bone.id_data)
     linked_bone = None if reference is None else reference.pose.bones.get(pose_bone.name)
     return [] if linked_bone is None else [len(row.points) for row in linked_bone.ccd_rig.coupled_offsets]
 

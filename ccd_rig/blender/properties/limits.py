@@ -17,8 +17,8 @@ from ...errors import InvalidInput, RigError
 from ...limits.shapes import Cone, Ellipse, EulerBox, Hinge, Limit, SwingTwist
 from ...maths.validation import Triple
 from ..registration import STORED
-from . import overrides
-from .lines import Line, Shown
+from .active_rig import keep_overrides
+from .constraint_values import Line, Shown
 
 TURN = 2.0 * math.pi  # the widest bound of a hinge or Euler angle that the panel offers, radians
 _BONE = (0.0, 1.0, 0.0)
@@ -395,7 +395,7 @@ def store_limits(
             for field, value in values.items():
                 setattr(group, field, value)
     for armature_object in {bone.id_data for bone in (*stored, *preferred)}:
-        overrides.keep(armature_object)
+        keep_overrides(armature_object)
 
 
 def _storable(pose_bone: bpy.types.PoseBone, limit: Limit | None) -> dict[str, Any]:
@@ -426,4 +426,4 @@ def copy_limit(source: bpy.types.PoseBone, target: bpy.types.PoseBone) -> None:
         if not prop.is_readonly and prop.identifier != "name":
             value = getattr(source.ccd_rig.limit, prop.identifier)
             setattr(target.ccd_rig.limit, prop.identifier, value)
-    overrides.keep(target.id_data)
+    keep_overrides(target.id_data)

@@ -33,7 +33,8 @@ from ..rig.rotation_modes import (
     rotation_channel,
     rotation_of,
 )
-from . import constraint_list, overrides, renamed_bones
+from . import constraint_list, renamed_bones
+from .active_rig import keep_overrides, linked_reference
 from .names import UniqueNames, named, unique_name
 
 DEFAULT_NAME = "Pose"
@@ -118,7 +119,7 @@ def add(armature_object: bpy.types.Object, added: Iterable[PoseEntry]) -> None:
         group.active_pose = len(group.poses) - 1
         bones.update(entry.rotations)
     renamed_bones.note(armature_object, bones)
-    overrides.keep(armature_object)
+    keep_overrides(armature_object)
 
 
 def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
@@ -142,7 +143,7 @@ def remove(armature_object: bpy.types.Object, indices: Iterable[int]) -> None:
 
 def is_from_library(armature_object: bpy.types.Object, index: int) -> bool:
     """Whether a pose comes from the library of an override: Blender keeps it at its place."""
-    reference = overrides.reference_of(armature_object)
+    reference = linked_reference(armature_object)
     return reference is not None and index < len(reference.ccd_rig.poses)
 
 

@@ -16,7 +16,7 @@ import bpy
 
 from .. import evaluations
 from ..keys import channels
-from . import baked_action
+from . import stored_poses
 
 LOCAL_BONES = ("tip", "rotation_bone", "original_bone")
 """Properties of a constraint that name bones of the armature that carries it."""
@@ -90,7 +90,7 @@ def follow(armature_object: bpy.types.Object) -> dict[str, str]:
             entry.name = renamed.get(entry.name, entry.name)
     for action, _ in channels.played(armature_object):
         if action and action.is_editable:
-            baked_action.rename_bones(action, renamed)
+            stored_poses.rename_bones(action, renamed)
     note(armature_object, renamed.values())
     return renamed
 

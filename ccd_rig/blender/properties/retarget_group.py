@@ -65,11 +65,11 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
         soft_max=240.0,
     )
     in_place: UNANIMATED.boolean(
-        "In Place", "Take the mean velocity along the ground off", default=DEFAULTS.in_place
+        "In Place", "Remove the mean velocity along the ground", default=DEFAULTS.in_place
     )
     scale: UNANIMATED.number(
         "Scale",
-        "Of the way through the world; 0 takes the ratio of the legs' lengths",
+        "Scale of the way through the world; 0 takes the ratio of the legs' lengths",
         default=DEFAULTS.scale,
         min=0.0,
         soft_max=10.0,
@@ -141,8 +141,8 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
     )
     use_ground: UNANIMATED.boolean(
         "Set Ground",
-        "Let feet stand at a height of your own; else at that of this armature's Ground below "
-        "its origin, level everywhere, or where that is At Rest, where the armature stands at rest",
+        "Let feet stand at a height of your own. Otherwise they stand at the height of this armature's "
+        "Ground below its origin, level everywhere; with At Rest, where the armature stands at rest",
         default=DEFAULTS.ground is not None,
     )
     ground: UNANIMATED.number(
@@ -154,7 +154,7 @@ class CCD_RIG_PG_retarget(bpy.types.PropertyGroup):
     )
     blend: UNANIMATED.number(
         "Blend",
-        "Time before and after a contact in which a foot goes over into its own motion",
+        "Time before and after a contact in which a foot changes over to its own motion",
         default=DEFAULTS.blend,
         min=0.0,
         soft_max=1.0,

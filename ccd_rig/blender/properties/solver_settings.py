@@ -46,6 +46,7 @@ _SHOWN: dict[str, dict[str, Any]] = {
     },
     "angle_tolerance": {
         "name": "Angle Tolerance",
+        "description": "An orientation, direction or pole goal is met when it is this near",
         "min": 1e-6,
         "max": math.pi,
         "soft_max": 0.1,

@@ -26,7 +26,7 @@ from ...maths.batch import Array
 from ...motion.ground import seen_below
 from ...motion.retargeting.figures import MOST_LEGS, FigureMap, SourceMotion, TargetFigure, inverse, product
 from ...skeleton.joints import Joint, Skeleton
-from ..checks.setup import uneven_scale
+from ..checks import uneven_scale
 from ..properties.joints import joint_settings
 from ..rig import armature, clamps
 from ..rig.armature import RigReading

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import bpy
@@ -22,6 +22,8 @@ from .ground import rig_ground
 
 SAME_FOOT = 0.4
 """Leg lengths: bones that are never farther apart belong to one foot."""
+STAYS = 0.25
+"""Speed of feet from the first frame to the last, in that of the ground, below which a walk is in place."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,20 @@ class FootMotion:
         """Return the velocity of the ground, (3,) world metres per second; see `motion.contacts`."""
         grounds = None if self.grounds is None else list(self.grounds.values())
         return ground_velocity(list(self.heads.values()), self.times, self.leg, thresholds, moves, grounds)
+
+    def in_place(self, thresholds: ContactThresholds, moves: bool) -> FootMotion:
+        """Return the motion without a Ground if it walks in place, since it is over other places then.
+
+        Its feet, whose velocity tells that, stay on the whole where they are.
+        """
+        if self.grounds is None:
+            return self
+        treadmill = replace(self, grounds=None)
+        velocity = treadmill.ground_velocity(thresholds, moves)
+        ways = [heads[-1] - heads[0] for heads in self.heads.values()]
+        travel = np.mean(ways, axis=0) / (self.times[-1] - self.times[0])
+        stays = np.linalg.norm(travel[:2]) < STAYS * np.linalg.norm(velocity)
+        return treadmill if stays else self
 
     def phases(self, name: str, velocity: Array, thresholds: ContactThresholds) -> list[Phase]:
         """Return the contacts of a constraint's bone, as frames; `velocity` is the ground's."""
@@ -192,6 +208,8 @@ def find_contacts(
     rows = [armature_object.ccd_rig.constraints[name] for name in names]
     influence_keys.require_keyable(armature_object, rows)
     motion = FootMotion.of(scene, armature_object, [value_of(row) for row in rows], frames)
+    if ground != "STILL":
+        motion = motion.in_place(thresholds, ground == "MOVES")
     velocity = motion.ground_velocity(thresholds, ground == "MOVES")
     if ground == "STILL":
         velocity = np.zeros(3)

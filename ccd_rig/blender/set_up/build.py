@@ -17,19 +17,19 @@ from ...limits.fitting import loosened
 from ...limits.shapes import Hinge, Limit
 from ...solvers.soft_reach import SOFTNESS
 from ...solvers.stepping import result_of
+from .. import checks
 from ..bake import target_motion
-from ..checks import setup
 from ..figures import control_bones, rigify, roles
 from ..figures.role import Figure, Kind, Part, RestBone, Side, SkeletonTree
 from ..figures.structure import AXES, IN_LINE
 from ..figures.symmetry import halves
 from ..keys import channels
 from ..limit_sources import motion, presets
-from ..properties import constraint_list, new_rows
+from ..properties import constraint_list, new_constraints
 from ..properties.constraint_values import Holds
 from ..properties.limits import store_limits
 from ..properties.names import named
-from ..properties.new_targets import NewTarget, Target, make_targets
+from ..properties.new_constraints import NewTarget, Target, make_targets
 from ..properties.solver_settings import solver_settings
 from ..rig import clamps
 from ..scene.targets import orthonormal
@@ -148,7 +148,7 @@ def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names
     last = scene.frame_preview_end if preview else scene.frame_end
     frames = [float(frame) for frame in range(first, last + 1)]
     with ExitStack() as undo:
-        ready = result_of(setup.require(armature_object, scene, names))
+        ready = result_of(checks.require(armature_object, scene, names))
         solver = solver_settings(armature_object)
         target_motion.key_targets(scene, armature_object, ready.constraints, frames, solver, undo)
         undo.pop_all()
@@ -493,8 +493,8 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     controls = {**recognised.roles, **figure.roles}
     listed = controls if figure.family == roles.RIGIFY else [bone.name for bone in bones]
     made.roles = {name: (_role_words(figure, name), _role_words(recognised, name)) for name in listed}
-    if uneven := setup.uneven_scale(armature_object.matrix_world, armature_object.name):
-        made.notes.append(setup.sentence(uneven))
+    if uneven := checks.uneven_scale(armature_object.matrix_world, armature_object.name):
+        made.notes.append(checks.sentence(uneven))
     rows = _left(armature_object, planned, choices, made)
     if not rows:
         nothing = (
@@ -506,7 +506,7 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
         control_bones.require_editable(context, armature_object)
     planted = [row for row in rows if choices.plant and row.group is Group.FEET]
     if planted:
-        names = new_rows.plant(armature_object, [row.tip for row in planted], Holds()).names
+        names = new_constraints.plant(armature_object, [row.tip for row in planted], Holds()).names
         made.rows[Group.FEET] = list(names)
         made.is_planted = True
         made.notes.append("Feet are planted where they are, and the hips follow them")

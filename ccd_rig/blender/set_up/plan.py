@@ -198,9 +198,9 @@ RANGES = (
     (
         Ranges.HINGES,
         "Knees and Elbows",
-        "Limits of knees and elbows, which so bend to one side; all else turns freely",
+        "Limits of knees and elbows, so that they bend to one side; all else turns freely",
     ),
-    (Ranges.LIMITS, "Limits", "Limits: joints never go further, though a target be missed"),
+    (Ranges.LIMITS, "Limits", "Limits: joints never go further, even if a target is missed"),
 )
 """Labels and tooltips of `Ranges`."""
 

@@ -270,6 +270,27 @@ def returning(
         rotations[rows, j] = _allowed(back[:, None], limits, [j])[:, 0].T
 
 
+def arriving(
+    rotations: Array, animated: Array, parts: Array, there: tuple[Array, Array], limit: Limit | None
+) -> None:
+    """Let a released joint get to a departure from its animation, as it returns to that; in place.
+
+    Args:
+        rotations: (R, 4) as they are.
+        animated: (R, 4)
+        parts: (R,) of `RETURN` that are left until it is there.
+        there: (4,) rotations then, with the departure and animated.
+        limit: of the joint.
+    """
+    if not len(rotations):
+        return
+    held, before = (unit(each) for each in there)
+    turn = multiply(held, conjugate(before))[:, None].repeat(len(parts), axis=1)
+    goal = unit(multiply(turn, animated.T))
+    near = slerp(unit(rotations.T), goal, 1.0 - parts * parts * (3.0 - 2.0 * parts))
+    rotations[:] = _allowed(near[:, None], [limit], [0])[:, 0].T
+
+
 def blended(base: Array, solved: Array, influences: Array, limits: Sequence[Limit | None]) -> Array:
     """(R, J, 4) rotations from base to solved by (R, J) influences, inside the limits."""
     rotations = np.where(influences[..., None] >= 1.0, solved, base)

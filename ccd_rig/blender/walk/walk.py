@@ -28,7 +28,7 @@ from ...motion.walking.steps import WalkPlan
 from ...motion.walking.strides import fitted_strides
 from ...motion.walking.timeline import Timeline, timeline
 from ...solvers.walk import Walk, walk
-from ..checks.setup import ik_problems
+from ..checks import ik_problems
 from ..keys import channels
 from ..retarget.retarget import (
     MOST_FRAMES,

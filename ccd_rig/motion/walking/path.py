@@ -17,6 +17,7 @@ import numpy as np
 from ...errors import InvalidInput
 from ...maths import batch
 from ...maths.batch import Array
+from ..interpolation import straight_on
 
 FARTHEST = 1e8
 """Metres from the origin up to which points count."""
@@ -90,11 +91,11 @@ class Strides:
 
     def along_at(self, line: Array) -> Array:
         """(...,) metres of the way at metres of the line."""
-        return _straight_on(line, self.line, self.along)
+        return straight_on(line, self.line, self.along)
 
     def line_at(self, along: Array) -> Array:
         """(...,) metres of the line at metres of the way."""
-        return _straight_on(along, self.along, self.line)
+        return straight_on(along, self.along, self.line)
 
 
 def way_along(points: Array, closed: bool, rounding: float) -> Way:
@@ -151,12 +152,3 @@ def _resampled(points: Array, count: int) -> Array:
     lengths = np.concatenate(([0.0], np.cumsum(batch.length(np.diff(points, axis=0), -1))))
     wanted = np.linspace(0.0, lengths[-1], count + 1)
     return np.stack([np.interp(wanted, lengths, axis) for axis in points.T], axis=1)
-
-
-def _straight_on(at: Array, places: Array, values: Array) -> Array:
-    extended = np.interp(at, places, values)
-    for k, beyond in ((0, np.minimum(at - places[0], 0.0)), (-1, np.maximum(at - places[-1], 0.0))):
-        pair = slice(0, 2) if k == 0 else slice(-2, None)
-        rate = float(np.diff(values[pair])[0] / np.diff(places[pair])[0])
-        extended = extended + rate * beyond
-    return np.asarray(extended)

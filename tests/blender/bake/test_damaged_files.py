@@ -54,7 +54,7 @@ def test_a_damaged_report_shows_its_words_alone(ext, rig, text):
     assert ext.module("ccd_rig.blender.bake.report").from_json(text) == ()
     assert not bpy.ops.ccd_rig.report_markers.poll()
     assert not bpy.ops.ccd_rig.report_fix.poll()
-    assert ext.module("operators.report").no_findings(bpy.context) == "The report has found nothing"
+    assert ext.module("operators.bake").no_findings(bpy.context) == "The report has found nothing"
 
 
 def test_what_is_sound_in_a_damaged_report_is_shown(ext, rig):
@@ -97,7 +97,7 @@ def test_a_damaged_baked_action_is_baked_again(ext, bake, rig, pose, start):
 def test_damaged_names_of_followed_bones_are_none(ext, rig, names):
     action = rig.animation_data_create().action = bpy.data.actions.new("Baked")
     action["ccd_rig_followed"] = names
-    assert ext.module("ccd_rig.blender.properties.baked_action").followed(action) == []
+    assert ext.module("ccd_rig.blender.properties.stored_poses").followed(action) == []
 
 
 @pytest.mark.parametrize("value", [None, "FK", [1.0, 2.0], {"a": 1}])

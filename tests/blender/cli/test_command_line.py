@@ -258,8 +258,9 @@ def test_a_slow_bake_shows_how_far_it_is(ext, cli, shot, tmp_path, capfd, monkey
     """By a clock that goes on a second whenever it is looked at."""
     clock = SimpleNamespace(perf_counter=itertools.count().__next__)
     monkeypatch.setattr(ext.module("ccd_rig.blender.bake.progress"), "time", clock)
-    monkeypatch.setattr(cli, "SLOW", 0.0)
-    monkeypatch.setattr(cli, "RELOG", 0.0)
+    command = ext.module("ccd_rig.blender.cli.bake_command")
+    monkeypatch.setattr(command, "SLOW", 0.0)
+    monkeypatch.setattr(command, "RELOG", 0.0)
     words = ["bake", str(shot), "--report", str(tmp_path / "r.json")]
     assert cli.main(words) == 0
     told = list(dict.fromkeys(capfd.readouterr().err.splitlines()))

@@ -71,7 +71,7 @@ def bakes(ext, monkeypatch):
     """What was asked to be baked or carried over: nothing should be that can't be written."""
     begun = []
     for module, name in (
-        ("ccd_rig.blender.cli.command_line", "bake"),
+        ("ccd_rig.blender.cli.bake_command", "bake"),
         ("ccd_rig.blender.cli.farm_commands", "bake"),
         ("ccd_rig.blender.cli.farm_commands", "solve_steps"),
         ("ccd_rig.blender.retarget.clips", "retarget_motion"),

@@ -19,7 +19,7 @@ def no_traceback(capfd):
 @pytest.fixture
 def live(ext):
     """The module of the handlers."""
-    return ext.module("ccd_rig.blender.live.handlers")
+    return ext.module("ccd_rig.blender.live")
 
 
 @pytest.fixture

@@ -340,7 +340,7 @@ def test_what_asks_for_the_same_is_not_solved_again(ext, rig, live, monkeypatch)
 
 def test_nothing_new_is_shown_while_a_render_runs(ext, rig, live, monkeypatch):
     """A render is a job in a window alone, so Blender's word for it is put in its place here."""
-    handlers = ext.module("ccd_rig.blender.live.handlers")
+    handlers = ext.module("ccd_rig.blender.live")
     depsgraph = bpy.context.evaluated_depsgraph_get()
     for is_rendering in (False, True):
         app = SimpleNamespace(is_job_running=lambda kind, runs=is_rendering: runs and kind == "RENDER")
@@ -349,7 +349,7 @@ def test_nothing_new_is_shown_while_a_render_runs(ext, rig, live, monkeypatch):
 
 
 def test_an_update_tells_whether_anything_is_shown_anew(ext, rig, live):
-    preview = ext.module("ccd_rig.blender.live.preview")
+    preview = ext.module("ccd_rig.blender.live")
     known, depsgraph = preview.Preview(), bpy.context.evaluated_depsgraph_get()
     assert preview.update(rig, depsgraph, known)
     rigs.update()
@@ -361,7 +361,7 @@ def test_an_update_tells_whether_anything_is_shown_anew(ext, rig, live):
 
 def test_every_setting_of_a_constraint_is_looked_at(ext, rig, live):
     """All but its influence, which a sample holds: settings that were changed are followed."""
-    preview, row = ext.module("ccd_rig.blender.live.preview"), rig.ccd_rig.constraints[0]
+    preview, row = ext.module("ccd_rig.blender.live"), rig.ccd_rig.constraints[0]
     group = type(row).bl_rna.properties
     for name in (each.identifier for each in group):
         value = getattr(row, name)

@@ -119,7 +119,7 @@ def test_the_redo_panel_chooses_the_chain_anew_with_the_kind():
 
 
 def test_two_root_bones_are_shown_in_the_list(ext):
-    checks = ext.module("ccd_rig.blender.checks.constraint_checks")
+    checks = ext.module("ccd_rig.blender.checks")
     rig = rigs.armature(rigs.biped())
     one, other = add(rig, "foot.L", kind="PLANT"), add(rig, "foot.R", kind="PLANT")
     one, other = rig.ccd_rig.constraints

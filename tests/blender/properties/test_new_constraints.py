@@ -158,7 +158,7 @@ def test_an_end_with_a_guessed_tail_reaches_with_its_head(ext, name, length, gap
 
 
 def test_a_row_that_can_do_nothing_says_so(ext):
-    checks = ext.module("ccd_rig.blender.checks.constraint_checks")
+    checks = ext.module("ccd_rig.blender.checks")
     row = add(game_rig(), "hand.L", chain_length=1)
 
     def words():

@@ -113,7 +113,9 @@ def test_overrides_whose_library_is_missing_leave_the_others_alone(ext, rig, tmp
     bpy.ops.wm.open_mainfile(filepath=str(tmp_path / "shot.blend"))
     (lost,) = [each for each in bpy.data.objects if each.override_library]
     assert lost.pose.bones and lost.override_library.reference.pose is None
-    ext.module("ccd_rig.blender.properties.overrides").keep_all()  # as a handler does on opening and saving
+    ext.module(
+        "ccd_rig.blender.properties.active_rig"
+    ).keep_all_overrides()  # as a handler does on opening and saving
 
 
 # Bones that are gone ----------------------------------------------------------------------------------------
@@ -132,7 +134,7 @@ def lost(rig):
 
 
 def found(ext, rig):
-    checks = ext.module("ccd_rig.blender.checks.setup")
+    checks = ext.module("ccd_rig.blender.checks")
     return {p.where: (p.severity, p.message) for p in checks.problems(rig, bpy.context.scene)}
 
 

@@ -134,7 +134,7 @@ def test_renamed_without_an_evaluation_before_a_bake(ext, rig, row):
 
 def test_a_baked_action_still_knows_its_motion(ext, rig, row):
     """A bake that starts from the motion before the first one finds it under the bones' new names."""
-    originals = ext.module("ccd_rig.blender.properties.baked_action")
+    originals = ext.module("ccd_rig.blender.properties.stored_poses")
     rig.pose.bones["bone_2"].rotation_quaternion = (0.9, 0.1, 0.3, 0.0)
     assert bpy.ops.ccd_rig.bake(frame_start=1, frame_end=3) == {"FINISHED"}
     before = rig.animation_data.action[originals.POSE].to_dict()

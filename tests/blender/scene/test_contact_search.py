@@ -261,7 +261,7 @@ class Layout:
 
 @pytest.mark.parametrize("name", ["feet_plant", "contacts_find"])
 def test_the_redo_panel_shows_thresholds_and_ranges(ext, name):
-    operator = getattr(ext.module("operators.contacts"), f"CCD_RIG_OT_{name}")
+    operator = getattr(ext.module("operators.constraints"), f"CCD_RIG_OT_{name}")
     layout = Layout()
     drawn = SimpleNamespace(
         layout=layout,

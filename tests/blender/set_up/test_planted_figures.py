@@ -64,7 +64,7 @@ def test_feet_planted_after_the_set_up(ext, capfd, kind, feet, hips, drop):
     assert f"Slide switched off, as planted feet shift it: {hips}" in capfd.readouterr().out
     rows = rig.ccd_rig.constraints
     assert {rows[name].kind for name in feet} == {"PLANT"}
-    checks = ext.module("ccd_rig.blender.checks.constraint_checks")
+    checks = ext.module("ccd_rig.blender.checks")
     assert not list(checks.constraint_problems(rig, rows[hips], bpy.context.scene))
     before = {name: rig.pose.bones[name].matrix.copy() for name in feet}
     move(rows[hips], drop)

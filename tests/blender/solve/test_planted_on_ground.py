@@ -85,6 +85,80 @@ def test_balls_of_a_walk_over_a_level_lie_on_hills(ext, bake):
         assert np.linalg.norm(steps, axis=1).max() < SLIP
 
 
+LEGS = [f"{name}.{side}" for name in ("thigh", "shin", "foot", "toe") for side in "LR"]
+
+
+def largest_turn(rig, frames):
+    """Degrees of the largest turn of a leg's bone from a frame to the next, against its parent."""
+    poses = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        poses.append([rig.pose.bones[name].rotation_quaternion.normalized()[:] for name in LEGS])
+    cosines = np.abs((np.array(poses[1:]) * np.array(poses[:-1])).sum(axis=-1))
+    return float(np.degrees(2.0 * np.arccos(np.clip(cosines, 0.0, 1.0))).max())
+
+
+@pytest.mark.parametrize(
+    ("height", "most"),
+    [
+        (lambda x, y: -0.36 * y, 1.2),
+        (lambda x, y: 0.36 * y, 1.4),
+        (lambda x, y: 0.27 * x, 1.4),
+        (lambda x, y: 0.15 * math.sin(2.0 * y), 1.4),
+    ],
+    ids=["up", "down", "across", "over hills"],
+)
+def test_a_walk_in_place_that_walks_on_climbs_with_the_ground(ext, bake, height, most):
+    """Feet come down and leave as evenly as on a level, and the hips go up and down with the slope."""
+    rig, scene = walks.walk(ext, 3), bpy.context.scene
+    frames = range(1, 3 * walks.PERIOD + 2)
+    cycle = largest_turn(rig, frames)
+    level = walks.heads(rig, ("hips",), frames)[:, 0, 2]
+    stand_on(rig, waves("Slopes", height))
+    select(ext, rig, *FEET)
+    assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+    assert rig.ccd_rig.body == "WALK_ON"
+    report = bake.bake(scene, rig, bake.BakeSettings(1, frames[-1]))
+    assert report.unsolved_count() == 0, report.summary()
+    assert largest_turn(rig, frames) < most * cycle
+    hips, *balls = np.moveaxis(walks.heads(rig, ("hips", *FEET), frames), 1, 0)
+    below = np.array([height(*hip[:2]) for hip in hips])
+    assert np.abs(hips[:, 2] - level - below).max() < 0.07
+    for tip, ball in zip(FEET, balls, strict=True):
+        off = ball[:, 2] - SOLE - np.array([height(*each[:2]) for each in ball])
+        down = planted_rows(rig, tip, frames)
+        assert down.sum() > 30
+        assert np.abs(off[down]).max() < ON
+        within = np.flatnonzero(down)[[0, -1]]  # beyond, nothing says where it comes down
+        assert off[within[0] : within[1]].min() > -0.02
+
+
+def test_contacts_of_a_walk_in_place_are_those_on_a_level(ext, bake):
+    """It will be over other places than the ground that is below it while it walks in place."""
+    rig = walks.walk(ext, 2)
+    spans = []
+    for height in (lambda x, y: 0.0, lambda x, y: -0.4 * y):
+        stand_on(rig, plane("Slope", height))
+        select(ext, rig, *FEET)
+        assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+        spans.append([planted_rows(rig, tip, range(1, 2 * walks.PERIOD + 2)).tolist() for tip in FEET])
+        rig.ccd_rig.constraints.clear()
+    assert spans[0] == spans[1]
+    assert any(map(any, spans[0]))
+
+
+def test_the_lift_of_a_body_is_the_mean_of_its_feet(ext):
+    """On a slope it goes straight on; one foot higher than the other all the time does not rock it."""
+    lift, frames = ext.module("ccd_rig.blender.bake.body_motion").lift, np.arange(1.0, 41.0)
+    left, right = np.arange(-4.0, 50.0, 20.0), np.arange(6.0, 50.0, 20.0)
+    slope = [np.column_stack((times, 0.02 * times)) for times in (left, right)]
+    np.testing.assert_allclose(lift(frames, slope), 0.02 * frames, atol=1e-12)
+    beside = [np.column_stack((times, at + 0.0 * times)) for times, at in ((left, 0.1), (right, -0.04))]
+    np.testing.assert_allclose(lift(frames, beside), 0.03, atol=1e-12)
+    np.testing.assert_allclose(lift(frames, [np.array([[7.0, 0.2]])]), 0.2, atol=1e-12)
+    np.testing.assert_array_equal(lift(frames, []), np.zeros(40))
+
+
 @pytest.mark.parametrize("degrees", [12.0, 60.0])
 def test_a_whole_foot_is_turned_to_the_slope_up_to_the_steepest(ext, bake, degrees):
     rig, scene = walks.figure(), bpy.context.scene

@@ -75,7 +75,7 @@ def test_what_cannot_be_is_said(bake, errors, spoil, words):
 
 
 def test_warnings(ext):
-    checks = ext.module("ccd_rig.blender.checks.setup")
+    checks = ext.module("ccd_rig.blender.checks")
 
     def warned():
         return [p.message for p in checks.problems(rig, bpy.context.scene) if p.severity == "WARNING"]

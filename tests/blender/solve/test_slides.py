@@ -146,7 +146,7 @@ def test_what_cannot_slide_is_said(ext, bake, errors, spoil, words):
     rig, _, _ = crane()
     spoil(rig, rig.pose.bones["mast"])
     rigs.update()
-    checks = ext.module("ccd_rig.blender.checks.setup")
+    checks = ext.module("ccd_rig.blender.checks")
     assert any(p.severity == "ERROR" for p in checks.problems(rig, bpy.context.scene))
     with pytest.raises(errors.CCDRigError, match="(?i)" + words):
         bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 3))

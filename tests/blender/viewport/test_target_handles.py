@@ -33,15 +33,15 @@ def rig(ext):
 def marks_of(ext, rig, hidden=()):
     rigs.update()
     shown = frozenset(bone.name for bone in rig.pose.bones) - set(hidden)
-    return ext.module(f"{VIEWPORT}.targets").target_marks(rig, shown)
+    return ext.module(f"{VIEWPORT}.constraints").target_marks(rig, shown)
 
 
 def grip_of(ext, row, is_pole=False):
     rigs.update()
-    targets = ext.module("ccd_rig.blender.properties.new_targets").of_row(row)
+    targets = ext.module("ccd_rig.blender.properties.new_constraints").of_row(row)
     target = targets[0] if is_pole else targets[-1]
     point = ext.module(f"{VIEWPORT}.constraints").target_point(row)
-    return ext.module(f"{VIEWPORT}.targets").Grip(row, target, point, is_pole)
+    return ext.module(f"{VIEWPORT}.constraints").Grip(row, target, point, is_pole)
 
 
 def point(ext, row):
@@ -98,7 +98,7 @@ def test_a_shared_target_has_one_mark_of_the_active_constraint(ext, rig):
 
 
 def test_the_nearest_mark_is_hit_before_any_ring(ext, rig):
-    marks_module = ext.module(f"{VIEWPORT}.targets")
+    marks_module = ext.module(f"{VIEWPORT}.constraints")
     for place, tip in enumerate(("hand.L", "hand.R", "chest")):
         reach(rig, tip, rigs.empty(tip, (place, 0, 0)), rotation="ORIENTATION")
     rig.ccd_rig.active_index = 1
@@ -120,7 +120,7 @@ def test_the_nearest_mark_is_hit_before_any_ring(ext, rig):
 
 
 def test_points_behind_the_viewer_are_on_no_place(ext):
-    on_screen = ext.module(f"{VIEWPORT}.targets").places_on_screen
+    on_screen = ext.module(f"{VIEWPORT}.constraints").places_on_screen
     perspective = Matrix(((1, 0, 0, 0), (0, 1, 0, 0), (0, 0, -1, -0.2), (0, 0, -1, 0)))
     places = on_screen([Vector((0, 0, -2)), Vector((1, 0.5, -1)), Vector((0, 0, 2))], perspective, (200, 100))
     assert places[:2] == pytest.approx(np.array([[100, 50], [200, 75]]))

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Checks of a set-up and the bones of its chains, see `Problem`."""
 
+from __future__ import annotations
+
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -10,21 +14,28 @@ import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
-from ...errors import CCDRigError, RigError
-from ...limits.shapes import contains
-from ...solvers.stepping import Work, result_of
-from ..keys import channels
-from ..keys.writer import Destination, obstacles
-from ..properties import body, constraint_list, pose_library, solver_settings
-from ..properties.constraint_kinds import kind_of, pole_goal, value_of
-from ..properties.constraint_values import PLANT, SAMPLED, Constraint, Problem
-from ..properties.names import named
-from ..properties.problems import in_scene, is_finite, suggestion
-from ..rig import armature, clamps, rotation_modes
-from ..scene import body_help, dependence
-from ..scene.evaluation import rig_layout
-from . import constraint_checks
-from .constraint_checks import constraint_problems
+from ..errors import CCDRigError, InvalidInput, RigError
+from ..goals import PositionGoal
+from ..limits.shapes import contains
+from ..skeleton.joints import Skeleton
+from ..skeleton.pose import Pose
+from ..skeleton.rerooting import reroot
+from ..solvers.closed_forms import turning_joints
+from ..solvers.stepping import Work, result_of
+from .keys import channels
+from .keys.writer import Destination, obstacles
+from .properties import body, constraint_list, pose_library, solver_settings
+from .properties.body import Body, body_of
+from .properties.constraint_kinds import LABELS, SINGLE_PASS, kind_of, pole_goal, value_of
+from .properties.constraint_values import PLANT, SAMPLED, Constraint, Problem
+from .properties.names import named
+from .properties.problems import in_scene, is_finite, suggestion, target_problems
+from .rig import armature, clamps, rotation_modes
+from .scene import dependence
+from .scene.evaluation import rig_layout
+from .solve.constraint_goals import chain_joints
+from .solve.methods import panel_words
+from .solve.planting import support_chains
 
 ROUNDING = 1e-6  # radians: limits are stored as float32
 
@@ -43,12 +54,10 @@ def _chain_problems(
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.masses
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
     constraints = body.settled([value_of(row) for row in chosen], bool(fixed))
-    yield from constraint_checks.plant_skeleton_problems(reading.skeleton, constraints, bool(fixed))
-    yield from constraint_checks.method_skeleton_problems(reading.skeleton, reading.pose, constraints)
-    root_bones = [
-        bone for bone in constraint_checks.root_bones(armature_object, chosen) if bone.name != fixed
-    ]
-    locked -= {bone.name for bone in root_bones}
+    yield from plant_skeleton_problems(reading.skeleton, constraints, bool(fixed))
+    yield from method_skeleton_problems(reading.skeleton, reading.pose, constraints)
+    ends = [bone for bone in root_bones(armature_object, chosen) if bone.name != fixed]
+    locked -= {bone.name for bone in ends}
     turning = moved - locked
     for row in chosen:
         yield None
@@ -94,7 +103,7 @@ def _chain_problems(
     located = [
         bone
         for bone in bones
-        if settings[bone.name]["slides"] or settings[bone.name]["coupled_offsets"] or bone in root_bones
+        if settings[bone.name]["slides"] or settings[bone.name]["coupled_offsets"] or bone in ends
     ]
     yield from _key_problems(armature_object, bones, located + followers, destination)
 
@@ -228,7 +237,7 @@ def require(
     chosen = tuple(map(value_of, _chosen(armature_object, names)))
     figure = body.body_of(armature_object, chosen, body_choice)
     keeps = figure is not None and figure.keeps
-    chosen = body_help.helped(armature_object, body.settled(chosen, keeps), body_helps)
+    chosen = helped(armature_object, body.settled(chosen, keeps), body_helps)
     return Ready(chosen, layout, figure, problems)
 
 
@@ -293,7 +302,7 @@ def _check(
             fixed = figure.bone if figure is not None and figure.keeps else ""
             yield
             values = [value_of(row) for row in valid]
-            values = list(body_help.helped(armature_object, values, body_helps))
+            values = list(helped(armature_object, values, body_helps))
             layout = rig_layout(armature_object, armature_object, values, fixed)
             yield
             # Errors of the reading: scale, shear, locks, and bones that are no rigid joints.
@@ -394,7 +403,7 @@ def _body_problems(
         )
         yield Problem("ERROR", armature_object.name, f"{message}: leave Body out, or plant one")
     if figure is not None and figure.keeps:
-        yield from constraint_checks.body_problems(armature_object, chosen, figure)
+        yield from body_problems(armature_object, chosen, figure)
 
 
 def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
@@ -416,3 +425,258 @@ def _library_problems(armature_object: bpy.types.Object) -> Iterator[Problem]:
 def sentence(words: str) -> str:
     """Capitalise the first letter, unlike `str.capitalize` no other."""
     return words[:1].upper() + words[1:]
+
+
+def method_skeleton_problems(
+    skeleton: Skeleton, pose: Pose, constraints: Sequence[Constraint]
+) -> Iterator[Problem]:
+    """Yield the problems of chains with the methods of their constraints."""
+    for constraint in constraints:
+        yield from _window_problems(skeleton, constraint)
+        if constraint.method == "CCD":
+            continue
+        what = f"Constraint '{constraint.name}': method {LABELS[constraint.method]}"
+        least = 1 if constraint.method == "TRIANGLE" else 2
+        goal = PositionGoal(constraint.tip, Vector(), chain_length=constraint.chain_length)
+        try:
+            turning = turning_joints(skeleton, pose, goal, what, least)
+        except InvalidInput as error:
+            yield Problem("ERROR", constraint.name, f"{panel_words(error)}; or choose Loop")
+            continue
+        for j in turning if constraint.method == "TRIANGLE" else turning[-2:]:
+            joint = skeleton.joints[j]
+            unused = [
+                name
+                for name, on in (
+                    ("Stiffness", joint.stiffness > 0.0),
+                    ("Comfort", joint.comfort is not None),
+                    ("Slide", bool(joint.slides)),
+                    ("Coupled Offset", bool(joint.coupled_offsets)),
+                )
+                if on
+            ]
+            if unused:
+                effect = "does without" if constraint.method in SINGLE_PASS else "leaves to the loop, for its"
+                message = f"{what} {effect} {' and '.join(unused)} of bone '{joint.name}'"
+                yield Problem("WARNING", constraint.name, f"{message}: clear it, or choose Loop")
+        if constraint.method in SINGLE_PASS:
+            yield from _shared(skeleton, constraints, constraint, what)
+
+
+def _window_problems(skeleton: Skeleton, constraint: Constraint) -> Iterator[Problem]:
+    """Yield coupled offsets in chains with a reach window: their links change lengths."""
+    if not constraint.kind.reaches or not constraint.use_position or constraint.max_extension >= 1.0:
+        return
+    top = chain_joints(skeleton, constraint)[-constraint.extension_joints :][:1]
+    for j in skeleton.chain(constraint.tip):
+        if top and j > top[0] and skeleton.joints[j].coupled_offsets:
+            message = (
+                f"Constraint '{constraint.name}': Max Extension is below 1, but bone "
+                f"'{skeleton.joints[j].name}' has a coupled offset, so the chain's length changes"
+            )
+            yield Problem(
+                "ERROR", constraint.name, f"{message}: set Max Extension to 1, or remove the offset"
+            )
+
+
+def _shared(
+    skeleton: Skeleton, constraints: Sequence[Constraint], constraint: Constraint, what: str
+) -> Iterator[Problem]:
+    joints = set(chain_joints(skeleton, constraint))
+    for other in constraints:
+        common = joints & set(chain_joints(skeleton, other))
+        # A bone is unplanted before a constraint reaches with it.
+        if other.name != constraint.name and common and not other.kind.plants:
+            bone = skeleton.joints[min(common)].name
+            message = f"{what} poses its bones alone, but '{other.name}' turns bone '{bone}' too"
+            yield Problem("ERROR", constraint.name, f"{message}: shorten a chain, or choose Loop")
+
+
+def body_problems(
+    armature_object: bpy.types.Object, chosen: Sequence[Any], figure: Body
+) -> Iterator[Problem]:
+    """Yield what contradicts a body that keeps its animation."""
+    stays = f"bone '{figure.bone}', which keeps its animation"
+    for row in chosen:
+        if row.tip == figure.bone:
+            does = "plants" if row.kind == PLANT else "moves"
+            message = f"Constraint '{row.name}' {does} {stays}: disable it, or set Body to Follow Feet"
+            yield Problem("ERROR", row.name, message)
+        elif row.kind != PLANT:
+            chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
+            if any(bone.name == figure.bone for bone in chain):
+                message = f"Constraint '{row.name}' goes up to {stays}: only bones below it turn"
+                yield Problem("WARNING", row.name, f"{message}; set Body to Follow Feet to let it turn")
+    bone = armature_object.pose.bones[figure.bone]
+    if figure.walks_on:
+        does = f"Bone '{bone.name}' walks on over planted bones, but"
+        if bone.parent is not None and bone.bone.use_connect:
+            message = f"{does} it is connected to its parent: switch off Connected in Edit Mode"
+            yield Problem("ERROR", bone.name, message)
+        if any(bone.lock_location):
+            message = f"{does} its location is locked: unlock it, or set Body to Keep Animation"
+            yield Problem("ERROR", bone.name, message)
+    for constraint in clamps.user_constraints(bone):
+        if not constraint.mute and constraint.influence > 0.0:
+            message = (
+                f"Bone '{bone.name}' keeps its animation, but what Blender's constraint "
+                f"'{constraint.name}' makes of it is not seen: bake it to keys and mute it, "
+                "or set Body to Follow Feet"
+            )
+            yield Problem("ERROR", bone.name, message)
+
+
+def plant_skeleton_problems(
+    skeleton: Skeleton, constraints: Sequence[Constraint], keeps_body: bool
+) -> Iterator[Problem]:
+    """Yield the problems of planted bones together."""
+    planted = [constraint for constraint in constraints if constraint.kind.plants]
+    if not planted:
+        return
+    try:
+        support_chains(skeleton, constraints)
+    except CCDRigError as error:
+        yield Problem("ERROR", planted[0].name, str(error))
+        return
+    for coupling in () if keeps_body else skeleton.couplings[:1]:
+        message = (
+            f"Bone '{skeleton.joints[coupling.joint].name}' has a coupled offset, which no bone of a figure "
+            "that follows its planted bones may have: remove it, or set Body to Keep Animation"
+        )
+        yield Problem("ERROR", planted[0].name, message)
+    for constraint in () if keeps_body or skeleton.couplings else planted:
+        try:
+            reroot(skeleton, Pose.rest(skeleton), constraint.tip)
+        except CCDRigError as error:
+            yield Problem("ERROR", constraint.name, f"Constraint '{constraint.name}': {error}")
+
+
+def root_bones(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> list[bpy.types.PoseBone]:
+    """Root bones at which the chains of planted bones end, without repetition."""
+    bones = [
+        constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)[-1]
+        for constraint in chosen
+        if constraint.kind == PLANT
+    ]
+    return list(dict.fromkeys(bones))
+
+
+def constraint_problems(
+    armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene, figure: Body | None = None
+) -> Iterator[Problem]:
+    """Yield the problems of a single constraint. Cheap enough for every redraw of the panel.
+
+    Args:
+        armature_object: of the constraint.
+        constraint: as it is stored.
+        scene: in which it is solved.
+        figure: treatment of the body; None: as the armature's setting has it.
+    """
+    where = f"Constraint '{constraint.name}'"
+    bones = armature_object.pose.bones
+    if not constraint.tip:
+        yield Problem("ERROR", constraint.name, f"{where} has no bone: choose the bone to move")
+    elif constraint.tip not in bones:
+        rig = f"armature '{armature_object.name}'"
+        near = suggestion(constraint.tip, bones.keys())
+        message = f"{where}: bone '{constraint.tip}' is not in {rig} (renamed or deleted?){near}"
+        yield Problem("ERROR", constraint.name, message)
+    kind = kind_of(constraint)
+    if constraint.target is None and kind.needs_target:
+        yield Problem("ERROR", constraint.name, f"{where} has no target: choose the object to reach")
+    elif constraint.target is not None:
+        yield from target_problems(
+            armature_object, constraint, scene, "target", constraint.target, constraint.target_bone
+        )
+    if not (math.isfinite(constraint.weight) and constraint.weight > 0.0):
+        yield Problem("ERROR", constraint.name, f"{where}: weight is {constraint.weight:g}: set it above 0")
+    if not math.isfinite(constraint.influence):
+        yield Problem("ERROR", constraint.name, f"{where}: influence is not a number: set it to 0 to 1")
+    if constraint.influence == 0.0 and not constraint_list.is_animated(
+        armature_object, constraint, "influence"
+    ):
+        yield Problem("WARNING", constraint.name, f"{where}: influence is 0, so nothing moves: raise it")
+    if kind.plants:
+        figure = figure or body_of(armature_object)
+    yield from kind.problems(armature_object, constraint, scene, figure is not None and figure.keeps)
+
+
+def helped(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], helps: bool | None = None
+) -> tuple[Constraint, ...]:
+    """The constraints with their `body_length` and `carrier`.
+
+    The body goes up from a chain to the bone that carries all chains. It ends below a bone that something
+    else moves: a constraint of the rig, or a target that hangs on it. Planted bones decide the motion of the
+    body, so it does not help then.
+
+    Args:
+        armature_object: carries the constraints.
+        constraints: to solve.
+        helps: whether the body helps; None for the armature's own setting.
+    """
+    helps = armature_object.ccd_rig.body_helps if helps is None else helps
+    if not helps or any(each.kind.plants for each in constraints):
+        return tuple(constraints)
+    whole = [constraint_list.chain(armature_object, each.tip) for each in constraints]
+    tops = [chain[: each.chain_length or None][-1:] for each, chain in zip(constraints, whole, strict=True)]
+    carriers = [[bone.name for bone in (top, *top.parent_recursive)] for (top,) in filter(None, tops)]
+    common = [name for name in carriers[0] if all(name in names for names in carriers)] if carriers else []
+    end = common[0] if common else ""
+    with_body = []
+    for constraint, chain in zip(constraints, whole, strict=True):
+        alone = len(chain[: constraint.chain_length or None])
+        count = alone
+        above = [bone.name for bone in chain[alone:]]
+        if constraint.kind.reaches and constraint.use_position and end in above:
+            for bone in chain[alone : alone + above.index(end) + 1]:
+                if not _is_free(armature_object, constraints, bone):
+                    break
+                count += 1
+        carrier = _carrier(armature_object, constraints, constraint)
+        with_body.append(replace(constraint, body_length=count if count > alone else 0, carrier=carrier))
+    return tuple(with_body)
+
+
+def _carrier(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], constraint: Constraint
+) -> str:
+    """The name of the constraint whose target carries the target of `constraint`; empty for none.
+
+    An animated target is not carried.
+    """
+    target = dependence.target_object(constraint)
+    if target is None or _is_animated(target, constraint.target_bone):
+        return ""
+    place = target, constraint.target_bone
+    above = {(each.thing, each.bone) for each in dependence.movers(*place, armature_object)} - {place}
+    for other in constraints:
+        thing = dependence.target_object(other)
+        if other.name == constraint.name or thing is None or not other.kind.reaches:
+            continue
+        if thing == armature_object and not other.target_bone:
+            continue
+        if (thing, other.target_bone) in above:
+            return other.name
+    return ""
+
+
+def _is_animated(thing: bpy.types.Object, bone: str) -> bool:
+    """Whether F-curves move an object, or one bone of it."""
+    start = thing.pose.bones[bone].path_from_id() + "." if bone and bone in thing.pose.bones else ""
+    paths = [curve.data_path for _, curves in channels.played(thing) for curve in curves]
+    return any(path.startswith(start) for path in paths) if bone else bool(paths)
+
+
+def _is_free(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], bone: bpy.types.PoseBone
+) -> bool:
+    """Whether only its channels move a bone, and no target hangs on it."""
+    if any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone)):
+        return False
+    names = {bone.name}
+    return not any(
+        dependence.target_depends_on_chain(armature_object, each, names)
+        or dependence.pole_depends_on_chain(armature_object, each, names)
+        for each in constraints
+    )

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The pose before Solve, stored with an armature as long as channels hold what Solve has written.
+"""Poses that are stored with their changes: before a bake in its action, and before Solve in the armature.
 
-Solve goes from that pose again, and so does Live: a second press changes nothing, and a body that has helped
-comes back when it is needed no more. A channel that anything else has changed since is taken as it is.
+Solve and Live start from the pose before Solve as long as channels hold what Solve has written: a second
+press changes nothing, and a body that has helped comes back when it is needed no more.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -15,8 +16,52 @@ from typing import Any
 import bpy
 
 from ... import json_text
-from ..rig.rotation_modes import rotation_channel
-from .baked_action import is_channel
+from ..rig.rotation_modes import CHANNELS, rotation_channel
+
+FOLLOWED = "ccd_rig_followed"
+"""Names of the bones whose keys come from planted bones."""
+POSE = "ccd_rig_pose"
+"""Values before the bake of channels that had no keys then and have some now: bone -> channel -> values."""
+
+
+WIDTHS = {"location": 3, **dict(CHANNELS.values())}
+"""Channel -> number of its components."""
+
+
+def followed(action: Any) -> list[str]:
+    """Return the names of the bones whose keys in an action come from planted bones."""
+    names = action.get(FOLLOWED)
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def pose_of(action: Any) -> dict[str, dict[str, list[float]]]:
+    """Return the `POSE` of an action, valid channels alone: bone -> channel -> values."""
+    try:
+        bones = action[POSE].to_dict()
+    except (AttributeError, KeyError):
+        bones = {}
+    return {
+        bone: {name: list(values) for name, values in channels.items() if is_channel(name, values)}
+        for bone, channels in bones.items()
+        if isinstance(channels, dict)
+    }
+
+
+def is_channel(name: str, values: Any) -> bool:
+    """Return whether the values are finite numbers, as many as the channel has components."""
+    are_numbers = isinstance(values, list) and all(
+        isinstance(value, int | float) and math.isfinite(value) for value in values
+    )
+    return are_numbers and len(values) == WIDTHS.get(name)
+
+
+def rename_bones(action: Any, renamed: Mapping[str, str]) -> None:
+    """Rename bones in the custom properties of an action: {old name: new name}."""
+    if names := followed(action):
+        action[FOLLOWED] = [renamed.get(name, name) for name in names]
+    if pose := pose_of(action):
+        action[POSE] = {renamed.get(name, name): channels for name, channels in pose.items()}
+
 
 Values = dict[str, dict[str, list[float]]]
 """Bone -> channel -> its values."""

@@ -1,1 +1,0 @@
-"""Checks of a set-up: errors and warnings with their remedies."""

@@ -1,0 +1,723 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Live preview of armatures: their state, the detection of edits, and the update of the shown pose.
+
+Blender reports an armature after an update of its clamps exactly as after an edit of a property. Properties
+that are keyed, or set by a script, are not reported at all. Edits are therefore detected by comparing values,
+which costs a small part of checking a set-up.
+
+Every update solves the frame as Solve and a bake do, from the pose in the channels and with the armature's
+settings. Handlers update the previews, and remove them before saves, renders and copies. Blender evaluates
+a handler's changes in a second pass without handlers, so an update causes no other. Another evaluation is
+needed only where a solve depends on a second armature's clamps, see `catch_up`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, NamedTuple, TypeAlias
+
+import bpy
+import numpy as np
+from mathutils import Matrix
+
+from ..errors import CCDRigError, RigError
+from ..skeleton.kinematics import forward_kinematics
+from ..solvers.stepping import result_of
+from . import checks, evaluations
+from .bake import single_frame
+from .bake.single_frame import SolvedFrame
+from .bake.staleness import fields
+from .properties import armature_data, body
+from .rig import clamps
+from .rig.rotation_modes import foreach
+from .scene.evaluation import FrameReader, FrameSample, present
+from .scene.ground import PresentGround
+from .scene.isolation import is_isolated
+from .scene.targets import NOTHING_AHEAD, Ahead, objects_of
+from .solve.methods import FrameSolveSettings
+
+POSE_BONES = {
+    "rotation_mode": 1,
+    "lock_rotation": 3,
+    "lock_rotation_w": 1,
+    "lock_rotations_4d": 1,
+    "lock_location": 3,
+}
+"""{property of pose bones that a set-up depends on: number of its values}"""
+BONES = {
+    "matrix_local": 16,
+    "length": 1,
+    "use_connect": 1,
+    "use_inherit_rotation": 1,
+    "inherit_scale": 1,
+    "use_local_location": 1,
+}
+"""{property of the armature's bones that a set-up depends on: number of its values}"""
+
+Values = tuple[Any, ...]
+_Getter = Callable[[Any], Values]
+
+
+def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
+    """Return values that change with every edit of a set-up.
+
+    Args:
+        armature_object: the original object.
+        names: of the bones of its chains.
+    """
+    group, pose_bones = armature_object.ccd_rig, armature_object.pose.bones
+    bones = [pose_bones.get(name) for name in names]
+    return (
+        pose_bones.keys(),
+        [
+            (
+                _values(row),  # all but the influence, which samples have
+                _target_values(row.target, row.target_bone),
+                _target_values(row.pole_target, row.pole_bone),
+            )
+            for row in group.constraints
+        ],
+        [None if bone is None else _values(bone.ccd_rig) for bone in bones],
+        [(bone.ccd_rig.mass, len(bone.ccd_rig.coupled_offsets)) for bone in pose_bones],
+        [foreach(pose_bones, name, width).tobytes() for name, width in POSE_BONES.items()],
+        [foreach(armature_object.data.bones, name, width).tobytes() for name, width in BONES.items()],
+        _values(group.solver),
+        list(_library(group.poses)),
+        group.body,
+        group.body_helps,
+        body.body_of(armature_object),
+    )
+
+
+def is_rebuilt(depsgraph: bpy.types.Depsgraph) -> bool:
+    """Whether a scene or its dependencies were edited; motion by a key is no edit.
+
+    Blender reports this when objects, constraints, drivers, actions or first keys are added or removed.
+    """
+    if not depsgraph.id_type_updated("SCENE"):
+        return False
+    return any(
+        isinstance(update.id, bpy.types.Scene) and not update.is_updated_shading
+        for update in depsgraph.updates
+    )
+
+
+def _target_values(target: bpy.types.Object | None, bone: str) -> tuple[int, str, bool] | None:
+    """Identity of a target or pole, and whether it has the bone."""
+    if target is None:
+        return None
+    return target.session_uid, target.name_full, target.pose is not None and bone in target.pose.bones
+
+
+def _library(poses: Any) -> Iterator[tuple[str, bytes]]:
+    """Names and rotations of poses."""
+    for pose in poses:
+        rotations = np.empty(4 * len(pose.rotations), np.float32)
+        pose.rotations.foreach_get("rotation", rotations)
+        yield pose.name, rotations.tobytes()
+
+
+def _values(group: Any) -> Values:
+    """Return all values of a group of properties; of limits without effect the kind alone."""
+    if getattr(group, "kind", "") == "NONE":
+        return ("NONE",)
+    single, arrays, groups, lists = _getters(type(group))
+    return (
+        single(group),
+        *map(tuple, arrays(group)),
+        *map(_values, groups(group)),
+        *([_values(row) for row in rows] for rows in lists(group)),
+    )
+
+
+@lru_cache(maxsize=32)
+def _getters(group: type) -> tuple[_Getter, _Getter, _Getter, _Getter]:
+    """Functions that read the single values of a group, its arrays, its groups and its collections."""
+    properties: Any = group.bl_rna.properties  # type: ignore[attr-defined]
+    names: dict[str, list[str]] = {"ARRAY": [], "POINTER": [], "COLLECTION": []}
+    single: list[str] = []
+    for name, sort in fields(group):
+        if name == "influence":
+            continue
+        if sort == "POINTER":
+            base = properties[name].fixed_type.base
+            if base is None or base.identifier != "PropertyGroup":  # a data-block
+                continue
+        names.get(sort, single).append(name)
+    return _getter(single), _getter(names["ARRAY"]), _getter(names["POINTER"]), _getter(names["COLLECTION"])
+
+
+def _getter(names: list[str]) -> _Getter:
+    """Make a function that reads these attributes as a tuple."""
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda owner: tuple(getattr(owner, name) for name in names)
+
+
+class SetUp(NamedTuple):
+    """Checked set-up that updates use until it is edited.
+
+    Attributes:
+        ready: the constraints and their bones.
+        settings: of the solve of a frame.
+        reader: samples the armature and its targets.
+        state: see `state_of`.
+    """
+
+    ready: checks.Ready
+    settings: FrameSolveSettings
+    reader: FrameReader
+    state: Values
+
+    @classmethod
+    def of(cls, armature_object: bpy.types.Object, scene: bpy.types.Scene) -> SetUp:
+        """Check an armature; raises CCDRigError if it cannot be solved."""
+        ready = result_of(checks.require(armature_object, scene))
+        settings = single_frame.settings_of(armature_object, scene)
+        reader = FrameReader.of(armature_object, ready.constraints, ready.layout, with_keyed=False)
+        return cls(ready, settings, reader, state_of(armature_object, ready.layout.names))
+
+    def is_current(self) -> bool:
+        """Whether it was not edited since."""
+        return self.state == state_of(self.reader.armature_object, self.ready.layout.names)
+
+    def plants(self) -> bool:
+        """Whether it plants bones."""
+        return any(constraint.kind.plants for constraint in self.ready.constraints)
+
+    def lies_on_ground(self) -> bool:
+        """Whether it plants bones on the ground."""
+        return any(each.kind.plants and each.on_ground for each in self.ready.constraints)
+
+
+@dataclass
+class Preview:
+    """State of a live armature.
+
+    Attributes:
+        set_up: None until an update needs it, after `forget`, and while there are errors.
+        sample: input of the shown pose; None if none is shown.
+        ground: below planted bones, where constraints lie on it.
+        solved: the shown pose; None if none is shown, or no constraint has influence.
+        shown: clamps with influence.
+        failure: message why no pose is shown; empty if one is shown.
+        partner: name of another live armature with which it is in a cycle of followers; empty if in none.
+    """
+
+    set_up: SetUp | None = None
+    sample: FrameSample | None = field(default=None, repr=False)
+    ground: PresentGround = field(default_factory=PresentGround)
+    solved: SolvedFrame | None = field(default=None, repr=False)
+    shown: Collection[clamps.Place] = ()
+    failure: str = ""
+    partner: str = ""
+
+    def forget(self) -> None:
+        """Check the set-up and solve again at the next update."""
+        self.set_up = self.sample = self.solved = None
+        self.ground = PresentGround()
+
+    @property
+    def missed(self) -> frozenset[int]:
+        """Indices of the constraints that miss their goals in the shown pose."""
+        if self.sample is None or self.solved is None:
+            return frozenset()
+        return frozenset(self.sample.active) - self.solved.met
+
+    def notes(self) -> tuple[str, ...]:
+        """Messages to the user about the shown pose."""
+        if self.failure:
+            return (self.failure,)
+        if self.partner:
+            return (
+                f"'{self.partner}' is live and follows this armature too: switch Live off for one of them",
+            )
+        if self.ground.hidden:
+            return (
+                f"Live does not see the ground '{self.ground.hidden}' while it is hidden: show it, or use "
+                "Solve Pose and Bake, which do",
+            )
+        if self.set_up is not None and self.set_up.plants():
+            return ("Planted bones are held where this frame has them; a bake holds them over frames",)
+        return ()
+
+
+def bones_ahead(
+    armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, preview: Preview, names: Iterable[str]
+) -> dict[tuple[bpy.types.Object, str], Matrix]:
+    """Return world matrices of bones as the clamps show them from the next evaluation on.
+
+    The user's constraints on these bones are not included.
+
+    Args:
+        armature_object: the original object.
+        depsgraph: evaluated before the clamps were changed.
+        preview: of the armature.
+        names: of bones; bones outside the chains are left out.
+    """
+    sample, solved = preview.sample, preview.solved
+    wanted = set(names)
+    if sample is None or solved is None or wanted.isdisjoint(sample.reading.bones):
+        return {}
+    transforms = forward_kinematics(sample.reading.skeleton, solved.pose)
+    evaluated = armature_object.evaluated_get(depsgraph).pose.bones
+    return {
+        (armature_object, name): sample.matrix_world
+        @ Matrix.LocRotScale(at.translation, at.rotation, evaluated[name].matrix.to_scale())
+        for name, at in zip(sample.reading.bones, transforms, strict=True)
+        if name in wanted
+    }
+
+
+def update(
+    armature_object: bpy.types.Object,
+    depsgraph: bpy.types.Depsgraph,
+    preview: Preview,
+    ahead: Ahead = NOTHING_AHEAD,
+) -> bool:
+    """Update the shown pose and the state of its preview.
+
+    Args:
+        armature_object: the original object, in Pose Position and not in Edit Mode.
+        depsgraph: evaluated, and of the user's scene.
+        preview: of the armature; changed.
+        ahead: bones of other armatures whose clamps have changed since the evaluation.
+
+    Returns:
+        Whether clamps have changed.
+    """
+    try:
+        try:
+            return _update(armature_object, depsgraph, preview, ahead)
+        except ReferenceError:  # an object of the set-up was deleted
+            preview.forget()
+            return _update(armature_object, depsgraph, preview, ahead)
+    except CCDRigError as error:
+        preview.sample = preview.solved = None
+        preview.failure, preview.shown = str(error), ()
+        return clamps.show(armature_object, {}, _places(armature_object))
+
+
+def _update(
+    armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph, preview: Preview, ahead: Ahead
+) -> bool:
+    if preview.set_up is not None and not preview.set_up.is_current():
+        preview.forget()
+    if preview.set_up is None:
+        preview.forget()
+        preview.set_up = SetUp.of(armature_object, depsgraph.scene.original)
+        # The user may have copied a bone's constraints with the clamps among them.
+        preview.shown = _places(armature_object)
+    set_up = preview.set_up
+    _require_visible(set_up, depsgraph)
+    samples = set_up.reader.samples([present(set_up.reader, depsgraph, ahead=ahead)])
+    sample, ground = samples[0], preview.ground
+    is_moved = set_up.lies_on_ground() and ground.look(armature_object, depsgraph)
+    if preview.sample is not None and not is_moved and _is_same(sample, preview.sample):
+        return False
+    solved, values = None, dict[clamps.Place, clamps.Values]()
+    if sample.active:
+        solved = single_frame.solve_sample(
+            armature_object, set_up.ready, samples, set_up.settings, lambda _points, _room: ground.ground
+        )
+        values = _clamp_values(sample, solved)
+    changed = clamps.show(armature_object, values, preview.shown)
+    preview.sample, preview.solved, preview.shown = sample, solved, values.keys()
+    preview.failure = ""
+    return changed
+
+
+def _require_visible(set_up: SetUp, depsgraph: bpy.types.Depsgraph) -> None:
+    """Raise RigError if a target is hidden: Blender does not evaluate hidden objects."""
+    hidden = {thing for thing, _ in set_up.reader.hidden(depsgraph)}
+    for source in set_up.reader.targets.sources if hidden else ():
+        for thing, _ in objects_of([source]):
+            if thing in hidden:
+                raise RigError(
+                    f"Constraint '{source.constraint.name}': Live does not see '{thing.name}' while it is "
+                    "hidden: show it, or use Solve Pose and Bake, which do"
+                )
+
+
+def _clamp_values(sample: FrameSample, solved: SolvedFrame) -> dict[clamps.Place, clamps.Values]:
+    """Values of the clamps that show a solved frame."""
+    names = sample.reading.bones
+    values: dict[clamps.Place, clamps.Values] = {
+        (names[j], clamps.ROTATION): clamps.rotation_clamp(solved.pose.rotations[j]) for j in solved.rotated
+    }
+    for j, location in solved.located.items():
+        values[names[j], clamps.LOCATION] = tuple(np.float32(location).tolist())
+    return values
+
+
+def _places(armature_object: bpy.types.Object) -> list[clamps.Place]:
+    """Bones and kinds of all clamps of an armature."""
+    return [(bone.name, clamps.kind_of(clamp)) for bone, clamp in clamps.clamps_of(armature_object)]
+
+
+def _is_same(sample: FrameSample, other: FrameSample) -> bool:
+    """Whether two samples lead to the same pose. Stored curves of a bake depend on the frame number."""
+    return (
+        sample.frame == other.frame
+        and (sample.reading is other.reading or sample.reading == other.reading)
+        and sample.matrix_world == other.matrix_world
+        and sample.targets == other.targets
+        and sample.influences == other.influences
+        and sample.unplanted == other.unplanted
+    )
+
+
+_previews: dict[int, Preview] = {}  # by session_uid: references to objects do not survive undo
+_switched_off_by_save: list[int] = []
+_late: dict[str, str] = {}  # for `catch_up`: name of a scene -> name of its view layer
+_seen: set[int] = set()  # `session_uid` of armature objects checked by `end_copies` while none was live
+_catching_up: list[bpy.types.Scene] = []  # the scene that `catch_up` evaluates, or empty
+
+
+def preview_of(armature_object: bpy.types.Object) -> Preview | None:
+    """Preview of an armature; None if it is not live."""
+    return _previews.get(armature_object.session_uid) if armature_data.is_live(armature_object) else None
+
+
+def switch(armature_object: bpy.types.Object, on: bool) -> None:
+    """Switch the preview of an armature on or off."""
+    if on:
+        armature_object.ccd_rig.live = True
+    else:
+        _end(armature_object)
+
+
+# --- updates ------------------------------------------------------------------------------------------------
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def follow(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    """Update the previews of a scene after an evaluation or frame change."""
+    if is_isolated(scene) or clamps.is_suspended() or depsgraph.mode == "RENDER":
+        return
+    shown = list(_shown(scene, depsgraph))
+    if is_rebuilt(depsgraph):
+        for armature_object in shown:
+            _preview(armature_object).forget()
+    before = [_preview(armature_object).set_up for armature_object in shown]
+    changed = _follow_all(shown, depsgraph)
+    # A target may depend on another armature. A chain that became shorter was solved on clamps now removed.
+    is_edited = any(
+        _preview(armature_object).set_up is not set_up
+        for armature_object, set_up in zip(shown, before, strict=True)
+    )
+    if changed and (is_edited or len(shown) > 1) and not _catching_up:
+        _late[scene.name] = depsgraph.view_layer.name
+        _soon(catch_up)
+
+
+def _soon(function: Callable[[], None]) -> None:
+    """Let a timer call a function. Without a window timers do not run, and a left one crashes the exit."""
+    if not bpy.app.background and not bpy.app.timers.is_registered(function):
+        bpy.app.timers.register(function, first_interval=0.0)
+
+
+def catch_up() -> None:
+    """Update, by a timer, armatures whose solves used clamps that have moved since.
+
+    A handler cannot evaluate clamps that it has changed: Blender crashes.
+    """
+    late = dict(_late)
+    _late.clear()
+    for scene_name, layer_name in late.items():
+        scene = bpy.data.scenes.get(scene_name)
+        layer = scene.view_layers.get(layer_name) if scene is not None else None
+        if scene is not None and layer is not None and not clamps.is_suspended():
+            _catch_up(scene, layer)
+
+
+def _catch_up(scene: bpy.types.Scene, layer: bpy.types.ViewLayer) -> None:
+    live = [rig for rig in _armatures(scene.objects) if armature_data.is_live(rig)]
+    _catching_up.append(scene)
+    try:
+        for _ in live:  # a chain of followers has at most this length
+            before = [_preview(rig).sample for rig in live]
+            for rig in live:
+                rig.update_tag()
+            layer.update()
+            if all(_preview(rig).sample is sample for rig, sample in zip(live, before, strict=True)):
+                break
+    finally:
+        _catching_up.pop()
+
+
+def _shown(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> Iterator[bpy.types.Object]:
+    """Live armatures of a scene that can show a pose at present."""
+    for armature_object in _armatures(scene.objects):
+        uid = armature_object.session_uid
+        if uid not in armature_data.switched_on:
+            continue
+        if not armature_object.ccd_rig.live:
+            if uid in _previews:
+                _end(armature_object)
+        elif _may_show(armature_object, depsgraph):
+            yield armature_object
+        elif armature_object.data.is_editmode:
+            _preview(armature_object).forget()
+
+
+def _preview(armature_object: bpy.types.Object) -> Preview:
+    return _previews.setdefault(armature_object.session_uid, Preview())
+
+
+def _follow_all(armature_objects: Sequence[bpy.types.Object], depsgraph: bpy.types.Depsgraph) -> bool:
+    """Update previews in the order in which armatures depend on each other; whether clamps have changed.
+
+    An armature that follows another uses its bones as the clamps will show them.
+    """
+    changed = False
+    targets: _Targets = {}
+    for armature_object in armature_objects:
+        rows = armature_object.ccd_rig.constraints
+        bones = {(row.target, row.target_bone) for row in rows}
+        bones |= {(row.pole_target, row.pole_bone) for row in rows}
+        targets[armature_object] = {(target, bone) for target, bone in bones if target is not None and bone}
+    ahead: dict[tuple[bpy.types.Object, str], Matrix] = {}
+    for armature_object in _leaders_first(targets):
+        preview = _preview(armature_object)
+        notes = preview.notes()
+        leaders = _leaders_of(targets, armature_object)
+        partners = (
+            rig.name
+            for rig in targets
+            if rig != armature_object and rig in leaders and armature_object in _leaders_of(targets, rig)
+        )
+        preview.partner = next(partners, "")
+        if update(armature_object, depsgraph, preview, ahead):
+            changed = True
+            names = {bone for bones in targets.values() for rig, bone in bones if rig == armature_object}
+            ahead |= bones_ahead(armature_object, depsgraph, preview, names)
+        if preview.notes() != notes:
+            _redraw()
+    return changed
+
+
+_Targets: TypeAlias = dict[bpy.types.Object, set[tuple[bpy.types.Object, str]]]
+"""{armature object: the bones that are its targets and poles, (armature object, bone)}"""
+
+
+def _leaders_of(targets: _Targets, armature_object: bpy.types.Object) -> set[bpy.types.Object]:
+    """Objects that an armature object follows, directly or through others."""
+    leaders, pending = set[bpy.types.Object](), [armature_object]
+    while pending:
+        for leader, _ in targets.get(pending.pop(), ()):
+            if leader not in leaders:
+                leaders.add(leader)
+                pending.append(leader)
+    return leaders
+
+
+def _leaders_first(targets: _Targets) -> Iterator[bpy.types.Object]:
+    """Armature objects after those that they follow; a cycle is broken at its first."""
+    pending = list(targets)
+    while pending:
+        free = (
+            rig
+            for rig in pending
+            if not any(leader != rig and leader in pending for leader, _ in targets[rig])
+        )
+        armature_object = next(free, pending[0])
+        pending.remove(armature_object)
+        yield armature_object
+
+
+def _may_show(armature_object: bpy.types.Object, depsgraph: bpy.types.Depsgraph | None) -> bool:
+    """Whether an armature can show a pose at present, and no render of its keys is running."""
+    if depsgraph is None or armature_object.mode == "EDIT" or armature_object.data.pose_position == "REST":
+        return False
+    first = next(clamps.clamps_of(armature_object), None)
+    if first is None:  # new clamps would get into the frames of a render
+        if bpy.app.is_job_running("RENDER"):
+            return False
+    elif first[1].mute:
+        return False
+    evaluated = armature_object.evaluated_get(depsgraph)
+    return evaluated.is_evaluated and armature_object.visible_get(view_layer=depsgraph.view_layer)
+
+
+def _redraw() -> None:
+    """Redraw the sidebar, whose panel shows the notes of previews."""
+    for window in bpy.context.window_manager.windows:
+        for area in window.screen.areas:
+            if area.type == "VIEW_3D":
+                area.tag_redraw()
+
+
+# --- ends ---------------------------------------------------------------------------------------------------
+
+
+def _end(armature_object: bpy.types.Object) -> None:
+    """Remove the preview of an armature, and switch Live off."""
+    uid = armature_object.session_uid
+    _previews.pop(uid, None)
+    clamps.remove(armature_object)
+    if armature_object.is_property_set("ccd_rig") and armature_object.ccd_rig.is_property_set("live"):
+        armature_object.ccd_rig.property_unset("live")
+
+
+def end_copies(
+    scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph, armatures: Sequence[bpy.types.Object]
+) -> None:
+    """Switch Live off for copies of live armatures, and for armatures from other files.
+
+    No handler is called when Blender writes single data-blocks (`bpy.data.libraries.write`), clamps included.
+    Clamps of linked armatures are removed in memory, whenever their library is read.
+    """
+    on = armature_data.switched_on
+    for rig in armatures:
+        uid = rig.session_uid
+        if uid in on or uid in _seen:
+            continue
+        if depsgraph.mode == "RENDER" or clamps.is_suspended() or is_isolated(scene):
+            return
+        if not on:
+            _seen.add(uid)
+        if (rig.is_property_set("ccd_rig") and rig.ccd_rig.live) or any(clamps.clamps_of(rig)):
+            _end(rig)
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def end_copies_of_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
+    """Call `end_copies` at a frame change, which may be the first evaluation of data from another file."""
+    if armatures := evaluations.armatures_in(depsgraph):
+        end_copies(scene, depsgraph, armatures)
+
+
+def _armatures(objects: Any) -> Iterator[bpy.types.Object]:
+    return (candidate for candidate in objects if candidate.type == "ARMATURE")
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def end_all(*_arguments: object) -> None:
+    """Switch Live off for all armatures of a file that was opened."""
+    _previews.clear()
+    _late.clear()
+    _seen.clear()
+    armature_data.switched_on.clear()
+    _stop_following()
+    for rig in _armatures(bpy.data.objects):
+        _end(rig)
+
+
+def end_left() -> None:
+    """Remove, by a timer after the extension was enabled, previews that undo has restored.
+
+    They are from before the extension was disabled.
+    """
+    for rig in _armatures(bpy.data.objects):
+        if rig.session_uid not in armature_data.switched_on:
+            _end(rig)
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def forget_all(*_arguments: object) -> None:
+    """Make all previews anew after undo or redo, which replace the objects."""
+    _seen.clear()
+    for preview in _previews.values():
+        preview.forget()
+    for rig in _armatures(bpy.data.objects):
+        if armature_data.is_live(rig):
+            rig.update_tag()
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def before_save(*_arguments: object) -> None:
+    """Remove all previews before a file is saved."""
+    editable = [rig for rig in _armatures(bpy.data.objects) if rig.is_editable]
+    _switched_off_by_save[:] = [rig.session_uid for rig in editable if armature_data.is_live(rig)]
+    for rig in editable:
+        _end(rig)
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def after_save(*_arguments: object) -> None:
+    """Switch Live on again for armatures that were live before the save."""
+    for rig in _armatures(bpy.data.objects):
+        if rig.session_uid in _switched_off_by_save:
+            rig.ccd_rig.live = True
+    _switched_off_by_save.clear()
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def before_render(*_arguments: object) -> None:
+    """Mute the clamps, so that the render shows the keys. Nothing is solved while they are muted."""
+    clamps.mute_all(True)
+
+
+@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+def after_render(*_arguments: object) -> None:
+    """Show the previews again after a render has ended or was cancelled."""
+    clamps.mute_all(False)
+    forget_all()
+
+
+def _start_following() -> None:
+    """Listen to evaluations from the first switch to Live until another file is opened.
+
+    Undo and redo may switch Live on again.
+    """
+    _seen.clear()
+    evaluations.wake()
+    for listeners in _evaluation_handlers():
+        if follow not in listeners:
+            listeners.append(follow)
+
+
+def _stop_following() -> None:
+    for listeners in _evaluation_handlers():
+        if follow in listeners:
+            listeners.remove(follow)
+
+
+def _evaluation_handlers() -> tuple[list[Any], list[Any]]:
+    return bpy.app.handlers.depsgraph_update_post, bpy.app.handlers.frame_change_post
+
+
+def _listeners() -> Sequence[tuple[list[Any], Any]]:
+    handlers = bpy.app.handlers
+    return (
+        (handlers.frame_change_post, end_copies_of_frame),
+        (handlers.undo_post, forget_all),
+        (handlers.redo_post, forget_all),
+        (handlers.load_post, end_all),
+        (handlers.save_pre, before_save),
+        (handlers.save_post, after_save),
+        (handlers.save_post_fail, after_save),
+        (handlers.render_init, before_render),
+        (handlers.render_complete, after_render),
+        (handlers.render_cancel, after_render),
+    )
+
+
+def register() -> None:
+    """Register the handlers; those of all evaluations only while an armature is live."""
+    evaluations.add(end_copies, lambda _armature_object: not armature_data.switched_on)
+    armature_data.begin.append(_start_following)
+    for listeners, listener in _listeners():
+        listeners.append(listener)
+    _soon(end_left)  # Blender hides the file while it enables an extension
+
+
+def unregister() -> None:
+    """Unregister the handlers, and remove all previews."""
+    for listeners, listener in _listeners():
+        listeners.remove(listener)
+    _stop_following()
+    armature_data.begin.remove(_start_following)
+    evaluations.remove(end_copies)
+    for timer in (catch_up, end_left):
+        if bpy.app.timers.is_registered(timer):
+            bpy.app.timers.unregister(timer)
+    armature_data.switched_on.clear()
+    # Blender hides the file while it enables an extension: without objects nothing is live.
+    for rig in _armatures(getattr(bpy.data, "objects", ())):
+        if rig.is_editable:
+            _end(rig)
