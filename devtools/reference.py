@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from math import degrees
 from pathlib import Path
@@ -18,6 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / "docs/reference"
 MADE = "<!-- Made by `python3 dev.py docs --reference` from what the extension registers: do not edit. -->"
 UNBOUNDED = 1e9  # numbers from here on stand for none
+COLUMNS = 125  # of a line that is no row of a table
 
 # Title and introduction of each group of settings, in the order of the page. Titles are their anchors too.
 GROUPS = {
@@ -71,8 +73,10 @@ def pages(manual: ModuleType) -> dict[str, str]:
 
 def _settings(settings: dict[str, list[Any]]) -> Iterator[str]:
     yield from ("# Settings", "", MADE, "")
-    yield "Everything that the panels show and that scripts may set. Angles are in degrees on this page and"
-    yield "in radians in scripts. Lengths are in the scene's unit."
+    yield from _paragraph(
+        "Everything that the panels show and that scripts may set. Angles are in degrees on this page and in "
+        "radians in scripts. Lengths are in the scene's unit."
+    )
     for kind, (title, about) in GROUPS.items():
         anchors = "" if title.lower().replace(" ", "-") == kind else f'<a id="{kind}"></a>'
         yield from ("", f"## {title}", "", anchors + about, "")
@@ -81,10 +85,13 @@ def _settings(settings: dict[str, list[Any]]) -> Iterator[str]:
 
 def _operators(commands: dict[str, Any], options: dict[str, list[Any]]) -> Iterator[str]:
     yield from ("# Commands", "", MADE, "")
-    yield "All buttons and menu entries, by name. In scripts each is `bpy.ops.ccd_rig.` and its short name."
-    yield "Search (F3) finds them by their full name."
+    yield from _paragraph(
+        "All buttons and menu entries, by name. In scripts each is `bpy.ops.ccd_rig.` and its short name. "
+        "Search (F3) finds them by their full name."
+    )
     for name, command in sorted(commands.items(), key=lambda item: item[1].name):
-        yield from ("", f"## {command.name}", "", f'<a id="{name}"></a>`{name}`: {_words(command)}.')
+        yield from ("", f"## {command.name}", "")
+        yield from _paragraph(f'<a id="{name}"></a>`{name}`: {_words(command)}.')
         if options[name]:
             yield from ("", *_table(options[name], name))
         if name == "bake":
@@ -92,6 +99,10 @@ def _operators(commands: dict[str, Any], options: dict[str, list[Any]]) -> Itera
                 "",
                 "It also has the [options of the panel](settings.md#bake), with the same defaults.",
             )
+
+
+def _paragraph(words: str) -> list[str]:
+    return textwrap.wrap(words, COLUMNS, break_long_words=False, break_on_hyphens=False)
 
 
 def _table(fields: list[Any], prefix: str) -> Iterator[str]:

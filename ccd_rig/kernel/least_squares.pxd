@@ -38,18 +38,24 @@ cdef double summed_turn(Problem p) noexcept nogil
 cdef double share_pass(Problem p) noexcept nogil
 @cython.locals(is_first=cython.bint)
 cdef double predicted_square(Problem p, double part) noexcept nogil
-@cython.locals(has_old=cython.bint, is_judged=cython.bint, misses=cython.bint)
+@cython.locals(has_old=cython.bint, is_judged=cython.bint)
 cdef void slide(Problem p) noexcept nogil
 cdef double approach_goals(Problem p, double aside) noexcept nogil
 cdef void return_to_goals(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil
-cdef void polish(Problem p) noexcept nogil
-cdef void remove_curved(Problem p) noexcept nogil
-cdef bint keeps_misses(Problem p) noexcept nogil
+@cython.locals(has_moved=cython.bint)
+cdef bint settle(Problem p) noexcept nogil
+cdef void activate_pressed_normals(Problem p) noexcept nogil
+@cython.locals(more=cython.bint, column=cython.Py_ssize_t, n=cython.Py_ssize_t, count=cython.Py_ssize_t)
+cdef bint stop_at_borders(Problem p, double most) noexcept nogil
+@cython.locals(x=double, y=double, z=double)
+cdef void measure_borders(Problem p) noexcept nogil
+cdef double border_curvature(Problem p, Py_ssize_t i, Quaternion q, Vector outward, Vector tangent) noexcept nogil
+cdef void add_product(double[::1] values, Py_ssize_t at, Vector a, Vector b) noexcept nogil
 cdef bint is_curvature_known(Problem p) noexcept nogil
-cdef void solve_curved(Problem p, bint keeps_errors) noexcept nogil
+cdef double solve_curved(Problem p, double pull) noexcept nogil
 cdef void project_free(Problem p, double[::1] values) noexcept nogil
-@cython.locals(i=cython.Py_ssize_t)
-cdef void curved_product(Problem p, const double[::1] v, double[::1] product, bint keeps_errors) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, column=cython.Py_ssize_t)
+cdef void curved_product(Problem p, const double[::1] v, double[::1] product, double pull) noexcept nogil
 @cython.locals(row=cython.Py_ssize_t, columns=cython.Py_ssize_t, x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t, i=cython.Py_ssize_t, first=cython.Py_ssize_t, slides=cython.Py_ssize_t, up=cython.Py_ssize_t)
-cdef void add_curvature(Problem p, Py_ssize_t k, const double[::1] v, double[::1] product, bint keeps_errors) noexcept nogil
+cdef void add_curvature(Problem p, Py_ssize_t k, const double[::1] v, double[::1] product) noexcept nogil

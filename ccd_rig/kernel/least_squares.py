@@ -22,11 +22,13 @@ from .geometry import (
     add,
     conjugate,
     cross,
+    direction_of,
     dot,
     exponential,
     length,
     logarithm,
     multiply,
+    perpendicular,
     put_quaternion,
     put_vector,
     quaternion_at,
@@ -86,16 +88,27 @@ RETURN_PART = 0.1
 """Largest return to the goals, in parts of a slide's step: the range of the linear model."""
 FLAT = 1e-7
 """Least gain of a step, in parts of the departure."""
-POLISHES = 20
+SETTLES = 60
 """Most of Newton's steps towards the least error."""
-LONGEST_POLISH = 0.3
+PULL = 1e-4
+"""Part of the error that weighs the square departure beside the square error.
+
+A joint that bends a straight chain is off the least error by this part of its departure.
+"""
+FIRST_PULL = 1e-2
+"""The same at first: the valley of least errors is wider then, and steps along it are longer."""
+CLOSE = 0.03
+"""Radians off the nearest pose below which the pull becomes smaller: 40 steps of chains in cones without."""
+LONGEST_SETTLE = 0.3
 """Radians above which a step of Newton leaves the range of its model."""
-LEAST_POLISH = 1e-7
-"""Radians below which the error is the least."""
-SMALL_REMAINDER = 1e-12
-"""Part of the right side that conjugate gradients may leave."""
-FLAT_CURVATURE = 1e-12
-"""Second derivative below which a direction counts as flat."""
+PASSED = 1e-5
+"""Radians by which a step may pass a border."""
+BORDER_STEP = 0.01
+"""Radians of the steps by which the curvature of a limit's border is measured."""
+SETTLED = 1e-4
+"""Radians off the reference pose by which a settled pose may be off the nearest one."""
+REMAINDER = 0.1
+"""Largest part of the right side that conjugate gradients may leave."""
 
 
 # Evaluation -----------------------------------------------------------------------------------------
@@ -139,6 +152,8 @@ def measure_departure(p):
         measure_region_departure(p)
         return
     if not p.has_reference:
+        for column in range(p.columns):
+            p.departure_gradient[column] = 0.0
         return
     for i in range(p.joints):
         column = p.first_column[i]
@@ -603,7 +618,7 @@ def slide(p):
     1988).
     """
     part, turned, least = 1.0, 0.0, 0.0
-    has_old, is_judged, misses = False, True, keeps_misses(p)
+    has_old, is_judged = False, True
     save(p, 0)
     while p.steps < p.last_step and p.departure_square > 0.0:
         beside = approach_goals(p, RETURN_PART * turned)
@@ -626,8 +641,6 @@ def slide(p):
         set_row_gains(p, 0.0)
         for column in range(p.columns):
             p.gradient[column] = p.departure_gradient[column]
-        if misses and is_curvature_known(p):
-            remove_curved(p)
         compute_step(p, 1.0, 1e-10)
         longest = longest_turn(p)
         if not longest >= LEAST_SLIDE:
@@ -689,111 +702,193 @@ def return_to_goals(p):
 # Missed goals ---------------------------------------------------------------------------------------
 
 
-def polish(p):
-    """Move to the nearby least error of missed goals by Newton's steps.
+def settle(p):
+    """Move to the nearby least error of missed goals, and of equal errors to the nearest to the reference.
 
-    Where a straight chain falls short of its target the Jacobian vanishes along the chain, and steps of least
-    squares straighten it ever more slowly. The second derivatives do not vanish.
+    Newton's steps minimise half of the square error, plus a part of the square departure that shrinks to
+    `PULL`. Where a straight chain falls short of its target the Jacobian vanishes along the chain, and steps
+    of least squares straighten it ever more slowly. The second derivatives do not vanish. Limits that the
+    force presses against are active (Bertsekas 1982).
+
+    Returns:
+        Whether forces nearly vanish. Not where no step improves the pose, which may be a saddle, and where
+        second derivatives are unknown.
     """
-    set_row_gains(p, 1.0)
-    most = LONGEST_POLISH
-    for _ in range(POLISHES):
+    most, part, force, has_moved = LONGEST_SETTLE, FIRST_PULL, 0.0, False
+    for _ in range(SETTLES):
         if p.error_ratio <= p.met_ratio or p.steps >= p.last_step or not is_curvature_known(p):
-            return
-        square = p.square
+            return False
+        pull = part * sqrt(p.square)
+        value = p.square + pull * p.departure_square
         for column in range(p.columns):
-            p.right_side[column] = 0.0
+            p.right_side[column] = -pull * p.departure_gradient[column]
         for k in range(p.goals):
             if p.goal_rank[k] <= p.stage and not has_room(p, k):
-                weight = 1.0 if is_current(p, k) else FIRST
                 for row in range(p.first_row[k], p.first_row[k + 1]):
-                    off = weight * (p.residual[row] - p.row_offset[row])
                     for column in range(p.columns):
-                        p.right_side[column] -= off * p.slope[row * p.columns + column]
+                        p.right_side[column] -= p.residual[row] * p.slope[row * p.columns + column]
+        measure_borders(p)
         reset_active_set(p, 0.0)
-        for _ in range(ROUNDS):
-            solve_curved(p, False)
-            if not activate_limits(p):
+        activate_pressed_normals(p)
+        for _ in range(p.columns):
+            force = solve_curved(p, pull)
+            if not activate_limits(p) and not stop_at_borders(p, most):
                 break
         longest = longest_turn(p)
-        if longest < LEAST_POLISH or most < LEAST_SLIDE:
-            return
+        if most < LEAST_SLIDE or (part == PULL and force <= SETTLED * pull):
+            break
+        if force <= CLOSE * pull:
+            part = max(0.1 * part, PULL)
+        if longest == 0.0:
+            continue
         save(p, 0)
         apply_step(p, most / longest if longest > most else 1.0)
         evaluate(p)
-        if p.square < square:
-            most = min(2.0 * most, LONGEST_POLISH)
+        if p.square + pull * p.departure_square < value:
+            most, has_moved = min(2.0 * most, LONGEST_SETTLE), True
         else:
             restore(p, 0)
             evaluate(p)
             most = 0.25 * min(most, longest)
-
-
-def remove_curved(p):
-    """Leave of the gradient what changes the errors of missed goals by less than the second order.
-
-    These are the directions in which the Jacobian and the second derivatives vanish: a straight chain that
-    falls short of its target rolls about itself, and does not bend.
-    """
-    reset_active_set(p, 0.0)
-    curved_product(p, p.gradient, p.right_side, True)
-    solve_curved(p, True)
-    square, left = 0.0, 0.0
-    for column in range(p.columns):
-        square += p.gradient[column] * p.gradient[column]
-        left += (p.gradient[column] - p.step[column]) * (p.gradient[column] - p.step[column])
-    if left <= square:  # else the second derivatives are not those of a least error
-        for column in range(p.columns):
-            p.gradient[column] -= p.step[column]
-
-
-def keeps_misses(p):
-    """Whether errors of missed goals are kept."""
-    for row in range(p.rows):
-        if p.row_offset[row] != 0.0:
-            return True
-    return False
+    return has_moved and force <= FIRST_PULL * sqrt(p.square)
 
 
 def is_curvature_known(p):
     """Whether `curved_product` has all that keeps the pose off its goals.
 
-    Reach windows, goals of earlier ranks and borders of balls do so too, and their second derivatives are not
-    known.
+    Reach windows and goals of earlier ranks do so too, and their second derivatives are not known.
     """
-    if p.masked or p.has_windows or p.stage > 0:
-        return False
+    return not (p.masked or p.has_windows or p.stage > 0)
+
+
+def activate_pressed_normals(p):
+    """Make the normals active that `right_side` presses against."""
     for i in range(p.joints):
-        if p.normal_count[i] > 0:
-            return False
-    return True
+        for n in range(p.normal_count[i]):
+            normal = vector_at(p.normals, 3 * (NORMALS * i + n))
+            if (
+                not p.is_active[NORMALS * i + n]
+                and dot(vector_at(p.right_side, p.first_column[i]), normal) > 0.0
+            ):
+                activate_normal(p, i, n)
 
 
-def solve_curved(p, keeps_errors):
-    """Solve M step = `right_side` for the free columns, by conjugate gradients (Hestenes and Stiefel 1952).
+def stop_at_borders(p, most):
+    """Stop balls at borders that the step, `most` radians at most, would pass; whether there are any.
 
-    M are the second derivatives of half the square error, see `curved_product`. It ends where they are not
-    positive.
+    The step ends at the tangent plane of the border where its end is clamped.
     """
+    more, longest = False, longest_turn(p)
+    part = most / longest if longest > most else 1.0
+    for i in range(p.joints):
+        if p.width[i] == 3 and p.active_count[i] == 0 and p.normal_count[i] < NORMALS:
+            column, q, metric = (
+                p.first_column[i],
+                quaternion_at(p.rotation, 4 * i),
+                quaternion_at(p.metric, 4 * i),
+            )
+            x, y, z = p.mobility[3 * i], p.mobility[3 * i + 1], p.mobility[3 * i + 2]
+            step = scaled(vector_at(p.step, column), part)
+            end = multiply(exponential(rotate(metric, Vector(x * step.x, y * step.y, z * step.z))), q)
+            clamped = nearest_allowed(p.limit, LIMIT_WIDTH * i, end)
+            outward = logarithm(multiply(end, conjugate(clamped)))
+            if length(outward) > PASSED:
+                outward = direction_of(outward)
+                room = dot(outward, logarithm(multiply(clamped, conjugate(q))))
+                normal = rotate_back(metric, outward)
+                normal = Vector(x * normal.x, y * normal.y, z * normal.z)
+                size, n, count = length(normal), p.normal_count[i], p.active_count[i]
+                normal = scaled(normal, 1.0 / size)
+                put_vector(p.normals, 3 * (NORMALS * i + n), normal)
+                p.normal_count[i] += 1
+                activate_normal(p, i, n)
+                if p.active_count[i] > count:
+                    basis, present = (
+                        vector_at(p.active_basis, 9 * i + 3 * count),
+                        vector_at(p.fixed_step, column),
+                    )
+                    along = (room / size - dot(present, normal)) / dot(basis, normal)
+                    put_vector(p.fixed_step, column, add(present, scaled(basis, along)))
+                    more = True
+    return more
+
+
+def measure_borders(p):
+    """Store the second derivatives that the borders of balls' limits add, in units of the columns.
+
+    A step d along a border ends outside by half of its curvature times d.d. It is clamped by that much,
+    against the force with which `right_side` presses on the border. Curvatures are those of the clamped ends
+    of short steps along two tangents and between them.
+    """
+    for i in range(p.joints):
+        for n in range(9):
+            p.border[9 * i + n] = 0.0
+        q, metric = quaternion_at(p.rotation, 4 * i), quaternion_at(p.metric, 4 * i)
+        x, y, z = p.mobility[3 * i], p.mobility[3 * i + 1], p.mobility[3 * i + 2]
+        for n in range(p.normal_count[i]):
+            normal = vector_at(p.normals, 3 * (NORMALS * i + n))
+            force = dot(vector_at(p.right_side, p.first_column[i]), normal)
+            if force <= 0.0 or (p.normal_pairs[i] >> n) & 1:
+                continue
+            scaled_normal = Vector(normal.x / x, normal.y / y, normal.z / z)
+            force *= length(scaled_normal)
+            outward = rotate(metric, direction_of(scaled_normal))
+            one = perpendicular(outward)
+            two = cross(outward, one)
+            along_one, along_two = (
+                border_curvature(p, i, q, outward, one),
+                border_curvature(p, i, q, outward, two),
+            )
+            across = border_curvature(p, i, q, outward, scaled(add(one, two), sqrt(0.5)))
+            across -= 0.5 * (along_one + along_two)
+            one, two = rotate_back(metric, one), rotate_back(metric, two)
+            one, two = Vector(x * one.x, y * one.y, z * one.z), Vector(x * two.x, y * two.y, z * two.z)
+            to_one = scaled(add(scaled(one, along_one), scaled(two, across)), force)
+            to_two = scaled(add(scaled(one, across), scaled(two, along_two)), force)
+            add_product(p.border, 9 * i, one, to_one)
+            add_product(p.border, 9 * i, two, to_two)
+
+
+def border_curvature(p, i, q, outward, tangent):
+    """The curvature of a limit's border along a tangent, 0 where it is not outward."""
+    outside = multiply(exponential(scaled(tangent, BORDER_STEP)), q)
+    back = logarithm(multiply(nearest_allowed(p.limit, LIMIT_WIDTH * i, outside), conjugate(outside)))
+    return max(-2.0 * dot(back, outward) / (BORDER_STEP * BORDER_STEP), 0.0)
+
+
+def add_product(values, at, a, b):
+    """Add the 3 x 3 matrix a b^T, by rows."""
+    put_vector(values, at, add(vector_at(values, at), scaled(b, a.x)))
+    put_vector(values, at + 3, add(vector_at(values, at + 3), scaled(b, a.y)))
+    put_vector(values, at + 6, add(vector_at(values, at + 6), scaled(b, a.z)))
+
+
+def solve_curved(p, pull):
+    """Solve (M + pull) step = `right_side` for the free columns, by conjugate gradients; returns its size.
+
+    M are the second derivatives of half the square error, see `curved_product`. They end where the remainder
+    is small enough for a step of Newton (Dembo, Eisenstat and Steihaug 1982), or M + pull is not positive.
+    """
+    curved_product(p, p.fixed_step, p.product, pull)
     for column in range(p.columns):
-        p.step[column] = 0.0
-        p.remainder[column] = p.right_side[column]
+        p.step[column] = p.fixed_step[column]
+        p.remainder[column] = p.right_side[column] - p.product[column]
     project_free(p, p.remainder)
     square = 0.0
     for column in range(p.columns):
         p.direction[column] = p.remainder[column]
         square += p.remainder[column] * p.remainder[column]
-    least = SMALL_REMAINDER * SMALL_REMAINDER * square
+    force, settled = sqrt(square), SETTLED * pull
+    least = max(min(REMAINDER * REMAINDER, square / (pull * pull)) * square, settled * settled)
     for _ in range(4 * p.columns):
         if square <= least:
             break
-        curved_product(p, p.direction, p.product, keeps_errors)
+        curved_product(p, p.direction, p.product, pull)
         project_free(p, p.product)
-        curvature, extent = 0.0, 0.0
+        curvature = 0.0
         for column in range(p.columns):
             curvature += p.direction[column] * p.product[column]
-            extent += p.direction[column] * p.direction[column]
-        if not curvature > FLAT_CURVATURE * extent:
+        if not curvature > 0.0:
             break
         part, before = square / curvature, square
         square = 0.0
@@ -803,6 +898,7 @@ def solve_curved(p, keeps_errors):
             square += p.remainder[column] * p.remainder[column]
         for column in range(p.columns):
             p.direction[column] = p.remainder[column] + square / before * p.direction[column]
+    return force
 
 
 def project_free(p, values):
@@ -815,24 +911,29 @@ def project_free(p, values):
             remove_along(values, p.first_column[i], 1, vector_at(p.active_basis, 9 * i + 3 * n))
 
 
-def curved_product(p, v, product, keeps_errors):
-    """Write the product of the second derivatives of half the square error with a step `v`.
+def curved_product(p, v, product, pull):
+    """Write the product of the second derivatives of half the square error, plus `pull`, with a step `v`.
 
     Second derivatives of residuals are those of positions. With a the axis of a column, J its slope, S the
     motion of the point by joints below, T the turn by joints above and f the residual, a rotation has f.(a x
-    S) + f.(T x J). With `keeps_errors` f is the whole residual of missed goals, whose errors are kept.
+    S) + f.(T x J).
     """
     for column in range(p.columns):
-        product[column] = 0.0
+        product[column] = pull * v[column]
     for k in range(p.goals):
         if p.goal_rank[k] <= p.stage and not has_room(p, k):
-            weight = 1.0 if keeps_errors or is_current(p, k) else FIRST
             for row in range(p.first_row[k], p.first_row[k + 1]):
                 along = 0.0
                 for column in range(p.columns):
                     along += p.slope[row * p.columns + column] * v[column]
                 for column in range(p.columns):
-                    product[column] += weight * along * p.slope[row * p.columns + column]
+                    product[column] += along * p.slope[row * p.columns + column]
+    for i in range(p.joints):
+        if p.normal_count[i] > 0:
+            column = p.first_column[i]
+            step = vector_at(v, column)
+            for n in range(3):
+                product[column + n] += dot(vector_at(p.border, 9 * i + 3 * n), step)
     for n in range(p.evaluated_count):
         i = p.evaluated[n]
         turn = Vector(0.0, 0.0, 0.0)
@@ -843,18 +944,13 @@ def curved_product(p, v, product, keeps_errors):
         put_vector(p.turn_of_step, 3 * i, turn)
     for k in range(p.goals):
         if p.goal_kind[k] == POSITION and p.goal_rank[k] <= p.stage:
-            add_curvature(p, k, v, product, keeps_errors)
+            add_curvature(p, k, v, product)
 
 
-def add_curvature(p, k, v, product, keeps_errors):
+def add_curvature(p, k, v, product):
     """Add the part of a position's second derivatives to `curved_product`."""
     row, columns = p.first_row[k], p.columns
-    force, kept = vector_at(p.residual, row), vector_at(p.row_offset, row)
-    if keeps_errors:
-        if kept.x == 0.0 and kept.y == 0.0 and kept.z == 0.0:
-            return
-    else:
-        force = scaled(subtract(force, kept), 1.0 if is_current(p, k) else FIRST)
+    force = vector_at(p.residual, row)
     x, y, z = row * columns, (row + 1) * columns, (row + 2) * columns
     moved, i = Vector(0.0, 0.0, 0.0), p.goal_joint[k]
     while i >= 0:

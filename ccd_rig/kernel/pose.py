@@ -25,7 +25,17 @@ from .ccd import (
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
 from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal
 from .kinematics import LARGEST
-from .least_squares import TIGHT, compute_step, evaluate, polish, reach, return_to_goals, share_pass, slide
+from .least_squares import (
+    TIGHT,
+    compute_step,
+    evaluate,
+    is_curvature_known,
+    reach,
+    return_to_goals,
+    settle,
+    share_pass,
+    slide,
+)
 from .limits import LIMIT_WIDTH, nearest_allowed
 from .plain import Quaternion, Vector, nogil
 from .skeleton import (
@@ -579,9 +589,11 @@ def solve_ranks(p, slow_ratio, slack_part):
     The pose becomes the best if it is no worse, within the part `slack_part` of the best pose's error.
     """
     p.is_equal = False
+    is_settled = False
     for rank in range(p.last_rank + 1):
         p.stage = rank
-        if not reach(p, slow_ratio):
+        is_settled = is_curvature_known(p) and not reach(p, EARLY_EXIT) and settle(p)
+        if not is_settled and not reach(p, slow_ratio):
             # The gradient of a straight or folded chain vanishes: bend it a little.
             square = p.square
             save(p, SERVED)
@@ -590,7 +602,6 @@ def solve_ranks(p, slow_ratio, slack_part):
             if p.square >= square:
                 restore(p, SERVED)
                 evaluate(p)
-            polish(p)
             enter_windows(p)  # errors can be kept only inside
         for k in range(p.goals):
             if p.goal_rank[k] == rank and (
@@ -599,7 +610,8 @@ def solve_ranks(p, slow_ratio, slack_part):
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.row_offset[row] = p.residual[row]
     measure(p)
-    slide(p)
+    if not is_settled:
+        slide(p)
     # Rounding errors of earlier ranks, left by later ones, are removed.
     for rank in range(p.last_rank):
         p.stage = rank

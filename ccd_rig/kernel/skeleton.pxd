@@ -25,7 +25,7 @@ cdef class Problem:
     cdef double[::1] normals, active_basis
     cdef int[::1] normal_count, normal_pairs, is_active, active_count
     cdef double[::1] free_slope, system, right, step, fixed_step, free_gradient
-    cdef double[::1] old_gradient, old_step, return_step, right_side, remainder, direction, product, turn_of_step
+    cdef double[::1] old_gradient, old_step, return_step, right_side, remainder, direction, product, turn_of_step, border
     cdef int[::1] is_fixed
     cdef double[::1] max_step, comfort, goal_lever, row_offset
     cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, limb_first, limb_middle, moving, place_of

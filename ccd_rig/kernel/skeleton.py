@@ -300,7 +300,7 @@ class Problem:
         self.free_gradient = zeros(columns)
         self.old_gradient, self.old_step, self.return_step = zeros(columns), zeros(columns), zeros(columns)
         self.right_side, self.remainder, self.direction = zeros(columns), zeros(columns), zeros(columns)
-        self.product, self.turn_of_step = zeros(columns), zeros(3 * joints)
+        self.product, self.turn_of_step, self.border = zeros(columns), zeros(3 * joints), zeros(9 * joints)
 
     def find_paths(self):
         """Store the paths from joints to goals, and the joints that move."""

@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import asin, atan2, cos, hypot, pi, sin, sqrt
+from math import asin, copysign, cos, hypot, pi, radians, sin, sqrt
 from random import Random
 from typing import Any, Self, TypeAlias
 
@@ -24,7 +24,6 @@ from ..kernel import LIMIT_WIDTH, project_rotation
 from ..maths.alignment import FULL_TURN, nearest_turn, wrapped
 from ..maths.rotations import NOISE, ROUNDING, angle_between, angle_of, exp, log, swing_twist
 from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
-from .mirroring import UNITS, image, nearest_exchange, side_of
 from .outlines import Dial, Rim, bend_dial, rim_margin, roll_dial, twist_angle
 
 
@@ -410,11 +409,6 @@ def _rim_points(limit_axis: Triple, swing: Cone | Ellipse) -> tuple[Vector, ...]
     return (*points, points[0])
 
 
-def locks_twist(limit: Limit) -> bool:
-    """Whether a cone or an ellipse leaves the twist a single angle."""
-    return isinstance(limit, SwingTwist) and limit.row[12] <= 0.5 * ROUNDING
-
-
 def swing_axes(axis: Sequence[float]) -> tuple[Triple, Triple]:
     """The directions in the joint's frame that an Ellipse's x and z turn about, for a twist about `axis`.
 
@@ -698,13 +692,6 @@ def as_hinge(limit: Limit | None) -> Hinge | None:
     return None if hinge is None else Hinge(*hinge)
 
 
-def hinge_turn(limit: Hinge, rotation: Quaternion) -> float:
-    """The twist of `rotation` about the hinge's axis, brought into its range; radians."""
-    x, y, z = limit.axis
-    along = rotation.x * x + rotation.y * y + rotation.z * z
-    return nearest_turn(2.0 * atan2(along, rotation.w), limit.lower, limit.upper)
-
-
 def sample(limit: Limit | None, random: Random) -> Quaternion:
     """A random rotation inside `limit` (None: any rotation), drawn from `random` alone.
 
@@ -879,3 +866,48 @@ def _rest(lower: float, upper: float) -> tuple[float, float]:
     """Cosine and sine of half the angle of a range that is nearest to zero on the circle."""
     rest = 0.5 * nearest_turn(0.0, lower, upper)
     return cos(rest), sin(rest)
+
+
+SKEW = radians(2.0)
+"""Radians by which joints may rest off their mirror image and still take over ranges about single axes."""
+
+NEAR = radians(0.01)
+"""Radians below which axes count as parallel: rounding of exact mirror images in single precision."""
+
+UNITS: tuple[Triple, Triple, Triple] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+
+def mirror_turn(rest: Quaternion, other_rest: Quaternion) -> Quaternion:
+    """-C: the rotation that turns the limit of a joint into that of its mirror image.
+
+    Args:
+        rest: orientation of the joint at rest, in model space, whose plane x = 0 mirrors.
+        other_rest: orientation of the joint on the other side.
+    """
+    half_turn = Quaternion((0.0, 1.0, 0.0, 0.0))  # -diag(-1, 1, 1)
+    return other_rest.conjugated() @ half_turn @ rest
+
+
+def nearest_exchange(turn: Quaternion, tolerance: float = NEAR) -> Quaternion | None:
+    """The rotation that exchanges axes, nearest to `turn`; None if it is farther away than `tolerance`."""
+    # Components of the 24 rotations of a cube are 0, 1/2, sqrt(1/2) or 1.
+    steps = (0.0, 0.5, 0.5**0.5, 1.0)
+    values = turn[:]
+    sizes = [min(steps, key=lambda step: abs(abs(value) - step)) for value in values]
+    exact = Quaternion([copysign(size, value) for size, value in zip(sizes, values, strict=True)])
+    is_near = abs(exact.magnitude - 1.0) < 1e-6 and angle_between(exact, turn) <= tolerance
+    return exact if is_near else None
+
+
+def image(turn: Quaternion, axis: Triple) -> Triple:
+    """The axis, turned."""
+    x, y, z = (turn @ Vector(axis))[:]
+    return x, y, z
+
+
+def side_of(a: Triple, b: Triple) -> float:
+    """1 where two unit vectors agree, -1 where they are opposed, within `SKEW`; 0 otherwise."""
+    dot = sum(p * q for p, q in zip(a, b, strict=True))
+    if abs(dot) < cos(SKEW):
+        return 0.0
+    return 1.0 if dot > 0.0 else -1.0

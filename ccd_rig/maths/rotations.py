@@ -216,16 +216,6 @@ def angle_between(a: Quaternion, b: Quaternion) -> float:
     return 2.0 * atan2(sqrt(x * x + y * y + z * z), abs(w))
 
 
-def renormalised(rotation: Quaternion) -> Quaternion:
-    """`rotation` with length 1 again, after products have let it drift; zero becomes identity."""
-    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
-    square = w * w + x * x + y * y + z * z
-    if square == 0.0:
-        return Quaternion((1.0, 0.0, 0.0, 0.0))
-    scale = 1.0 / sqrt(square)
-    return Quaternion((w * scale, x * scale, y * scale, z * scale))
-
-
 def _near_side(rotation: Quaternion) -> tuple[float, float, float, float]:
     """The components with w > 0; of a half turn, with the first non-zero of x, y, z positive."""
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z

@@ -16,17 +16,17 @@ from ...settings import SolverSettings
 from ...solvers.stepping import Ended, advance
 from .. import checks
 from ..checks import Ready
-from ..keys.writer import Destination, obstacles
+from ..keys.writer import Destination
 from ..properties import pose_library, renamed_bones, solver_settings
-from ..rig import clamps, rotation_modes
+from ..rig import clamps
 from ..scene.ground import ground_of_rig
 from ..scene.isolation import SharedScene
-from ..solve.constraint_goals import whole_chain
+from ..solve.methods import FrameSolveSettings, Reference, base_rotations
 from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
+from .findings import measured_report
 from .keyed_motion import keyed_joints, keyed_motion
 from .keying import keys_of, nothing_to_key, reduce_steps, write_keys
-from .outcome import Outcome
 from .playback import play_steps
 from .progress import Clock, Progress, Steps, paced, run
 from .report import BakeReport
@@ -72,15 +72,42 @@ def bake(
 
 
 def bake_steps(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    settings: BakeSettings,
+    solved: shot.SolvedElsewhere | None = None,
 ) -> Steps[BakeReport]:
     """Like `bake`, as a generator: yields after each frame to solve, and after longer work on many.
 
     The set-up is checked before the first item, and everything is written after the last one. Close the
     generator to cancel: everything written so far is taken back. The live preview is off meanwhile.
+
+    Args:
+        scene, armature_object, settings: as of `bake`.
+        solved: gives the solutions of `solve_steps` from another process, in place of solving.
+
+    Raises:
+        CCDRigError: as `bake`, or what `solved` raises. Nothing has changed then.
     """
     with clamps.suspended():
-        return (yield from bake_in_shared_scene(scene, armature_object, settings, SharedBake()))
+        shares = SharedBake(solved=solved)
+        return (yield from bake_in_shared_scene(scene, armature_object, settings, shares))
+
+
+def solve_steps(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
+) -> Steps[BakeFrames]:
+    """The first half of `bake_steps`: all frames evaluated and solved, and nothing written.
+
+    Raises:
+        CCDRigError: as `bake`.
+    """
+    require_there(scene, armature_object)
+    renamed_bones.follow(armature_object)
+    with clamps.suspended():
+        task = yield from _prepared(scene, armature_object, settings, SharedBake())
+        # Only the whole shot can tell whether a motion was baked before.
+        return (yield from shot.solve(scene, armature_object, task._replace(is_rebake=False)))
 
 
 @dataclass
@@ -163,23 +190,19 @@ def _written(
     shares: SharedBake,
     undo: contextlib.ExitStack,
 ) -> Steps[BakeReport]:
-    """Solve, write and check; `undo` gets the callbacks that take everything back."""
-    ready, task, fingerprint = yield from _prepared(scene, armature_object, settings)
-    task = task._replace(shared=shares.scene, solved=shares.solved)
-    solver, clock = task.solver, shares.clock
-    keyed = _begun(settings)._replace(frame=settings.frame_end, verb="keyed")
-    measured = keyed._replace(verb="measured")
-    solving = shot.solve(
-        scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
-    )
-    solved = yield from clock.run(solving)
+    """Sample, solve, write, measure and check; `undo` gets the callbacks that take everything back."""
+    task = yield from _prepared(scene, armature_object, settings, shares)
+    clock, ready = shares.clock, task.ready
+    bake_frames = yield from clock.run(shot.solve(scene, armature_object, task))
     started = time.perf_counter()
-    motion = keyed_motion(solved)
+    motion = keyed_motion(bake_frames)
     clock.seconds += time.perf_counter() - started
     if not keyed_joints(motion.bake_frames):
         raise RigError(nothing_to_key(motion.bake_frames, settings))
+
+    keying = _begun(settings)._replace(frame=settings.frame_end, verb="keyed")
     making = keys_of(scene, armature_object, motion.bake_frames, motion.keyed, settings)
-    keys = yield from clock.run(paced(making, keyed))
+    keys = yield from clock.run(paced(making, keying))
     keys_before = sum(len(each.frames) for each in keys)
     if settings.reduces:
         reducing = reduce_steps(armature_object, motion.bake_frames, motion.keyed, keys, settings)
@@ -188,33 +211,25 @@ def _written(
     plays = switches.switch_plays(scene, armature_object, {each.bone for each in keys}, settings)
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
     writing = write_keys(scene, armature_object, keys, to_fk, task, undo)
-    action = yield from clock.run(paced(writing, keyed))
-    start.note_settings(action, fingerprint, undo)
+    action = yield from clock.run(paced(writing, keying))
+    start.note_settings(action, task.fingerprint, undo)
     if ready.body is not None and not ready.body.keeps:
         start.note_followed(action, ready.body.bone, undo)
-    measuring = Outcome.of(scene, armature_object, motion, task, ready.body)
-    outcome = yield from clock.run(paced(measuring, measured))
-    check, checking = None, Clock()
+
+    measuring = keying._replace(verb="measured")
+    outcome = measured_report(scene, armature_object, motion, task, action.name)
+    report = yield from clock.run(paced(outcome, measuring))
     if settings.verify:
+        checking, solver = Clock(), task.solving.solver
         tolerances = (solver.position_tolerance, solver.angle_tolerance)
-        frames, shared = motion.bake_frames, shares.scene
-        playing = play_steps(scene, armature_object, frames, motion.keyed, tolerances, shared)
-        check = replace((yield from checking.run(playing)), seconds=checking.seconds)
+        frames, keyed = motion.bake_frames, motion.keyed
+        playing = play_steps(scene, armature_object, frames, keyed, tolerances, shares.scene)
+        check = yield from checking.run(playing)
+        report = replace(report, check=replace(check, seconds=checking.seconds))
     shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
-    outcome = outcome._replace(findings=(*shown_in_ik, *outcome.findings))
-    report = BakeReport(
-        armature=armature_object.name,
-        action=action.name,
-        frame_start=settings.frame_start,
-        frame_end=settings.frame_end,
-        step=settings.step,
-        tolerance=solver.position_tolerance,
-        angle_tolerance=solver.angle_tolerance,
-        solver=solver.solver,
-        start=settings.start.name,
-        from_rest=task.start.posed,
-        **outcome._asdict(),
-        check=check,
+    report = replace(
+        report,
+        findings=(*shown_in_ik, *report.findings),
         seconds=clock.seconds,
         keys=sum(len(each.frames) for each in keys),
         keys_before=keys_before,
@@ -225,44 +240,10 @@ def _written(
         ),
         switched_to_fk=tuple(each.bone for each in to_fk),
     )
-    keyed_bones = [task.layout.names[j] for j in keyed_joints(motion.bake_frames)]
+    keyed_bones = [ready.layout.names[j] for j in keyed_joints(motion.bake_frames)]
     renamed_bones.note(armature_object, keyed_bones, undo)
-    yield from paced(store_report(armature_object, report, undo), measured)
+    yield from paced(store_report(armature_object, report, undo), measuring)
     return report
-
-
-def bake_solved_steps(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    settings: BakeSettings,
-    solved: shot.SolvedElsewhere,
-) -> Steps[BakeReport]:
-    """Like `bake_steps`, with the solutions of `solve_steps` from elsewhere in place of solving.
-
-    Raises:
-        CCDRigError: as `bake`, or what `solved` raises. Nothing has changed then.
-    """
-    with clamps.suspended():
-        return (yield from bake_in_shared_scene(scene, armature_object, settings, SharedBake(solved=solved)))
-
-
-def solve_steps(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
-) -> Steps[BakeFrames]:
-    """The first half of `bake_steps`: all frames evaluated and solved, and nothing written.
-
-    Raises:
-        CCDRigError: as `bake`.
-    """
-    require_there(scene, armature_object)
-    renamed_bones.follow(armature_object)
-    with clamps.suspended():
-        _, task, _ = yield from _prepared(scene, armature_object, settings)
-        task = task._replace(is_rebake=False)  # only the whole shot can tell
-        solving = shot.solve(
-            scene, armature_object, task, lambda frames: _refuse_obstacles(armature_object, frames, settings)
-        )
-        return (yield from solving)
 
 
 def _begun(settings: BakeSettings) -> Progress:
@@ -271,12 +252,17 @@ def _begun(settings: BakeSettings) -> Progress:
 
 
 def _prepared(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings
-) -> Steps[tuple[Ready, shot.Task, str]]:
-    """Checked constraints, the task, and the `_fingerprint` of the settings."""
-    chosen, prepared = settings.constraints, _begun(settings)
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, settings: BakeSettings, shares: SharedBake
+) -> Steps[shot.Task]:
+    """Check the set-up, and look up everything that the bake needs before its first frame."""
+    prepared = _begun(settings)
     checking = checks.require(
-        armature_object, scene, chosen, settings.destination, settings.body, settings.body_helps
+        armature_object,
+        scene,
+        settings.constraints,
+        settings.destination,
+        settings.body,
+        settings.body_helps,
     )
     ready = yield from paced(checking, prepared)
     yield prepared
@@ -287,37 +273,27 @@ def _prepared(
         solver = replace(solver, solver=settings.solver)
     fingerprint = _fingerprint(ready, settings, solver)
     yield prepared
-    task = _task(scene, armature_object, ready, settings, solver)
-    if start.was_baked_so(armature_object, fingerprint) and settings.start is Start.ACTION:
-        task = task._replace(is_rebake=True)
-    return ready, task, fingerprint
-
-
-def _task(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    ready: Ready,
-    settings: BakeSettings,
-    solver: SolverSettings,
-) -> shot.Task:
-    poses, obstacle = pose_library.entries(armature_object) if solver.restarts else (), ""
+    poses = pose_library.entries(armature_object) if solver.restarts else ()
+    key_time = frame_selection.key_time(scene)
+    started = start_poses(armature_object, ready.constraints, ready.layout, settings.start, key_time)
+    obstacle = ""
     if ready.body is not None:
         obstacle = body_motion.body_obstacle(armature_object, ready.body, settings.destination)
-    start = start_poses(
-        armature_object, ready.constraints, ready.layout, settings.start, frame_selection.key_time(scene)
-    )
-    walks_on = ready.body is not None and ready.body.walks_on
-    if walks_on and obstacle:
-        raise RigError(f"Bone '{ready.body.bone}' cannot be carried along the ground: {obstacle}")
+        if obstacle and ready.body.walks_on:
+            raise RigError(f"Bone '{ready.body.bone}' cannot be carried along the ground: {obstacle}")
+    reference: Reference = base_rotations
+    if settings.start in (Start.ACTION, Start.ORIGINAL):
+        reference = start.reference_from(armature_object, key_time)
     return shot.Task(
-        ready.constraints,
-        ready.layout,
-        start,
+        ready,
         settings,
-        solver,
-        poses,
-        body_obstacle=obstacle,
-        walks_on=walks_on,
+        FrameSolveSettings(solver, settings.error_reduction, poses, reference, settings.smoothness),
+        started,
+        fingerprint,
+        settings.start is Start.ACTION and start.was_baked_so(armature_object, fingerprint),
+        obstacle,
+        shares.scene,
+        shares.solved,
     )
 
 
@@ -337,21 +313,3 @@ def _fingerprint(ready: Ready, settings: BakeSettings, solver: SolverSettings) -
     )
     constraints = [replace(constraint, influence=1.0) for constraint in ready.constraints]
     return start.fingerprint(made_with, solver, constraints, sorted(ready.layout.joint_settings.items()))
-
-
-def _refuse_obstacles(
-    armature_object: bpy.types.Object, bake_frames: BakeFrames, settings: BakeSettings
-) -> None:
-    """Refuse before a long solve, where keys could not be written or would not play."""
-    joints, tracks = bake_frames.skeleton.joints, bake_frames.tracks
-    moved = {j for row in bake_frames.constraints for j in whole_chain(bake_frames.skeleton, row)}
-    rotated, located = sorted(moved), list(bake_frames.located)
-    if tracks is not None and not tracks.keeps_body:
-        rotated.append(tracks.support_chains.root_bone)
-        located.append(tracks.support_chains.root_bone)
-    pose_bones = [armature_object.pose.bones[joints[j].name] for j in rotated]
-    channels = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in pose_bones]
-    channels += [(joints[j].name, "location") for j in located]
-    problems = obstacles(armature_object, channels, settings.destination)
-    if problems:
-        raise RigError(problems[0])

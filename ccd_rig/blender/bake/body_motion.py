@@ -51,7 +51,7 @@ from ..scene.evaluation import FrameSample
 from ..solve.methods import FrameSolveSettings
 from ..solve.planting import PlantAnchor
 from .bake_frames import BakeFrames, Motion
-from .findings import runs
+from .measuring import runs
 from .planted_solver import PlantedSolver
 from .report import BodyDrift, BodyReport, Peak, number
 

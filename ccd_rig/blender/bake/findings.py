@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Findings of a baked motion: misses, jumps, slides, bones below the ground, limits, loops that do not close.
+"""The report of a baked motion, measured after its keys are written, and its findings.
 
-`bake_frames` states the letters of shapes.
+Findings are misses, jumps, slides, bones below the ground, limits, and loops that do not close. `bake_frames`
+states the letters of shapes.
 """
 
 from __future__ import annotations
 
+import bisect
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import bpy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,15 +20,38 @@ from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit, as_hinge
 from ...maths import batch
 from ...maths.alignment import FULL_TURN
-from ...maths.batch import Array
-from ...motion.ground import Ground, seen_below
+from ...maths.batch import Array, angles_between, inverse, length, move, unit
+from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
 from ...solvers.stepping import Work
+from ..scene.evaluation import PlayedFrame, playback
+from ..scene.ground import rig_ground
+from ..scene.targets import orthonormals
 from ..solve.constraint_goals import chain_joints
-from . import measuring
+from ..solve.methods import groups
+from . import body_motion, measuring
 from .bake_frames import BakeFrames, Motion
-from .keyed_motion import rotated_joints
-from .report import EASED, GAVE_WAY, Finding, Fix, FootSlip, Loop, Trouble, number
+from .keyed_motion import KeyedMotion, rotated_joints
+from .report import (
+    EASED,
+    GAVE_WAY,
+    SLERPED,
+    STATUSES,
+    BakeReport,
+    Entries,
+    Finding,
+    Fix,
+    FootSlip,
+    FrameFit,
+    Helped,
+    LargestRotation,
+    Loop,
+    Smoothed,
+    Trouble,
+    WeightedFit,
+    number,
+)
+from .shot import Task
 
 Mask = NDArray[np.bool_]
 
@@ -82,18 +109,6 @@ class Baked:
         return self.bake_frames.skeleton.joints[j].name
 
 
-def runs(mask: Mask) -> Iterator[slice]:
-    """Runs of true values in a mask (F,)."""
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
-    yield from (slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True))
-
-
-def span(frames: Array, run: slice, values: Array) -> tuple[float, float, float, int]:
-    """First and last frame of a run, the frame of its largest value of (F,), and that row."""
-    row = run.start + int(np.argmax(values[run]))
-    return number(frames[run.start]), number(frames[run.stop - 1]), number(frames[row]), row
-
-
 AROUND = 8
 """Steps on either side whose median is the usual speed."""
 TIMES = 4.0
@@ -115,7 +130,8 @@ def jumps(baked: Baked) -> Iterator[Finding]:
     if len(bake_frames.frames) < 3 or not joints:
         return
     speeds, base = (
-        _speeds(each[:, joints], bake_frames.frames) for each in (baked.motion.rotations, bake_frames.base)
+        measuring.speeds(each[:, joints], bake_frames.frames)
+        for each in (baked.motion.rotations, bake_frames.base)
     )
     sudden = is_sudden(speeds, LEAST) & (base < 0.5 * speeds)
     left, places = set(joints), {j: k for k, j in enumerate(joints)}
@@ -129,8 +145,8 @@ def jumps(baked: Baked) -> Iterator[Finding]:
             continue
         fastest = np.where(sudden[:, columns], speeds[:, columns], 0.0)
         leaps, extension, sides = _target_jumps(baked, c), _extension(baked, c), _bends(baked, c)
-        for run in runs(jumping):
-            first, last, frame, step = span(bake_frames.frames[1:], run, fastest.max(axis=1))
+        for run in measuring.runs(jumping):
+            first, last, frame, step = measuring.span(bake_frames.frames[1:], run, fastest.max(axis=1))
             k = int(np.argmax(fastest[step]))
             follows, angle = bool(leaps[run].any()), float(fastest[step, k])
             around = slice(step, step + 2)
@@ -160,13 +176,6 @@ def is_sudden(speeds: Array, least: float) -> Mask:
     return np.asarray(speeds > TIMES * np.maximum(before, after) + least)
 
 
-def _speeds(rotations: Array, frames: Array) -> Array:
-    """(N, K) radians per frame of rotations (F, K, 4)."""
-    rotations = batch.unit(rotations, axis=-1)
-    angles: Array = batch.angles_between(rotations[:-1], rotations[1:], axis=-1)
-    return angles / np.diff(frames)[:, None]
-
-
 def _target_jumps(baked: Baked, c: int) -> Mask:
     """(N,) mask of steps at which the target of a constraint jumps as well."""
     bake_frames, frames = baked.bake_frames, baked.bake_frames.frames
@@ -175,7 +184,7 @@ def _target_jumps(baked: Baked, c: int) -> Mask:
     jumping = is_sudden(steps, float(LEAST) * length)[:, 0]
     turns = bake_frames.targets.rotations[:, c]
     if not np.isnan(turns).any():
-        speeds = _speeds(turns[:, None], frames)
+        speeds = measuring.speeds(turns[:, None], frames)
         jumping |= is_sudden(speeds, LEAST)[:, 0]
     return jumping
 
@@ -279,8 +288,8 @@ def _missed(baked: Baked) -> Iterator[Finding]:
         states = [bake_frames.states[row].get(c, reached) for row in rows.tolist()]
         missed = np.array([state not in (reached, GAVE_WAY, EASED) for state in states])
         beyond = _beyond(baked, c) if missed.any() else missed
-        for run in runs(missed):
-            first, last, frame, k = span(bake_frames.frames[rows], run, over)
+        for run in measuring.runs(missed):
+            first, last, frame, k = measuring.span(bake_frames.frames[rows], run, over)
             far = float(distances[k]) if distances[k] > tolerances[0] else 0.0
             wide = float(angles[k]) if angles[k] > tolerances[1] else 0.0
             if far == wide == 0.0:
@@ -312,8 +321,10 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
             if slip is None or slip.played_distance <= least:
                 continue
             at = min(int(np.searchsorted(frames, slip.frame)), len(frames) - 1)
-            run = next((run for run in runs(in_force) if run.start <= at < run.stop), slice(at, at + 1))
-            first, last, *_ = span(frames, run, frames)
+            run = next(
+                (run for run in measuring.runs(in_force) if run.start <= at < run.stop), slice(at, at + 1)
+            )
+            first, last, *_ = measuring.span(frames, run, frames)
             far = slip.played_distance
             yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, slip.frame, far)
         elif constraint.kind.reaches and constraint.use_position:
@@ -322,7 +333,7 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
                 strays = np.zeros(len(frames))
                 misses = reached - targets
                 strays[run] = np.linalg.norm(misses[run] - misses[run.start], axis=-1)
-                first, last, frame, row = span(frames, run, strays)
+                first, last, frame, row = measuring.span(frames, run, strays)
                 if strays[row] > least:
                     far = float(strays[row])
                     yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, frame, far)
@@ -331,7 +342,7 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
 def _still(targets: Array, in_force: Mask, tolerance: float) -> Iterator[slice]:
     """Runs of frames in which world points (F, 3) are at rest."""
     steps = np.linalg.norm(np.diff(targets, axis=0), axis=-1) <= tolerance
-    for run in runs(steps & in_force[1:] & in_force[:-1]):
+    for run in measuring.runs(steps & in_force[1:] & in_force[:-1]):
         if run.stop + 1 - run.start >= STILL_FRAMES:
             yield slice(run.start, run.stop + 1)
 
@@ -362,8 +373,8 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
         constraint, depths = bake_frames.constraints[c], below[:, columns]
         deepest = depths.max(axis=1)
         least = max(baked.solver.position_tolerance, SEEN * baked.size(c))
-        for run in runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
-            first, last, frame, row = span(bake_frames.frames, run, deepest)
+        for run in measuring.runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
+            first, last, frame, row = measuring.span(bake_frames.frames, run, deepest)
             bone = baked.bone(joints[columns[int(np.argmax(depths[row]))]])
             more = int((depths[run] > least).any(axis=0).sum()) - 1
             far = float(deepest[row])
@@ -386,14 +397,14 @@ def _held_by_limits(baked: Baked, frames_per_second: float) -> Iterator[Finding]
             )
             moved = batch.angles_between(rotations, base, axis=-1) > NEAR
             mask = is_at_limit(limit, rotations) & moved & (bake_frames.influences[:, c] > 0.0)
-            longest = max(runs(mask), key=lambda run: run.stop - run.start, default=None)
+            longest = max(measuring.runs(mask), key=lambda run: run.stop - run.start, default=None)
             if longest is not None:
                 frames = bake_frames.frames[[longest.start, longest.stop - 1]]
                 held.append((float(frames[1] - frames[0]), j, longest))
         held = [each for each in held if each[0] >= frames_per_second]
         if held:
             _, j, run = max(held, key=lambda each: each[0])
-            first, last, *_ = span(bake_frames.frames, run, bake_frames.frames)
+            first, last, *_ = measuring.span(bake_frames.frames, run, bake_frames.frames)
             more = len(held) - 1
             yield Finding(Trouble.LIMIT, constraint.name, baked.bone(j), first, last, first, more=more)
 
@@ -431,3 +442,290 @@ def loop(baked: Baked) -> Loop | None:
     k = int(np.argmax(gaps))
     name = baked.bone(joints[k])
     return Loop(number(frames[0]), number(frames[-1]), name, float(gaps[k]), bake_frames.repeats_after)
+
+
+# The report -----------------------------------------------------------------------------------------------
+
+
+def measured_report(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    motion: KeyedMotion,
+    task: Task,
+    action: str,
+) -> Work[BakeReport]:
+    """Measure the keyed motion and the motion at full influence; yields after each constraint.
+
+    Args:
+        scene: in which the armature plays.
+        armature_object: plays the keys.
+        motion: of the bake.
+        task: of the bake.
+        action: name of the action with the keys.
+
+    Returns:
+        The report, without playback, counts of keys, warnings and time.
+    """
+    bake_frames, settings, solver, body = (
+        motion.bake_frames,
+        task.settings,
+        task.solving.solver,
+        task.ready.body,
+    )
+    rotation = _largest_rotation(bake_frames, motion.keyed)
+    yield
+    distances, angles, lost = yield from measuring.misses(motion, solver)
+    for row, states in bake_frames.states.items():
+        bake_frames.states[row] = {
+            c: SolveStatus.OPTIMAL.name if lost[row, c] else state for c, state in states.items()
+        }
+    baked = Baked.of(bake_frames, motion.keyed, solver, (distances, angles))
+    keyed = yield from measuring.errors(bake_frames, baked.heads, baked.axes)
+    entries = _entries(bake_frames, (distances, angles), keyed)
+    yield
+    slips = foot_slips(scene, armature_object, bake_frames, entries)
+    yield
+    frames_per_second = scene.render.fps / scene.render.fps_base
+    ground = _ground(scene, armature_object, baked, settings.ground)
+    yield
+    everything = yield from findings(baked, slips, ground, frames_per_second)
+    circle = loop(baked)
+    yield
+    if circle is not None and not circle.closes:
+        ends = circle.frame_start, circle.frame_end, circle.frame_end
+        everything += (Finding(Trouble.LOOP, "", circle.bone, *ends, angle=circle.angle),)
+    body_report = None
+    if body is not None:
+        drift = body_motion.body_drift(bake_frames, motion.keyed)
+        body_report = body_motion.report_of(bake_frames, body, task.body_obstacle, drift)
+        everything += drift.findings()
+    return BakeReport(
+        armature=armature_object.name,
+        action=action,
+        frame_start=settings.frame_start,
+        frame_end=settings.frame_end,
+        step=settings.step,
+        tolerance=solver.position_tolerance,
+        angle_tolerance=solver.angle_tolerance,
+        solver=solver.solver,
+        start=settings.start.name,
+        from_rest=task.start.posed,
+        entries=entries,
+        largest_rotation=rotation,
+        foot_slips=slips,
+        fit=weighted_fit(bake_frames, distances),
+        smoothed=_smoothed(bake_frames),
+        helped=_helped(bake_frames, distances),
+        body=body_report,
+        loop=circle,
+        findings=everything,
+    )
+
+
+def foot_slips(
+    scene: bpy.types.Scene,
+    armature_object: bpy.types.Object,
+    bake_frames: BakeFrames,
+    entries: Entries,
+) -> tuple[FootSlip, ...]:
+    """Slips of planted bones in playback, one per constraint that plants a bone.
+
+    Args:
+        scene: in which the armature plays.
+        armature_object: plays the keys, which are written.
+        bake_frames: of `keyed_motion`, with the targets of planted bones where these are held.
+        entries: errors by the keys.
+    """
+    if bake_frames.tracks is None:
+        return ()
+    planting = [
+        c for c in bake_frames.tracks.support_chains.constraints if (bake_frames.influences[:, c] > 0.0).any()
+    ]
+    frames = bake_frames.frames.astype(int).tolist()
+    tips = {c: armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
+    played: list[PlayedFrame] = []
+    rows: dict[int, list[tuple[int, int]]] = {c: [] for c in planting}  # of played, and of baked frames
+    with playback(scene, armature_object, bake_frames.constraints) as playing:
+        for frame in range(frames[0], frames[-1] + 1):
+            planted = _planted(bake_frames, planting, frames, frame)
+            if planted:
+                for c, f in planted.items():
+                    rows[c].append((len(played), f))
+                played.append(playing.play(float(frame), False))
+        worlds = playing.worlds(played)
+    slips = []
+    for c in planting:
+        at, baked = np.array(rows[c], np.int64).reshape(-1, 2).T
+        ends = worlds[at] @ np.array([played[k].matrices[tips[c]] for k in at]).reshape(-1, 4, 4)
+        held = np.array([bake_frames.tracks.worlds[f] for f in baked]).reshape(-1, 4, 4)
+        heads = move(held, bake_frames.targets.points[baked, c])
+        away = length(ends[:, :3, 3] - heads, axis=-1)
+        turned = orthonormals(inverse(held)[:, :3, :3] @ ends[:, :3, :3])
+        wanted = unit(bake_frames.targets.rotations[baked, c], axis=-1)
+        worst = len(away) - 1 - int(np.argmax(away[::-1])) if len(away) else 0
+        slips.append(
+            FootSlip(
+                bake_frames.constraints[c].name,
+                float(entries.keyed_residual[entries.constraint == c].max()),
+                float(entries.keyed_angle[entries.constraint == c].max()),
+                float(away.max(initial=0.0)),
+                float(angles_between(turned, wanted, axis=-1).max(initial=0.0)),
+                int(played[at[worst]].frame) if len(away) else frames[0],
+            )
+        )
+    return tuple(slips)
+
+
+def _planted(
+    bake_frames: BakeFrames, planting: Sequence[int], frames: Sequence[int], frame: int
+) -> dict[int, int]:
+    """Constraints whose bone is planted at a frame, each with the row of `bake_frames` of its place.
+
+    Between two keys a bone is planted if both hold it, without a target and in all components.
+    """
+    after = bisect.bisect_left(frames, frame)
+    if frames[after] == frame:
+        return {c: after for c in planting if bake_frames.influences[after, c] > 0.0}
+    return {
+        c: after
+        for c in planting
+        if min(bake_frames.influences[after - 1 : after + 1, c]) > 0.0
+        and not bake_frames.constraints[c].target
+        and all(bake_frames.constraints[c].holds)
+    }
+
+
+def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | None:
+    """Weighted fit of conflicting constraints at solved frames that miss targets; None without such frames.
+
+    `distances`: (F, C) world metres. A conflict counts at a frame if one of its constraints is missed.
+    """
+    if not _conflicts(bake_frames, tuple(range(len(bake_frames.constraints)))):
+        return None
+    fits, square, weights = [], 0.0, 0.0
+    known: dict[tuple[int, ...], list[list[int]]] = {}
+    for f, states in sorted(bake_frames.states.items()):
+        active = tuple(c for c in states if bake_frames.influences[f, c] > 0.0)
+        if active not in known:
+            known[active] = _conflicts(bake_frames, active)
+        missed = {c for c in active if states[c] not in (SolveStatus.CONVERGED.name, GAVE_WAY, EASED)}
+        members = [c for conflict in known[active] if missed.intersection(conflict) for c in conflict]
+        if not members:
+            continue
+        targets, rows = bake_frames.targets, bake_frames.constraints
+        each = np.array([dict(targets.settings(f, c)).get("weight", rows[c].weight) for c in members])
+        error = float((each * distances[f, members] ** 2).sum())
+        fits.append(FrameFit(number(bake_frames.frames[f]), float(np.sqrt(error / each.sum()))))
+        square, weights = square + error, weights + float(each.sum())
+    return WeightedFit(float(np.sqrt(square / weights)), tuple(fits)) if fits else None
+
+
+def _conflicts(bake_frames: BakeFrames, active: tuple[int, ...]) -> list[list[int]]:
+    """Constraints with position goals that share joints and a priority, in lists of two or more."""
+    sharing: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for n, group in enumerate(groups(bake_frames.skeleton, bake_frames.constraints, active)):
+        for c in group.members:
+            constraint = bake_frames.constraints[c]
+            is_placing = constraint.kind.reaches and constraint.use_position
+            if is_placing or constraint.kind.balances:
+                sharing[n, constraint.priority].append(c)
+    return [members for members in sharing.values() if len(members) > 1]
+
+
+def _largest_rotation(bake_frames: BakeFrames, motion: Motion) -> LargestRotation | None:
+    """The largest turn between keyed frames; None for one frame."""
+    joints, frames = rotated_joints(bake_frames), bake_frames.frames
+    if len(frames) < 2 or not joints:
+        return None
+    speeds = measuring.speeds(motion.rotations[:, joints], frames)
+    f, j = np.unravel_index(int(np.argmax(speeds)), speeds.shape)
+    name = bake_frames.skeleton.joints[joints[j]].name
+    return LargestRotation(float(speeds[f, j]), number(frames[f + 1]), name)
+
+
+def _ground(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, baked: Baked, height: float | None
+) -> Ground | None:
+    """The ground for the report: a level height, or else the ground of the armature."""
+    if height is not None:
+        return LevelGround(height)
+    frames, chains = baked.bake_frames.frames.tolist(), sorted({j for chain in baked.chains for j in chain})
+    room = max(map(baked.size, range(len(baked.chains))), default=0.0)
+    if not room > 0.0:
+        return None
+    points = baked.world(baked.heads[:, chains]).reshape(-1, 3)
+    return rig_ground(scene, armature_object, frames, points, room)
+
+
+def _entries(bake_frames: BakeFrames, missed: tuple[Array, Array], keyed: tuple[Array, Array]) -> Entries:
+    """An entry for each active constraint at each frame.
+
+    Args:
+        bake_frames: solved.
+        missed, keyed: (F, C) distances and angles of the solved motion, and of the keyed motion.
+    """
+    in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
+    columns = (missed[0], keyed[0], bake_frames.influences, missed[1], keyed[1])
+    codes, states = {name: code for code, name in enumerate(STATUSES)}, bake_frames.states
+    rows, constraints = (each.tolist() for each in in_force)
+    ended = [codes[states[f][c] if f in states else SLERPED] for f, c in zip(rows, constraints, strict=True)]
+    return Entries(
+        tuple(constraint.name for constraint in bake_frames.constraints),
+        bake_frames.frames[in_force[0]],
+        in_force[1].astype(np.int16),
+        np.array(ended, np.uint8),
+        *(each[in_force] for each in columns),
+    )
+
+
+def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:
+    """Runs of solved frames in which the body helps the same constraints.
+
+    Args:
+        bake_frames: solved.
+        distances: (F, C) by which constraints miss their targets, world metres.
+    """
+    spans: list[Helped] = []
+    names = [joint.name for joint in bake_frames.skeleton.joints]
+    before: tuple[int, ...] = ()
+    for row in sorted(bake_frames.states):
+        here = bake_frames.helped.get(row)
+        if here is not None:
+            frame = number(bake_frames.frames[row])
+            who = tuple(bake_frames.constraints[c].name for c in here.constraints)
+            if here.constraints != before:
+                spans.append(Helped(who, frame, frame, names[here.turned], 0.0, "", 0.0))
+            span = replace(spans[-1], frame_end=frame)
+            if here.angle > span.angle:
+                span = replace(span, turned=names[here.turned], angle=here.angle)
+            if here.distance > max(span.distance, UNSHIFTED):
+                span = replace(span, shifted=names[here.shifted], distance=here.distance)
+            left = [c for c, state in bake_frames.states[row].items() if state == GAVE_WAY]
+            named = (bake_frames.constraints[c].name for c in left)
+            off = max((float(distances[row, c]) for c in left), default=0.0)
+            span = replace(span, gave_way=tuple(dict.fromkeys((*span.gave_way, *named))))
+            spans[-1] = replace(span, off=max(span.off, off))
+        before = () if here is None else here.constraints
+    return tuple(spans)
+
+
+UNSHIFTED = 1e-6
+"""World metres of rounding of a bone's place."""
+
+
+def _smoothed(bake_frames: BakeFrames) -> tuple[Smoothed, ...]:
+    """Runs of solved frames in which the same constraints are smoothed."""
+    names = [constraint.name for constraint in bake_frames.constraints]
+    spans: list[Smoothed] = []
+    latest: dict[tuple[int, ...], int] = {}  # places of runs that include the frame before
+    for row in sorted(bake_frames.states):
+        frame, present = number(bake_frames.frames[row]), {}
+        for group in bake_frames.smoothed.get(row, ()):
+            place = present[group.constraints] = latest.get(group.constraints, len(spans))
+            if place == len(spans):
+                who = tuple(names[c] for c in group.constraints)
+                spans.append(Smoothed(who, frame, frame, group.angle))
+            angle = max(spans[place].angle, group.angle)
+            spans[place] = replace(spans[place], frame_end=frame, angle=angle)
+        latest = present
+    return tuple(spans)

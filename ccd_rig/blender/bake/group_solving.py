@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache, reduce
+from functools import lru_cache, reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,7 +40,7 @@ from ..solve.constraint_goals import (
     has_window,
     with_body,
 )
-from ..solve.methods import FrameSolveSettings, are_solved_at_once, groups, solve_once, spare_length
+from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups, solve_once, spare_length
 from ..solve.planting import JointPoses
 from ..solve.soft_limbs import SoftLimb, effectors, is_soft, soft_limb
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
@@ -226,10 +226,9 @@ class Batch:
         """The skeleton of the first row."""
         return self.samples[0].reading.skeleton
 
-    @cached_property
-    def in_force(self) -> frozenset[int]:
-        """`active` as a set."""
-        return frozenset(self.active)
+    def active_of(self, group: Group) -> tuple[int, ...]:
+        """Members of a group that are active."""
+        return tuple(c for c in group.members if c in self.active)
 
     def pose(self, k: int) -> Pose:
         """The present pose of row `k`."""
@@ -247,18 +246,6 @@ UNCHANGED = 1e-4
 """Radians of smoothing that are not reported."""
 
 
-@dataclass(frozen=True)
-class Group:
-    """Constraints that are solved together, and the joints they move."""
-
-    joints: frozenset[int]
-    members: tuple[int, ...]
-
-    def active_in(self, batch: Batch) -> tuple[int, ...]:
-        """Members that are active in a batch."""
-        return tuple(c for c in self.members if c in batch.in_force)
-
-
 def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float, None, None]:
     """Solve batches of the same constraints as one motion, in place; yields counts of solved rows.
 
@@ -268,21 +255,20 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
     """
     constraints = batches[0].constraints
     active = sorted({c for batch in batches for c in batch.active})
-    members_by_joints = groups(batches[0].skeleton, constraints, active)
+    parents_first = groups(batches[0].skeleton, constraints, active)
     every = np.sort(np.concatenate([batch.frames for batch in batches]))
-    for joints, members in members_by_joints:
-        group = Group(frozenset(joints), tuple(members))
+    for group in parents_first:
         at_once: list[Batch] = []
         for batch in batches:
-            present = group.active_in(batch)
+            present = batch.active_of(group)
             if are_solved_at_once([constraints[c] for c in present]):
                 at_once += [batch] if present else []
             else:
                 for count in _solve_one_by_one(group, batch):
-                    yield count / len(members_by_joints)
+                    yield count / len(parents_first)
         if at_once:
             for count in _solve_group(group, at_once, every, period):
-                yield count / len(members_by_joints)
+                yield count / len(parents_first)
     yield from _let_body_help(batches, every, period)
 
 
@@ -370,7 +356,7 @@ def _helped_row(
 
 def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
     """Solve a group with a closed form, row by row."""
-    members, settings = group.active_in(batch), batch.settings.solver
+    members, settings = batch.active_of(group), batch.settings.solver
     constraints = [batch.constraints[c] for c in members]
     if len(constraints) > 1:
         alone = next(each for each in constraints if not are_solved_at_once([each]))
@@ -415,12 +401,10 @@ def _solve_group(
     """
     patterns = wanted or [[NO_HELP] * len(batch.frames) for batch in batches]
     shares = [
-        _Share.of(group, batch, model)
-        for batch, each in zip(batches, patterns, strict=True)
-        for model in _models(batch, group, each)
+        share for batch, each in zip(batches, patterns, strict=True) for share in _shares(batch, group, each)
     ]
-    sizes = [len(share.model.rows) for share in shares]
-    order = np.argsort(np.concatenate([share.batch.frames[share.model.rows] for share in shares]))
+    sizes = [len(share.rows) for share in shares]
+    order = np.argsort(np.concatenate([share.batch.frames[share.rows] for share in shares]))
     for share in shares:
         share.hold_unmoved()
     poses = [share.poses() for share in shares]
@@ -452,7 +436,7 @@ def _neighbours(
         that repeats the first of a loop is there. A place of -1 means no neighbour: rows in which the group
         is inactive separate the rows on either side.
     """
-    frames = np.concatenate([share.batch.frames[share.model.rows] for share in shares])[order]
+    frames = np.concatenate([share.batch.frames[share.rows] for share in shares])[order]
     step = float(np.diff(every).min(initial=np.inf))
     numbers = np.searchsorted(every, frames)
     beside = np.diff(numbers) == 1
@@ -471,62 +455,16 @@ def _neighbours(
     return numbers + offset, before, after, closes
 
 
-@dataclass(frozen=True)
-class _Model:
-    """Rows of a batch with equal bone lengths, axes of balance, reach windows and helped constraints.
-
-    Attributes:
-        rows: (R,) places in the batch.
-        joints: (J,) joints of the batch that the group involves.
-        skeleton: of these joints, turned so that balances are along its axes (`level`).
-        turn: of the skeleton.
-        bones: rest of its joints.
-        help: constraints that the body helps.
-    """
-
-    rows: Rows
-    joints: Rows
-    skeleton: Skeleton
-    turn: Quaternion
-    bones: Bones
-    help: Help
-
-    @property
-    def helped(self) -> tuple[int, ...]:
-        """Constraints that the body helps."""
-        return self.help.constraints
-
-    def seen(self, targets: TargetRows) -> TargetRows:
-        """Targets in the turned model."""
-        return targets if self.turn == Quaternion() else targets.rotated(np.array(self.turn[:]))
-
-    def shifts(self, batch: Batch, translations: Array, back: bool) -> Array:
-        """Translations of rows into the turned model, or `back`; joints that inherit rotation keep theirs."""
-        shifts = translations.copy()
-        if self.turn == Quaternion():
-            return shifts
-        bones, whole = batch.bones.at(self.rows), unit(np.array(self.turn[:]))[:, None]
-        rests = bones.rests[:, self.joints]
-        for i, joint in enumerate(self.skeleton.joints):
-            if joint.parent != -1 and not joint.inherit_rotation:
-                rest = np.broadcast_to(rests[:, i].T, (4, len(shifts)))
-                turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
-                moved = rotate(turn, rotate(rest, shifts[:, i].T))
-                shifts[:, i] = rotate(conjugate(rest), moved).T
-        return shifts
-
-
-def _models(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterator[_Model]:
-    """The models of a batch; most batches have one."""
-    members = group.active_in(batch)
+def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterator[_Share]:
+    """The rows of a batch as shares of a group; most batches have one."""
+    members = batch.active_of(group)
     active = [batch.constraints[c] for c in members]
     turns = [Quaternion()] * len(batch.frames)
     balances = any(constraint.kind.balances for constraint in active)
     if balances:
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
-    joints, whole = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
+    joints, skeleton = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
-    placed = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints])
     windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in members])
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
     is_mixed = any(each != NO_HELP for each in wanted)
@@ -537,18 +475,14 @@ def _models(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
                 key = turns[k][:], lengths[k].tobytes(), windows[:, k].tobytes(), wanted[k]
                 alike.setdefault(key, []).append(k)
     for places in alike.values():
-        rows, skeleton, turn = np.array(places), whole, turns[places[0]]
+        first = places[0]
         changed = {
             joint.name: {"length": float(length)}
-            for joint, length in zip(skeleton.joints, lengths[places[0]], strict=True)
+            for joint, length in zip(skeleton.joints, lengths[first], strict=True)
             if joint.length != length
         }
-        if changed:  # animated scale
-            skeleton = skeleton.replace(changed)
-        bones = placed.at(rows)
-        if turn != Quaternion():
-            skeleton, bones = rotate_skeleton(skeleton, turn), _turned(skeleton, bones, turn)
-        yield _Model(rows, joints, skeleton, turn, bones, wanted[places[0]] or NO_HELP)
+        scaled = skeleton.replace(changed) if changed else skeleton  # animated scale
+        yield _Share(group, batch, np.array(places), joints, scaled, turns[first], wanted[first] or NO_HELP)
 
 
 def _joints_of(skeleton: Skeleton, constraints: Sequence[Constraint]) -> tuple[Rows, Skeleton]:
@@ -595,192 +529,205 @@ def _yielding(
 
 LATER = 2
 """Priority levels by which missed targets come after met ones while the body helps."""
-
-
-def _soft_limbs(
-    batch: Batch, model: _Model, members: Sequence[int], wanted: TargetRows, moving: Collection[int]
-) -> dict[int, SoftLimb]:
-    """The easing of constraints, from the poses in which their parents are solved.
-
-    Args:
-        batch: with the constraints.
-        model: with the rows.
-        members: places of the constraints.
-        wanted: the targets at the rows.
-        moving: joints, in the batch's skeleton, that carry none of their chains.
-    """
-    soft = [c for c in members if is_soft(batch.constraints[c])]
-    if not any(batch.constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft):
-        return {}
-    places = np.ix_(model.rows, model.joints)
-    heads, frames = _placed(batch, model)
-    carried = {place for place, j in enumerate(model.joints.tolist()) if j in moving}
-    limbs = {
-        c: soft_limb(
-            model.skeleton, batch.constraints[c], wanted, c, heads, frames, batch.lengths[places], carried
-        )
-        for c in soft
-    }
-    return {c: limb for c, limb in limbs.items() if limb is not None}
-
-
-def _blended_targets(batch: Batch, model: _Model, wanted: TargetRows) -> TargetRows:
-    """Targets of helped constraints, blended by influence from the ends of their chains alone.
-
-    The body itself is at full influence: unblended, a target of influence 0.1 would move it all the way.
-    """
-    influences = batch.influences
-    if influences is None or (influences[np.ix_(model.rows, model.helped)] >= 1.0).all():
-        return wanted
-    heads, frames = _placed(batch, model)
-    wanted = wanted._replace(points=wanted.points.copy())
-    for c in model.helped:
-        constraint, shares = batch.constraints[c], influences[model.rows, c]
-        tip = model.skeleton.index(constraint.tip)
-        reach = effectors(constraint, batch.lengths[model.rows, model.joints[tip]])
-        ends = heads[:, tip] + rotate(frames[:, tip], reach, axis=-1)
-        offsets = wanted.points[:, c] - ends
-        wanted.points[:, c] -= (1.0 - shares)[:, None] * offsets
-        left = (1.0 - shares) * length(offsets, axis=-1)
-        for place in np.flatnonzero(left).tolist():
-            batch.left.setdefault(int(model.rows[place]), {})[c] = float(left[place])
-    return wanted
-
-
-def _placed(batch: Batch, model: _Model) -> tuple[Array, Array]:
-    """(R, J, 3) heads and (R, J, 4) rotations of the model's joints in their present poses."""
-    places = np.ix_(model.rows, model.joints)
-    turned, shifted = batch.rotations[places], model.shifts(batch, batch.translations[places], back=False)
-    bones = model.bones
-    return forward_kinematics_of_frames(
-        model.skeleton, bones.offsets, bones.rests, unit(turned, axis=-1), shifted
-    )
-
-
-def _in_windows(
-    model: _Model,
-    limbs: Mapping[int, SoftLimb],
-    placed: Sequence[tuple[int, Goal]],
-    goal_settings: GoalSettings,
-) -> tuple[list[tuple[int, Goal]], GoalSettings]:
-    """Goals with reach windows that keep the extension of limbs while the body moves to their targets.
-
-    A limb that is bent more may be stretched up to the beginning of its easing, as the body carries it.
-    """
-    rows, in_windows = len(model.rows), list(placed)
-    settings = GoalSettings(*(np.tile(each, (rows // len(each), 1)) for each in goal_settings))
-    for k, (c, goal) in enumerate(placed):
-        limb = limbs.get(c)
-        if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
-            continue
-        most = np.maximum(limb.extension, 1.0 - limb.soft)
-        most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
-        settings.extensions[:, k] = most
-        in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)
-    return in_windows, settings
-
-
 STRETCHED = 1.0 - 1e-9
 """The largest extension of a reach window."""
 
 
-@dataclass(frozen=True)
 class _Share:
-    """The rows of a group in one model of one batch.
+    """Rows of a batch at which one search solves a group.
+
+    Bone lengths, axes of balance, reach windows and helped constraints are equal at these rows. The search
+    works in a model that is turned so that balances are along its axes (`level`).
 
     Attributes:
-        placed: the constraint of each goal.
+        batch: the batch.
+        rows: (R,) places in it.
+        joints: (J,) joints of the batch that the group involves.
+        skeleton: of these joints, in the turned model.
+        turn: of the model.
+        bones: rest of the joints, in the turned model.
+        help: constraints that the body helps.
+        members: active constraints.
         gave_way: constraints that are inactive while the body helps others.
+        placed: the constraint of each goal.
         tolerances: (R,) of positions, armature space.
         kind: the search with its targets.
-        unmoved: joints of chains, in the batch's skeleton, that the search does not move.
         limbs: easing of constraints.
     """
 
-    batch: Batch
-    model: _Model
-    members: tuple[int, ...]
-    placed: tuple[int, ...]
-    gave_way: tuple[int, ...]
-    tolerances: Array
-    kind: FrameKind
-    unmoved: list[int]
-    limbs: Mapping[int, SoftLimb]
-
-    @classmethod
-    def of(cls, group: Group, batch: Batch, model: _Model) -> _Share:
-        rows, settings, members = model.rows, batch.settings, group.active_in(batch)
-        body = {j for c in model.helped for j in body_joints(batch.skeleton, batch.constraints[c])}
-        gave_way = _yielding(batch, members, model.helped, body)
-        members = tuple(c for c in members if c not in gave_way)
-        wanted, skeleton = model.seen(batch.targets.at(rows)), model.skeleton
-        limbs = _soft_limbs(batch, model, members, wanted, frozenset() if model.helped else group.joints)
-        if limbs and not model.helped:
+    def __init__(
+        self,
+        group: Group,
+        batch: Batch,
+        rows: Rows,
+        joints: Rows,
+        skeleton: Skeleton,
+        turn: Quaternion,
+        help: Help,
+    ) -> None:
+        self.batch, self.rows, self.joints, self.turn, self.help = batch, rows, joints, turn, help
+        self.skeleton = skeleton
+        self.bones = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints]).at(rows)
+        if turn != Quaternion():
+            self.skeleton = rotate_skeleton(skeleton, turn)
+            self.bones = _turned(self.skeleton, self.bones, turn)
+        settings, helped = batch.settings, help.constraints
+        body = {j for c in helped for j in body_joints(batch.skeleton, batch.constraints[c])}
+        self.gave_way = _yielding(batch, batch.active_of(group), helped, body)
+        self.members = tuple(c for c in batch.active_of(group) if c not in self.gave_way)
+        wanted = batch.targets.at(rows)
+        if turn != Quaternion():
+            wanted = wanted.rotated(np.array(turn[:]))
+        self.limbs = self._soft_limbs(wanted, frozenset() if helped else group.joints)
+        if self.limbs and not helped:
             wanted = wanted._replace(points=wanted.points.copy())
-            for c, limb in limbs.items():
+            for c, limb in self.limbs.items():
                 wanted.points[:, c] = limb.points
-        if model.helped:
-            wanted = _blended_targets(batch, model, wanted)
-        of_members = {c: goals_of_rows(model.skeleton, batch.constraints[c], wanted, c) for c in members}
+        if helped:
+            wanted = self._blended_targets(wanted)
+        of_members = {c: goals_of_rows(self.skeleton, batch.constraints[c], wanted, c) for c in self.members}
         placed = [(c, goal) for c, (goals, _) in of_members.items() for goal in goals]
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
-        tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
+        self.tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
         solver = replace(settings.solver, angle_tolerance=batch.sharper * settings.solver.angle_tolerance)
         if settings.error_reduction is not None and solver.solver is Solver.CCD:
             solver = replace(solver, error_reduction=settings.error_reduction)
-        moving = group.joints
-        if model.helped:
-            chains = {j for c in members for j in chain_joints(batch.skeleton, batch.constraints[c])}
+        moving, alone = group.joints, None
+        if helped:
+            chains = {j for c in self.members for j in chain_joints(batch.skeleton, batch.constraints[c])}
             moving = frozenset(chains | body)
-        moved = {place for place, j in enumerate(model.joints.tolist()) if j in moving}
-        alone = None
-        if model.helped:
             # Missed targets come after met ones: feet stand, whatever a hand reaches for.
             alone = tuple(goal for _, goal in placed)
-            placed = [(c, with_body(model.skeleton, batch.constraints[c], goal)) for c, goal in placed]
+            placed = [(c, with_body(self.skeleton, batch.constraints[c], goal)) for c, goal in placed]
             placed = [
-                (c, replace(goal, priority=goal.priority + LATER) if c in model.help.missed else goal)
+                (c, replace(goal, priority=goal.priority + LATER) if c in help.missed else goal)
                 for c, goal in placed
             ]
-            if limbs:
-                placed, goal_settings = _in_windows(model, limbs, placed, goal_settings)
-        goals, targets = [goal for _, goal in placed], [goal_targets(goal, wanted, c) for c, goal in placed]
-        search = PoseSearch(skeleton, goals, solver, moved, alone)
+            if self.limbs:
+                placed, goal_settings = self._in_windows(placed, goal_settings)
+        self.placed, goals = tuple(c for c, _ in placed), [goal for _, goal in placed]
+        moved = {place for place, j in enumerate(joints.tolist()) if j in moving}
+        search = PoseSearch(self.skeleton, goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}
         entries = [entry for entry in settings.poses if names & entry.rotations.keys()]
-        kind = FrameKind(
+        self.kind = FrameKind(
             search,
-            tuple(targets),
-            model.bones,
-            batch.sharper * tolerances,
-            (lambda: search.templates(entries)) if solver.restarts and not model.helped else None,
+            tuple(goal_targets(goal, wanted, c) for c, goal in placed),
+            self.bones,
+            batch.sharper * self.tolerances,
+            (lambda: search.templates(entries)) if solver.restarts and not helped else None,
             goal_settings,
         )
-        active = (batch.constraints[c] for c in members)
-        chains = {j for each in active if not each.kind.plants for j in chain_joints(batch.skeleton, each)}
-        unmoved = sorted(chains.difference(model.joints[list(search.movable)].tolist()))
-        placed_in = tuple(c for c, _ in placed)
-        return cls(batch, model, members, placed_in, gave_way, tolerances, kind, unmoved, limbs)
+
+    # Targets ------------------------------------------------------------------------------------------------
+
+    def _soft_limbs(self, wanted: TargetRows, moving: Collection[int]) -> dict[int, SoftLimb]:
+        """The easing of constraints, from the poses in which their parents are solved.
+
+        Args:
+            wanted: the targets.
+            moving: joints, in the batch's skeleton, that carry none of the chains.
+        """
+        constraints, places = self.batch.constraints, np.ix_(self.rows, self.joints)
+        soft = [c for c in self.members if is_soft(constraints[c])]
+        if not any(constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft):
+            return {}
+        heads, frames = self._transforms()
+        carried = {place for place, j in enumerate(self.joints.tolist()) if j in moving}
+        lengths = self.batch.lengths[places]
+        limbs = {
+            c: soft_limb(self.skeleton, constraints[c], wanted, c, heads, frames, lengths, carried)
+            for c in soft
+        }
+        return {c: limb for c, limb in limbs.items() if limb is not None}
+
+    def _blended_targets(self, wanted: TargetRows) -> TargetRows:
+        """Targets of helped constraints, blended by influence from the ends of their chains alone.
+
+        The body itself is at full influence: unblended, a target of influence 0.1 would move it all the way.
+        """
+        batch, helped = self.batch, self.help.constraints
+        influences = batch.influences
+        if influences is None or (influences[np.ix_(self.rows, helped)] >= 1.0).all():
+            return wanted
+        heads, frames = self._transforms()
+        wanted = wanted._replace(points=wanted.points.copy())
+        for c in helped:
+            constraint, shares = batch.constraints[c], influences[self.rows, c]
+            tip = self.skeleton.index(constraint.tip)
+            reach = effectors(constraint, batch.lengths[self.rows, self.joints[tip]])
+            ends = heads[:, tip] + rotate(frames[:, tip], reach, axis=-1)
+            offsets = wanted.points[:, c] - ends
+            wanted.points[:, c] -= (1.0 - shares)[:, None] * offsets
+            left = (1.0 - shares) * length(offsets, axis=-1)
+            for place in np.flatnonzero(left).tolist():
+                batch.left.setdefault(int(self.rows[place]), {})[c] = float(left[place])
+        return wanted
+
+    def _in_windows(
+        self, placed: Sequence[tuple[int, Goal]], goal_settings: GoalSettings
+    ) -> tuple[list[tuple[int, Goal]], GoalSettings]:
+        """Goals with reach windows that keep the extension of limbs while the body moves to their targets.
+
+        A limb that is bent more may be stretched up to the beginning of its easing, as the body carries it.
+        """
+        in_windows = list(placed)
+        settings = GoalSettings(*(np.tile(each, (len(self.rows) // len(each), 1)) for each in goal_settings))
+        for k, (c, goal) in enumerate(placed):
+            limb = self.limbs.get(c)
+            if limb is None or not limb.joints or not isinstance(goal, PositionGoal):
+                continue
+            most = np.maximum(limb.extension, 1.0 - limb.soft)
+            most = np.clip(np.minimum(most, settings.extensions[:, k]), 0.01, STRETCHED)
+            settings.extensions[:, k] = most
+            in_windows[k] = c, replace(goal, max_extension=float(most[0]), extension_joints=limb.joints)
+        return in_windows, settings
+
+    # Poses --------------------------------------------------------------------------------------------------
+
+    def _shifts(self, translations: Array, back: bool) -> Array:
+        """Translations of rows into the turned model, or `back`; joints that inherit rotation keep theirs."""
+        shifts = translations.copy()
+        if self.turn == Quaternion():
+            return shifts
+        bones, whole = self.batch.bones.at(self.rows), unit(np.array(self.turn[:]))[:, None]
+        rests = bones.rests[:, self.joints]
+        for i, joint in enumerate(self.skeleton.joints):
+            if joint.parent != -1 and not joint.inherit_rotation:
+                rest = np.broadcast_to(rests[:, i].T, (4, len(shifts)))
+                turn = np.broadcast_to(whole if back else conjugate(whole), rest.shape)
+                moved = rotate(turn, rotate(rest, shifts[:, i].T))
+                shifts[:, i] = rotate(conjugate(rest), moved).T
+        return shifts
+
+    def poses(self) -> tuple[Array, Array]:
+        """(R, J, 4) rotations and (R, J, 3) translations of the present poses, in the turned model."""
+        places = np.ix_(self.rows, self.joints)
+        return self.batch.rotations[places], self._shifts(self.batch.translations[places], back=False)
+
+    def _transforms(self) -> tuple[Array, Array]:
+        """(R, J, 3) heads and (R, J, 4) rotations of the joints in their present poses."""
+        rotations, translations = self.poses()
+        return forward_kinematics_of_frames(
+            self.skeleton, self.bones.offsets, self.bones.rests, unit(rotations, axis=-1), translations
+        )
 
     def hold_unmoved(self) -> None:
         """Bring joints without a goal inside their limits, as chains above them rely on it."""
-        places = np.ix_(self.model.rows, self.unmoved)
-        limits = BatchLimits([self.batch.limits[j] for j in self.unmoved])
-        inside, _ = limits.project(self.batch.rotations[places].transpose(2, 1, 0))
-        self.batch.rotations[places] = inside.transpose(2, 1, 0)
-
-    def poses(self) -> tuple[Array, Array]:
-        """The base poses of the rows in the model."""
-        places = np.ix_(self.model.rows, self.model.joints)
-        return self.batch.rotations[places], self.model.shifts(
-            self.batch, self.batch.translations[places], back=False
-        )
+        batch = self.batch
+        active = (batch.constraints[c] for c in self.members)
+        chains = {j for each in active if not each.kind.plants for j in chain_joints(batch.skeleton, each)}
+        unmoved = sorted(chains.difference(self.joints[list(self.kind.search.movable)].tolist()))
+        places = np.ix_(self.rows, unmoved)
+        limits = BatchLimits([batch.limits[j] for j in unmoved])
+        inside, _ = limits.project(batch.rotations[places].transpose(2, 1, 0))
+        batch.rotations[places] = inside.transpose(2, 1, 0)
 
     def store(self, motion: Motion, rows: Rows) -> None:
         """Store solved rows of the motion in the batch."""
-        batch, solved, places = self.batch, motion.solved, np.ix_(self.model.rows, self.model.joints)
+        batch, solved, places = self.batch, motion.solved, np.ix_(self.rows, self.joints)
         batch.rotations[places] = solved.rotations[rows]
-        batch.translations[places] = self.model.shifts(batch, solved.translations[rows], back=True)
+        batch.translations[places] = self._shifts(solved.translations[rows], back=True)
         batch.iterations = max(batch.iterations, int(solved.steps[rows].max(initial=0)))
         goals = len(self.placed)
         off = (solved.distances[rows, :goals] > self.tolerances[:, None]) | (
@@ -788,18 +735,18 @@ class _Share:
         )
         met = dict.fromkeys(self.members, SolveStatus.CONVERGED.name)
         met.update(dict.fromkeys(self.gave_way, GAVE_WAY))
-        for k in self.model.rows.tolist():
+        for k in self.rows.tolist():
             batch.states[k].update(met)
         for place in np.flatnonzero(off.any(axis=1)).tolist():
             ended = STATUSES[solved.statuses[rows[place]]].name
             missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]
-            batch.states[int(self.model.rows[place])].update(dict.fromkeys(missed, ended))
+            batch.states[int(self.rows[place])].update(dict.fromkeys(missed, ended))
         for c, limb in self.limbs.items():
             self._judge_eased(c, limb, off, solved.distances[rows, :goals])
         moved = motion.apart[rows]
         for place in np.flatnonzero((moved > UNCHANGED) & ~off.any(axis=1)).tolist():
             smoothed = SmoothedGroup(self.members, float(moved[place]))
-            batch.smoothed[int(self.model.rows[place])].append(smoothed)
+            batch.smoothed[int(self.rows[place])].append(smoothed)
 
     def _judge_eased(self, c: int, limb: SoftLimb, off: Mask, distances: Array) -> None:
         """Set the status of an eased limb short of its target: whether it would reach it when straight.
@@ -812,8 +759,9 @@ class _Share:
         """
         goals = [k for k, each in enumerate(self.placed) if each == c]
         place = next(k for k in goals if isinstance(self.kind.search.goals[k], PositionGoal))
+        helped = bool(self.help.constraints)
         others = off[:, [k for k in goals if k != place]].any(axis=1)
-        if self.model.helped:
+        if helped:
             behind = distances[:, place]
             stays = off[:, place] & ~others
         else:
@@ -822,5 +770,5 @@ class _Share:
         for k in np.flatnonzero(stays).tolist():
             reaches = behind[k] <= limb.spare[k] + self.tolerances[k % len(self.tolerances)]
             state = EASED if reaches else SolveStatus.OPTIMAL.name
-            if reaches or not self.model.helped:
-                self.batch.states[int(self.model.rows[k])][c] = state
+            if reaches or not helped:
+                self.batch.states[int(self.rows[k])][c] = state

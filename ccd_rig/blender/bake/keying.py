@@ -30,9 +30,9 @@ from ..rig.bone_space import translations_of
 from ..solve.constraint_goals import chain_joints
 from . import measuring, start
 from .bake_frames import BakeFrames, Motion
-from .findings import runs
 from .frame_selection import key_time
 from .keyed_motion import keyed_joints, keyed_locations, rotated_joints
+from .measuring import runs
 from .progress import Progress, Steps
 from .settings import BakeSettings
 from .shot import Task

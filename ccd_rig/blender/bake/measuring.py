@@ -6,7 +6,7 @@ of shapes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -220,18 +220,23 @@ def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: 
     return np.asarray(heads[:, tip] + batch.rotate(axes[:, tip], ends, axis=-1))
 
 
-def largest_rotation(
-    bake_frames: BakeFrames, motion: Motion, joints: Sequence[int]
-) -> tuple[float, float, str] | None:
-    """Radians per frame, frame and bone of the largest turn between keyed frames; None for one frame."""
-    if len(bake_frames.frames) < 2 or not joints:
-        return None
-    rotations = batch.unit(motion.rotations[:, list(joints)], axis=-1)
-    angles = (
-        batch.angles_between(rotations[:-1], rotations[1:], axis=-1) / np.diff(bake_frames.frames)[:, None]
-    )
-    f, j = np.unravel_index(int(np.argmax(angles)), angles.shape)
-    return float(angles[f, j]), number(bake_frames.frames[f + 1]), bake_frames.skeleton.joints[joints[j]].name
+def speeds(rotations: Array, frames: Array) -> Array:
+    """(F - 1, K) radians per frame of rotations (F, K, 4)."""
+    rotations = batch.unit(rotations, axis=-1)
+    angles: Array = batch.angles_between(rotations[:-1], rotations[1:], axis=-1)
+    return angles / np.diff(frames)[:, None]
+
+
+def runs(mask: Mask) -> Iterator[slice]:
+    """Runs of true values in a mask (F,)."""
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(np.int8)))
+    yield from (slice(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True))
+
+
+def span(frames: Array, run: slice, values: Array) -> tuple[float, float, float, int]:
+    """First and last frame of a run, the frame of its largest value of (F,), and that row."""
+    row = run.start + int(np.argmax(values[run]))
+    return number(frames[run.start]), number(frames[run.stop - 1]), number(frames[row]), row
 
 
 def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Array) -> Array:

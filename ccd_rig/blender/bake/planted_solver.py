@@ -35,7 +35,7 @@ from ...skeleton.pose import Pose
 from ..properties.constraint_values import Constraint, TargetSample
 from ..scene.evaluation import FrameSample
 from ..solve.constraint_goals import chain_joints
-from ..solve.methods import FrameSolveSettings, are_solved_at_once, groups
+from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
 from ..solve.planting import (
     RETURN,
@@ -53,7 +53,7 @@ from ..solve.planting import (
     turned,
 )
 from .bake_frames import BakeFrames, Rows, Tracks
-from .group_solving import Batch, Group, bones_of, solve_batches
+from .group_solving import Batch, bones_of, solve_batches
 
 SHARPER = 0.1
 """Factor on the tolerances while bones are planted, as the error of planted bones beside the base slides."""
@@ -359,8 +359,7 @@ class PlantedSolver:
         skeleton, constraints = bake_frames.skeleton, bake_frames.constraints
         chains, every = frames.tracks.support_chains, tuple(range(len(bake_frames.constraints)))
         if chains.keeps_body:
-            parents_first = groups(skeleton, constraints, every)
-            all_groups = [Group(frozenset(joints), tuple(members)) for joints, members in parents_first]
+            all_groups = groups(skeleton, constraints, every)
         else:
             joints = {j for constraint in constraints for j in chain_joints(skeleton, constraint)}
             all_groups = [Group(frozenset(joints | {chains.root_bone}), every)]

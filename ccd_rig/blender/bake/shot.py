@@ -20,25 +20,26 @@ from ...errors import RigError
 from ...limits.shapes import contains
 from ...maths.batch import Array, angles_between, length, unit
 from ...settings import SolverSettings, SolveStatus
-from ...skeleton.pose_library import PoseEntry
 from ...solvers.stepping import result_of
+from ..checks import Ready
+from ..keys.writer import obstacles
 from ..properties.constraint_kinds import SINGLE_PASS
 from ..properties.constraint_values import Constraint
-from ..rig.armature import RigLayout
+from ..rig import rotation_modes
 from ..scene import evaluation
 from ..scene.evaluation import Frames, FrameSample, Samples, Shown
 from ..scene.ground import rig_ground
 from ..scene.isolation import SharedScene
 from ..scene.targets import TargetRows
-from ..solve.constraint_goals import chain_joints
-from ..solve.methods import FrameSolveSettings, Reference, base_rotations
-from . import body_motion, frame_selection, measuring, start
+from ..solve.constraint_goals import chain_joints, whole_chain
+from ..solve.methods import FrameSolveSettings, Reference
+from . import body_motion, frame_selection, measuring
 from .bake_frames import BakeFrames, Motion, Solutions, note_riders
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
 from .planted_solver import PlantedSolver, ground_below
 from .progress import Progress, Steps, shown
-from .settings import BakeSettings, Start
+from .settings import BakeSettings
 from .start import StartPoses
 
 BLOCK = 256
@@ -52,68 +53,68 @@ class Task(NamedTuple):
     """A bake with everything that is looked up before the first frame.
 
     Attributes:
-        constraints: those that are baked.
-        layout: of their bones.
-        start: base poses of all frames.
+        ready: the checked constraints, and the layout of their bones.
         settings: of the bake.
-        solver: position tolerance in world metres.
-        poses: the pose library.
+        solving: settings of every solve.
+        start: base poses of all frames.
+        fingerprint: of all settings.
         is_rebake: whether the present motion was baked with the same settings; it stays if it still fits.
         body_obstacle: reason why the body cannot be shifted where a leg is too short; empty if it can.
-        walks_on: whether planted bones carry a body that keeps its animation along the ground.
         shared: where frames are evaluated for other armatures too, or None.
         solved: gives solutions from elsewhere, for frames without planted bones; or None.
     """
 
-    constraints: Sequence[Constraint]
-    layout: RigLayout
-    start: StartPoses
+    ready: Ready
     settings: BakeSettings
-    solver: SolverSettings
-    poses: Sequence[PoseEntry]
+    solving: FrameSolveSettings
+    start: StartPoses
+    fingerprint: str
     is_rebake: bool = False
     body_obstacle: str = ""
-    walks_on: bool = False
     shared: SharedScene | None = None
     solved: SolvedElsewhere | None = None
+
+    @property
+    def constraints(self) -> tuple[Constraint, ...]:
+        """The constraints that are baked."""
+        return self.ready.constraints
 
     @property
     def keeps_body(self) -> bool:
         """Whether bones are planted, and the root bone keeps its animation."""
         return any(constraint.keeps_body for constraint in self.constraints)
 
+    @property
+    def walks_on(self) -> bool:
+        """Whether planted bones carry a body that keeps its animation along the ground."""
+        return self.ready.body is not None and self.ready.body.walks_on
 
-def solve(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    task: Task,
-    check: Callable[[BakeFrames], None],
-) -> Steps[BakeFrames]:
+
+def solve(scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task) -> Steps[BakeFrames]:
     """Evaluate and solve all frames; an item after each frame to solve, and after longer work on many.
 
     Args:
         scene: where targets and armature are evaluated.
         armature_object: carries the constraints.
         task: what is solved.
-        check: called with the frames once their bones are known, before anything is solved; may raise.
 
     Returns:
         The frames that get keys.
     """
     shot = _Shot.of(scene, armature_object, task)
-    bake_frames = yield from _evaluate(scene, armature_object, shot, check)
+    bake_frames = yield from _evaluate(scene, armature_object, shot)
     planted = shot.samples if task.keeps_body else []
     if planted and task.body_obstacle:
         body_motion.note_short_legs(bake_frames, planted, shot.preroll)
     elif planted:
         moving = Progress(shot.frames[planted[0][0]], 0, len(planted), "solved with the body moved")
-        yield from shown(body_motion.move_body(bake_frames, planted, shot.settings), moving)
+        yield from shown(body_motion.move_body(bake_frames, planted, task.solving), moving)
     if task.walks_on:
         body_motion.key_root_bone(bake_frames)
     yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved))
     bake_frames = bake_frames.without_first(shot.preroll)
     if task.is_rebake and bake_frames.tracks is None:
-        keep_baked(bake_frames, task.solver)
+        keep_baked(bake_frames, task.solving.solver)
     return bake_frames
 
 
@@ -123,7 +124,6 @@ class _Shot:
 
     Attributes:
         task: of the bake.
-        settings: of every solve.
         frames: those to evaluate, increasing.
         solved: those of them to solve.
         preroll: how many of them come before the first keyed frame.
@@ -132,7 +132,6 @@ class _Shot:
     """
 
     task: Task
-    settings: FrameSolveSettings
     frames: Sequence[float]
     solved: Sequence[float]
     preroll: int
@@ -158,12 +157,12 @@ class _Shot:
         if self._solver is None:
             frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
             note_riders(armature_object, frames)
-            self._solver = FrameSolver(frames, self.settings)
+            self._solver = FrameSolver(frames, self.task.solving)
         tracks = self._solver.bake_frames.tracks
         if tracks is not None:
             based = tracks.carried(based, samples)
         row, self._filled = self._filled, self._filled + len(based)
-        self._solver.bake_frames.store(row, based, self.settings.reference(based), samples)
+        self._solver.bake_frames.store(row, based, self.task.solving.reference(based), samples)
         due = np.flatnonzero(np.isin(based.frames, self.solved)).tolist()
         if tracks is not None:
             self.planted += [(row + k, based, k) for k in due]
@@ -179,30 +178,16 @@ class _Shot:
         moves = any(each.on_ground or not all(each.holds) for each in task.constraints)
         if task.keeps_body or moves:
             solved = keyed
-        reference: Reference = base_rotations
-        if settings.start in (Start.ACTION, Start.ORIGINAL):
-            reference = start.reference_from(armature_object, frame_selection.key_time(scene))
-        return cls(
-            task,
-            FrameSolveSettings(
-                task.solver, settings.error_reduction, task.poses, reference, settings.smoothness
-            ),
-            before + keyed,
-            before + solved,
-            len(before),
-        )
+        return cls(task, before + keyed, before + solved, len(before))
 
 
-def _evaluate(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    shot: _Shot,
-    check: Callable[[BakeFrames], None],
-) -> Steps[BakeFrames]:
+def _evaluate(scene: bpy.types.Scene, armature_object: bpy.types.Object, shot: _Shot) -> Steps[BakeFrames]:
     """Evaluate all frames, and solve them; see `solve`."""
     task = shot.task
-    with evaluation.frames(scene, armature_object, task.constraints, task.layout, task.shared) as frames:
-        after = yield from _sample(armature_object, shot, frames, check)
+    with evaluation.frames(
+        scene, armature_object, task.constraints, task.ready.layout, task.shared
+    ) as frames:
+        after = yield from _sample(armature_object, shot, frames)
         solver, bake_frames, tracks = shot.solver, shot.solver.bake_frames, shot.solver.bake_frames.tracks
         solving = Progress(shot.frames[-1], 0, len(shot.solved))
         is_solved_once = tracks is None and not shot.preroll
@@ -220,28 +205,23 @@ def _evaluate(
             if task.keeps_body:
                 sample_of = [sample for _, sample in shot.samples].__getitem__
             rows = np.array([row for row, _, _ in shot.planted])
-            yield from shown(PlantedSolver(shot.settings).solve(bake_frames, rows, sample_of), solving)
+            yield from shown(PlantedSolver(task.solving).solve(bake_frames, rows, sample_of), solving)
         else:
             if is_solved_once:  # a loop is solved round and round
-                note_loop(bake_frames, shot.preroll, after, shot.settings.reference)
+                note_loop(bake_frames, shot.preroll, after, task.solving.reference)
             yield from shown(solver.solve_with({}), solving)
             if is_solved_once and not bake_frames.is_loop:
                 yield from _solve_beyond(shot, solver, frames, solving)
         if task.solved is not None:
             bake_frames.restore(task.solved(bake_frames))
         if not is_solved_once:
-            note_loop(bake_frames, shot.preroll, after, shot.settings.reference)
+            note_loop(bake_frames, shot.preroll, after, task.solving.reference)
         if task.shared is not None:  # all armatures are solved before any is played
             yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved), "evaluated", meets=True)
     return bake_frames
 
 
-def _sample(
-    armature_object: bpy.types.Object,
-    shot: _Shot,
-    frames: Frames,
-    check: Callable[[BakeFrames], None],
-) -> Steps[Samples | None]:
+def _sample(armature_object: bpy.types.Object, shot: _Shot, frames: Frames) -> Steps[Samples | None]:
     """Evaluate all frames into `shot`; the frame after the range, if it is valid."""
     task, done, shared = shot.task, 0, shot.task.shared
     yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
@@ -260,7 +240,7 @@ def _sample(
         waiting.append(now)
         if row == 0:
             shot.keep(armature_object, frames.samples(waiting))
-            check(shot.solver.bake_frames)
+            _refuse_obstacles(armature_object, shot.solver.bake_frames, task.settings)
             waiting = []
         if frame in due:
             done += 1
@@ -275,6 +255,24 @@ def _sample(
     return None
 
 
+def _refuse_obstacles(
+    armature_object: bpy.types.Object, bake_frames: BakeFrames, settings: BakeSettings
+) -> None:
+    """Refuse before a long solve, where keys could not be written or would not play."""
+    joints, tracks = bake_frames.skeleton.joints, bake_frames.tracks
+    moved = {j for row in bake_frames.constraints for j in whole_chain(bake_frames.skeleton, row)}
+    rotated, located = sorted(moved), list(bake_frames.located)
+    if tracks is not None and not tracks.keeps_body:
+        rotated.append(tracks.support_chains.root_bone)
+        located.append(tracks.support_chains.root_bone)
+    pose_bones = [armature_object.pose.bones[joints[j].name] for j in rotated]
+    channels = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in pose_bones]
+    channels += [(joints[j].name, "location") for j in located]
+    problems = obstacles(armature_object, channels, settings.destination)
+    if problems:
+        raise RigError(problems[0])
+
+
 MARGINS = 16, 32, 64
 """Frames beyond a range that smoothing may need; each count is tried where the one before is too small."""
 
@@ -284,7 +282,7 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
 
     This makes the poses independent of the range.
     """
-    step = shot.task.settings.step
+    step, solving = shot.task.settings.step, shot.task.solving
     sides: dict[int, FrameSolver] = {}
     for count in MARGINS:
         touched = [way for way, is_moved in zip((-1, 1), solver.moved_ends(sides), strict=True) if is_moved]
@@ -304,8 +302,8 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
                 samples = shot.task.start.based(samples)
                 times = samples.frames.tolist()
                 beyond = BakeFrames.empty(samples, shot.task.constraints, times, times)
-                beyond.store(0, samples, shot.settings.reference(samples))
-                sides[way] = FrameSolver(beyond, shot.settings)
+                beyond.store(0, samples, solving.reference(samples))
+                sides[way] = FrameSolver(beyond, solving)
                 sides[way].add(0, samples, range(len(times)))
         yield from shown(solver.solve_with(sides), progress)
 

@@ -17,8 +17,8 @@ from ..properties import constraint_list
 from ..properties.constraint_values import Constraint
 from ..scene import isolation
 from ..scene.dependence import FkSwitch, fk_switches
-from .findings import runs
 from .frame_selection import key_time
+from .measuring import runs
 from .report import Finding, Fix, Trouble
 from .settings import BakeSettings
 

@@ -21,17 +21,23 @@ import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RigError
+from ...goals import centre_of_mass
+from ...kernel import POLE_NOISE
 from ...maths.batch import Array
 from ...settings import SolverSettings
+from ...skeleton.bends import chain_bend
+from ...skeleton.joints import Skeleton
+from ...skeleton.kinematics import Transform, forward_kinematics
 from ..keys import channels, keyframes, writer
 from ..properties import constraint_list
+from ..properties.constraint_kinds import effector, pole_goal, rotation_chain
 from ..properties.constraint_values import AXES, Constraint, TargetSample
 from ..rig.rotation_modes import channel_values, rotation_channel
 from ..scene import evaluation, isolation
 from ..scene.dependence import pole_object, target_object
-from ..scene.evaluation import playback
+from ..scene.evaluation import FrameSample, playback
 from ..scene.targets import object_channels, orthonormal
-from ..solve.met_targets import met_targets
+from ..solve.methods import eased_point
 from .frame_selection import key_time
 
 
@@ -482,3 +488,59 @@ def pole_place(
     carrier = matrices[armature_object.pose.bones.find(parent.name)]
     local = np.linalg.solve(carrier, np.append(point, 1.0))[:3]
     return PolePlace(parent.name, Vector(local) - Vector((0.0, parent.bone.length, 0.0)))
+
+
+def met_targets(sample: FrameSample, constraints: Sequence[Constraint]) -> tuple[TargetSample, ...]:
+    """The targets of each constraint that the base pose of a frame meets, in armature space.
+
+    Components without a goal keep their value, and so does the pole of a chain without a clear bend.
+    """
+    skeleton, pose = sample.reading.skeleton, sample.reading.pose
+    transforms = forward_kinematics(skeleton, pose)
+    met = []
+    for constraint, present in zip(constraints, sample.targets, strict=True):
+        goal = _met(skeleton, transforms, constraint, present)
+        if constraint.method == "TWO_BONE":
+            goal = goal._replace(point=eased_point(skeleton, pose, constraint, goal))
+        met.append(goal)
+    return tuple(met)
+
+
+def _met(
+    skeleton: Skeleton, transforms: Sequence[Transform], constraint: Constraint, present: TargetSample
+) -> TargetSample:
+    constraint = present.settings_of(constraint)
+    if constraint.kind.balances:
+        centre, axes = centre_of_mass(skeleton, transforms), constraint.balance_axes
+        components = zip(centre, present.point, axes, strict=True)
+        balanced = Vector([new if counts else old for new, old, counts in components])
+        return present._replace(point=balanced)
+    point = present.point
+    if constraint.use_position:
+        point = transforms[skeleton.index(constraint.tip)].point(effector(skeleton, constraint))
+    rotation, direction = present.rotation, present.direction
+    if rotation is not None or direction is not None:
+        turned = transforms[skeleton.index(rotation_chain(skeleton, constraint)[0])].rotation
+        rotation = None if rotation is None else turned
+        direction = None if direction is None else turned @ AXES[constraint.bone_axis]
+    pole = present.pole
+    if pole is not None:
+        pole = _met_pole(skeleton, transforms, constraint, pole)
+    return present._replace(point=point, rotation=rotation, direction=direction, pole=pole)
+
+
+def _met_pole(
+    skeleton: Skeleton, transforms: Sequence[Transform], constraint: Constraint, present: Vector
+) -> Vector:
+    """A pole on the side of the bend, at its present distance from the line, or half the line's length."""
+    goal = pole_goal(skeleton, constraint, present)
+    heads, end, axis, scale = goal.placed(skeleton, transforms)
+    bend = chain_bend(heads, end, axis, scale)
+    if bend.length <= POLE_NOISE * scale:
+        return present
+    line = end - heads[0]
+    along = line.normalized()
+    side = present - heads[0]
+    away = (side - along * side.dot(along)).length
+    side = Quaternion(along, -goal.angle) @ (bend - along * bend.dot(along))
+    return heads[0] + 0.5 * line + side.normalized() * max(away, 0.5 * line.length)

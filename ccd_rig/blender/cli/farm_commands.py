@@ -28,7 +28,7 @@ from ...errors import CCDRigError, RigError
 from .. import atomic_write
 from ..atomic_write import WriteError
 from ..bake import bake_all, report
-from ..bake.bake import bake, bake_solved_steps, solve_steps
+from ..bake.bake import bake, bake_steps, solve_steps
 from ..bake.progress import Progress, run
 from ..bake.report import write
 from ..farm import bundle, results
@@ -496,7 +496,7 @@ def _join(options: argparse.Namespace, check: Check) -> Exit:
     inputs = results.inputs_of_open_file()
     (name, settings), *_ = shot.armatures.items()
     seams: list[Seam] = []
-    steps = bake_solved_steps(
+    steps = bake_steps(
         scene, _armature(scene, name), settings, lambda frames: results.joined(frames, solved, seams)
     )
     try:

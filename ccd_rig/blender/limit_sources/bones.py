@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import bpy
 
 from ...errors import InvalidInput, RigError
-from ...limits.mirroring import mirror_turn
-from ...limits.shapes import Limit
+from ...limits.shapes import Limit, mirror_turn
 from ..figures.roles import figure_of, partner_in
 from ..keys.channels import is_bone_selected
 from ..properties import constraint_list

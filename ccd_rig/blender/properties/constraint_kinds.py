@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -584,39 +584,24 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
     return tuple(map(value_of, armature_object.ccd_rig.constraints))
 
 
+_CONVERTED = ("kind", "target", "pole_target", "holds", "on_ground")
+_SET_LATER = ("keeps_body", "body_length", "carrier")
+_COPIED = tuple(each.name for each in fields(Constraint) if each.name not in (*_CONVERTED, *_SET_LATER))
+"""Fields of `Constraint` that are stored by the same name."""
+
+
 def value_of(stored: Any) -> Constraint:
     """Return the value of a stored constraint, whose kind is known."""
+    copied = {name: getattr(stored, name) for name in _COPIED}
+    for name in ("offset", "balance_axes", "effector_offset"):
+        copied[name] = tuple(copied[name])
     constraint = Constraint(
-        name=stored.name,
-        tip=stored.tip,
-        chain_length=stored.chain_length,
-        target=stored.target.name if stored.target else "",
-        target_bone=stored.target_bone,
-        offset=tuple(stored.offset),
-        influence=stored.influence,
-        weight=stored.weight,
-        enabled=stored.enabled,
-        use_tail=stored.use_tail,
+        **copied,
         kind=KINDS[stored.kind],
-        use_position=stored.use_position,
-        rotation=stored.rotation,
-        rotation_weight=stored.rotation_weight,
-        bone_axis=stored.bone_axis,
-        target_axis=stored.target_axis,
+        target=stored.target.name if stored.target else "",
         pole_target=stored.pole_target.name if stored.pole_target else "",
-        pole_bone=stored.pole_bone,
-        pole_angle=stored.pole_angle,
-        priority=stored.priority,
-        max_extension=stored.max_extension,
-        extension_joints=stored.extension_joints,
-        balance_axes=tuple(stored.balance_axes),
-        method=stored.method,
-        soft=stored.soft,
-        effector_offset=tuple(stored.effector_offset),
-        rotation_bone=stored.rotation_bone,
         holds=Holds(stored.plant_ground, stored.plant_height, stored.plant_rotation),
         on_ground=stored.plant_on_ground,
-        offset_space=stored.offset_space,
     )
     return replace(constraint, **constraint.kind.fixed)
 

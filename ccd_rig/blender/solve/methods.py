@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from mathutils import Vector
 
@@ -105,10 +105,15 @@ def panel_words(error: InvalidInput) -> str:
 # Groups -----------------------------------------------------------------------------------------------------
 
 
-def groups(
-    skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int]
-) -> list[tuple[set[int], list[int]]]:
-    """Groups of constraints with joints in common, each with its joints and indices, parents first.
+class Group(NamedTuple):
+    """Constraints that are solved together, by index, and the joints that they involve."""
+
+    joints: frozenset[int]
+    members: tuple[int, ...]
+
+
+def groups(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int]) -> list[Group]:
+    """Groups of constraints with joints in common, parents first.
 
     Chains are paths, so of two groups without a common joint at most one carries the other. A balance
     involves all joints that carry mass.
@@ -125,10 +130,8 @@ def groups(
             group_of.update(dict.fromkeys(other_joints, largest))
         group_of.update(dict.fromkeys(joints, largest))
     distinct = {id(group): group for group in group_of.values()}.values()
-    # Parents come before children.
-    return [
-        (joints, sorted(members)) for joints, members in sorted(distinct, key=lambda group: min(group[0]))
-    ]
+    parents_first = sorted(distinct, key=lambda group: min(group[0]))
+    return [Group(frozenset(joints), tuple(sorted(members))) for joints, members in parents_first]
 
 
 def _moved(skeleton: Skeleton, constraints: Sequence[Constraint], active: Sequence[int], c: int) -> set[int]:

@@ -188,7 +188,7 @@ def test_what_is_gone_has_no_names(bake, rig):
 
 BEGINNINGS = {
     "bake": lambda bake, bake_all, *what: bake.bake_steps(*what),
-    "bake of what was solved": lambda bake, bake_all, *what: bake.bake_solved_steps(*what, None),
+    "bake of what was solved": lambda bake, bake_all, *what: bake.bake_steps(*what, None),
     "solve": lambda bake, bake_all, *what: bake.solve_steps(*what),
     "all": lambda bake, bake_all, scene, rig, settings: bake_all.bake_all_steps(scene, {rig: settings}),
 }

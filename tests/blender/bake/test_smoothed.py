@@ -117,7 +117,7 @@ def test_ways_are_told_from_five_degrees_on(ext, degrees, seen):
 
 def test_each_run_of_frames_is_one_line_of_the_report(ext):
     """With the same constraints; frames that are not solved end none."""
-    outcome = ext.module("ccd_rig.blender.bake.outcome")
+    outcome = ext.module("ccd_rig.blender.bake.findings")
 
     def group(angle, *constraints):
         return SimpleNamespace(constraints=constraints, angle=angle)

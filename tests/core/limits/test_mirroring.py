@@ -9,8 +9,17 @@ import pytest
 from mathutils import Matrix, Quaternion
 
 from ccd_rig.errors import InvalidInput
-from ccd_rig.limits.mirroring import mirror_turn
-from ccd_rig.limits.shapes import Cone, Ellipse, EulerBox, Hinge, ReversedLimit, SwingTwist, sample, violation
+from ccd_rig.limits.shapes import (
+    Cone,
+    Ellipse,
+    EulerBox,
+    Hinge,
+    ReversedLimit,
+    SwingTwist,
+    mirror_turn,
+    sample,
+    violation,
+)
 
 SOLVE = 1e-4  # [rad]
 MIRROR = Matrix.Diagonal((-1.0, 1.0, 1.0))

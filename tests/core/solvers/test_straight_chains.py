@@ -9,7 +9,7 @@ import pytest
 from mathutils import Quaternion, Vector
 
 from ccd_rig.goals import OrientationGoal, PositionGoal
-from ccd_rig.limits.shapes import Hinge
+from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
 from ccd_rig.maths.rotations import angle_between, log
 from ccd_rig.settings import SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
@@ -127,6 +127,65 @@ def test_a_chain_that_falls_short_turns_as_its_target_does(kind: str, fields: di
             turns = [angle_between(a, b) for a, b in zip(before.rotations, pose.rotations, strict=True)]
             assert max(turns) <= 2.0 * STEP, (name, frame)
             before = pose
+
+
+@pytest.mark.parametrize("kind", ["two", "three", "six", "twelve"])
+def test_so_does_one_that_falls_just_short(kind: str) -> None:
+    skeleton = chain(LENGTHS[kind])
+    for name, base in bases(skeleton).items():
+        before = solved(skeleton, base, 1.0005, 0)
+        for frame in range(1, 12):
+            pose = solved(skeleton, base, 1.0005, frame)
+            turns = [angle_between(a, b) for a, b in zip(before.rotations, pose.rotations, strict=True)]
+            assert max(turns) <= 1.2 * STEP, (name, frame)
+            before = pose
+
+
+@pytest.mark.parametrize("far", [1.05, 1.5])
+@pytest.mark.parametrize(("count", "bend"), [(6, 0.0), (12, 0.0), (12, 0.3), (20, 0.0)])
+def test_a_chain_in_cones_turns_as_its_target_does(count: int, bend: float, far: float) -> None:
+    """Borders of the cones hold the first joints: which of them, and where on the border, must not jump."""
+    cone = SwingTwist(Cone(math.radians(30.0)))
+    skeleton = chain((0.5,) * count, limit=dict.fromkeys(range(count), cone))
+    rest = Pose.rest(skeleton)
+    base = rest.with_rotations({i: Quaternion((1.0, 0.0, 0.0), bend) for i in range(1, count)})
+    before = None
+    for frame in range(12):
+        goal = PositionGoal(skeleton.joints[-1].name, far * 0.5 * count * direction(frame))
+        result = solve(skeleton, base, [goal], SolverSettings(restarts=0), reference=base)
+        assert result.status is SolveStatus.OPTIMAL
+        rotations = result.pose.rotations
+        if before is not None:
+            assert max(map(angle_between, before, rotations)) <= 2.0 * STEP, frame
+        before = rotations
+
+
+def test_two_hands_that_pull_apart_move_as_their_targets_do() -> None:
+    """Neither hand has what it wants; a spine that both share settles between them."""
+    links = [("spine0", -1), ("spine1", 0), ("spine2", 1)]
+    for side in "LR":
+        links += [(f"arm0.{side}", 2), (f"arm1.{side}", len(links)), (f"arm2.{side}", len(links) + 1)]
+    skeleton = Skeleton(
+        Joint(name, parent, (0.0, 1.0 if parent >= 0 else 0.0, 0.0), Quaternion(), 1.0)
+        for name, parent in links
+    )
+    base = Pose.rest(skeleton)
+    before = None
+    for frame in range(24):
+        angle = 0.02 * frame
+        goals = [
+            PositionGoal(
+                f"arm2.{side}",
+                (way * (6.0 + math.sin(angle)), 2.0 + math.cos(angle), way * angle),
+                weight=weight,
+            )
+            for side, way, weight in (("L", 1.0, 1.0), ("R", -1.0, 0.2))
+        ]
+        result = solve(skeleton, base, goals, SolverSettings(restarts=0), reference=base)
+        assert result.status is SolveStatus.OPTIMAL
+        if before is not None:
+            assert max(map(angle_between, before, result.pose.rotations)) <= 0.02, frame
+        before = result.pose.rotations
 
 
 def test_a_second_goal_is_met_by_the_roll_that_a_first_one_leaves() -> None:
