@@ -389,11 +389,25 @@ class Tracks:
     travel: float = 0.0  # world metres along the ground by which a body walks on
     riders: Riders = field(default_factory=Riders)  # of a root bone that keeps its animation
 
-    def carried(self, based: Samples, played: Samples) -> Samples:
-        """Samples with other base poses than those that play, with the riders where these have them."""
+    def carried(self, based: Samples, played: Samples, shown: Array | None = None) -> Samples:
+        """Samples with other base poses than those that play, with the riders where these have them.
+
+        Args:
+            based: R frames with base poses.
+            played: the same as they play.
+            shown: (3,) head of the root bone as targets were evaluated, armature space, where that is not as
+                its channels have it, as in Live; of one frame.
+        """
+        if not any(self.riders):
+            return based
         root_bone = self.support_chains.root_bone
+        rests = batch.unit(based.rig.bones.rests[:, root_bone], axis=-1)
         shifts = based.rig.translations[:, root_bone] - played.rig.translations[:, root_bone]
-        shifts = batch.rotate(batch.unit(based.rig.bones.rests[:, root_bone], axis=-1), shifts, axis=-1)
+        shifts = batch.rotate(rests, shifts, axis=-1)
+        if shown is not None:
+            moved = batch.rotate(rests, played.rig.translations[:, root_bone], axis=-1)
+            apart = played.rig.bones.offsets[:, root_bone] + moved - shown
+            shifts = shifts + np.where(batch.length(apart, axis=-1)[:, None] > APART, apart, 0.0)
         return replace(based, targets=self.riders.carried(based.targets, shifts))
 
     def store(self, samples: Samples) -> None:

@@ -261,3 +261,31 @@ def test_a_foot_planted_at_a_target_on_the_hips_asks_nothing_of_them(ext):
         assert (hips[0] - hips[1]).length < SOLVE
         foot = rig.evaluated_get(graph).pose.bones["foot.L"].head
         assert (foot - target.evaluated_get(graph).matrix_world.translation).length < SOLVE
+
+
+def test_live_has_riding_targets_where_it_shows_the_hips(ext):
+    """Feet are held at targets where they were at the start; Live follows the frame, and stays as it is."""
+    rig = striding(ext)
+    scene = bpy.context.scene
+    scene.frame_set(FRAMES[0])
+    for name in ("foot.L", "foot.R"):
+        target = rigs.empty(f"Footprint {name}")
+        target.matrix_world = rig.matrix_world @ rig.pose.bones[name].matrix
+        rig.ccd_rig.constraints[name].target = target
+    rig.ccd_rig.live = True
+    seen = []
+    for frame in (3, 3, 4, 3):
+        scene.frame_set(frame)
+        rigs.update()
+        graph = bpy.context.evaluated_depsgraph_get()
+        posed = rig.evaluated_get(graph)
+        off = {}
+        for name in ("hand.L", "hand.R", "spine.006"):
+            row = rig.ccd_rig.constraints[name]
+            bone = posed.pose.bones[row.tip]
+            place = row.target.evaluated_get(graph).matrix_world.translation
+            off[name] = ((bone.tail if row.use_tail else bone.head) - place).length
+        assert max(off.values()) < SOLVE, off
+        if frame == 3:
+            seen.append(posed.pose.bones["spine"].head.copy())
+    assert max((each - seen[0]).length for each in seen) < SOLVE
