@@ -492,9 +492,9 @@ class BalanceGoal(Goal):
     A bone's mass (`Joint.mass`) sits halfway between its head and tail, or at `Joint.mass_point`.
 
     Attributes:
-        target: of the centre of mass, in model space. axes: whether the model's X, Y and Z count: (True,
-        True, False) is over a point of the ground, one True
-            over a line.
+        target: of the centre of mass, in model space.
+        axes: whether the model's X, Y and Z count: (True, True, False) is over a point of the ground, one
+            True over a line.
         weight, priority: as in `PositionGoal`.
         joint: only joints from this one down to the root turn for the balance; None: all that carry mass.
         chain_length: number of joints, counted from `joint`; 0 means all up to the root.

@@ -269,9 +269,9 @@ class SwingTwist(Limit):
     angles to it.
 
     Attributes:
-        swing: Cone or Ellipse; None leaves the swing free. twist: (lower, upper) in radians, with the meaning
-        that a Hinge gives them; None leaves the twist free. axis: the direction in the joint's frame; the
-        bone, +Y, unless said otherwise; stored with length 1.
+        swing: Cone or Ellipse; None leaves the swing free.
+        twist: (lower, upper) in radians, with the meaning that a Hinge gives them; None leaves it free.
+        axis: the direction in the joint's frame, by default the bone, +Y; stored with length 1.
 
     Raises:
         InvalidInput: a zero axis, a twist that is not two finite numbers in order, a swing of another kind.
@@ -589,7 +589,8 @@ class ReversedLimit(Limit):
     Inversion and conjugation keep the angle between rotations, so projection is as exact as in `limit`.
 
     Attributes:
-        limit: of the joint as it was. frame: its rest rotation, (w, x, y, z); stored with length 1.
+        limit: of the joint as it was.
+        frame: its rest rotation, (w, x, y, z); stored with length 1.
 
     Raises:
         InvalidInput: a limit of another kind, a frame that is not four finite numbers or is zero.
