@@ -200,8 +200,10 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Arr
 def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: Array) -> Array:
     """(F, 3) effector of a constraint: the tip's end, or the centre of mass."""
     if constraint.kind.balances:
-        masses = np.array([joint.mass for joint in bake_frames.skeleton.joints])
-        middles = heads + batch.rotate(axes, _along(0.5 * bake_frames.lengths), axis=-1)
+        joints = bake_frames.skeleton.joints
+        masses, first = np.array([joint.mass for joint in joints]), [joint.length for joint in joints]
+        places = np.array([joint.centre for joint in joints]) * (bake_frames.lengths / first)[..., None]
+        middles = heads + batch.rotate(axes, places, axis=-1)
         centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
         return centre
     tip = bake_frames.skeleton.index(constraint.tip)

@@ -30,8 +30,8 @@ GAVE_WAY = "GAVE_WAY"
 EASED = "EASED"
 """Status of a limb that stays a little behind a target within its reach, so as not to snap straight."""
 
-SEEN = math.radians(5.0)
-"""Least smoothing that the summary names, radians; JSON has all."""
+SEEN = math.radians(1.0)
+"""Least smoothing that the summary names, radians; JSON has all. Solve and Live show poses without it."""
 
 SEAM = math.radians(0.5)
 """Largest invisible turn where a loop starts again, radians."""

@@ -29,7 +29,7 @@ from ..solve.constraint_goals import whole_chain
 from ..solve.methods import FrameSolveSettings
 from ..solve.plant_ground import GroundNear
 from . import body_motion, frame_selection, measuring, start
-from .bake_frames import BakeFrames
+from .bake_frames import BakeFrames, note_riders
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
 from .planted_solver import PlantedSolver, ground_below
@@ -82,6 +82,7 @@ def settings_of(
 
 def solve_sample(
     armature_object: Any,
+    evaluated: Any,
     ready: Ready,
     samples: Samples,
     settings: FrameSolveSettings,
@@ -91,6 +92,7 @@ def solve_sample(
 
     Args:
         armature_object: the original object.
+        evaluated: the same, as targets were evaluated.
         ready: the checked constraints.
         samples: of one frame, in which a constraint has an influence above 0.
         settings: of the solve.
@@ -101,8 +103,12 @@ def solve_sample(
     """
     based = start.before_solve(armature_object, samples, _returning(ready, samples))
     bake_frames = BakeFrames.empty(based, ready.constraints, [0], [0])
-    bake_frames.store(0, based, settings.reference(based), samples)
     tracks = bake_frames.tracks
+    if tracks is not None:
+        note_riders(armature_object, bake_frames)
+        root_bone = evaluated.pose.bones[bake_frames.skeleton.joints[tracks.support_chains.root_bone].name]
+        based = tracks.carried(based, samples, np.array(root_bone.head))
+    bake_frames.store(0, based, settings.reference(based), samples)
     if tracks is not None and any(each.on_ground for each in ready.constraints):
         tracks.ground = ground_below(armature_object, bake_frames, ground_near)
         tracks.unturned = bake_frames.reference
@@ -201,7 +207,8 @@ def solve_current(
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     scene = depsgraph.scene
     near = partial(rig_ground, scene, armature_object, [scene.frame_current_final], at_rest=True)
-    solved = solve_sample(armature_object, ready, samples, frame_settings, near)
+    seen = armature_object.evaluated_get(depsgraph)
+    solved = solve_sample(armature_object, seen, ready, samples, frame_settings, near)
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
     channels += [(bones[j], "location") for j in solved.located]

@@ -432,10 +432,7 @@ class Session:
 
     def _masses(self) -> dict[str, float]:
         """Masses of bones for the balance; lengths of deforming bones if none has a mass."""
-        by_bone = masses(self.armature_object)
-        if by_bone:
-            return by_bone
-        return {bone.name: bone.bone.length for bone in self._evaluated.pose.bones if bone.bone.use_deform}
+        return masses(self.armature_object) or armature.mass_lengths(self.armature_object.data)
 
     def _support(self) -> drag.Support:
         """What the figure stands on: ends of pinned bones, and all of those whose rotation is pinned, with
@@ -452,14 +449,17 @@ class Session:
                 "off"
             )
         points: list[Vector] = []
+        ends = armature.bone_ends(self.armature_object.data)
+
+        def end(bone: bpy.types.PoseBone) -> Vector:
+            return bone.matrix @ ends[bone.name].place if ends else bone.tail
+
         for name, is_held in self.pins.items():
             bone = self._evaluated.pose.bones[name]
-            points.append(bone.tail)
+            points.append(end(bone))
             if is_held:
-                points += [
-                    bone.head,
-                    *(end for each in bone.children_recursive for end in (each.head, each.tail)),
-                ]
+                points.append(bone.head)
+                points += [place for each in bone.children_recursive for place in (each.head, end(each))]
         return drag.Support(tuple(points), up)
 
     def _changed_settings(
