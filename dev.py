@@ -96,8 +96,7 @@ def lint(options: argparse.Namespace) -> int:
 
 def build(options: argparse.Namespace) -> int:
     arguments = ("--platforms",) if options.platforms else ()
-    version = options.blender or default_version()
-    for package in checks.build_all(version, environments.ROOT / "dist", arguments):
+    for package in checks.build(options.blender or default_version(), arguments):
         print(package)
     return 0
 

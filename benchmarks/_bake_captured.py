@@ -11,20 +11,23 @@ import contextlib
 import dataclasses
 import io
 import math
+import sys
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-import addon_utils
 import bpy
+
+# isort: split
+import addon_utils  # comes with bpy
 import numpy as np
 from _bake_pairs import between, played
 from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all, keyed_empty
 from mathutils import Matrix, Quaternion, Vector
 
 from ccd_rig.blender.keys.channels import fcurves_of
-from ccd_rig.skeleton.bends import chain_bend
+from ccd_rig.skeleton.kinematics import chain_bend
 
 LIMBS: dict[str, tuple[str, ...]] = {  # from the tip to the chain's root: Reallusion's names
     f"{part} {side}": tuple(f"CC_Base_{side}_{bone}" for bone in bones)
@@ -43,10 +46,6 @@ BODY = (
 CONES = (40.0, 0.0, 90.0)  # of a hand or foot, (a knee), an upper arm or thigh; half as much for the neck
 FAR = 0.3  # of a limb's length that a target is out of reach at most
 MOVED = 0.03  # of a limb's length
-
-
-class NoClip(Exception):
-    """The file is none that is known here."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -231,7 +230,7 @@ def _clip(file: Path) -> Clip:
     names = [bone.name for bone in rig.pose.bones]
     missing = [bone for limb in LIMBS.values() for bone in limb if bone not in names]
     if missing:
-        raise NoClip(f"{file.name}: there is no bone {missing[0]}: only Reallusion's names are known here")
+        sys.exit(f"{file.name}: there is no bone {missing[0]}: only Reallusion's names are known here")
     matrices = _played(rig, int(rig.animation_data.action.frame_range[1]))
     for limb in LIMBS.values():
         if limb[1] in KNEES:

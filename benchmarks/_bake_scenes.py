@@ -13,8 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import addon_utils
 import bpy
+
+# isort: split
+import addon_utils  # comes with bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 

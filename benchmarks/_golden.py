@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -34,14 +33,14 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("tests/core", "tests/blender", "tests/blender/solve", "examples")
 sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in FOLDERS)]
 
-import _bake_scenes as scenes  # noqa: E402
-import _product as product  # noqa: E402
-import demo  # noqa: E402
-import mixtures  # noqa: E402
-import stage  # noqa: E402
-import test_planting  # noqa: E402
-import walk  # noqa: E402
-from _bake_pairs import (  # noqa: E402
+import _bake_scenes as scenes
+import _product as product
+import demo
+import mixtures
+import stage
+import test_planting
+import walk
+from _bake_pairs import (
     Played,
     add_rows,
     between,
@@ -288,23 +287,15 @@ def main() -> int:
     parser.add_argument("--store", action="store_true", help="store instead of comparing")
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
     chosen = parser.parse_args()
-    product.register()
-    try:
-        results = {}
-        for case in chosen.case:
-            results[case] = CASES[case]()
-            print(f"[{case}] {results[case].quality['wall [s]']:.1f} s", file=sys.stderr, flush=True)
-        if chosen.store:
-            store(results)
-            return 0
-        return 1 if compare(results) else 0
-    finally:
-        bpy.ops.wm.read_homefile(use_empty=True)
-        product.unregister()
+    results = {}
+    for case in chosen.case:
+        results[case] = CASES[case]()
+        print(f"[{case}] {results[case].quality['wall [s]']:.1f} s", file=sys.stderr, flush=True)
+    if chosen.store:
+        store(results)
+        return 0
+    return 1 if compare(results) else 0
 
 
 if __name__ == "__main__":
-    code = main()
-    # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify, which the character brings.
-    sys.stdout.flush()
-    os._exit(code)
+    product.run(main)

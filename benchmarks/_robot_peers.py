@@ -16,11 +16,11 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import mink  # noqa: E402
-import mujoco  # noqa: E402
-import numpy as np  # noqa: E402
-import pink  # noqa: E402
-import pinocchio as pin  # noqa: E402
+import mink
+import mujoco
+import numpy as np
+import pink
+import pinocchio as pin
 
 STEPS, DAMPING, SOLVER = 100, 1e-6, "daqp"
 PER_ERROR = 0.01  # damping in parts of the squared error (Chan & Lawrence 1988): the best of 0, 0.01, 0.1, 1

@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import cProfile
 import io
-import os
 import pstats
 import sys
 import time
@@ -34,15 +33,11 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import _bake_scenes as scenes
+import _product as product
 import bpy
 import numpy as np
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-import _bake_scenes as scenes  # noqa: E402
-import _product as product  # noqa: E402
-from _bake_pairs import (  # noqa: E402
+from _bake_pairs import (
     Pairs,
     Played,
     add_rows,
@@ -52,6 +47,8 @@ from _bake_pairs import (  # noqa: E402
     seconds,
     time_ours,
 )
+
+ROOT = Path(__file__).resolve().parent.parent
 
 LIMITS: dict[str, Sequence[scenes.Limit | None]] = {
     "no limits": (None,),
@@ -278,33 +275,25 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="put the tables into docs/measurements/bake.md")
     chosen = parser.parse_args()
     cases, printed = {}, {}
-    product.register()
-    try:
-        heading = f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs"
-        print(f"{heading}. Times: medians in ms.")
-        print("Errors, mean and worst, in metres; in degrees: turns of a bone per frame (largest, mean),")
-        print("largest second difference, worst broken limit.")
-        measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
-        for name in chosen.case:
-            print(f"\n--- {name}", flush=True)
-            with printed_text() as words:
-                pairs = CASES[name](chosen.runs, chosen.frames)
-            printed[name] = words.getvalue()
-            if pairs:
-                cases[name] = pairs
-        if chosen.write:
-            write_page(ROOT / "docs/measurements/bake.md", f"{heading}:", printed)
-        if chosen.plot:
-            import _plots  # brings Matplotlib, which nothing else here needs
+    heading = f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs"
+    print(f"{heading}. Times: medians in ms.")
+    print("Errors, mean and worst, in metres; in degrees: turns of a bone per frame (largest, mean),")
+    print("largest second difference, worst broken limit.")
+    measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
+    for name in chosen.case:
+        print(f"\n--- {name}", flush=True)
+        with printed_text() as words:
+            pairs = CASES[name](chosen.runs, chosen.frames)
+        printed[name] = words.getvalue()
+        if pairs:
+            cases[name] = pairs
+    if chosen.write:
+        write_page(ROOT / "docs/measurements/bake.md", f"{heading}:", printed)
+    if chosen.plot:
+        import _plots  # brings Matplotlib, which nothing else here needs
 
-            _plots.draw_bake(cases, ROOT / "docs/images")
-    finally:
-        bpy.ops.wm.read_homefile(use_empty=True)
-        product.unregister()
+        _plots.draw_bake(cases, ROOT / "docs/images")
 
 
 if __name__ == "__main__":
-    main()
-    # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify, which the character brings.
-    sys.stdout.flush()
-    os._exit(0)
+    product.run(main)

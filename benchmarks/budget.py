@@ -26,31 +26,25 @@ import argparse
 import math
 import os
 import statistics
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import bpy  # noqa: E402
-import numpy as np  # noqa: E402
-from mathutils import Quaternion, Vector  # noqa: E402
+import _bake_scenes as scenes
+import _product as product
+import bpy
+import numpy as np
+from _bake_pairs import add_rows, settings
+from mathutils import Quaternion, Vector
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks")]
-
-import _bake_scenes as scenes  # noqa: E402
-import _product as product  # noqa: E402
-from _bake_pairs import add_rows, settings  # noqa: E402
-
-from ccd_rig import OrientationGoal, SolverSettings, SolveStatus, solve_many  # noqa: E402
-from ccd_rig.blender import checks  # noqa: E402
-from ccd_rig.blender.scene import evaluation  # noqa: E402
-from ccd_rig.blender.solve.constraint_goals import goals  # noqa: E402
-from ccd_rig.solvers.stepping import result_of  # noqa: E402
+from ccd_rig import OrientationGoal, SolverSettings, SolveStatus, solve_many
+from ccd_rig.blender import checks
+from ccd_rig.blender.scene import evaluation
+from ccd_rig.blender.solve.constraint_goals import goals
+from ccd_rig.solvers.stepping import result_of
 
 FRAMES = 100
 RATIO, MOST = 5.0, 2.0
@@ -209,7 +203,6 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--runs", type=int, default=3)
     chosen = parser.parse_args()
-    product.register()
     print(
         f"{'set-up':10s}{'way':6s}{'reached, ms':>12s}{'missed':>8s}{'missed, ms':>12s}{'missed':>8s}"
         f"{'ratio':>8s}  budget"
@@ -227,7 +220,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
-    sys.stdout.flush()
-    # Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify, which the human brings.
-    os._exit(0)
+    product.run(main)

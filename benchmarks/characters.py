@@ -42,22 +42,17 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+import _bake_characters as characters
+import _bake_scenes as scenes
+import _product as product
 import bpy
 import numpy as np
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-import _bake_characters as characters  # noqa: E402
-import _bake_scenes as scenes  # noqa: E402
-import _product as product  # noqa: E402
-from _bake_captured import MOVED, NoClip, captured  # noqa: E402
-from _bake_pairs import Pairs, Played, machine, measure  # noqa: E402
+from _bake_captured import MOVED, captured
+from _bake_pairs import Pairs, Played, machine, measure
 
 FRAMES = 250
 MANY = 10_000
@@ -203,38 +198,30 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="pairs")
     add_clip(parser)
     chosen = parser.parse_args()
-    product.register()
-    try:
-        clip = clip_of(chosen)
-        known = cases(clip)
-        names = [n for n in known if not chosen.case or any(n.startswith(case) for case in chosen.case)]
-        if not names:
-            parser.error(f"no such case; there are: {', '.join(known)}")
-        with_clip = f"; {clip.name}" if clip else ""
-        print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs{with_clip}.")
-        print("Ours / Blender's; turns: ours / Blender's / before the bake.\n")
-        measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
-        line(HEADS, WIDTHS)
-        rule(WIDTHS)
-        ratios, pops = [], np.zeros(2, int)
-        for name in names:
-            frames = length_of(known[name])
-            measured = measure(partial(known[name], FRAMES), frames, chosen.runs, alike=False)
-            ratios.append(measured.ratio_cpu)
-            pops += measured.our_keys.pops, measured.its_keys.pops
-            line(_cells(name, frames, measured), WIDTHS)
-        if len(ratios) > 1:
-            median, worst = statistics.median(ratios), max(ratios)
-            print(f"\nratio in processor time: median {median:.2f}, worst {worst:.2f}")
-            print(f"pops of {len(ratios)} motions: ours {pops[0]}, Blender's {pops[1]}")
-    except NoClip as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    finally:
-        bpy.ops.wm.read_homefile(use_empty=True)
-        product.unregister()
+    clip = clip_of(chosen)
+    known = cases(clip)
+    names = [n for n in known if not chosen.case or any(n.startswith(case) for case in chosen.case)]
+    if not names:
+        parser.error(f"no such case; there are: {', '.join(known)}")
+    with_clip = f"; {clip.name}" if clip else ""
+    print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs{with_clip}.")
+    print("Ours / Blender's; turns: ours / Blender's / before the bake.\n")
+    measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
+    line(HEADS, WIDTHS)
+    rule(WIDTHS)
+    ratios, pops = [], np.zeros(2, int)
+    for name in names:
+        frames = length_of(known[name])
+        measured = measure(partial(known[name], FRAMES), frames, chosen.runs, alike=False)
+        ratios.append(measured.ratio_cpu)
+        pops += measured.our_keys.pops, measured.its_keys.pops
+        line(_cells(name, frames, measured), WIDTHS)
+    if len(ratios) > 1:
+        median, worst = statistics.median(ratios), max(ratios)
+        print(f"\nratio in processor time: median {median:.2f}, worst {worst:.2f}")
+        print(f"pops of {len(ratios)} motions: ours {pops[0]}, Blender's {pops[1]}")
     return 0
 
 
 if __name__ == "__main__":
-    product.leave(main())
+    product.run(main)

@@ -17,25 +17,19 @@ from __future__ import annotations
 import argparse
 import math
 import resource
-import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
+import _product as product
 import bpy
 import numpy as np
+from _bake_pairs import machine, set_limit
+from _bake_scenes import cone, key_all, keyed_empty, set_range
+from chains import tail
 from mathutils import Quaternion
+from robots import X, Z, tiled
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks")]
-
-import _product as product  # noqa: E402
-from _bake_pairs import machine, set_limit  # noqa: E402
-from _bake_scenes import cone, key_all, keyed_empty, set_range  # noqa: E402
-from chains import tail  # noqa: E402
-from robots import X, Z, tiled  # noqa: E402
-
-from ccd_rig import (  # noqa: E402
+from ccd_rig import (
     Cone,
     Joint,
     Pose,
@@ -309,7 +303,6 @@ def main() -> int:
     parser.add_argument("--peer", type=int, default=10, help="figures that Blender bakes too; 0: none")
     chosen = parser.parse_args()
     frames_of(chosen.figures, 20)
-    product.register()
     print(f"\nBlender {bpy.app.version_string}; {machine()}; {chosen.frames} frames; per figure and frame.\n")
     print("| " + " | ".join(HEADS) + " |\n|" + " --- |" * len(HEADS))
     for count in chosen.figures:
@@ -321,4 +314,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.leave(main())
+    product.run(main)

@@ -37,26 +37,20 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import bpy  # noqa: E402
-import numpy as np  # noqa: E402
-from mathutils import Quaternion, Vector  # noqa: E402
+import _product as product
+import bpy
+import numpy as np
+import rigs
+from _bake_pairs import machine
+from mathutils import Quaternion, Vector
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests/blender")]
-
-import _product as product  # noqa: E402
-import rigs  # noqa: E402
-from _bake_pairs import machine  # noqa: E402
-
-from ccd_rig.blender.drag.session import Pulled, Session  # noqa: E402
+from ccd_rig.blender.drag.session import Pulled, Session
 
 STEPS = 100
 RADIUS = 0.15  # of the circle, in parts of the chain's reach
@@ -229,7 +223,6 @@ def main() -> int:
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
     parser.add_argument("--runs", type=int, default=3)
     chosen = parser.parse_args()
-    product.register()
     print(machine())
     print("".join(f"{head:>{width}}" for head, width in zip(HEADS, WIDTHS, strict=True)))
     kept = []
@@ -241,4 +234,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.leave(main())
+    product.run(main)

@@ -22,22 +22,17 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import _bake_characters as characters
+import _bake_scenes as scenes
+import _product as product
 import bpy
 import numpy as np
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-import _bake_characters as characters  # noqa: E402
-import _bake_scenes as scenes  # noqa: E402
-import _product as product  # noqa: E402
-from _bake_captured import MOVED, NoClip, captured  # noqa: E402
-from _bake_pairs import (  # noqa: E402
+from _bake_captured import MOVED, captured
+from _bake_pairs import (
     Played,
     add_iks,
     add_rows,
@@ -47,7 +42,7 @@ from _bake_pairs import (  # noqa: E402
     time_blenders,
     time_ours,
 )
-from characters import FRAMES, add_clip, clip_of, line, rule  # noqa: E402
+from characters import FRAMES, add_clip, clip_of, line, rule
 
 Make = Callable[[], scenes.Shot]
 
@@ -235,28 +230,20 @@ def main() -> int:
     parser.add_argument("--case", nargs="+", choices=CASES, default=list(CASES))
     add_clip(parser)
     chosen = parser.parse_args()
-    product.register()
-    try:
-        clip = clip_of(chosen)
-        with_clip = f"; {clip.name}" if clip else ""
-        print(f"Blender {bpy.app.version_string}; {machine()}{with_clip}. Degrees.\n")
-        line(HEADS, WIDTHS)
-        rule(WIDTHS)
-        for case in chosen.case:
-            CASES[case](clip)
-        print(
-            ", ".join(f"{side} {sum(pops)} of {len(pops)}" for side, pops in baked.items()).join(
-                ("\npops of all bakes: ", "")
-            )
+    clip = clip_of(chosen)
+    with_clip = f"; {clip.name}" if clip else ""
+    print(f"Blender {bpy.app.version_string}; {machine()}{with_clip}. Degrees.\n")
+    line(HEADS, WIDTHS)
+    rule(WIDTHS)
+    for case in chosen.case:
+        CASES[case](clip)
+    print(
+        ", ".join(f"{side} {sum(pops)} of {len(pops)}" for side, pops in baked.items()).join(
+            ("\npops of all bakes: ", "")
         )
-    except NoClip as problem:
-        print(problem, file=sys.stderr)
-        return 1
-    finally:
-        bpy.ops.wm.read_homefile(use_empty=True)
-        product.unregister()
+    )
     return 0
 
 
 if __name__ == "__main__":
-    product.leave(main())
+    product.run(main)

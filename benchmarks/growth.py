@@ -26,7 +26,6 @@ import argparse
 import contextlib
 import json
 import math
-import os
 import subprocess
 import sys
 import time
@@ -34,16 +33,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import _product as product
 import bpy
 import numpy as np
+from _bake_pairs import machine
+from _bake_scenes import key_all, set_range
 from mathutils import Vector
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-
-import _product as product  # noqa: E402
-from _bake_pairs import machine  # noqa: E402
-from _bake_scenes import key_all, set_range  # noqa: E402
 
 APART = 2.0
 SPINE = 300
@@ -235,7 +232,6 @@ def measured(shot: Shot) -> Cost:
 
 def prepared(case: str, size: int) -> Shot:
     """The shot of a case, in an empty file."""
-    product.register()
     bpy.ops.wm.read_homefile(use_empty=True)
     make, _, _ = CASES[case]
     shot = make(size)
@@ -246,8 +242,7 @@ def prepared(case: str, size: int) -> Shot:
 def in_a_process(case: str, size: int) -> Cost:
     """Measure one size in a process of its own."""
     command = [sys.executable, str(Path(__file__)), "--one", case, str(size)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     return Cost(*json.loads(ended.stdout.splitlines()[-1]))
 
 
@@ -325,4 +320,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.leave(main())
+    product.run(main)

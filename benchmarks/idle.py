@@ -28,14 +28,12 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import bpy  # noqa: E402
+import _bake_scenes as scenes
+import _product as product
+import bpy
+from _bake_pairs import machine
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-
-import _bake_scenes as scenes  # noqa: E402
-import _product as product  # noqa: E402
-from _bake_pairs import machine  # noqa: E402
 
 PACKAGE = "ccd_rig_extension"
 UPDATES = 100
@@ -169,4 +167,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.leave(main())
+    product.run(main, registers=False)

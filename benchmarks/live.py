@@ -21,25 +21,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import bpy  # noqa: E402
-import numpy as np  # noqa: E402
-
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-
-import _bake_characters as characters  # noqa: E402
-import _bake_scenes as scenes  # noqa: E402
-import _product as product  # noqa: E402
-from _bake_pairs import add_iks, add_rows, machine  # noqa: E402
+import _bake_characters as characters
+import _bake_scenes as scenes
+import _product as product
+import bpy
+import numpy as np
+from _bake_pairs import add_iks, add_rows, machine
 
 FRAMES, WARM = 200, 10
 FAR = 8.0  # metres that targets go up where they are out of reach
@@ -154,22 +148,17 @@ def main() -> int:
     parser.add_argument("--case", nargs="+", default=[], help="names, or their beginnings; default: all")
     parser.add_argument("--runs", type=int, default=5, help="pairs")
     chosen = parser.parse_args()
-    product.register()
-    try:
-        known = cases()
-        names = [n for n in known if not chosen.case or any(n.startswith(case) for case in chosen.case)]
-        if not names:
-            parser.error(f"no such case; there are: {', '.join(known)}")
-        print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs of {FRAMES} frames.\n")
-        _line(HEADS)
-        _line(tuple("-" * (width - 1) + ":" for width in WIDTHS))
-        late = [name for name in names if not measure(name, known[name], chosen.runs)]
-        print(f"\nover the budget: {', '.join(late) or 'none'}")
-    finally:
-        bpy.ops.wm.read_homefile(use_empty=True)
-        product.unregister()
+    known = cases()
+    names = [n for n in known if not chosen.case or any(n.startswith(case) for case in chosen.case)]
+    if not names:
+        parser.error(f"no such case; there are: {', '.join(known)}")
+    print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs of {FRAMES} frames.\n")
+    _line(HEADS)
+    _line(tuple("-" * (width - 1) + ":" for width in WIDTHS))
+    late = [name for name in names if not measure(name, known[name], chosen.runs)]
+    print(f"\nover the budget: {', '.join(late) or 'none'}")
     return 0
 
 
 if __name__ == "__main__":
-    product.leave(main())
+    product.run(main)

@@ -27,12 +27,12 @@ from typing import NamedTuple
 import bpy
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "examples")]
+sys.path.insert(0, str(ROOT / "examples"))  # whose `walk` the demo means
 
-import _product as product  # noqa: E402
-import stage  # noqa: E402
-import walk  # noqa: E402
-from _bake_pairs import machine  # noqa: E402
+import _product as product
+import stage
+import walk
+from _bake_pairs import machine
 
 HEADS = ("what", "frames", "processor, s", "clock, s", "ms a frame", "memory, MB")
 SHORT = 100
@@ -75,10 +75,9 @@ def save_shot(path: Path, frames: int) -> None:
 
 def run(*words: object) -> Cost:
     """A command of the product in a process of its own, which has to succeed."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "ccd_rig", *map(str, words)]
     began = time.perf_counter()
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     ended, memory = 0, 0.0
     while not ended:
         memory = max(memory, largest_memory(process.pid))
@@ -153,7 +152,6 @@ def main() -> int:
     parser.add_argument("--chunks", type=int, nargs="*", default=[500])
     parser.add_argument("--jobs", type=int, nargs="*", default=[], help="tasks at once: measure these alone")
     chosen = parser.parse_args()
-    product.register()
     print(f"Blender {bpy.app.version_string}; {machine()}; the demo's figure.\n")
     print("| " + " | ".join(HEADS) + " |\n|" + " --- |" * len(HEADS))
     with tempfile.TemporaryDirectory() as name:
@@ -178,4 +176,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.leave(main())
+    product.run(main)

@@ -23,24 +23,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import _osim as osim
+import _product as product
 import bpy
 import numpy as np
+from _osim import Array
+from _osim_skeleton import Figure, figure
+from mathutils import Matrix, Vector
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-import _osim as osim  # noqa: E402
-import _product as product  # noqa: E402
-from _osim import Array  # noqa: E402
-from _osim_skeleton import Figure, figure  # noqa: E402
-from mathutils import Matrix, Vector  # noqa: E402
-
-from ccd_rig import EulerBox, Hinge, Pose, SolverSettings, forward_kinematics, solve_many  # noqa: E402
+from ccd_rig import EulerBox, Hinge, Pose, SolverSettings, forward_kinematics, solve_many
 
 MODEL, MARKERS, TASKS, TRC = "CCD_RIG_OSIM", "CCD_RIG_OSIM_MARKERS", "CCD_RIG_OSIM_TASKS", "CCD_RIG_TRC"
 BONE = 0.05  # metres, of the bones that show joints
@@ -126,8 +121,7 @@ def solved(body: Figure, targets: Array, weights: Array) -> tuple[Array, Any, fl
 
 def rig_of(body: Figure) -> bpy.types.Object:
     """An armature whose bones at rest have the frames of the joints."""
-    bpy.ops.wm.read_factory_settings(use_empty=True)
-    product.register()
+    bpy.ops.wm.read_homefile(use_empty=True)
     rig = bpy.data.objects.new("Rig", bpy.data.armatures.new("Rig"))
     bpy.context.scene.collection.objects.link(rig)
     bpy.context.view_layer.objects.active = rig
@@ -182,7 +176,6 @@ def baked(body: Figure, targets: Array, weights: Array) -> tuple[Array, Any]:
         bpy.context.scene.frame_set(frame)
         played = rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones
         positions.append([(played[bone].matrix @ Vector(at))[:] for bone, at in body.points])
-    product.unregister()
     return np.array(positions), report
 
 
@@ -277,4 +270,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    product.run(main)

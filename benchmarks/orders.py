@@ -11,6 +11,7 @@ print the same. Chains, paths and measures are in `_orders_chains.py`.
 
 from __future__ import annotations
 
+import argparse
 import json
 import math
 import statistics
@@ -20,13 +21,10 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+import _orders_chains as c
+from mathutils import Quaternion, Vector
 
-import _orders_chains as c  # noqa: E402
-from mathutils import Quaternion, Vector  # noqa: E402
-
-from ccd_rig import (  # noqa: E402
+from ccd_rig import (
     Comfort,
     Cone,
     Hinge,
@@ -41,6 +39,8 @@ from ccd_rig import (  # noqa: E402
     forward_kinematics,
     solve,
 )
+
+ROOT = Path(__file__).resolve().parent.parent
 
 RESULTS = ROOT / "output" / "orders.json"
 TARGETS = 100
@@ -448,22 +448,23 @@ PARTS: dict[str, Callable[[], dict]] = {
 }
 
 
-def main(names: Sequence[str]) -> None:
-    unknown = [name for name in names if name not in (*PARTS, "draw")]
-    if unknown:
-        sys.exit(f"no part named {unknown[0]}; there are: {', '.join(PARTS)}, draw")
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}, draw; default: all")
+    chosen = parser.parse_args()
+    if unknown := {*chosen.parts} - {*PARTS, "draw"}:
+        parser.error(f"no part named {min(unknown)}")
     RESULTS.parent.mkdir(exist_ok=True)
-    for name in names or PARTS:
-        if name in PARTS:
-            print(f"\n## {name}\n", flush=True)
-            part = PARTS[name]()
-            results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-            RESULTS.write_text(json.dumps({**results, name: part}))
-    if not names or "draw" in names:
-        import _plots
+    for name in chosen.parts or [*PARTS, "draw"]:
+        results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
+        if name == "draw":
+            import _plots
 
-        _plots.draw_orders(json.loads(RESULTS.read_text()), ROOT / "docs" / "images")
+            _plots.draw_orders(results, ROOT / "docs" / "images")
+            continue
+        print(f"\n## {name}\n", flush=True)
+        RESULTS.write_text(json.dumps({**results, name: PARTS[name]()}))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -13,21 +13,15 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import bpy
+import rigs
+from _product import BakeSettings, bake, run
 from mathutils import Quaternion, Vector
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests/blender")]
-
-import rigs  # noqa: E402
-from _product import BakeSettings, bake, leave, register  # noqa: E402
-
-from ccd_rig.blender.set_up import build  # noqa: E402
-from ccd_rig.blender.set_up.plan import Choices, Group, Ranges  # noqa: E402
+from ccd_rig.blender.set_up import build
+from ccd_rig.blender.set_up.plan import Choices, Group, Ranges
 
 FRAMES = 10
 FIGURES = ("human", "cat", "wolf")
@@ -90,7 +84,6 @@ def main() -> None:
     parser.add_argument("--figures", nargs="+", choices=FIGURES, default=FIGURES)
     parser.add_argument("--parts", nargs="+", type=float, default=(0.03, 0.2))
     options = parser.parse_args()
-    register()
     print(f"| by | | {' | '.join(CHOICES.values())} |\n|{' --- |' * (len(CHOICES) + 2)}")
     for part in options.parts:
         cases = [
@@ -105,5 +98,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
-    leave(0)
+    run(main)

@@ -33,32 +33,29 @@ from __future__ import annotations
 import argparse
 import contextlib
 import io
-import sys
 import time
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import bpy
+
+# isort: split
+import addon_utils  # comes with bpy
 import numpy as np
+from _bake_pairs import count_pops
+from _product import run
 from mathutils import Matrix, Vector
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(Path(__file__).resolve().parent)]
-
-import addon_utils  # noqa: E402  (comes with bpy)
-from _bake_pairs import count_pops  # noqa: E402
-from _product import leave, register  # noqa: E402
-
-from ccd_rig.blender.retarget.retarget import (  # noqa: E402
+from ccd_rig.blender.retarget.retarget import (
     Reference,
     RetargetChoice,
     Retargeted,
     retarget_motion,
 )
-from ccd_rig.blender.scene.isolation import isolated_scene, set_frame  # noqa: E402
-from ccd_rig.motion.contacts import ground_velocity  # noqa: E402
-from ccd_rig.motion.retargeting.settings import RetargetSettings  # noqa: E402
+from ccd_rig.blender.scene.isolation import isolated_scene, set_frame
+from ccd_rig.motion.contacts import ground_velocity
+from ccd_rig.motion.retargeting.settings import RetargetSettings
 
 FPS = 30
 SLOW, SHORTEST, LOW = 0.3, 0.1, 0.1  # m/s, s, legs
@@ -415,14 +412,13 @@ def main() -> None:
     parser.add_argument("--targets", nargs="+", default=list(TARGETS), choices=TARGETS)
     parser.add_argument("--plot", type=Path, help="draw 002_01 on Rigify's human into this file instead")
     options = parser.parse_args()
-    register()
     addon_utils.enable("io_anim_bvh")
     addon_utils.enable("io_scene_gltf2")
     with contextlib.redirect_stdout(io.StringIO()):
         addon_utils.enable("rigify", default_set=True)
     if options.plot is not None:
         picture(options.data, options.plot)
-        leave(0)
+        return
     print(
         "| clip | target | way | stances | drift, mean / largest, mm | slide, heel and toes, mm/s "
         "| miss, % of limb | depth, mm "
@@ -452,8 +448,7 @@ def main() -> None:
                 )
                 pops[way] += measures["pops"]
     print("\npops of all motions: " + ", ".join(f"{way} {count}" for way, count in pops.items()))
-    leave(0)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

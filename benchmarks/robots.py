@@ -42,16 +42,12 @@ from pathlib import Path
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import bpy  # noqa: E402, F401 - brings mathutils
-import numpy as np  # noqa: E402
-from mathutils import Quaternion, Vector  # noqa: E402
+import bpy  # noqa: F401 - brings mathutils
+import numpy as np
+from _urdf import End, Robot, read
+from mathutils import Quaternion, Vector
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
-
-from _urdf import End, Robot, read  # noqa: E402
-
-from ccd_rig import (  # noqa: E402
+from ccd_rig import (
     Goal,
     Hinge,
     Joint,
@@ -65,8 +61,10 @@ from ccd_rig import (  # noqa: E402
     solve,
     solve_many,
 )
-from ccd_rig.limits.shapes import sample, violation  # noqa: E402
-from ccd_rig.skeleton.joints import shift_of  # noqa: E402
+from ccd_rig.limits.shapes import sample, violation
+from ccd_rig.skeleton.joints import shift_of
+
+ROOT = Path(__file__).resolve().parent.parent
 
 BROKEN = 1e-5
 RESTARTS = 30

@@ -26,7 +26,6 @@ import random
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -34,15 +33,11 @@ from pathlib import Path
 
 import bpy  # noqa: F401 - brings mathutils
 import numpy as np
+from chains import legal_pose, straight, tail
 from mathutils import Vector
+from robots import tiled
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "core"), str(ROOT / "benchmarks")]
-
-from chains import legal_pose, straight, tail  # noqa: E402
-from robots import tiled  # noqa: E402
-
-from ccd_rig import (  # noqa: E402
+from ccd_rig import (
     EulerBox,
     Hinge,
     Pose,
@@ -52,7 +47,9 @@ from ccd_rig import (  # noqa: E402
     solve,
     solve_many,
 )
-from ccd_rig.limits.shapes import violation  # noqa: E402
+from ccd_rig.limits.shapes import violation
+
+ROOT = Path(__file__).resolve().parent.parent
 
 VERSION = "0.187.0"
 CACHE = ROOT / ".cache" / "threejs"

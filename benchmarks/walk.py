@@ -35,33 +35,26 @@ import argparse
 import contextlib
 import io
 import math
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import bpy
+
+# isort: split
+import addon_utils  # comes with bpy
+import gaits
 import numpy as np
+import rigs
+from _product import run
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [
-    str(ROOT),
-    str(ROOT / "benchmarks"),
-    *(str(ROOT / "tests" / f) for f in ("blender", "core/solvers")),
-]
-
-import addon_utils  # noqa: E402  (comes with bpy)
-import gaits  # noqa: E402
-import rigs  # noqa: E402
-from _product import leave, register  # noqa: E402
-
-from ccd_rig.blender.retarget import retarget  # noqa: E402
-from ccd_rig.blender.retarget.sampling import Reference  # noqa: E402
-from ccd_rig.blender.walk import walk  # noqa: E402
-from ccd_rig.blender.walk.figure import walking_map  # noqa: E402
-from ccd_rig.motion.walking.cycle import WalkLeg  # noqa: E402
-from ccd_rig.motion.walking.settings import WalkSettings  # noqa: E402
+from ccd_rig.blender.retarget import retarget
+from ccd_rig.blender.retarget.sampling import Reference
+from ccd_rig.blender.walk import walk
+from ccd_rig.blender.walk.walk import walking_map
+from ccd_rig.motion.walking.cycle import WalkLeg
+from ccd_rig.motion.walking.settings import WalkSettings
 
 FPS = 30
 SLOPE = math.radians(25.0)
@@ -287,7 +280,6 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=SIDE, help="places along each side of the mesh of hills")
     options = parser.parse_args()
     globals()["SIDE"] = options.side
-    register()
     bpy.ops.wm.read_homefile(use_empty=True)
     bpy.context.scene.render.fps = FPS
     print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
@@ -309,8 +301,7 @@ def main() -> None:
         import _plots
 
         _plots.draw_walk(drawn, options.plot)
-    leave(0)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

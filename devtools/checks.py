@@ -23,6 +23,7 @@ TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
 LINT_TIMEOUT = 300  # [s]
 BUILD_TIMEOUT = 1800  # [s] the first wheels for Windows take minutes
 BENCH_TIMEOUT = 3600  # [s] one script
+BENCH_PATHS = ("", "tests/core", "tests/core/solvers", "tests/blender")  # what benchmarks import from
 BETWEEN = (
     "drag",
     "keys",
@@ -123,20 +124,25 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def build(version: str, output_dir: Path) -> Path:
-    """Build the manual and the extension's zip, by the tool of this Blender version; returns its path."""
-    (package,) = build_all(version, output_dir, ())
+def build_here(version: str) -> Path:
+    """Build the extension's zip for this machine, which tests install; returns its path."""
+    (package,) = build(version, ("--here",))
     return package
 
 
-def build_all(version: str, output_dir: Path, arguments: Sequence[str] = ("--platforms",)) -> list[Path]:
-    """The same with one zip for each system."""
+def build(version: str, arguments: Sequence[str] = ()) -> list[Path]:
+    """Build the manual and, by the tool of a Blender version, the extension's zips in dist/; their paths.
+
+    Args:
+        version: of Blender.
+        arguments: for `packaging`; none: one zip for all systems.
+    """
     from devtools import site
 
     if site.update():
         raise environments.SetupError("the manual could not be built: see above")
     python = environments.prepare(environments.BLENDERS[version])
-    command = [str(python), str(ROOT / "devtools/packaging.py"), str(output_dir), *arguments]
+    command = [str(python), str(ROOT / "devtools/packaging.py"), *arguments]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=BUILD_TIMEOUT, check=False)
     if done.returncode:
         raise environments.SetupError("the package could not be built: see above")
@@ -170,6 +176,15 @@ class Suite(NamedTuple):
     def data_file(self) -> Path:
         """Data file of coverage.py."""
         return ROOT / ".cache/coverage" / f"{self.version}-{self.layer}-{self.part}"
+
+
+class Times(NamedTuple):
+    """When a suite began, how long it took, and its processor time, seconds."""
+
+    name: str
+    start: float
+    seconds: float
+    used: float
 
 
 def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass: bool) -> int:
@@ -222,6 +237,7 @@ def everything() -> int:
     ]
     suites = [
         *(suite for suite in tests if suite.version in (oldest, "")),
+        Suite("package for all systems", [*dev, "build"], (oldest, ZIP)),
         Suite("lint", [*dev, "lint"], (LINT,)),
         *window.suites(oldest, []),
         *(suite for suite in tests if suite.version not in (oldest, "")),
@@ -261,11 +277,18 @@ def prepared(
         for environment in environments.LINTS.values():
             environments.prepare(environment)
 
+    begun = time.monotonic()
+
+    def made(name: str) -> Path | None:
+        result = makers[name]()
+        print(f"[setup] {name}: there after {time.monotonic() - begun:.0f} s", flush=True)
+        return result
+
     ready: dict[str, Future[Path | None]] = {}
     makers: dict[str, Callable[[], Path | None]] = {
         **{name: lambda name=name: blender(name) for name in environments.BLENDERS},
         environments.DOCS.name: lambda: environments.prepare(environments.DOCS),
-        ZIP: lambda: build(version, ROOT / "dist"),
+        ZIP: lambda: build_here(version),
         LINT: lint_tools,
         window.NEED: lambda: window.prepare_run(ready[ZIP]),
     }
@@ -275,7 +298,7 @@ def prepared(
     with ThreadPoolExecutor(4) as pool:  # what comes first does not share the line with all others
         for name in dict.fromkeys(order):
             if name in wanted:
-                ready[name] = pool.submit(makers[name])
+                ready[name] = pool.submit(made, name)
         yield ready
 
 
@@ -365,6 +388,7 @@ def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None
     ready = ready or {}
     running: set[subprocess.Popen[bytes]] = set()
     left, failed, changed = list(suites), [], threading.Condition()
+    begun, times = time.monotonic(), list[Times]()
     beside = min(BESIDE, sum(suite.waits for suite in suites))
     at_once = min(len(suites), (os.cpu_count() or 1) + beside)
     for future in ready.values():
@@ -384,7 +408,10 @@ def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None
     def lane(is_beside: bool) -> None:
         try:
             while (suite := following(is_beside)) is not None:
-                if _run_suite(suite, ready, at_once > 1, running):
+                start = time.monotonic()
+                code, used = _run_suite(suite, ready, at_once > 1, running)
+                times.append(Times(suite.name, start - begun, time.monotonic() - start, used))
+                if code:
                     failed.append(suite.name)
         except BaseException:
             left.clear()
@@ -403,7 +430,18 @@ def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None
             for process in list(running):
                 _end(process)
             raise
+    if at_once > 1:
+        _print_times(times, time.monotonic() - begun)
     return failed
+
+
+def _print_times(times: list[Times], seconds: float) -> None:
+    """Print when each suite began and what it took: it shows where processors had nothing to do."""
+    print(f"\n{'start, s':>10s}{'time, s':>10s}{'processor, s':>14s}  suite")
+    for each in sorted(times, key=lambda each: each.start):
+        print(f"{each.start:10.0f}{each.seconds:10.0f}{each.used:14.0f}  {each.name}")
+    used = sum(each.used for each in times)
+    print(f"{'all':>10s}{seconds:10.0f}{used:14.0f}  of {os.cpu_count()} x {seconds:.0f} s", flush=True)
 
 
 def _notify(changed: threading.Condition) -> None:
@@ -416,8 +454,8 @@ def _run_suite(
     ready: Mapping[str, Future[Path | None]],
     keeps: bool,
     running: set[subprocess.Popen[bytes]],
-) -> int:
-    """Run a suite and print its output, at its end where it `keeps` it; its exit code."""
+) -> tuple[int, float]:
+    """Run a suite and print its output, at its end where it `keeps` it; its exit code and processor time."""
     extra = dict(suite.extra)
     for name in suite.needs:
         if name in ready and (made := ready[name].result()) is not None and name == ZIP:
@@ -434,7 +472,7 @@ def _run_suite(
         print(
             f"{words}=== {suite.name}: exit {code}, {seconds:.0f} s, {used:.0f} s of a processor", flush=True
         )
-        return code
+        return code, used
 
 
 def lint(stubs: list[str], only_style: bool) -> int:
@@ -448,18 +486,20 @@ def lint(stubs: list[str], only_style: bool) -> int:
             failed.append(f"ruff {arguments[0]}")
     if only_style:
         return verdict(failed, "style")
+    tree = _typed_tree()
+    with ThreadPoolExecutor(1) as pool:
+        names = pool.submit(references.missing, ROOT)  # while mypy runs
+        for version in stubs:
+            print(f"=== mypy, fake-bpy-module {version}", flush=True)
+            python = str(environments.prepare(environments.LINTS[version]))
+            command = [python, "-m", "mypy", f"--config-file={ROOT / 'pyproject.toml'}", "-p", "extension"]
+            command.append(f"--cache-dir={ROOT / '.cache/mypy' / version}")
+            if run(command, LINT_TIMEOUT, {"MYPYPATH": str(tree)}, cwd=tree):
+                failed.append(f"mypy with Blender {version}")
     print("=== names of modules", flush=True)
-    if lines := references.missing(ROOT):
+    if lines := names.result():
         print("\n".join(lines), flush=True)
         failed.append("names of modules")
-    tree = _typed_tree()
-    for version in stubs:
-        print(f"=== mypy, fake-bpy-module {version}", flush=True)
-        python = str(environments.prepare(environments.LINTS[version]))
-        command = [python, "-m", "mypy", f"--config-file={ROOT / 'pyproject.toml'}", "-p", "extension"]
-        command.append(f"--cache-dir={ROOT / '.cache/mypy' / version}")
-        if run(command, LINT_TIMEOUT, {"MYPYPATH": str(tree)}, cwd=tree):
-            failed.append(f"mypy with Blender {version}")
     return verdict(failed, "lint")
 
 
@@ -487,10 +527,11 @@ def bench(names: list[str], version: str, arguments: list[str]) -> int:
             f"no benchmark named {', '.join(unknown)}; there are: {', '.join(known)}"
         )
     failed = []
+    paths = os.pathsep.join(str(ROOT / each) for each in BENCH_PATHS)
     for name in names or known:
         print(f"\n=== benchmarks/{name}.py, Blender {version}", flush=True)
         command = [python, str(ROOT / "benchmarks" / f"{name}.py"), *arguments]
-        if run(command, BENCH_TIMEOUT, {"PYTHONPATH": str(ROOT)}):
+        if run(command, BENCH_TIMEOUT, {"PYTHONPATH": paths}):
             failed.append(name)
     return verdict(failed, "benchmarks")
 

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from devtools import environments, kernel
@@ -25,13 +26,18 @@ class CompileError(SetupError):
     """The sources cannot be compiled; the message holds what the compiler says."""
 
 
-def wheels() -> list[Path]:
-    """Paths of the wheels for all systems, made from the sources as they are.
+def wheels(targets: Sequence[kernel.Target]) -> list[Path]:
+    """Paths of the wheels for some systems, made from the sources as they are.
+
+    The wheel for this machine holds what `module` returns; whoever wants it alone does not wait for others.
 
     Raises:
         CompileError: the sources cannot be compiled.
     """
-    return _built("wheels")
+    here = kernel.target_of_this_machine()
+    files = _built("module") if here in targets else []
+    files += _built("wheels") if {*targets} - {here} else []
+    return [file for file in files if any(file.name.endswith(f"{each.tag}.whl") for each in targets)]
 
 
 def module() -> Path:
@@ -40,7 +46,7 @@ def module() -> Path:
     Raises:
         CompileError: the sources cannot be compiled.
     """
-    return _built("module")[0]
+    return next(file for file in _built("module") if file.suffix != ".whl")
 
 
 def variant(name: str) -> Path:

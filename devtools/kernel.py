@@ -1,7 +1,7 @@
 """Compile the kernel: join its modules, let Cython write C, and let zig's compiler make a module or wheels.
 
-    python devtools/kernel.py module FOLDER    the module for this machine
-    python devtools/kernel.py wheels FOLDER    wheels for all systems
+    python devtools/kernel.py module FOLDER    the module for this machine, and its wheel
+    python devtools/kernel.py wheels FOLDER    wheels for all other systems
     python devtools/kernel.py bounds FOLDER    the module for this machine, which checks each index
     python devtools/kernel.py sanitized FOLDER    the same, under the sanitizers of memory and behaviour
 
@@ -582,28 +582,18 @@ def _digest(content: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
-def build_wheels(output: Path, folder: Path = FOLDER) -> list[Path]:
-    """Make a wheel for each target; returns their paths.
-
-    Raises:
-        KernelError: as `build`.
-    """
-    output.mkdir(parents=True, exist_ok=True)
-    version = wheel_version(folder)
-    with tempfile.TemporaryDirectory(prefix="ccd_rig_kernel_") as scratch:
-        modules = build(list(TARGETS), Path(scratch), folder)
-        return [write_wheel(modules[n], target, version, output) for n, target in enumerate(TARGETS)]
-
-
 def main(arguments: list[str]) -> None:
     what, output = arguments[0], Path(arguments[1])
-    if what == "wheels":
-        made = build_wheels(output)
-    elif what in VARIANTS:
-        made = [build_variant(what, output)]
-    else:
-        made = build([require_target()], output)
-    print(*made, sep="\n")
+    if what in VARIANTS:
+        print(build_variant(what, output))
+        return
+    here = target_of_this_machine()
+    targets = [each for each in TARGETS if each != here] if what == "wheels" else [require_target()]
+    with tempfile.TemporaryDirectory(prefix="ccd_rig_kernel_") as scratch:
+        for module, target in zip(build(targets, Path(scratch)), targets, strict=True):
+            print(write_wheel(module, target, wheel_version(), output))
+            if what == "module":
+                print(shutil.copyfile(module, output / module.name))
 
 
 if __name__ == "__main__":

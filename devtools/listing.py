@@ -35,7 +35,7 @@ TIMEOUT = 300  # [s]
 def make(version: str) -> int:
     """Take all pictures and draw the icon; 0 when all are there."""
     window.prepare()
-    package = checks.build(version, ROOT / "dist")
+    package = checks.build_here(version)
     os.environ.update(
         CCD_RIG_WINDOW_ROOT=str(window.FOLDER),
         CCD_RIG_ZIP=str(package),

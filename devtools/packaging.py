@@ -1,11 +1,13 @@
 """Build the extension's zip with Blender's own tool, then check what that tool lets through.
 
 Runs where the bpy wheel is installed: `python devtools/packaging.py [OUTPUT_DIR]` prints the path of the zip.
-With `--platforms` it builds one zip for each system instead, with the kernel for that alone.
+With `--platforms` it builds one zip for each system instead, with the kernel for that alone; with `--here`
+only that for this machine, or the one for all where the machine has no kernel.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import importlib.util
 import io
@@ -84,7 +86,7 @@ def build(output_dir: Path, target: kernel.Target | None = None) -> Path:
     name = "-".join(filter(None, (manifest["id"], manifest["version"], platform)))
     package = output_dir / f"{name}.zip"
     targets = kernel.TARGETS if target is None else (target,)
-    wheels = [wheel for wheel in compiled.wheels() if any(wheel.stem.endswith(t.tag) for t in targets)]
+    wheels = compiled.wheels(targets)
     # Beside its place, so that it is moved there in one step; a folder of its own, so that two builds at once
     # do not write to the same file.
     with tempfile.TemporaryDirectory(prefix="unchecked-", dir=output_dir) as scratch:
@@ -273,9 +275,14 @@ def _tool(*arguments: str) -> None:
 
 
 if __name__ == "__main__":
-    folders = [each for each in sys.argv[1:] if each != "--platforms"]
+    options = argparse.ArgumentParser()
+    options.add_argument("output_dir", nargs="?", type=Path, default=ROOT / "dist")
+    options.add_argument("--platforms", action="store_true")
+    options.add_argument("--here", action="store_true")
+    chosen = options.parse_args()
+    here = kernel.target_of_this_machine() if chosen.here else None
     try:
-        for each in kernel.TARGETS if "--platforms" in sys.argv else (None,):
-            print(build(Path(folders[0]) if folders else ROOT / "dist", each))
+        for each in kernel.TARGETS if chosen.platforms else (here,):
+            print(build(chosen.output_dir, each))
     except (PackagingError, environments.SetupError) as error:
         sys.exit(f"packaging: {error}")

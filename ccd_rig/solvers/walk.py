@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,10 @@ from mathutils import Vector
 
 from ..goals import Goal
 from ..maths import batch
-from ..maths.batch import Array
+from ..maths.batch import Array, Mask
 from ..motion.ground import Ground
 from ..motion.interpolation import same_side
+from ..motion.retargeting.alignment import NO_TURN, shortest
 from ..motion.retargeting.figures import TargetFigure, product
 from ..motion.walking.cycle import Cycle, Standing, WalkLeg
 from ..motion.walking.path import Strides, Way
@@ -64,13 +65,11 @@ def walk(
     pose = plan.rotations, plan.translations
     goals: list[Goal] = []
     targets: list[Array] = []
-    places: dict[str, Array] = {}
     heads, _ = target.world(*pose)
     for leg in cycle.legs:
         foot, end = plan.feet[leg.limb.name], leg.limb.end
         # An ankle is no farther from its hip than its leg is long: the foot keeps its rotation then.
         hips, ankles = heads[:, target.index(leg.limb.upper)], foot.ankles(leg)
-        places[leg.limb.name] = ankles
         far = np.maximum(batch.length(ankles - hips, -1), 1e-12)
         ankles = hips + np.minimum(1.0, plan.reach[leg.limb.name] / far)[:, None] * (ankles - hips)
         chain = target.skeleton.chain(end)
@@ -82,28 +81,27 @@ def walk(
             point = Vector((leg.sole.ball / target.scale).tolist())
             add_place(goals, targets, end, length, target.points_to_model(foot.balls), point)
     rotations = bent_to_usual_side(target, pose, [leg.limb for leg in cycle.legs])
-    rotations = _bent_ahead(target, (rotations, pose[1]), cycle.legs, places)
+    rotations = _bent_ahead(target, (rotations, pose[1]), cycle.legs, plan)
     rotations = goals_met(figure_map, target, (rotations, pose[1]), goals, targets)
     tips = {leg.limb.tip: toes for leg in cycle.legs if (toes := plan.feet[leg.limb.name].toes) is not None}
     rotations = turned_to(target, rotations, tips)
     return Walk(same_side(rotations), plan.translations, plan, cycle)
 
 
-def _bent_ahead(
-    target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], ankles: Mapping[str, Array]
-) -> Array:
-    """Rotations with legs that are about straight bent to their usual side, as far as their ankles want it.
+def _bent_ahead(target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], plan: WalkPlan) -> Array:
+    """Rotations with legs that are about straight put where they are planned, bent to their usual side.
 
-    A solve that starts at a straight leg may bend it to either side.
+    A solve that starts at a straight leg, or passes one, may bend it to either side.
 
     Args:
         target: the figure.
         pose: (F, n, 4) rotations and (F, n, 3) translations relative to rest.
         legs: bent by the law of cosines where two bones make them.
-        ankles: by leg, (F, 3) where they are to be, world.
+        plan: of their feet.
     """
     heads, world = target.world(*pose)
-    turns: dict[str, Array] = {}
+    straight: dict[WalkLeg, Mask] = {}
+    knees: dict[str, Array] = {}
     for leg in legs:
         upper, middle, end = (target.index(name) for name in leg.limb.joints[:3])
         first, second = heads[:, middle] - heads[:, upper], heads[:, end] - heads[:, middle]
@@ -112,15 +110,26 @@ def _bent_ahead(
         sides = batch.rotate(batch.conjugate(world[:, upper].T).T, across, -1)
         usual = sides.sum(axis=0)
         size = float(np.linalg.norm(usual))
-        if leg.limb.bends or size <= STEADY * batch.length(sides, -1).sum() or size < 1e-9:
-            continue
-        far = batch.length(ankles[leg.limb.name] - heads[:, upper], -1)
         near = batch.length(across, -1) < STRAIGHT
-        if not near.any():
+        is_steady = size > STEADY * batch.length(sides, -1).sum() and size > 1e-9
+        if leg.limb.bends or not is_steady or not near.any():
             continue
-        cosine = (far**2 - a**2 - b**2) / np.maximum(2.0 * a * b, 1e-12)
-        half = np.where(near, 0.5 * np.arccos(np.clip(cosine, -1.0, 1.0)), 0.0)
         axis = batch.rotate(world[:, upper], np.broadcast_to(usual / size, first.shape), -1)
+        present = np.arctan2(
+            batch.dot(across, axis, -1), batch.dot(first, second, -1) / np.maximum(a * b, 1e-12)
+        )
+        far = batch.length(plan.feet[leg.limb.name].ankles(leg) - heads[:, upper], -1)
+        cosine = (far**2 - a**2 - b**2) / np.maximum(2.0 * a * b, 1e-12)
+        half = np.where(near, 0.5 * (np.arccos(np.clip(cosine, -1.0, 1.0)) - present), 0.0)
         turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
-        turns[leg.limb.middle] = product(turn, world[:, middle])
-    return turned_to(target, pose[0], turns)
+        straight[leg], knees[leg.limb.middle] = near, product(turn, world[:, middle])
+    rotations, thighs, feet = turned_to(target, pose[0], knees), {}, {}
+    heads, _ = target.world(rotations, pose[1])
+    for leg, near in straight.items():
+        foot, hips = plan.feet[leg.limb.name], heads[:, target.index(leg.limb.upper)]
+        turn = shortest(heads[:, target.index(leg.limb.end)] - hips, foot.ankles(leg) - hips)
+        thigh, present = (world[:, target.index(name)] for name in (leg.limb.upper, leg.limb.end))
+        thighs[leg.limb.upper] = product(np.where(near[:, None], turn, NO_TURN), thigh)
+        if not leg.is_free:
+            feet[leg.limb.end] = np.where(near[:, None], foot.feet, present)
+    return turned_to(target, turned_to(target, rotations, thighs), feet)

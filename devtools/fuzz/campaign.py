@@ -238,7 +238,7 @@ def fuzz(parts: list[str], version: str, seconds: float, seed: int | None, resta
     names = parts or list(FAMILIES)
     if names != [KERNEL] and "CCD_RIG_ZIP" not in os.environ:
         # Once, not in each process; with the manual, which may not be there yet.
-        os.environ["CCD_RIG_ZIP"] = str(checks.build(version, ROOT / "dist"))
+        os.environ["CCD_RIG_ZIP"] = str(checks.build_here(version))
     if seed is not None and len(names) != 1:
         raise environments.SetupError("--seed is for one family: name it")
     campaign = []

@@ -15,7 +15,7 @@ import bpy
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = "bl_ext.user_default.ccd_rig"
 AS_MODULE = not bpy.app.binary_path  # the wheel in a Python process, not a Blender that runs Python
-BUILD_TIMEOUT = 1800  # [s] the first wheels take minutes
+BUILD_TIMEOUT = 1800  # [s] the kernel may have to be compiled
 
 
 class Extension:
@@ -49,6 +49,7 @@ def package_file() -> Path:
         command = [
             sys.executable,
             str(ROOT / "devtools/packaging.py"),
+            "--here",
             tempfile.mkdtemp(prefix="ccd_rig_zip_"),
         ]
         done = subprocess.run(command, capture_output=True, text=True, timeout=BUILD_TIMEOUT, check=False)

@@ -29,7 +29,7 @@ def dump() -> dict[str, Any]:
     state: dict[str, Any] = {}
     for kind in KINDS:
         for block in getattr(bpy.data, kind):
-            state[f"{kind}/{block.name_full}"] = properties_of(block, 0)
+            state[f"{kind}/{block.name_full}"] = properties_of(block, 0, {})
     state["counts"] = {name: len(getattr(bpy.data, name)) for name in KINDS}
     context = bpy.context
     state["context"] = (context.scene.name, context.mode, context.object and context.object.name)
@@ -61,18 +61,25 @@ def _bits(values: Any) -> bytes:
 def fill_caches() -> None:
     """Read all meshes: the first look at one fills its caches, which a dump would tell as changes."""
     for mesh in bpy.data.meshes:
-        properties_of(mesh, 0)
+        properties_of(mesh, 0, {})
 
 
-def properties_of(struct: Any, depth: int) -> dict[str, Any]:
-    """A struct's properties by name; other data-blocks by their names."""
+Seen = dict[tuple[str, int], tuple[int, int]]
+
+
+def properties_of(struct: Any, depth: int, seen: Seen) -> dict[str, Any]:
+    """A struct's properties by name; other data-blocks by their names, and structs that were read by numbers.
+
+    `seen` has the number and the depth of each struct of the data-block: one that was met at a greater depth
+    is read anew, since less of what hangs on it was. Bones lead to their parents, curves to their groups.
+    """
     result = {}
     for name, kind, is_array in _fields(struct.bl_rna):
         value = getattr(struct, name)
         if kind == "POINTER":
-            value = _item(value, depth)
+            value = _item(value, depth, seen)
         elif kind == "COLLECTION":
-            value = [_item(item, depth) for item in value]
+            value = [_item(item, depth, seen) for item in value]
         elif is_array:
             value = _numbers(value)
         elif isinstance(value, set):
@@ -107,7 +114,14 @@ def _numbers(value: Any) -> Any:
     return np.array(value).ravel().tolist() if numbers and hasattr(numbers[0], "__len__") else list(numbers)
 
 
-def _item(value: Any, depth: int) -> Any:
+def _item(value: Any, depth: int, seen: Seen) -> Any:
     if value is None or isinstance(value, bpy.types.ID):
         return value and value.name_full
-    return properties_of(value, depth + 1) if depth < DEEPEST else "deep"
+    if depth >= DEEPEST:
+        return "deep"
+    key = (value.bl_rna.identifier, value.as_pointer())
+    number, least = seen.get(key, (len(seen), DEEPEST + 1))
+    if least <= depth:
+        return number
+    seen[key] = (number, depth)
+    return properties_of(value, depth + 1, seen)

@@ -22,6 +22,7 @@ TAB = "CCD Rig"
 OUT = Path(os.environ["CCD_RIG_OUT"])
 BONES, FRAMES = 8, 24
 LONG_FRAMES = 500_000  # a bake that is still running when Esc comes, on fast machines too
+BUTTON = 20  # [pixels] height of a button
 REDRAW = 0.7  # [s] Blender draws, and software OpenGL is slow
 PATIENCE = 60.0  # [s] for a bake
 
@@ -71,7 +72,7 @@ def buttons(
 
 
 def sweep(
-    found: dict[str, tuple[int, int]], pause: float, step: int = 8, rows: tuple[int, int] | None = None
+    found: dict[str, tuple[int, int]], pause: float, rows: tuple[int, int] | None = None
 ) -> Iterator[float]:
     """Move the pointer over the sidebar and ask Blender what lies below it: `found` gets command -> place.
 
@@ -82,7 +83,7 @@ def sweep(
     manager = bpy.context.window_manager
     columns = [region.x + region.width // 2 - 12, region.x + region.width - 40][: 2 if rows is None else 1]
     whole = window.height - region.y - region.height + 4, window.height - region.y
-    for y in range(*(whole if rows is None else rows), step):
+    for y in range(whole[0], whole[1], BUTTON - 4) if rows is None else range(*rows, BUTTON // 2 - 2):
         for x in columns:
             sh("xdotool", "mousemove", x, y)
             yield pause

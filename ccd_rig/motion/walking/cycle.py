@@ -84,10 +84,12 @@ class WalkLeg:
     def of(cls, target: TargetFigure, limb: Limb, has_soles: bool = True) -> WalkLeg:
         """A leg as in the reference pose.
 
-        A leg without a ball stands on the lower end of its last bone. Figures on more than four legs have no
-        soles, but ends.
+        A leg without a ball stands on the lower end of its last bone, and so does one whose toes stand on
+        end: they are its last link then. Figures on more than four legs have no soles, but ends.
         """
         heads, rotations = target.reference
+        if limb.tip and _stands_on_end(target, limb.tip):
+            limb = replace(limb, end=limb.tip, tip="", bends=(*limb.bends, limb.end))
         sole, foot = Sole.of(target, limb), target.index(limb.end)
         names = [target.skeleton.joints[i].name for i in target.skeleton.chain(limb.end)]
         chain = names[names.index(limb.upper) :]
@@ -116,6 +118,30 @@ class WalkLeg:
         if not flat:  # what is behind the ankle is in the air
             sole = replace(sole, heel=sole.under)
         return cls(limb, sole, flat, is_free and not flat, length)
+
+    def sole_points(self, feet: Array, toes: Array | None) -> list[Array]:
+        """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes.
+
+        A leg that stands on the end of a bone is round there: it rolls over what is straight below.
+        """
+        under = turned(feet, self.sole.under)
+        if not (self.flat or self.limb.tip):
+            under = np.broadcast_to((0.0, 0.0, -self.sole.height), under.shape)
+        points = [under]
+        if self.flat:
+            points.append(turned(feet, self.sole.heel))
+        if toes is not None and self.sole.toe is not None:
+            points.append(turned(toes, self.sole.toe))
+        return points
+
+
+def _stands_on_end(target: TargetFigure, tip: str) -> bool:
+    """Whether a joint at rest leads down to the ground more than along it."""
+    i = target.index(tip)
+    tail = turned(
+        target.reference[1][i], np.array((0.0, target.scale * target.skeleton.joints[i].length, 0.0))
+    )
+    return bool(-tail[2] > np.hypot(*tail[:2]))
 
 
 @dataclass(frozen=True)
@@ -257,6 +283,7 @@ def cycle_of(
         raise InvalidInput("the figure has no legs to walk on: map a leg")
     has_soles = len(figure_map.legs) <= MOST_LEGS
     legs = [WalkLeg.of(target, limb, has_soles) for limb in figure_map.legs]
+    figure_map = replace(figure_map, legs=tuple(leg.limb for leg in legs))
     if len(source.times) < 4:
         raise InvalidInput(f"a cycle needs four frames or more, not {len(source.times)}: give its frames")
     step = float(np.median(np.diff(source.times)))

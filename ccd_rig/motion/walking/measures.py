@@ -134,12 +134,9 @@ def _above(
     cycle: Cycle, leg: WalkLeg, ground: Ground, plan: WalkPlan, balls: Array, rotations: Array
 ) -> Array:
     """(points, F) how far points of a sole are above the ground; infinite where there is none."""
-    sole, foot = leg.sole, rotations[:, cycle.target.index(leg.limb.end)]
-    points = [balls + turned(foot, sole.under)]
-    if leg.flat:
-        points.append(balls + turned(foot, sole.heel))
-    if sole.toe is not None:
-        points.append(balls + turned(rotations[:, cycle.target.index(leg.limb.tip)], sole.toe))
+    foot = rotations[:, cycle.target.index(leg.limb.end)]
+    toes = rotations[:, cycle.target.index(leg.limb.tip)] if leg.limb.tip else None
+    points = [balls + point for point in leg.sole_points(foot, toes)]
     gaps, rows = [], np.arange(len(balls))
     for point in points:
         top = np.column_stack((point[:, :2], balls[:, 2] + 0.5 * STEP_UP * cycle.leg))

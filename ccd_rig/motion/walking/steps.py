@@ -14,7 +14,7 @@ several pairs of legs is turned to its slope. It sinks, as smooth as that, for l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,6 +68,9 @@ GOOD = 0.5
 """What a footfall may cost, in squares of these, before it is moved."""
 DROOP, BENT = np.radians(25.0), np.radians(50.0)
 """How far toes bend down over an edge, and up, at most."""
+BRACKETS, CUTS, MET = 12, 4, 0.01
+"""Angles at which toes are tried on the ground, cuts between two of these, and how far off they end at most,
+in their lengths."""
 LEVEL = 0.3
 """Part of their length that toes lead along the ground at least for their heading to count."""
 TOES = 0.25
@@ -342,9 +345,10 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         p: Array = u
         if before is not after:
             u = p = (phases[rows] - low) / (high - low)
+            step = min(high - low, cycle.stride_time)  # a foot that is never down in the cycle goes on longer
             for row, stance, part in (
-                (rows[0] - 1, before.stance, 1.0 - smooth(u)),
-                (rows[-1] + 1, after.stance, smooth(u)),
+                (rows[0] - 1, before.stance, smooth(1.0 - (phases[rows] - low) / step)),
+                (rows[-1] + 1, after.stance, smooth(1.0 - (high - phases[rows]) / step)),
             ):
                 if 0 <= row < count:  # from where it stands, which may be beside where the cycle has it
                     off = np.array((stance.along, stance.aside)) - free[row]
@@ -370,7 +374,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
     feet = product(upright, feet)
     toes = product(upright, toes) if toes is not None else None
     arms = turned(slopes, np.column_stack((np.zeros((count, 2)), sole.height + rises)))
-    points = [arms + point for point in _sole_points(leg, feet, toes)]
+    points = [arms + point for point in leg.sole_points(feet, toes)]
     if sole.toe is not None:  # toes go over from how they lay to their own motion: what is between is lifted
         length = max(float(np.linalg.norm(sole.toe)), 1e-12)
         flat = -float(np.arcsin(np.clip(sole.height / length, 0.0, 1.0)))
@@ -508,16 +512,6 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     return best[1]
 
 
-def _sole_points(leg: WalkLeg, feet: Array, toes: Array | None) -> list[Array]:
-    """(F, 3) each, from the ball's joint."""
-    points = [turned(feet, leg.sole.under)]
-    if leg.flat:
-        points.append(turned(feet, leg.sole.heel))
-    if toes is not None and leg.sole.toe is not None:
-        points.append(turned(toes, leg.sole.toe))
-    return points
-
-
 def _swing_base(u: Array, p: Array, start: float, end: float, needed: Array) -> Array:
     """(R,) heights from one footfall to the next that are not below the needed ones, but near the ends.
 
@@ -563,10 +557,10 @@ def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
     sole, balls, feet, toes = leg.sole, plan.balls, plan.feet, plan.toes
     times, ahead = course.time.times, _ahead(plan.feet, leg.sole.across)
 
-    def above(arm: Array) -> Array:
-        """(F,) height of the ground under a point over the ball; minus infinity over holes."""
-        heights, _ = course.under(balls + arm, along, course.rows)
-        return np.where(np.isfinite(heights), heights - balls[:, 2], -np.inf)
+    def above(arm: Array, rows: Indices = course.rows) -> Array:
+        """(R,) height of the ground under points (R, 3) over the ball at rows; minus infinity over holes."""
+        heights, _ = course.under(balls[rows] + arm, along[rows], rows)
+        return np.where(np.isfinite(heights), heights - balls[rows, 2], -np.inf)
 
     if leg.flat:
         below = np.maximum(above(turned(feet, sole.heel)), -10.0 * leg.length)
@@ -580,21 +574,66 @@ def _on_surface(course: _Course, leg: WalkLeg, plan: FootPlan, along: Array) -> 
         is_level = flat_size > LEVEL * length  # toes that stand on end have no heading of their own
         level_tips = tips * (1.0, 1.0, 0.0) / np.maximum(flat_size, 1e-12)
         toward, rise = np.where(is_level, level_tips, ahead), _rise(tips)
-        angle = np.full(len(balls), -flat)
-        for _ in range(6):  # the end of the toes is over another place than toes that are level
-            level = above(length * _up(toward, angle))
-            angle = np.arctan2(
-                np.clip(level, -10.0 * length, 10.0 * length), length * np.maximum(np.cos(angle), 0.1)
-            )
-            angle = np.clip(angle, -flat - course.settings.steepest - DROOP, BENT)
-        free = smooth_envelope(np.clip(angle - rise, 0.0, BENT) * (plan.down < 0), times, ROLLING)
-        rests = np.flatnonzero(plan.down >= 0)
+        lowest = max(-flat - course.settings.steepest - DROOP, -0.5 * np.pi)
+        down, angle = plan.down >= 0, rise.copy()
+        near = np.flatnonzero(down | (above(tips) > tips[:, 2]))
+        angle[near] = _lying(
+            lambda at: above(length * _up(toward[near], at), near), len(near), length, lowest
+        )
+        missing = np.where(down, 0.0, np.clip(angle - rise, 0.0, BENT))
+        free = smooth_envelope(missing, times, ROLLING)
+        lying = length * _up(toward, angle)
+        hangs = lying[:, 2] > above(lying) + MET * length  # over an edge
+        rests = np.flatnonzero(down)
         if len(rests):  # beyond a footfall they go over from how they lay
-            angle = angle[rests[np.abs(rests[:, None] - course.rows).argmin(axis=0)]]
-        toes = raised_ahead(toes, toward, borne * (angle - rise) + (1.0 - borne) * free)
-    deep = above(turned(feet, sole.under)) - turned(feet, sole.under)[:, 2]
+            nearest = rests[np.abs(rests[:, None] - course.rows).argmin(axis=0)]
+            angle, hangs = angle[nearest], hangs[nearest]
+        raised = np.where(down, angle - rise, borne * (angle - rise) + (1.0 - borne) * free)
+        more = np.maximum(0.0, missing - raised) * ~down
+        raised += np.where(hangs, smooth_envelope(more * hangs, times, BLEND), more)
+        toes = raised_ahead(toes, toward, raised)
+    under = leg.sole_points(feet, None)[0]
+    deep = above(under) - under[:, 2]
     balls = balls + np.maximum(0.0, deep)[:, None] * np.array(UP)
     return replace(plan, balls=balls, feet=feet, toes=toes)
+
+
+def _lying(level: Callable[[Array], Array], count: int, length: float, lowest: float) -> Array:
+    """(F,) radians above level at which toes lie on the ground: the largest at which their ends meet it.
+
+    The ends are over other places the more toes are bent, so the angle is bracketed first and then cut down
+    by regula falsi (Dowell and Jarratt 1971, "A Modified Regula Falsi Method for Computing the Root of an
+    Equation").
+
+    Args:
+        level: (F,) heights of the ground over the ball where the ends are with angles (F,).
+        count: F.
+        length: of the toes.
+        lowest: the angle where the ground is nowhere that high. It is `BENT` where all of it is higher.
+    """
+
+    def over(angles: Array) -> Array:  # of the ends, above the ground
+        most = 10.0 * length
+        return np.asarray(length * np.sin(angles) - np.clip(level(angles), -most, most))
+
+    grid = np.linspace(BENT, lowest, BRACKETS)
+    heights = np.stack([over(np.full(count, angle)) for angle in grid])
+    meets, rows = heights <= 0.0, np.arange(count)
+    at = meets.argmax(axis=0)
+    before = np.maximum(at - 1, 0)
+    high, low, over_high, over_low = grid[before], grid[at], heights[before, rows], heights[at, rows]
+    for _ in range(CUTS):
+        share = over_high / np.maximum(over_high - over_low, 1e-12)
+        middle = high + np.clip(share, 0.05, 0.95) * (low - high)
+        over_middle = over(middle)
+        is_high = over_middle > 0.0
+        over_low = np.where(is_high, 0.5 * over_low, over_middle)
+        over_high = np.where(is_high, over_middle, 0.5 * over_high)
+        high, low = np.where(is_high, middle, high), np.where(is_high, low, middle)
+    share = np.clip(over_high / np.maximum(over_high - over_low, 1e-12), 0.0, 1.0)
+    root = high + share * (low - high)
+    root = np.where(over(root) < -MET * length, high, root)  # at an edge the ground falls away: beyond it
+    return np.where(meets[0], BENT, np.where(meets.any(axis=0), root, lowest))
 
 
 def _rise(vectors: Array) -> Array:
@@ -652,7 +691,7 @@ def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> Foo
     if not moved[:, 2].any():
         return plan
     room: Array = np.full(len(moved), np.inf)
-    for point in _sole_points(leg, plan.feet, plan.toes):
+    for point in leg.sole_points(plan.feet, plan.toes):
         heights, _ = course.under(plan.balls + point, course.along, course.rows)
         room = np.fmin(room, (plan.balls + point)[:, 2] - heights)
     # A curve that is nowhere above the room, as smooth as hips sink, over edges of stairs too.

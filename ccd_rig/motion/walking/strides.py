@@ -43,7 +43,9 @@ def fitted_strides(
         InvalidInput: there is no ground at the start.
     """
     step = 0.5 * cycle.stride
-    stairs = _edges(cycle, way, height, ground, offset, end + 2.0 * step)
+    before = [foot.before for foot in cycle.feet.values()]
+    behind, ahead = min(0.0, *before), max(0.0, *before)
+    stairs = _edges(cycle, way, height, ground, offset, (offset + behind, end + ahead + 2.0 * step))
     treads = [
         (near, far, length)
         for (near, rise), (far, next_rise) in pairwise(stairs)
@@ -54,8 +56,8 @@ def fitted_strides(
     lengths = step / _longest(cycle, way, grid)
     if not treads and (lengths == step).all():
         return Strides.even(offset)
-    for near, far, length in treads:
-        rows = (grid >= near - 0.5 * step) & (grid <= far + 0.5 * step)
+    for near, far, length in treads:  # feet ahead of the body are on it before, feet behind it after
+        rows = (grid >= near - ahead - 0.5 * step) & (grid <= far - behind + 0.5 * step)
         lengths[rows] = np.minimum(lengths[rows], length)
     half = round(0.5 / FINE)
     bell = np.hanning(2 * half + 1)[1:-1]
@@ -94,13 +96,14 @@ def _fitting(tread: float, rise: float, step: float) -> float:
 
 
 def _edges(
-    cycle: Cycle, way: Way, height: float, ground: Ground, start: float, end: float
+    cycle: Cycle, way: Way, height: float, ground: Ground, start: float, ends: tuple[float, float]
 ) -> list[tuple[float, float]]:
-    """Metres along the path of each edge, and its rise."""
-    count = int(np.ceil((end - start) / (GRAIN * cycle.leg))) + 1
-    grid: Array = np.linspace(start, end, count, dtype=np.float64)
+    """Metres along the path of each edge between two ends, and its rise; `height` is that at the start."""
+    count = int(np.ceil((ends[1] - ends[0]) / (GRAIN * cycle.leg))) + 1
+    grid: Array = np.linspace(*ends, count, dtype=np.float64)
     rows = np.zeros(count, np.intp)
-    heights = heights_along(way, height, ground, grid, rows, 0, cycle.leg)
+    first = int(np.searchsorted(grid, start))
+    heights = heights_along(way, height, ground, grid, rows, first, cycle.leg)
     edges: list[tuple[float, float]] = []
     with np.errstate(invalid="ignore"):
         steep = np.flatnonzero(np.abs(np.diff(heights)) > RISER * cycle.leg)

@@ -81,6 +81,7 @@ def pose(
     across = np.cross(way, (0.0, 0.0, 1.0))
     for limb in figure_map.legs:
         leg = WalkLeg.of(target, limb, len(figure_map.legs) <= 4)
+        limb = leg.limb
         foot = target.index(limb.end)
         u = (phase - starts[limb.name]) % 1.0
         down = u < duty
@@ -106,4 +107,6 @@ def pose(
         else:
             point = Vector(leg.sole.ball / target.scale)
             add_place(goals, targets, limb.end, length, target.points_to_model(balls), point)
+            if not leg.is_free:
+                add_turn(goals, targets, limb.end, length, target.rotations_to_model(feet))
     return goals_met(figure_map, target, held, goals, targets), held[1]

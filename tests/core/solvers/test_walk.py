@@ -10,6 +10,7 @@ import bipeds
 import numpy as np
 import pytest
 from gaits import gait, pose
+from mathutils import Vector
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.maths import batch
@@ -37,6 +38,22 @@ def cycle():
     return cycle_of(MAP, FIGURE, gait(FIGURE, MAP, STARTS), SETTINGS.thresholds)
 
 
+def hoofed(toe, tail):
+    """The biped with long feet whose toes start and end at these places (y, z), as a figure."""
+    given = bipeds.places()
+    for side, x in (("L", 0.1), ("R", -0.1)):
+        start, end = (Vector((x, *place)) for place in (toe, tail))
+        knee, ankle = Vector((x, -0.12, 0.56)), Vector((x, 0.12, 0.3))
+        for name, head, above, to in (
+            ("thigh", given[f"thigh.{side}"][0], "hips", knee),
+            ("shin", knee, f"thigh.{side}", ankle),
+            ("foot", ankle, f"shin.{side}", start),
+            ("toe", start, f"foot.{side}", end),
+        ):
+            given[f"{name}.{side}"] = head, above, to
+    return TargetFigure.at_rest(bipeds.skeleton(given))
+
+
 def walked(
     cycle,
     points,
@@ -56,7 +73,7 @@ def walked(
         length = float(strides.line_at(np.array(way.length)))
     time = timeline(cycle, length, STEP, settings, ways)
     result = walk(cycle, way, height, ground or LevelGround(), time, settings, strides, standing)
-    return result, *FIGURE.world(result.rotations, result.translations)
+    return result, *cycle.target.world(result.rotations, result.translations)
 
 
 def surface(height, low=-8.0, high=4.0, count=97, rows=None):
@@ -213,6 +230,31 @@ def test_planted_balls_rest_on_the_ground_and_nothing_is_below(cycle, name):
     assert np.isfinite(result.rotations).all()
 
 
+@pytest.mark.parametrize("name", ["level", "hills", "fitted stairs", "stairs down"])
+@pytest.mark.parametrize(
+    ("toe", "tail", "on_end"),
+    [((0.03, 0.12), (0.0, 0.0), True), ((0.03, 0.03), (-0.01, 0.0), False)],
+    ids=["paws on end", "steep toes"],
+)
+def test_toes_that_stand_on_end_are_links_and_others_lie_down(name, toe, tail, on_end):
+    """The end of a paw rests and its joint rolls over it; held as a ball it was 12 cm above the ground."""
+    figure = hoofed(toe, tail)
+    clip = gait(figure, MAP, STARTS, stride=0.8, lift=0.08)
+    cycle = cycle_of(MAP, figure, clip, SETTINGS.thresholds)
+    for leg, limb in zip(cycle.legs, MAP.legs, strict=True):
+        assert leg.limb.end == (limb.tip if on_end else limb.end)
+        assert (limb.end in leg.limb.bends) == on_end
+        assert not leg.flat
+    points, ground, more = GROUNDS[name]
+    result, heads, world = walked(cycle, points, ground, **more)
+    measured = walk_measures(cycle, result.plan, ground or LevelGround(), heads, world)
+    assert measured.footfalls > 8
+    assert measured.slide < SOLVE
+    assert measured.penetration < 5e-4
+    assert measured.floating < 5e-4
+    assert measured.turn < 1.7 * measured.cycle_turn
+
+
 @pytest.mark.parametrize(
     ("rise", "tread", "at_once"),
     [(0.18, 0.3, 1.0), (-0.18, 0.3, 1.0), (0.1, 0.24, 2.0), (0.18, 0.7, 0.5)],
@@ -233,6 +275,41 @@ def test_steps_on_stairs_are_as_long_as_treads(cycle, rise, tread, at_once):
     np.testing.assert_allclose(lengths, at_once * tread, atol=0.01)
     first = [b - a for (_, a, _), (_, b, _) in pairwise(places[::-1]) if b > edges[0] + 0.6]
     assert max(first) == pytest.approx(0.5 * cycle.speed * cycle.period, abs=0.02)
+
+
+def test_steps_fit_stairs_where_feet_are_that_go_ahead_of_the_body_and_behind_it(cycle):
+    way = way_along(AHEAD, False, 0.5 * cycle.leg)
+    feet = dict(zip(STARTS, (0.6, -0.4), strict=True))
+    long = {name: dataclasses.replace(foot, before=feet[name]) for name, foot in cycle.feet.items()}
+    strides = fitted_strides(dataclasses.replace(cycle, feet=long), way, 0.0, stairs(), 0.0, 5.0)
+    places = np.array((1.5 - 0.6, 3.0 + 0.4))  # of the body, with a foot on the first edge and on the last
+    lengths = strides.along_at(strides.line_at(places) + 1e-3) - places
+    np.testing.assert_allclose(lengths, 1e-3 * 0.3 / (0.5 * cycle.stride), rtol=0.01)
+
+
+def test_a_foot_that_is_never_down_goes_as_in_the_cycle_once_it_has_left_its_stand(cycle):
+    """Half of the way to where it stands at the ends was left in the middle, and hips were pulled along."""
+    feet = dict(cycle.feet)
+    feet["right leg"] = dataclasses.replace(feet["right leg"], stances=[])
+    lame = dataclasses.replace(cycle, feet=feet)
+    motion, _, _ = turned_stand(0.0, apart=0.5)
+    names = {name: name for name in motion.names}
+    mapped = dataclasses.replace(lame, figure_map=dataclasses.replace(MAP, sources=names))
+    _, heads, _ = walked(lame, AHEAD, standing=standing_of(mapped, motion))
+    toe, hips = FIGURE.index("toe.R"), FIGURE.index("hips")
+    assert heads[0, hips, 0] - heads[0, toe, 0] > 0.25
+    middle = slice(len(heads) // 3, 2 * len(heads) // 3)
+    usual = -float(feet["right leg"].balls[:, 1].mean())
+    np.testing.assert_allclose((heads[:, hips] - heads[:, toe])[middle, 0], usual, atol=0.03)
+
+
+def test_a_leg_that_the_cycle_stretches_bends_to_its_usual_side():
+    """It was led to the right side, and the solve of its foot brought it to the other in one frame."""
+    cycle = cycle_of(MAP, FIGURE, gait(FIGURE, MAP, STARTS, stride=0.8, sink=0.01), SETTINGS.thresholds)
+    points, ground, _ = GROUNDS["hills"]
+    result, heads, world = walked(cycle, points, ground, settings=WalkSettings(extension=1.0))
+    measured = walk_measures(cycle, result.plan, ground, heads, world)
+    assert measured.flipped == measured.stretched == 0
 
 
 def test_level_ground_slopes_and_single_kerbs_leave_steps_as_they_are(cycle):
