@@ -16,6 +16,7 @@ from ..ccd_rig.blender.properties.constraint_group import KIND_ITEMS
 from ..ccd_rig.blender.properties.constraint_kinds import KINDS, set_kind
 from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds, Kind
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
+from ..ccd_rig.blender.rig import armature
 from ..ccd_rig.blender.scene import contact_search, dependence
 from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
 from ..ccd_rig.errors import CCDRigError, RigError
@@ -175,7 +176,7 @@ def _new_target(
     masses = joints.masses(owner) if balances else {}
     if masses:
         bones = [(mass, evaluated.pose.bones[name]) for name, mass in masses.items()]
-        middles = [mass * 0.5 * (bone.head + bone.tail) for mass, bone in bones]
+        middles = [mass * armature.mass_middle(bone) for mass, bone in bones]
         point = sum(middles, Vector()) / sum(masses.values())
     # The bone's name comes last: its ending (.L, .R) stays an ending.
     return new_constraints.NewTarget(f"Target {row.tip}", row.tip, evaluated.matrix_world @ point)
@@ -307,6 +308,9 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
             )
             words = f"Constraint '{constraint.name}': its chain goes up to '{chain[-1].name}'{cleared}"
             self.tell("INFO", words)
+
+
+# Contacts of feet -------------------------------------------------------------------------------------------
 
 
 class ContactCommand(FrameRange):
@@ -444,7 +448,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         "on the ground. A constraint that a bone has already becomes a Plant"
     )
 
-    hold_ground: LAST.boolean("Hold Ground", "Planted bones keep their place along the ground", default=True)
+    hold_ground: LAST.boolean("Hold Place", "Planted bones keep their place along the ground", default=True)
     hold_height: LAST.boolean(
         "Hold Height",
         "Planted bones keep their height; when off, they rise and sink as they are animated. "
@@ -468,7 +472,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         rig = context.object
         holds = Holds(self.hold_ground, self.hold_height, self.hold_rotation)
         if not any(holds):
-            raise RigError("Nothing of the feet is held: switch on Ground, Height or Rotation")
+            raise RigError("Nothing of the feet is held: switch on Hold Place, Hold Height or Hold Rotation")
         planted = new_constraints.plant(rig, selected_bones(context, context.object), holds)
         words = f"'{planted.root_bone}' carries the figure over {', '.join(planted.names)}"
         if planted.switched:

@@ -34,7 +34,7 @@ from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints, whole_chain
 from ..solve.methods import FrameSolveSettings, Reference
 from . import body_motion, frame_selection, measuring
-from .bake_frames import BakeFrames, Motion, Solutions
+from .bake_frames import BakeFrames, Motion, Solutions, note_riders
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
 from .planted_solver import PlantedSolver, ground_below
@@ -151,16 +151,20 @@ class _Shot:
         assert self._solver is not None
         return self._solver
 
-    def keep(self, samples: Samples) -> None:
+    def keep(self, armature_object: bpy.types.Object, samples: Samples) -> None:
         """Store the next evaluated frames, with their base poses."""
         based = self.task.start.based(samples)
         if self._solver is None:
             frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
+            note_riders(armature_object, frames)
             self._solver = FrameSolver(frames, self.task.solving)
+        tracks = self._solver.bake_frames.tracks
+        if tracks is not None:
+            based = tracks.carried(based, samples)
         row, self._filled = self._filled, self._filled + len(based)
         self._solver.bake_frames.store(row, based, self.task.solving.reference(based), samples)
         due = np.flatnonzero(np.isin(based.frames, self.solved)).tolist()
-        if self._solver.bake_frames.tracks is not None:
+        if tracks is not None:
             self.planted += [(row + k, based, k) for k in due]
         elif self.task.solved is None:
             self._solver.add(row, based, due)
@@ -226,26 +230,25 @@ def _sample(armature_object: bpy.types.Object, shot: _Shot, frames: Frames) -> S
         shared.want(armature_object, [(frame,) for frame in (*shot.frames, beyond)])
     waiting: list[Shown] = []
     for row, frame in enumerate(shot.frames):
-        progress = Progress(frame, done, len(shot.solved), "evaluated")
         if shared is not None and shared.waits(armature_object, frame):
-            yield progress._replace(meets=True)
+            yield Progress(frame, done, len(shot.solved), "evaluated", meets=True)
         now = frames.look(frame)
         if waiting and (len(waiting) == BLOCK or now.layout is not waiting[0].layout):
-            shot.keep(frames.samples(waiting))
+            shot.keep(armature_object, frames.samples(waiting))
             waiting = []
         waiting.append(now)
         if row == 0:
-            shot.keep(frames.samples(waiting))
+            shot.keep(armature_object, frames.samples(waiting))
             _refuse_obstacles(armature_object, shot.solver.bake_frames, task.settings)
             waiting = []
         if frame in due:
             done += 1
             if shared is None:
-                yield progress._replace(done=done)
+                yield Progress(frame, done, len(shot.solved), "evaluated")
     if waiting:
-        shot.keep(frames.samples(waiting))
+        shot.keep(armature_object, frames.samples(waiting))
     if shared is not None and shared.waits(armature_object, beyond):
-        yield progress._replace(done=done, meets=True)
+        yield Progress(shot.frames[-1], done, len(shot.solved), "evaluated", meets=True)
     with suppress(RigError):  # a target may be invalid beyond the range
         return task.start.based(frames.samples([frames.look(beyond)]))
     return None
@@ -424,9 +427,6 @@ def note_loop(bake_frames: BakeFrames, preroll: int, after: Samples | None, refe
     joints = rotated_joints(bake_frames)
     if len(bake_frames.frames) < 3 or not joints:
         return
-    targets_moved = _targets_moved(bake_frames, bake_frames.targets, bake_frames.influences)
-    if np.maximum(_turned(bake_frames.base[:, joints]), targets_moved).max() <= ALIKE:
-        return  # nothing moves
 
     def come_back(poses: Array, targets: TargetRows, influences: Array) -> bool:
         return bool(max(_turned(poses)[1], _targets_moved(bake_frames, targets, influences)[1]) <= ALIKE)
@@ -439,6 +439,10 @@ def note_loop(bake_frames: BakeFrames, preroll: int, after: Samples | None, refe
         poses[1:], influences[1:] = reference(after)[:, joints], after.influences
         targets.put([1], after.targets)
         bake_frames.is_loop = bake_frames.repeats_after = come_back(poses, targets, influences)
+    if bake_frames.is_loop:
+        targets_moved = _targets_moved(bake_frames, bake_frames.targets, bake_frames.influences)
+        if np.maximum(_turned(bake_frames.base[:, joints]), targets_moved).max() <= ALIKE:  # nothing moves
+            bake_frames.is_loop = bake_frames.repeats_after = False
 
 
 def _turned(rotations: Array) -> Array:
