@@ -14,9 +14,19 @@ from ..bake.frame_selection import key_time
 from ..keys.channels import fcurves_of
 from ..scene.isolation import set_frame, shared_scene
 
+DEFORMING = frozenset(
+    {
+        *("ARMATURE", "CAST", "CURVE", "HOOK", "LATTICE", "MESH_DEFORM", "SHRINKWRAP", "SIMPLE_DEFORM"),
+        *("SMOOTH", "WARP", "WAVE"),
+    }
+)
+"""Modifiers of curves that move their points, and make none."""
+
 
 def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) -> tuple[Array, bool]:
-    """Return (P, 3) world points of a curve object at a frame, without its bevel, and whether it is cyclic.
+    """Return (P, 3) world points of a curve object at a frame, and whether it is cyclic.
+
+    Its bevel is left out, and so are modifiers that make other points, such as arrays.
 
     Raises:
         RigError: the object is no curve, or has no spline or several.
@@ -24,23 +34,26 @@ def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) 
     if thing.type != "CURVE":
         raise RigError(f"'{thing.name}' is no curve: choose a curve to walk along")
     splines = thing.data.splines
-    if len(splines) != 1:
+    if not len(splines):
+        raise RigError(f"curve '{thing.name}' has no spline: draw one, or choose another curve")
+    if len(splines) > 1:
         raise RigError(f"curve '{thing.name}' has {len(splines)} splines: leave it one")
     closed = bool(splines[0].use_cyclic_u)
     data = thing.data.copy()
-    bare: Any = bpy.data.objects.new(thing.name, data)
+    bare: Any = thing.copy()
     try:
+        bare.data = data
+        for modifier in [each for each in bare.modifiers if each.type not in DEFORMING]:
+            bare.modifiers.remove(modifier)
         data.bevel_depth = data.extrude = data.offset = 0.0
         data.bevel_object = data.taper_object = None
         data.use_path = data.use_fill_caps = False
         if data.dimensions == "2D":
             data.fill_mode = "NONE"
         with shared_scene(scene) as shared:
-            shared.isolated.collection.objects.link(thing)
             shared.isolated.collection.objects.link(bare)
-            depsgraph = set_frame(shared.isolated, frame)
-            world = np.array([row[:] for row in thing.evaluated_get(depsgraph).matrix_world])
-            evaluated = bare.evaluated_get(depsgraph)
+            evaluated = bare.evaluated_get(set_frame(shared.isolated, frame))
+            world = np.array([row[:] for row in evaluated.matrix_world])
             mesh = evaluated.to_mesh()
             points = np.empty(3 * len(mesh.vertices), np.float32)
             mesh.vertices.foreach_get("co", points)

@@ -40,6 +40,7 @@ from ..retarget.retarget import (
     write_motion,
 )
 from ..retarget.sampling import SourceChoice, source_motion
+from ..scene.dependence import trail_to_bones
 from ..scene.ground import mesh_ground
 from .curve import curve_points, keyed_places
 from .figure import walking_map
@@ -137,6 +138,11 @@ def walk_along(
     joints, figure, reading = figure_to_move(rig, walking_map(rig))
     require_free_hips(rig, joints.hips)
     _require_upright(rig, joints)
+    _require_free_legs(joints, figure)
+    moved = {*joints.sources, *(bone.name for bone in rig.data.bones[joints.hips].children_recursive)}
+    for word, thing in (("curve", curve), *(("ground", mesh) for mesh in choice.meshes)):
+        if trail := trail_to_bones(thing, word, rig, moved):
+            raise RigError(f"{trail}, which the walk moves: take it off there, or choose another {word}")
     for problem in ik_problems(rig, set(joints.sources)):
         raise RigError(problem.message)
     if not -LAST_FRAME <= choice.start <= LAST_FRAME:
@@ -149,6 +155,8 @@ def walk_along(
             raise RigError(f"frames {first:g} to {last:g} of the cycle: the end lies before the start")
         if last - first >= MOST_FRAMES:
             raise RigError(f"frames {first:g} to {last:g} of the cycle: at most {MOST_FRAMES}")
+        if last - first < 1.0:
+            raise RigError(f"the cycle has one frame, {first:g}: choose an action that walks, or more frames")
         seconds = scene.render.fps_base / scene.render.fps
         # Keys of imported clips are between frames: equal steps from the first key, nearly of a frame.
         sampled = np.linspace(first, last, max(1, round(last - first)) + 1)
@@ -285,6 +293,17 @@ def _require_upright(rig: bpy.types.Object, joints: FigureMap) -> None:
             f"'{rig.name}' does not stand at rest: its feet are not below '{joints.hips}' in the world; turn "
             "the object upright"
         )
+
+
+def _require_free_legs(joints: FigureMap, figure: TargetFigure) -> None:
+    """Raise RigError if a bone that bends a leg is locked."""
+    for leg in joints.legs:
+        for name in (leg.upper, leg.middle, *leg.bends):
+            if figure.skeleton.joints[figure.index(name)].locked:
+                raise RigError(
+                    f"bone '{name}' of the {leg.name} is locked: unlock its rotation in the tab Item of the "
+                    "sidebar"
+                )
 
 
 def _height(point: Vector) -> float:
