@@ -78,10 +78,12 @@ class OsimJoint:
     """A joint of the model.
 
     Attributes:
-        name: of the joint. parent, body: names of the bodies that it connects.
+        name: of the joint.
+        parent, body: names of the bodies that it connects.
         at, turn: the joint's frame in the parent's: location, and body-fixed angles about X, Y, Z in turn.
         body_at, body_turn: the same in the body.
-        rotations: (axis, function), the first about the parent's axes. translations: along the parent's.
+        rotations: (axis, function), the first about the parent's axes.
+        translations: (axis, function), along the parent's axes.
     """
 
     name: str

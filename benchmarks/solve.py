@@ -73,7 +73,6 @@ class Trials:
     """A line of the table: solves that were made.
 
     Attributes:
-        tolerance: of positions.
         beyond: how far targets are out of reach.
     """
 

@@ -21,9 +21,8 @@ from .errors import InvalidInput
 from .kernel import LEVER
 from .maths.batch import unit_rows
 from .maths.validation import finite, frozen_rotation, frozen_vector, is_number, shown
-from .skeleton.bends import BendAxis, bend_axis_of
 from .skeleton.joints import Skeleton
-from .skeleton.kinematics import Transform, forward_kinematics
+from .skeleton.kinematics import BendAxis, Transform, bend_axis_of, forward_kinematics
 from .skeleton.pose import Pose
 
 WEIGHTS = 1e-9, 1e9
@@ -489,12 +488,12 @@ class PoleGoal(Goal):
 class BalanceGoal(Goal):
     """The centre of mass should be over a point or a line (Kulpa & Multon 2005; Kenwright 2012, section 2).
 
-    A bone's mass (`Joint.mass`) sits halfway between its head and tail.
+    A bone's mass (`Joint.mass`) sits halfway between its head and tail, or at `Joint.mass_point`.
 
     Attributes:
-        target: of the centre of mass, in model space. axes: whether the model's X, Y and Z count: (True,
-        True, False) is over a point of the ground, one True
-            over a line.
+        target: of the centre of mass, in model space.
+        axes: whether the model's X, Y and Z count: (True, True, False) is over a point of the ground, one
+            True over a line.
         weight, priority: as in `PositionGoal`.
         joint: only joints from this one down to the root turn for the balance; None: all that carry mass.
         chain_length: number of joints, counted from `joint`; 0 means all up to the root.
@@ -570,7 +569,7 @@ def centre_of_mass(skeleton: Skeleton, transforms: Sequence[Transform]) -> Vecto
     total, sums = total_mass(skeleton), [0.0, 0.0, 0.0]
     for joint, transform in zip(skeleton.joints, transforms, strict=True):
         if joint.mass > 0.0:
-            middle = transform.point(Vector((0.0, 0.5 * joint.length, 0.0)))
+            middle = transform.point(Vector(joint.centre))
             for axis in range(3):
                 sums[axis] += joint.mass * middle[axis]
     return Vector([component / total for component in sums])

@@ -7,6 +7,9 @@
 cosmic-ray, which puts each mutant into the clone and calls `judge`. That runs beside Blender: the tests of
 the mirrored folder that run the changed statement, quick ones first, until one fails. What became of a mutant
 stays in a session of cosmic-ray, for `cr-html` too. A survivor needs a test or a reason in `harmless.json`.
+
+A mutant of the kernel is compiled, which takes less time than a few tests of its plain modules, and judged by
+all tests of computation: coverage.py cannot see into a compiled module.
 """
 
 from __future__ import annotations
@@ -27,6 +30,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".cache/mutation"
 TREE = FOLDER / "tree"
 HARMLESS = Path(__file__).with_name("harmless.json")
+OF_SOURCES = ("architecture", "benchmarks", "interrupts", "kernel_build", "languages", "layers", "mutation")
+"""Tests of the core, by file, that compute nothing."""
 BLENDER_PARTS = ("bake", "keys", "retarget", "farm", "cli")
 PARTS = {  # {part: (its sources, what is not of it, its tests)}
     "core": ("ccd_rig/**/*.py", r"/(blender|kernel|__main__)\b", "tests/core"),
@@ -34,7 +39,7 @@ PARTS = {  # {part: (its sources, what is not of it, its tests)}
     "live": ("ccd_rig/blender/live.py", "^$", "tests/blender/live"),
     **{name: (f"ccd_rig/blender/{name}/*.py", "^$", f"tests/blender/{name}") for name in BLENDER_PARTS},
 }
-MOST = 60.0  # [s] as measured: slower tests judge no mutant
+MOST = 60.0  # [s] of the processor, as measured: slower tests judge no mutant
 OPERATORS = re.compile(  # of each kind the nearest others, as any test of the line would notice the rest
     "core/(NumberReplacer|AddNot|ZeroIterationForLoop|Replace(True|False|And|Or|Break|Continue)With.*"
     "|ReplaceUnaryOperator_Delete.*|ReplaceBinaryOperator_(Add_Sub|Sub_Add|(Div|Mod|Pow)_Mul|Mul_Div|BitAnd_BitOr)"
@@ -62,18 +67,22 @@ def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
     subprocess.run(["git", "checkout", "-q", "."], cwd=TREE, check=True)
     failed = 0
     for part in names:
-        extra = {
-            "CCD_RIG_KERNEL": "plain" if part == "kernel" else "",
-            "CCD_RIG_ZIP": str(FOLDER / "whole.zip"),
-        }
+        extra = {"CCD_RIG_ZIP": str(FOLDER / "whole.zip")}
+        if part == "kernel":
+            extra["CCD_RIG_COMPILER"] = str(environments.prepare(environments.KERNEL))
         tests, log = PARTS[part][2], FOLDER / f"tests-{part}.txt"
         if not log.exists():
             print(f"[mutate] which test runs which line of {part}: {tests}", flush=True)
             inside = "bl_ext.user_default.ccd_rig.ccd_rig.blender" if part in BLENDER_PARTS else "ccd_rig"
-            options = [f"--cov={inside}", "--cov-context=test", "--cov-report=", "--durations=0", "-vv"]
+            options = ["-p", "processor_time", "--durations=0", "--durations-min=0"]
+            if part == "kernel":
+                options += [f"--ignore={tests}/test_{name}.py" for name in OF_SOURCES]
+            else:
+                options += [f"--cov={inside}", "--cov-context=test", "--cov-report="]
             command = [*_pytest(python, part), tests, "-m", "not mass", *options]
             with open(FOLDER / "measuring.txt", "w") as output:
                 measured = {**extra, "COVERAGE_FILE": str(FOLDER / f"{part}.coverage")}
+                measured["PYTHONPATH"] = str(ROOT / "devtools/plugins")
                 if checks.run(command, 7200, measured, TREE, output):
                     raise environments.SetupError(f"tests must pass before they judge: see {output.name}")
             Path(output.name).rename(log)
@@ -131,8 +140,6 @@ def judge(part: str) -> int:
     """Run the tests of the statement in which the clone differs from its commit; 0 if they pass."""
     import resource
 
-    import coverage
-
     diff = subprocess.run(
         ["git", "diff", "-U0", "ccd_rig"], capture_output=True, text=True, check=True
     ).stdout
@@ -142,12 +149,18 @@ def judge(part: str) -> int:
         r"^([\d.]+)s \w+ +(\S.*)$", (FOLDER / f"tests-{part}.txt").read_text(), re.M
     ):
         seconds[test] = seconds.get(test, 0.0) + float(taken)
-    data = coverage.CoverageData(str(FOLDER / f"{part}.coverage"))
-    data.read()
-    contexts = [data.contexts_by_lineno(name) for name in data.measured_files() if name.endswith(f"/{file}")]
-    ran = contexts[0] if contexts else {}
-    lines = statement(Path(file).read_text(), int(line)) or ran
-    tests = {each.partition("|")[0] for line in lines for each in ran.get(line, ()) if each}
+    environment = {**os.environ, "CCD_RIG_ZIP": str(FOLDER / "mutant.zip")}
+    if part == "kernel":
+        tests, module = set(seconds), FOLDER / "module"
+        shutil.rmtree(module, ignore_errors=True)
+        command = [os.environ["CCD_RIG_COMPILER"], "devtools/kernel.py", "module", str(module)]
+        if subprocess.run(command, capture_output=True, check=False).returncode:
+            print("it cannot be compiled")
+            return 1
+        (built,) = module.rglob("*.so")
+        environment["PYTHONPATH"] = str(built.parent)
+    else:
+        tests = tests_of_line(part, file, int(line))
     total, kept = 0.0, []
     for test in sorted(tests, key=lambda test: (seconds.get(test, 0.0), test)):
         if total + seconds.get(test, 0.0) <= MOST:
@@ -163,8 +176,19 @@ def judge(part: str) -> int:
     most = int(30 + 8 * total)  # [s] of a processor: what others do on the machine ends no mutant
     resource.setrlimit(resource.RLIMIT_CPU, (most, most))
     command = [*_pytest(sys.executable, part), "-x", "--tb=no", f"@{FOLDER / 'chosen.txt'}"]
-    environment = {**os.environ, "CCD_RIG_ZIP": str(FOLDER / "mutant.zip")}
     return subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, check=False).returncode
+
+
+def tests_of_line(part: str, file: str, line: int) -> set[str]:
+    """Tests that run the statement around a line of a file."""
+    import coverage
+
+    data = coverage.CoverageData(str(FOLDER / f"{part}.coverage"))
+    data.read()
+    contexts = [data.contexts_by_lineno(name) for name in data.measured_files() if name.endswith(f"/{file}")]
+    ran = contexts[0] if contexts else {}
+    lines = statement(Path(file).read_text(), line) or ran
+    return {each.partition("|")[0] for line in lines for each in ran.get(line, ()) if each}
 
 
 def statement(source: str, line: int) -> range:

@@ -16,6 +16,7 @@ from ..ccd_rig.blender.properties.constraint_group import KIND_ITEMS
 from ..ccd_rig.blender.properties.constraint_kinds import KINDS, set_kind
 from ..ccd_rig.blender.properties.constraint_values import PLANT, Holds, Kind
 from ..ccd_rig.blender.registration import HIDDEN, LAST, ONCE
+from ..ccd_rig.blender.rig import armature
 from ..ccd_rig.blender.scene import contact_search, dependence
 from ..ccd_rig.blender.scene.contact_search import GROUNDS, Contacts
 from ..ccd_rig.errors import CCDRigError, RigError
@@ -175,7 +176,7 @@ def _new_target(
     masses = joints.masses(owner) if balances else {}
     if masses:
         bones = [(mass, evaluated.pose.bones[name]) for name, mass in masses.items()]
-        middles = [mass * 0.5 * (bone.head + bone.tail) for mass, bone in bones]
+        middles = [mass * armature.mass_middle(bone) for mass, bone in bones]
         point = sum(middles, Vector()) / sum(masses.values())
     # The bone's name comes last: its ending (.L, .R) stays an ending.
     return new_constraints.NewTarget(f"Target {row.tip}", row.tip, evaluated.matrix_world @ point)
@@ -307,6 +308,9 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
             )
             words = f"Constraint '{constraint.name}': its chain goes up to '{chain[-1].name}'{cleared}"
             self.tell("INFO", words)
+
+
+# Contacts of feet -------------------------------------------------------------------------------------------
 
 
 class ContactCommand(FrameRange):

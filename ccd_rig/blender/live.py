@@ -321,7 +321,12 @@ def _update(
     solved, values = None, dict[clamps.Place, clamps.Values]()
     if sample.active:
         solved = single_frame.solve_sample(
-            armature_object, set_up.ready, samples, set_up.settings, lambda _points, _room: ground.ground
+            armature_object,
+            armature_object.evaluated_get(depsgraph),
+            set_up.ready,
+            samples,
+            set_up.settings,
+            lambda _points, _room: ground.ground,
         )
         values = _clamp_values(sample, solved)
     changed = clamps.show(armature_object, values, preview.shown)
@@ -368,6 +373,9 @@ def _is_same(sample: FrameSample, other: FrameSample) -> bool:
         and sample.influences == other.influences
         and sample.unplanted == other.unplanted
     )
+
+
+# The previews, and Blender's handlers -----------------------------------------------------------------------
 
 
 _previews: dict[int, Preview] = {}  # by session_uid: references to objects do not survive undo

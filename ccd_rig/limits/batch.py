@@ -25,7 +25,8 @@ class BatchLimits:
     """Limits of n joints in B poses.
 
     Attributes:
-        rows: (rows, LIMIT_WIDTH) of the limits. numbers: (n, 1) of each joint's row; -1 leaves it free.
+        rows: (rows, LIMIT_WIDTH) of the limits.
+        numbers: (n, 1) of each joint's row; -1 leaves it free.
     """
 
     def __init__(self, limits: Sequence[Limit | None]) -> None:

@@ -17,7 +17,7 @@ from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..limits.shapes import LIMITS, Comfort, Hinge, Limit, Slide, clamp, outside
-from ..maths.alignment import FULL_TURN
+from ..maths.rotations import FULL_TURN
 from ..maths.validation import SIZES, frozen_rotation, frozen_vector, is_number, is_size, shown
 from .coupled_offset import CoupledOffset, coupled_angle
 
@@ -48,6 +48,7 @@ class Joint:
             at most.
         coupled_offsets: shifts of the joint that are functions of a hinge's angle.
         mass: of the bone, for balance goals, any unit.
+        mass_point: where the mass sits, in the joint frame; None for halfway along the bone.
         inherit_rotation: off for a joint whose head follows the parent but whose orientation does not.
 
     Raises:
@@ -67,6 +68,7 @@ class Joint:
     slides: tuple[Slide, ...] = ()
     coupled_offsets: tuple[CoupledOffset, ...] = ()
     inherit_rotation: bool = True
+    mass_point: Vector | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
@@ -84,6 +86,8 @@ class Joint:
         self._check("stiffness", self.stiffness, 0.0, 1.0)
         self._check_size("max_step", self.max_step)
         self._check_size("mass", self.mass)
+        if self.mass_point is not None:
+            store(self, "mass_point", frozen_vector(self.mass_point, f"joint '{self.name}': mass_point"))
         for what, value, kinds in (
             ("limit", self.limit, LIMITS),
             ("comfort", self.comfort, (Comfort,)),
@@ -131,6 +135,13 @@ class Joint:
     def locked(self) -> bool:
         """Whether no step can turn this joint."""
         return self.stiffness >= 1.0 or self.max_step <= 0.0
+
+    @property
+    def centre(self) -> tuple[float, float, float]:
+        """Where the mass sits, in the joint frame."""
+        if self.mass_point is None:
+            return 0.0, 0.5 * self.length, 0.0
+        return self.mass_point.x, self.mass_point.y, self.mass_point.z
 
     def at(self, offset: Vector, rest_rotation: Quaternion) -> Joint:
         """The same joint with another frozen, finite offset and unit rest rotation, unchecked."""

@@ -148,7 +148,7 @@ def joint_tables(
         "max_step": doubles([joint.max_step for joint in joints]),
         "comfort": doubles(tolerances),
         "mass": doubles([joint.mass for joint in joints]),
-        "mass_point": doubles([(0.0, 0.5 * joint.length, 0.0) for joint in joints]),
+        "mass_point": doubles([joint.centre for joint in joints]),
         "first_slide": ints(np.cumsum([0, *slide_counts])),
         "slide_axis": doubles([slide.axis for slide in slides]),
         "slide_range": doubles([(slide.lower, slide.upper) for slide in slides]),

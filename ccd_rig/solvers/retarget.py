@@ -39,6 +39,9 @@ from ..motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ..motion.retargeting.stances import Stances, find_stances, leg_length, levels
 from .retarget_goals import Retargeting, turned_to
 
+SINKS = 0.5
+"""Part of the height of hip joints above the ground by which the hips sink at most."""
+
 
 @dataclass(frozen=True, eq=False)
 class RetargetResult:
@@ -201,7 +204,9 @@ def _reaching(
     window = 2.0 * settings.blend
     shift[:, :2] = smooth_shifts([ways_aside(*each) for each in wanted.values()], source.times, window)
     missing = [drops(hips + shift, *others) for hips, *others in wanted.values()]
-    shift[:, 2] = -smooth_envelope(np.max(missing, axis=0), source.times, window)
+    rooms = [hips[:, 2] - paths[name].ground for name, (hips, *_) in wanted.items()]
+    most = SINKS * np.maximum(0.0, np.min(rooms, axis=0))
+    shift[:, 2] = -smooth_envelope(np.minimum(np.max(missing, axis=0), most), source.times, window)
     for leg in figure_map.legs:
         hips, _, reach, _ = wanted[leg.name]
         path = carried(paths[leg.name], Sole.of(target, leg), shift)

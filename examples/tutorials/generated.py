@@ -3,12 +3,9 @@
 
 from __future__ import annotations
 
-from math import radians
-
 import bpy
 import common
 import studio
-from mathutils import Matrix
 from picture import Picture, quiet
 
 FIRST, LAST = 1, 60
@@ -41,8 +38,6 @@ def steps(rig: bpy.types.Object) -> None:
         hand = common.target(rig, f"hand_fk.{side}")
         low, high = (-0.22 * sign, -0.40, 0.06), (-0.16 * sign, -0.20, 0.40)
         common.move(hand, {1: (0, 0, 0), 24: low, 40: low, 60: high})
-        turned = (Matrix.Rotation(radians(-50.0 * sign), 3, "Y") @ hand.rotation_euler.to_matrix()).to_euler()
-        common.key(hand, "rotation_euler", {40: hand.rotation_euler.copy(), 60: turned})
     common.press(bpy.ops.ccd_rig.bake)
 
 

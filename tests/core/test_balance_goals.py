@@ -16,6 +16,7 @@ from ccd_rig.goals import (
     centre_of_mass,
 )
 from ccd_rig.limits.shapes import Cone, SwingTwist
+from ccd_rig.settings import Solver, SolverSettings
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
@@ -85,3 +86,24 @@ def test_balance_by_some_joints_leaves_the_others_as_they_are():
         solve(skeleton, rest, [BalanceGoal((0, 0, 0), joint="foot")])
     with pytest.raises(InvalidInput, match=r"chain_length.*name it"):
         BalanceGoal((0, 0, 0), chain_length=2)
+
+
+@pytest.mark.parametrize("solver", ["CCD", "CCD_LEAST_SQUARES"])
+def test_a_mass_sits_where_its_point_is(solver):
+    """A lever with its mass aside of it: this comes over the target, not the middle of the bone."""
+    lever = Joint("lever", length=2.0, mass=3.0, mass_point=(0.7, 0.4, 0.0))
+    skeleton = Skeleton([lever])
+    rest = Pose.rest(skeleton)
+    assert centre_of_mass(skeleton, forward_kinematics(skeleton, rest)) == lever.mass_point
+    place = Quaternion(Z, 1.2) @ lever.mass_point
+    result = solve(skeleton, rest, [BalanceGoal(place)], SolverSettings(solver=Solver[solver]))
+    assert result.status is CONVERGED
+    centre = centre_of_mass(skeleton, forward_kinematics(skeleton, result.pose))
+    assert (centre - place).length < 1e-4
+    plain = Skeleton([Joint("lever", length=2.0, mass=3.0)])
+    assert centre_of_mass(plain, forward_kinematics(plain, rest))[:] == (0.0, 1.0, 0.0)
+
+
+def test_a_mass_point_is_a_place():
+    with pytest.raises(InvalidInput, match="joint 'lever': mass_point"):
+        Joint("lever", mass=1.0, mass_point=(0.0, math.nan, 0.0))

@@ -19,14 +19,13 @@ from ccd_rig.kernel.goals import BEND_RANGE, IN_LINE, OFF_LINE
 from ccd_rig.limits.shapes import Hinge, ReversedLimit
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import Solver, SolverSettings, SolveStatus
-from ccd_rig.skeleton.bends import chain_bend
 from ccd_rig.skeleton.joints import Joint, Skeleton
-from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
+from ccd_rig.skeleton.kinematics import Transform, chain_bend, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
-X, Y = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0))
+X, Y, Z = Vector((1.0, 0.0, 0.0)), Vector((0.0, 1.0, 0.0)), Vector((0.0, 0.0, 1.0))
 FRAMES = 60
 KNEE = Hinge((1.0, 0.0, 0.0), 0.0, 2.5)
 
@@ -323,3 +322,14 @@ def test_play_falls_evenly_and_is_no_miss():
             heads = [Vector(), Vector((0.5 * math.cos(turned), 1.0, 0.5 * math.sin(turned)))]
             error = knee_error(heads, Vector((0.0, 2.0, 0.0)), pole)
             assert error == pytest.approx(max(abs(turned) - play, 0.0), abs=1e-6)
+
+
+@pytest.mark.parametrize("axis", [X, Y, Vector((0.6, -0.8, 0.0)), Z, Vector()])
+def test_a_straight_chain_bends_about_its_axis(axis):
+    """The bend of a line along Z is the line x the axis, as long for every axis across the line."""
+    heads = [Vector((0.0, 0.0, k)) for k in range(3)]
+    bend = chain_bend(heads, Vector((0.0, 0.0, 3.0)), axis, 6.0)
+    across = Z.cross(axis)
+    assert (bend - across * bend.length).length < 1e-6
+    assert bool(bend.length > 0.0) is bool(across.length > 0.0)
+    assert bend.length == pytest.approx(across.length * chain_bend(heads, Vector((0, 0, 3)), X, 6.0).length)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
+import bpy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,9 +23,11 @@ from ...maths import batch
 from ...maths.batch import Array
 from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
+from ...skeleton.kinematics import forward_kinematics_of_frames
 from ..properties.constraint_values import Constraint, TargetSample
 from ..rig.armature import RigRows
 from ..rig.bone_space import location_offset, location_slide, locations_of
+from ..scene import dependence
 from ..scene.evaluation import Samples
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import body_joints, chain_joints, whole_chain
@@ -75,6 +78,50 @@ class HelpedRow(NamedTuple):
     shifted: int
     distance: float
     left: Mapping[int, float]
+
+
+class Riders(NamedTuple):
+    """Places of constraints whose targets and poles hang on the root bone, which planted bones shift."""
+
+    targets: tuple[int, ...] = ()
+    poles: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls, armature_object: bpy.types.Object, constraints: Sequence[Constraint], root_bone: str
+    ) -> Riders:
+        """The riders of a bone of an armature."""
+        carrier = armature_object, root_bone
+        targets, poles = (
+            tuple(
+                c
+                for c, (thing, bone) in enumerate(places)
+                if thing is not None and dependence.rides_on((thing, bone), carrier)
+            )
+            for places in (
+                [(dependence.target_object(each), each.target_bone) for each in constraints],
+                [(dependence.pole_object(each), each.pole_bone) for each in constraints],
+            )
+        )
+        return cls(targets, poles)
+
+    def carried(self, targets: TargetRows, shifts: Array) -> TargetRows:
+        """Targets at R frames after shifts (R, 3) of the bone, armature space."""
+        if not any(self) or not shifts.any():
+            return targets
+        carried = targets.copy()
+        for array, columns in ((carried.points, self.targets), (carried.poles, self.poles)):
+            places = list(columns)
+            array[:, places] = np.float32(array[:, places] + shifts[:, None])
+        return carried
+
+
+def note_riders(armature_object: bpy.types.Object, bake_frames: BakeFrames) -> None:
+    """Note the riders of a root bone that keeps its animation; one that follows planted bones has none."""
+    tracks = bake_frames.tracks
+    if tracks is not None and tracks.keeps_body:
+        root_bone = bake_frames.skeleton.joints[tracks.support_chains.root_bone].name
+        tracks.riders = Riders.of(armature_object, bake_frames.constraints, root_bone)
 
 
 class Motion(NamedTuple):
@@ -262,6 +309,21 @@ class BakeFrames:
         apart = (np.maximum(turned, shifted) > APART).any(axis=0)
         self.returning.update(j for j, is_apart in zip(joints, apart.tolist(), strict=True) if is_apart)
 
+    def transforms(self, rotations: Array, translations: Array) -> tuple[Array, Array]:
+        """(F, J, 3) heads and (F, J, 4) rotations of poses, armature space.
+
+        Args:
+            rotations: (F, J, 4) unit quaternions.
+            translations: (F, J, 3)
+        """
+        offsets, rests, shifts = (
+            each[:1] if (each == each[:1]).all() else each
+            for each in (self.offsets, self.rests, translations)
+        )
+        return forward_kinematics_of_frames(
+            self.skeleton, offsets, batch.unit(rests, axis=-1), rotations, shifts
+        )
+
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""
         helped = any(c in each.constraints for each in self.helped.values())
@@ -341,6 +403,28 @@ class Tracks:
         None  # (F, J, 4) poses before a bake or solve turned planted bones over the ground
     )
     travel: float = 0.0  # world metres along the ground by which a body walks on
+    riders: Riders = field(default_factory=Riders)  # of a root bone that keeps its animation
+
+    def carried(self, based: Samples, played: Samples, shown: Array | None = None) -> Samples:
+        """Samples with other base poses than those that play, with the riders where these have them.
+
+        Args:
+            based: R frames with base poses.
+            played: the same as they play.
+            shown: (3,) head of the root bone as targets were evaluated, armature space, where that is not as
+                its channels have it, as in Live; of one frame.
+        """
+        if not any(self.riders):
+            return based
+        root_bone = self.support_chains.root_bone
+        rests = batch.unit(based.rig.bones.rests[:, root_bone], axis=-1)
+        shifts = based.rig.translations[:, root_bone] - played.rig.translations[:, root_bone]
+        shifts = batch.rotate(rests, shifts, axis=-1)
+        if shown is not None:
+            moved = batch.rotate(rests, played.rig.translations[:, root_bone], axis=-1)
+            apart = played.rig.bones.offsets[:, root_bone] + moved - shown
+            shifts = shifts + np.where(batch.length(apart, axis=-1)[:, None] > APART, apart, 0.0)
+        return replace(based, targets=self.riders.carried(based.targets, shifts))
 
     def store(self, samples: Samples) -> None:
         """Store the next evaluated frames; equal worlds are shared."""

@@ -42,7 +42,7 @@ from ...maths.batch import Array, conjugate, inverse, matrices, rotate, unit
 from ...motion.interpolation import straight_on
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import forward_kinematics, forward_kinematics_of_frames
+from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers.solve import solve
 from ..keys.writer import Destination, obstacles
@@ -79,7 +79,8 @@ def leg_reaches(
     """
     tracks = bake_frames.tracks
     assert tracks is not None
-    planted = tracks.support_chains.constraints
+    # A target that goes along with the body is as near anywhere.
+    planted = [c for c in tracks.support_chains.constraints if c not in tracks.riders.targets]
     shape = (len(samples), len(planted))
     centres, radii, origins = np.zeros((*shape, 3)), np.full(shape, np.inf), np.full(shape, -1, np.intp)
     follows = np.array([_follows(bake_frames, c) for c in planted])
@@ -316,7 +317,8 @@ def move_body(
     tracks = bake_frames.tracks
     assert tracks is not None
     shifts: Array = np.zeros((len(samples), 3))
-    frames = bake_frames.frames[[row for row, _ in samples]]
+    rows = np.array([row for row, _ in samples])
+    frames, unshifted = bake_frames.frames[rows], bake_frames.targets
     extensions: dict[tuple[object, ...], float] = {}
     for _ in range(PASSES):
         reaches = leg_reaches(bake_frames, samples, shifts, extensions)
@@ -328,7 +330,14 @@ def move_body(
         tracks.contact_states.clear()
         root_bone = tracks.support_chains.root_bone
         moved = [_shifted(sample, root_bone, shifts[k]) for k, (_, sample) in enumerate(samples)]
-        rows = np.array([row for row, _ in samples])
+        if any(tracks.riders):
+            by_row = np.zeros((len(bake_frames.frames), 3))
+            by_row[rows] = shifts
+            bake_frames.targets = tracks.riders.carried(unshifted, by_row)
+            moved = [
+                sample._replace(targets=bake_frames.targets.row(row))
+                for row, sample in zip(rows.tolist(), moved, strict=True)
+            ]
         yield from PlantedSolver(settings).solve(bake_frames, rows, moved.__getitem__, shifts)
         key_root_bone(bake_frames)
 
@@ -527,10 +536,8 @@ def _animated(bake_frames: BakeFrames, constraints: Sequence[int]) -> tuple[Arra
     """(F, P, 3) heads and (F, P, 3, 3) axes of constraints' bones in the base poses, world metres."""
     tracks = bake_frames.tracks
     assert tracks is not None
-    worlds, rests = np.array(tracks.worlds), unit(bake_frames.rests, axis=-1)
-    heads, rotations = forward_kinematics_of_frames(
-        bake_frames.skeleton, bake_frames.offsets, rests, bake_frames.base, bake_frames.translations
-    )
+    worlds = np.array(tracks.worlds)
+    heads, rotations = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     tips = [bake_frames.skeleton.index(bake_frames.constraints[c].tip) for c in constraints]
     places = np.einsum("fij,fpj->fpi", worlds[:, :3, :3], heads[:, tips]) + worlds[:, None, :3, 3]
     columns = np.moveaxis(matrices(np.moveaxis(unit(rotations[:, tips], axis=-1), -1, 0)), (0, 1), (-2, -1))
@@ -541,16 +548,20 @@ def _with_body_moved(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], ways: Array
 ) -> list[tuple[int, FrameSample]]:
     """Move the body of frames, in place, and of samples by (F, 3) world metres."""
-    assert bake_frames.tracks is not None
-    root_bone, rests = bake_frames.tracks.support_chains.root_bone, unit(bake_frames.rests, axis=-1)
-    shifts = np.einsum("fij,fj->fi", inverse(np.array(bake_frames.tracks.worlds))[:, :3, :3], ways)
+    tracks = bake_frames.tracks
+    assert tracks is not None
+    root_bone, rests = tracks.support_chains.root_bone, unit(bake_frames.rests, axis=-1)
+    shifts = np.einsum("fij,fj->fi", inverse(np.array(tracks.worlds))[:, :3, :3], ways)
+    bake_frames.targets = tracks.riders.carried(bake_frames.targets, shifts)
     shifts = rotate(conjugate(rests[:, root_bone].T), shifts.T).T
     # Rounded as poses hold it, so that rounding is no shift of the body.
     bake_frames.translations[:, root_bone] = np.float32(bake_frames.translations[:, root_bone] + shifts)
-    return [
-        (row, _with_translation(sample, root_bone, Vector(bake_frames.translations[row, root_bone].tolist())))
-        for row, sample in samples
-    ]
+    moved = []
+    for row, sample in samples:
+        translation = Vector(bake_frames.translations[row, root_bone].tolist())
+        targets = bake_frames.targets.row(row) if any(tracks.riders) else sample.targets
+        moved.append((row, _with_translation(sample, root_bone, translation)._replace(targets=targets)))
+    return moved
 
 
 def travel(frames: Array, places: Array, planted: NDArray[np.bool_]) -> Array:
@@ -608,11 +619,10 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
     """
     tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
     assert tracks is not None
-    worlds, rests = np.array(tracks.worlds), unit(bake_frames.rests, axis=-1)
+    worlds = np.array(tracks.worlds)
     poses = (bake_frames.base, bake_frames.translations), (keyed.rotations, keyed.translations)
     (heads, axes), (keyed_heads, keyed_axes) = (
-        forward_kinematics_of_frames(skeleton, bake_frames.offsets, rests, unit(q, axis=-1), t)
-        for q, t in poses
+        bake_frames.transforms(unit(rotations, axis=-1), translations) for rotations, translations in poses
     )
     root_bone, frames = tracks.support_chains.root_bone, [number(each) for each in bake_frames.frames]
     name = skeleton.joints[root_bone].name

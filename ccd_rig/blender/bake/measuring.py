@@ -17,9 +17,8 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...maths.rotations import power
 from ...settings import SolverSettings
-from ...skeleton.bends import chain_bend
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
+from ...skeleton.kinematics import Transform, chain_bend
 from ...solvers.pose_search import PoseSearch
 from ...solvers.stepping import Work
 from ..properties.constraint_kinds import pole_goal
@@ -175,13 +174,7 @@ def _blended_pole(pole: Vector, bends: Sequence[tuple[Vector, Quaternion | None]
 
 def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
     """(F, J, 3) heads and (F, J, 4) rotations in armature space."""
-    return forward_kinematics_of_frames(
-        bake_frames.skeleton,
-        _constant(bake_frames.offsets),
-        batch.unit(_constant(bake_frames.rests), axis=-1),
-        batch.unit(motion.rotations, axis=-1),
-        _constant(motion.translations),
-    )
+    return bake_frames.transforms(batch.unit(motion.rotations, axis=-1), motion.translations)
 
 
 def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Array, Array]]:
@@ -207,8 +200,10 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Arr
 def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: Array) -> Array:
     """(F, 3) effector of a constraint: the tip's end, or the centre of mass."""
     if constraint.kind.balances:
-        masses = np.array([joint.mass for joint in bake_frames.skeleton.joints])
-        middles = heads + batch.rotate(axes, _along(0.5 * bake_frames.lengths), axis=-1)
+        joints = bake_frames.skeleton.joints
+        masses, first = np.array([joint.mass for joint in joints]), [joint.length for joint in joints]
+        places = np.array([joint.centre for joint in joints]) * (bake_frames.lengths / first)[..., None]
+        middles = heads + batch.rotate(axes, places, axis=-1)
         centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
         return centre
     tip = bake_frames.skeleton.index(constraint.tip)
@@ -276,8 +271,3 @@ def _along(lengths: Array) -> Array:
     vectors = np.zeros((*lengths.shape, 3))
     vectors[..., 1] = lengths
     return vectors
-
-
-def _constant(values: Array) -> Array:
-    """(1, ...) of values (F, ...) that are equal at all frames; others unchanged."""
-    return values[:1] if (values == values[:1]).all() else values

@@ -34,7 +34,7 @@ from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints, whole_chain
 from ..solve.methods import FrameSolveSettings, Reference
 from . import body_motion, frame_selection, measuring
-from .bake_frames import BakeFrames, Motion, Solutions
+from .bake_frames import BakeFrames, Motion, Solutions, note_riders
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
 from .planted_solver import PlantedSolver, ground_below
@@ -151,16 +151,20 @@ class _Shot:
         assert self._solver is not None
         return self._solver
 
-    def keep(self, samples: Samples) -> None:
+    def keep(self, armature_object: bpy.types.Object, samples: Samples) -> None:
         """Store the next evaluated frames, with their base poses."""
         based = self.task.start.based(samples)
         if self._solver is None:
             frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
+            note_riders(armature_object, frames)
             self._solver = FrameSolver(frames, self.task.solving)
+        tracks = self._solver.bake_frames.tracks
+        if tracks is not None:
+            based = tracks.carried(based, samples)
         row, self._filled = self._filled, self._filled + len(based)
         self._solver.bake_frames.store(row, based, self.task.solving.reference(based), samples)
         due = np.flatnonzero(np.isin(based.frames, self.solved)).tolist()
-        if self._solver.bake_frames.tracks is not None:
+        if tracks is not None:
             self.planted += [(row + k, based, k) for k in due]
         elif self.task.solved is None:
             self._solver.add(row, based, due)
@@ -231,11 +235,11 @@ def _sample(armature_object: bpy.types.Object, shot: _Shot, frames: Frames) -> S
             yield progress._replace(meets=True)
         now = frames.look(frame)
         if waiting and (len(waiting) == BLOCK or now.layout is not waiting[0].layout):
-            shot.keep(frames.samples(waiting))
+            shot.keep(armature_object, frames.samples(waiting))
             waiting = []
         waiting.append(now)
         if row == 0:
-            shot.keep(frames.samples(waiting))
+            shot.keep(armature_object, frames.samples(waiting))
             _refuse_obstacles(armature_object, shot.solver.bake_frames, task.settings)
             waiting = []
         if frame in due:
@@ -243,7 +247,7 @@ def _sample(armature_object: bpy.types.Object, shot: _Shot, frames: Frames) -> S
             if shared is None:
                 yield progress._replace(done=done)
     if waiting:
-        shot.keep(frames.samples(waiting))
+        shot.keep(armature_object, frames.samples(waiting))
     if shared is not None and shared.waits(armature_object, beyond):
         yield progress._replace(done=done, meets=True)
     with suppress(RigError):  # a target may be invalid beyond the range

@@ -29,7 +29,7 @@ from ..solve.constraint_goals import whole_chain
 from ..solve.methods import FrameSolveSettings
 from ..solve.plant_ground import GroundNear
 from . import body_motion, frame_selection, measuring, start
-from .bake_frames import BakeFrames
+from .bake_frames import BakeFrames, note_riders
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
 from .planted_solver import PlantedSolver, ground_below
@@ -50,6 +50,7 @@ class SolvedFrame(NamedTuple):
         constraints: with an influence above 0.
         met: places of the constraints that meet their goals.
         states: how each of `constraints` ended, see `report.Entry.status`.
+        channels: those that are written to the bones, each with the name of its bone.
     """
 
     pose: Pose
@@ -59,6 +60,7 @@ class SolvedFrame(NamedTuple):
     constraints: tuple[Constraint, ...]
     met: frozenset[int]
     states: tuple[str, ...]
+    channels: tuple[tuple[str, str], ...] = ()
 
 
 def settings_of(
@@ -80,6 +82,7 @@ def settings_of(
 
 def solve_sample(
     armature_object: Any,
+    evaluated: Any,
     ready: Ready,
     samples: Samples,
     settings: FrameSolveSettings,
@@ -89,6 +92,7 @@ def solve_sample(
 
     Args:
         armature_object: the original object.
+        evaluated: the same, as targets were evaluated.
         ready: the checked constraints.
         samples: of one frame, in which a constraint has an influence above 0.
         settings: of the solve.
@@ -99,8 +103,12 @@ def solve_sample(
     """
     based = start.before_solve(armature_object, samples, _returning(ready, samples))
     bake_frames = BakeFrames.empty(based, ready.constraints, [0], [0])
-    bake_frames.store(0, based, settings.reference(based), samples)
     tracks = bake_frames.tracks
+    if tracks is not None:
+        note_riders(armature_object, bake_frames)
+        root_bone = evaluated.pose.bones[bake_frames.skeleton.joints[tracks.support_chains.root_bone].name]
+        based = tracks.carried(based, samples, np.array(root_bone.head))
+    bake_frames.store(0, based, settings.reference(based), samples)
     if tracks is not None and any(each.on_ground for each in ready.constraints):
         tracks.ground = ground_below(armature_object, bake_frames, ground_near)
         tracks.unturned = bake_frames.reference
@@ -173,28 +181,12 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
     )
 
 
-class Posed(NamedTuple):
-    """A solve of the present state that is written to the bones.
-
-    Attributes:
-        result: at full influence, in armature space.
-        constraints: with an influence above 0, in the order of its errors, the largest of their goals.
-        states: the status of each constraint, see `report.Entry.status`.
-        channels: the written channels, each with the name of its bone.
-    """
-
-    result: SolveResult
-    constraints: tuple[Constraint, ...]
-    states: tuple[str, ...]
-    channels: tuple[tuple[str, str], ...]
-
-
 def solve_current(
     depsgraph: bpy.types.Depsgraph,
     armature_object: bpy.types.Object,
     names: Sequence[str] = (),
     settings: SolverSettings | None = None,
-) -> Posed:
+) -> SolvedFrame:
     """Solve the present state and pose the bones, without keys.
 
     Args:
@@ -215,7 +207,8 @@ def solve_current(
         raise RigError(f"{armature_object.name}: every constraint has influence 0; raise one to solve")
     scene = depsgraph.scene
     near = partial(rig_ground, scene, armature_object, [scene.frame_current_final], at_rest=True)
-    solved = solve_sample(armature_object, ready, samples, frame_settings, near)
+    seen = armature_object.evaluated_get(depsgraph)
+    solved = solve_sample(armature_object, seen, ready, samples, frame_settings, near)
     pose_bones, bones = armature_object.pose.bones, sample.reading.bones
     channels = [(bones[j], rotation_modes.rotation_channel(pose_bones[bones[j]])[0]) for j in solved.rotated]
     channels += [(bones[j], "location") for j in solved.located]
@@ -224,4 +217,4 @@ def solve_current(
         before.get(bone, {}).update(values)
     armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
     stored_poses.note(armature_object, before)
-    return Posed(solved.result, solved.constraints, solved.states, tuple(channels))
+    return solved._replace(channels=tuple(channels))

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import bpy
 import numpy as np
 from mathutils import Matrix, Quaternion, Vector
 from numpy.typing import NDArray
@@ -313,6 +314,9 @@ def _placed(
     if bone.keywords.get("slides"):
         slides = bone_space.model_slides(bone.name, bone.keywords["slides"], placed.shift)
         placed = placed._replace(joint=replace(placed.joint, slides=slides))
+    if placed.joint.mass_point is not None:
+        point = Vector([a * b for a, b in zip(placed.joint.mass_point, placed.stretch, strict=True)])
+        placed = placed._replace(joint=replace(placed.joint, mass_point=point))
     if bone.keywords.get("coupled_offsets"):
         offsets = bone_space.model_offsets(bone.keywords["coupled_offsets"], placed.shift)
         placed = placed._replace(joint=replace(placed.joint, coupled_offsets=offsets))
@@ -604,6 +608,70 @@ def location_channels(reading: RigReading, pose: Pose, joints: Iterable[int]) ->
     }
 
 
+# --- Masses -------------------------------------------------------------------------------------------------
+
+MEETS = 0.01
+"""Largest distance of a child's head from a tail that it begins at, as a part of the bone's length."""
+
+
+class BoneEnd(NamedTuple):
+    """The end of a bone whose tail says nothing: its place in the frame of the bone, and how far it is."""
+
+    place: Vector
+    length: float
+
+
+def bone_ends(armature: bpy.types.Armature) -> dict[str, BoneEnd]:
+    """The ends of an armature's bones; empty if their tails are the ends.
+
+    Importers invent tails for joints that have none in the file, such as those of glTF, along some axis. So
+    tails count where at least half of the bones with children have one that begins there. If not, a bone
+    ends in the middle of the heads of its children (of those that deform, if any does), and is as long as
+    these are away on average. One without children goes on in the direction from its parent's head, as far
+    as this is away, or its own length if that is less; one without a parent keeps its tail.
+    """
+    children = {bone.name: [each for each in bone.children if each.use_deform] for bone in armature.bones}
+    children = {bone.name: children[bone.name] or list(bone.children) for bone in armature.bones}
+    parents = [bone for bone in armature.bones if children[bone.name]]
+    meeting = [
+        bone
+        for bone in parents
+        if any((child.head_local - bone.tail_local).length <= MEETS * bone.length for child in bone.children)
+    ]
+    if 2 * len(meeting) >= len(parents):
+        return {}
+    ends = {}
+    for bone in armature.bones:
+        heads = [child.head_local for child in children[bone.name]]
+        way, length = bone.tail_local - bone.head_local, float(bone.length)
+        if heads:
+            way = sum(heads, Vector()) / len(heads) - bone.head_local
+            length = math.fsum((head - bone.head_local).length for head in heads) / len(heads)
+        elif bone.parent is not None:
+            on = bone.head_local - bone.parent.head_local
+            length = min(length, on.length)
+            way = on.normalized() * length
+        ends[bone.name] = BoneEnd(bone.matrix_local.to_3x3().inverted() @ way, length)
+    return ends
+
+
+def mass_lengths(armature: bpy.types.Armature) -> dict[str, float]:
+    """Lengths of the bones that deform, by which these count where no bone has a mass."""
+    ends = bone_ends(armature)
+    return {
+        bone.name: ends[bone.name].length if bone.name in ends else float(bone.length)
+        for bone in armature.bones
+        if bone.use_deform
+    }
+
+
+def mass_middle(pose_bone: bpy.types.PoseBone) -> Vector:
+    """Where the mass of an evaluated bone sits, in armature space."""
+    end = bone_ends(pose_bone.id_data.data).get(pose_bone.name)
+    place = Vector((0.0, pose_bone.bone.length, 0.0)) if end is None else end.place
+    return pose_bone.matrix @ (0.5 * place)
+
+
 # --- Bones of chains ----------------------------------------------------------------------------------------
 
 
@@ -674,9 +742,13 @@ def _rests(
 ) -> tuple[list[BoneRest], list[tuple[int, ...]]]:
     """Return the constants of bones, and the locked Euler axes of each partly locked one."""
     indices = {pose_bone.name: i for i, pose_bone in enumerate(pose_bones)}
+    heavy = any(settings.get("mass", 0.0) != 0.0 for settings in joint_settings.values())
+    ends = bone_ends(pose_bones[0].id_data.data) if heavy else {}
     bones, locked = [], []
     for pose_bone in pose_bones:
         settings = joint_settings.get(pose_bone.name, {})
+        if pose_bone.name in ends:
+            settings = {**settings, "mass_point": 0.5 * ends[pose_bone.name].place}
         bone_space.require_slides(pose_bone, settings.get("slides", ()))
         keywords, axes = _locks(pose_bone, settings)
         bones.append(_rest(pose_bone, slots, indices, keywords))

@@ -200,6 +200,31 @@ def _trail_to_chain(armature_object: bpy.types.Object, start: Mover, moved: Coll
     return None
 
 
+def rides_on(place: tuple[bpy.types.Object, str], carrier: tuple[bpy.types.Object, str]) -> bool:
+    """Whether each shift of a bone shifts an object or bone by as much: parents alone lead to it.
+
+    Args:
+        place: an object, with the name of one of its bones, or empty.
+        carrier: an armature object, with the name of the bone.
+    """
+    thing, bone = place
+    while (thing, bone) != carrier:
+        owner: Any = thing.pose.bones[bone] if bone else thing
+        if any(not each.mute and each.influence > 0.0 for each in owner.constraints):
+            return False
+        if bone:
+            bone = "" if owner.parent is None else owner.parent.name
+            if not bone and thing == carrier[0]:
+                return False
+        elif thing.parent is None or thing.parent_type not in ("OBJECT", "BONE"):
+            return False
+        else:
+            thing, bone = thing.parent, thing.parent_bone if thing.parent_type == "BONE" else ""
+            if not bone and thing == carrier[0]:
+                return False
+    return True
+
+
 def require_evaluable(
     scene: bpy.types.Scene, armature_object: bpy.types.Object, constraints: Sequence[Any]
 ) -> None:

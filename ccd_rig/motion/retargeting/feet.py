@@ -40,6 +40,8 @@ AHEAD = 0.7
 
 PIVOT = math.radians(20.0)
 """How far a foot turns on its ball at most while its toes stay as they are."""
+LIES = 0.5, 0.87
+"""Sine of the tilt of the axis across a foot, up to which toes are flat, and from which they are not."""
 MOST_ROLL = math.radians(20.0)
 """How far a heel is raised further at most for a leg that is too short."""
 RAISED = 0.15
@@ -366,13 +368,15 @@ def _pivoted(heading: Array, tips: Array) -> Array:
     return np.stack((cosine * x - sine * y, sine * x + cosine * y, np.full(len(past), z)), axis=1)
 
 
-def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Array:
+def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: float) -> Array:
     """(F, 4) rotations of toes, flat and still in each phase of the ball, with their own motion between.
 
     Toes go round with a foot that pivots farther than `PIVOT` from where it points in the mean of a phase.
+    Those of a foot that lies on its side, as of a body that has fallen, keep their own motion: see `LIES`.
 
     Args:
         toes: (F, 4) as they move freely, world.
+        feet: (F, 4) rotations of the foot, world.
         sole: with toes.
         contacts: of the foot.
         blend: most seconds of the fade.
@@ -391,6 +395,8 @@ def flat_toes(toes: Array, sole: Sole, contacts: Contacts, blend: float) -> Arra
         arcs = shortest(tips, flat[np.clip(np.arange(len(tips)) - first, 0, last - first)])  # w >= 0
         sines = batch.length(arcs[:, 1:], -1)
         turn = arcs[:, 1:] * (2.0 * np.arctan2(sines, arcs[:, 0]) / np.maximum(sines, 1e-12))[:, None]
+        side = np.abs(turned(feet[first : last + 1], sole.across)[:, 2])
+        turn *= np.clip((LIES[1] - float(side.mean())) / (LIES[1] - LIES[0]), 0.0, 1.0)
         vectors[first : last + 1] = turn[first : last + 1]
         if k:
             gap = float(times[first] - times[phases[k - 1].last])
@@ -448,8 +454,9 @@ def foot_path(
         feet = raised_ahead(feet, -ahead, faded(flat[:, None], contacts, blend)[:, 0])
         arms[SolePart.HEEL] = turned(feet, sole.heel)
     if toes is not None and sole.toe is not None:
-        toes = flat_toes(toes, sole, contacts, blend)
-        angles = missing_turn(toes, sole.toe, ahead, ground - heights)
+        toes = flat_toes(toes, feet, sole, contacts, blend)
+        # A ball below its height on the ground is lifted in the end, and the toes with it.
+        angles = missing_turn(toes, sole.toe, ahead, np.minimum(ground - heights, -sole.height))
         free = (1.0 - borne) * smooth_envelope(angles, contacts.times, 0.5 * blend)
         toes = raised_ahead(toes, ahead, np.maximum(angles, free))
         arms[SolePart.TOES] = turned(toes, sole.toe)

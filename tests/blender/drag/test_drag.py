@@ -256,6 +256,28 @@ def test_the_centre_of_mass_stays_above_the_feet_if_that_is_switched_on(begin):
     assert rig.pose.bones["hips"].matrix_basis == before
 
 
+def test_balance_knows_where_bones_end_whose_tails_an_importer_has_invented(ext, begin):
+    """All tails point aside, as long as they were; the joints are where they were."""
+    armature = ext.module("ccd_rig.blender.rig.armature")
+    rig = biped()
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="EDIT")
+    for bone in rig.data.edit_bones:
+        bone.use_connect = False
+    for bone in rig.data.edit_bones:
+        bone.tail = bone.head + Vector((bone.length, 0.0, 0.0))
+    bpy.ops.object.mode_set(mode="OBJECT")
+    rig.ccd_rig.pin_feet = rig.ccd_rig.keep_balance = True
+    rigs.update()
+    outside = head(rig, "foot.L").x
+    drag = begin(rig, "hips")
+    drag.move((0.25, 0.0, -0.15))
+    rigs.update()
+    sizes = armature.mass_lengths(rig.data)
+    middles = [size * armature.mass_middle(rig.pose.bones[name]) for name, size in sizes.items()]
+    assert 0.85 * outside < sum(middles, Vector()).x / sum(sizes.values()) < outside + PINNED
+
+
 def test_balance_on_a_tilted_object_is_refused(ext, begin):
     rig = biped()
     rig.ccd_rig.pin_feet = rig.ccd_rig.keep_balance = True
@@ -734,7 +756,7 @@ def test_pins_are_drawn(ext):
     rig = bent(3)
     sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
     draw = ext.module("ccd_rig.blender.viewport.sketch").sketch_pins
-    pins_of = ext.module("ccd_rig.blender.drag.pins").pins_of
+    pins_of = ext.module("ccd_rig.blender.drag.session").pins_of
     draw(sketch, rig, pins_of(rig))
     assert not sketch.lines
     assert not sketch.faces

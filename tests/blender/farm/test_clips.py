@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import time
 
 import bpy
 import pytest
@@ -137,6 +139,28 @@ def test_jobs_at_once_come_to_the_same(cli, channels, hero, tmp_path, capfd):
     run_all(job)
     assert same_bits(*(keys_in(each.baked / "walk.blend", channels) for each in (local, job)))
     assert len((local.baked / "table.csv").read_text().splitlines()) == 3
+
+
+def test_a_file_of_two_armatures_gets_the_clip_on_the_one_that_is_named(cli, hero, tmp_path, capfd):
+    """A task names what the file has if none is named, and takes the time that it takes."""
+    bpy.ops.wm.open_mainfile(filepath=str(hero))
+    rigs.metarig("basic_human").name = "Double"
+    bpy.ops.wm.save_mainfile()
+    clip = tmp_path / "clips/walk.blend"
+    job = job_of(cli, tmp_path, hero, clip)
+    assert job.code == 1
+    assert f"{hero} must have one armature, or name one: it has Double, Rig" in capfd.readouterr().err
+    job = job_of(cli, tmp_path, hero, clip, words=("--armature", "Double"))
+    began = time.perf_counter()
+    assert job.carry_over(clip, hero) == 0
+    most = time.perf_counter() - began
+    assert json.loads((job.baked / "walk.json").read_text())["armature"] == "Double"
+    bpy.ops.wm.open_mainfile(filepath=str(job.baked / "walk.blend"))
+    moved = [bpy.data.objects[name].animation_data is not None for name in ("Double", "Rig")]
+    assert moved == [True, False]
+    assert job.table() == 0
+    (row,) = csv.DictReader((job.baked / "table.csv").read_text().splitlines())
+    assert 0.0 < float(row["seconds"]) <= most + 0.01
 
 
 def test_words_that_make_no_job(cli, hero, tmp_path, capfd):

@@ -6,6 +6,7 @@ import bpy
 import pytest
 import rigs
 from figures_set_up import FRAMES, SOLVE, bake, move, set_up, target_of
+from mathutils import Vector
 from rigs import B
 
 
@@ -122,3 +123,169 @@ def test_planting_after_the_set_up_is_undone_in_one_step(ext):
     assert state() != before
     bpy.ops.ed.undo()
     assert state() == before
+
+
+STRIDE = ((0.0, 0.0, 0.0), (0.05, 0.15, 0.1), (0.1, 0.0, 0.2))
+"""Locations of hips that legs on planted feet cannot follow, frames 1, 3 and 5."""
+
+
+def striding(ext, kind="basic_human", name="spine", body="KEEP_ANIMATION", **choices):
+    """A figure whose targets follow its motion and hang on its hips; its feet are planted later."""
+    rig = rigs.armature([*rigs.biped(), *CAPE]) if kind == "cape" else rigs.metarig(kind)
+    for frame, place in zip((1, 3, 5), STRIDE, strict=True):
+        rig.pose.bones[name].location = place
+        rig.pose.bones[name].keyframe_insert("location", frame=frame)
+    bpy.context.scene.frame_start, bpy.context.scene.frame_end = FRAMES
+    bpy.context.scene.frame_set(1)
+    set_up(rig, **choices)
+    plant_feet(rig, "foot.L", "foot.R")
+    rig.ccd_rig.body = body
+    return rig
+
+
+def plays_as_baked(rig):
+    """How far hands and head are from their targets as they play [m], and how far planted feet slip."""
+    scene, feet, far = bpy.context.scene, {}, 0.0
+    for frame in range(FRAMES[0], FRAMES[1] + 1):
+        scene.frame_set(frame)
+        graph = bpy.context.evaluated_depsgraph_get()
+        posed = rig.evaluated_get(graph)
+        for row in rig.ccd_rig.constraints:
+            bone = posed.pose.bones[row.tip]
+            end = rig.matrix_world @ (bone.tail if row.use_tail else bone.head)
+            if row.kind == "PLANT":
+                feet.setdefault(row.tip, []).append(end.copy())
+                continue
+            thing = row.target.evaluated_get(graph)
+            place = thing.matrix_world.translation
+            if row.target_bone:
+                place = thing.matrix_world @ thing.pose.bones[row.target_bone].head
+            far = max(far, (end - place).length)
+    return far, max((place - places[0]).length for places in feet.values() for place in places)
+
+
+def moved_most(rig):
+    """How far planting shifts the hips at most [m]."""
+    words = rig.ccd_rig.report.words
+    return float(words.partition("(at most ")[2].partition(" m")[0]) if "moved at" in words else 0.0
+
+
+@pytest.mark.parametrize("body", ["KEEP_ANIMATION", "WALK_ON"])
+@pytest.mark.parametrize("controls", [False, True], ids=["empties", "control bones"])
+@pytest.mark.parametrize(("kind", "name"), [("basic_human", "spine"), ("cape", "hips")])
+def test_targets_on_hips_that_planted_feet_shift_go_along(ext, kind, name, controls, body):
+    """What is solved is what plays: targets ride on the hips, wherever these have to go."""
+    rig = striding(ext, kind, name, body, control_bones=controls)
+    bake(rig)
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words, rig.ccd_rig.report.words
+    assert moved_most(rig) > 0.1
+    far, slipped = plays_as_baked(rig)
+    assert far < SOLVE and slipped < SOLVE
+
+
+def test_poles_on_hips_that_planted_feet_shift_go_along(ext):
+    """The plane of an arm's bend has its pole where that plays, not where the hips would have had it."""
+    rig = striding(ext, poles=True)
+    bake(rig)
+    assert moved_most(rig) > 0.1
+    graph = bpy.context.evaluated_depsgraph_get()
+    for frame in range(FRAMES[0], FRAMES[1] + 1):
+        bpy.context.scene.frame_set(frame)
+        bones = rig.evaluated_get(graph).pose.bones
+        for side in "LR":
+            pole = rig.ccd_rig.constraints[f"hand.{side}"].pole_target.evaluated_get(graph)
+            shoulder, elbow, hand = (
+                bones[f"{name}.{side}"].head for name in ("upper_arm", "forearm", "hand")
+            )
+            line = (hand - shoulder).normalized()
+            ways = [
+                way - way.project(line)
+                for way in (elbow - shoulder, pole.matrix_world.translation - shoulder)
+            ]
+            assert ways[0].angle(ways[1]) < 0.01, (frame, side)
+
+
+@pytest.mark.parametrize("start", ["ACTION", "ORIGINAL", "REST"])
+def test_riding_targets_of_a_baked_motion_are_baked_again_where_they_are(ext, start):
+    """In the second bake the hips play where the first one has shifted them, and so do the targets."""
+    rig = striding(ext)
+    for chosen in ("ACTION", start, start):
+        rigs.activate(rig)
+        assert bpy.ops.ccd_rig.bake(start=chosen, frame_start=FRAMES[0], frame_end=FRAMES[1]) == {"FINISHED"}
+        assert "5 of 5 frames reached" in rig.ccd_rig.report.words, rig.ccd_rig.report.words
+        far, slipped = plays_as_baked(rig)
+        assert far < SOLVE and slipped < SOLVE
+
+
+@pytest.mark.parametrize("presses", [1, 3])
+def test_a_single_solve_has_riding_targets_where_it_shifts_the_hips(ext, presses):
+    """Feet are held at targets where they were at the start, which the hips have left by now."""
+    rig = striding(ext)
+    bpy.context.scene.frame_set(FRAMES[0])
+    for name in ("foot.L", "foot.R"):
+        target = rigs.empty(f"Footprint {name}")
+        target.matrix_world = rig.matrix_world @ rig.pose.bones[name].matrix
+        rig.ccd_rig.constraints[name].target = target
+    bpy.context.scene.frame_set(3)
+    for _ in range(presses):
+        assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+        graph = bpy.context.evaluated_depsgraph_get()
+        posed = rig.evaluated_get(graph)
+        for name in ("hand.L", "hand.R"):
+            place = target_of(rig.ccd_rig.constraints[name]).translation
+            assert (posed.pose.bones[name].head - place).length < SOLVE
+    assert (posed.pose.bones["spine"].location - Vector(STRIDE[1])).length > 0.05
+
+
+def test_a_foot_planted_at_a_target_on_the_hips_asks_nothing_of_them(ext):
+    """Its target is as near wherever the hips go: only the other foot pulls."""
+    rig, alone = striding(ext), striding(ext)
+    for row in list(alone.ccd_rig.constraints):
+        if row.tip == "foot.L":
+            alone.ccd_rig.constraints.remove(alone.ccd_rig.constraints.find(row.name))
+    bpy.context.scene.frame_set(1)
+    target = bpy.data.objects.new("Stirrup", None)
+    bpy.context.collection.objects.link(target)
+    target.parent, target.parent_type, target.parent_bone = rig, "BONE", "spine"
+    rigs.update()
+    target.matrix_world = rig.matrix_world @ rig.pose.bones["foot.L"].matrix
+    rig.ccd_rig.constraints["foot.L"].target = target
+    for each in (rig, alone):
+        rigs.activate(each)
+        bake(each)
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words, rig.ccd_rig.report.words
+    for frame in range(FRAMES[0], FRAMES[1] + 1):
+        bpy.context.scene.frame_set(frame)
+        graph = bpy.context.evaluated_depsgraph_get()
+        hips = [each.evaluated_get(graph).pose.bones["spine"].head.copy() for each in (rig, alone)]
+        assert (hips[0] - hips[1]).length < SOLVE
+        foot = rig.evaluated_get(graph).pose.bones["foot.L"].head
+        assert (foot - target.evaluated_get(graph).matrix_world.translation).length < SOLVE
+
+
+def test_live_has_riding_targets_where_it_shows_the_hips(ext):
+    """Feet are held at targets where they were at the start; Live follows the frame, and stays as it is."""
+    rig = striding(ext)
+    scene = bpy.context.scene
+    scene.frame_set(FRAMES[0])
+    for name in ("foot.L", "foot.R"):
+        target = rigs.empty(f"Footprint {name}")
+        target.matrix_world = rig.matrix_world @ rig.pose.bones[name].matrix
+        rig.ccd_rig.constraints[name].target = target
+    rig.ccd_rig.live = True
+    seen = []
+    for frame in (3, 3, 4, 3):
+        scene.frame_set(frame)
+        rigs.update()
+        graph = bpy.context.evaluated_depsgraph_get()
+        posed = rig.evaluated_get(graph)
+        off = {}
+        for name in ("hand.L", "hand.R", "spine.006"):
+            row = rig.ccd_rig.constraints[name]
+            bone = posed.pose.bones[row.tip]
+            place = row.target.evaluated_get(graph).matrix_world.translation
+            off[name] = ((bone.tail if row.use_tail else bone.head) - place).length
+        assert max(off.values()) < SOLVE, off
+        if frame == 3:
+            seen.append(posed.pose.bones["spine"].head.copy())
+    assert max((each - seen[0]).length for each in seen) < SOLVE

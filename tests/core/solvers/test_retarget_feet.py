@@ -155,6 +155,51 @@ def test_toes_go_round_with_a_foot_that_pivots_on_its_ball():
     assert steps.max() < math.radians(180.0 / 40.0) * 1.01
 
 
+PAW = Sole(
+    ball=np.array((0.1, 0.0, -0.08)),
+    under=np.array((0.0, 0.0, -0.02)),
+    heel=np.array((-0.1, 0.0, -0.02)),
+    toe=np.array((0.06, 0.0, -0.02)),
+    across=np.array((0.0, 1.0, 0.0)),
+    height=0.02,
+)
+
+
+def largest_step(rotations):
+    """Radians, from frame to frame."""
+    return 2.0 * np.arccos(np.clip(np.abs((rotations[1:] * rotations[:-1]).sum(axis=1)), 0.0, 1.0)).max()
+
+
+def test_toes_of_a_foot_that_sinks_into_the_ground_are_not_bent_up():
+    """A paw presses itself 6 cm into the ground before a jump, its toes level: it is lifted, toes and all."""
+    times = np.arange(41) / 24.0
+    level = np.tile((1.0, 0.0, 0.0, 0.0), (41, 1))
+    ankles = np.zeros((41, 3))
+    ankles[:, 2] = 0.1 - 0.06 * np.clip(1.0 - np.abs(np.arange(41) - 20) / 2.0, 0.0, 1.0)
+    contacts = Contacts([Phase(0, 15)], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    path = foot_path(ankles, (level, level), PAW, contacts, 0.15)
+    assert largest_step(path.toes) < 1e-9
+    ends = path.ankles + turned(path.feet, PAW.ball) + turned(path.toes, PAW.toe)
+    assert ends[:, 2].min() > -1e-9
+
+
+@pytest.mark.parametrize(("roll", "is_flat"), [(0.0, True), (25.0, True), (65.0, False), (110.0, False)])
+def test_toes_of_a_foot_that_lies_on_its_side_stay_as_they_are(roll, is_flat):
+    """A body that has fallen: its feet lie rolled over, and their toes are not turned to the ground."""
+    times, half = np.arange(41) / 24.0, 0.5 * math.radians(roll)
+    rolled_over = np.tile((math.cos(half), math.sin(half), 0.0, 0.0), (41, 1))
+    pitch = Quaternion((0.0, 1.0, 0.0), 0.4)
+    toes = feet.product(rolled_over, np.tile(pitch[:], (41, 1)))
+    contacts = Contacts([Phase(20, 40)], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    made = feet.flat_toes(toes, rolled_over, PAW, contacts, 0.15)
+    tips = turned(made, PAW.toe)
+    if is_flat:
+        assert tips[20:, 2] == pytest.approx(np.full(21, -PAW.height), abs=1e-8)
+    else:
+        np.testing.assert_allclose(np.abs(made), np.abs(toes), atol=1e-9)
+    assert largest_step(made[20:]) < 1e-6
+
+
 def locked_foot(fps):
     """A foot that slows down, slides on and speeds up, locked where it is slow: its own way, and the path."""
     times = np.arange(2 * fps) / fps
@@ -224,6 +269,25 @@ def test_a_leg_that_is_too_short_lowers_the_hips_smoothly(figure):
     for leg in MAP.legs:
         foot = heads[:, target.index(leg.end)]
         np.testing.assert_allclose(foot, result.feet[leg.name].ankles, atol=SOLVE)
+
+
+def test_hips_do_not_sink_into_the_ground_for_a_leg_that_is_far_too_short(figure):
+    """The right leg is a tenth as long as the left, which stands on higher ground: its foot is in the air."""
+    given = bipeds.places()
+    top = given["thigh.R"][0]
+    for name in ("thigh", "shin", "foot", "toe"):
+        head, parent, tail = given[f"{name}.R"]
+        given[f"{name}.R"] = (top + 0.1 * (head - top), parent, top + 0.1 * (tail - top))
+    source = bipeds.source_of(figure, *sliding(figure, speed=0.0, crouch=0.1))
+    target = TargetFigure.at_rest(bipeds.skeleton(given))
+    result = retarget(MAP, target, source)
+    heads = bipeds.heads_of(target, result)
+    ground = result.feet["left leg"].ground
+    assert (ground > result.feet["right leg"].ground + 0.5).all()
+    hips = heads[:, target.index("thigh.L"), 2] - ground
+    before = hips - result.moved[:, 2]
+    assert before.min() > 0.4
+    assert hips == pytest.approx(0.5 * before, abs=1e-6)
 
 
 @pytest.mark.parametrize("settings", [FREE, RetargetSettings()])
