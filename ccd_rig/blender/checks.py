@@ -427,6 +427,9 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+# Methods and planted bones ----------------------------------------------------------------------------------
+
+
 def method_skeleton_problems(
     skeleton: Skeleton, pose: Pose, constraints: Sequence[Constraint]
 ) -> Iterator[Problem]:
@@ -561,6 +564,9 @@ def root_bones(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> list
     return list(dict.fromkeys(bones))
 
 
+# Single constraints -----------------------------------------------------------------------------------------
+
+
 def constraint_problems(
     armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene, figure: Body | None = None
 ) -> Iterator[Problem]:
@@ -601,10 +607,13 @@ def constraint_problems(
     yield from kind.problems(armature_object, constraint, scene, figure is not None and figure.keeps)
 
 
+# The body that helps ----------------------------------------------------------------------------------------
+
+
 def helped(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], helps: bool | None = None
 ) -> tuple[Constraint, ...]:
-    """The constraints with their `body_length` and `carrier`.
+    """The constraints with their `body_length`, `carrier` and `is_animated`.
 
     The body goes up from a chain to the bone that carries all chains. It ends below a bone that something
     else moves: a constraint of the rig, or a target that hangs on it. Planted bones decide the motion of the
@@ -633,20 +642,20 @@ def helped(
                 if not _is_free(armature_object, constraints, bone):
                     break
                 count += 1
-        carrier = _carrier(armature_object, constraints, constraint)
-        with_body.append(replace(constraint, body_length=count if count > alone else 0, carrier=carrier))
+        target = dependence.target_object(constraint)
+        is_animated = target is not None and _is_animated(target, constraint.target_bone)
+        carrier = "" if is_animated else _carrier(armature_object, constraints, constraint)
+        length = count if count > alone else 0
+        with_body.append(replace(constraint, body_length=length, carrier=carrier, is_animated=is_animated))
     return tuple(with_body)
 
 
 def _carrier(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], constraint: Constraint
 ) -> str:
-    """The name of the constraint whose target carries the target of `constraint`; empty for none.
-
-    An animated target is not carried.
-    """
+    """The name of the constraint whose target carries the target of `constraint`; empty for none."""
     target = dependence.target_object(constraint)
-    if target is None or _is_animated(target, constraint.target_bone):
+    if target is None:
         return ""
     place = target, constraint.target_bone
     above = {(each.thing, each.bone) for each in dependence.movers(*place, armature_object)} - {place}
@@ -662,10 +671,24 @@ def _carrier(
 
 
 def _is_animated(thing: bpy.types.Object, bone: str) -> bool:
-    """Whether F-curves move an object, or one bone of it."""
+    """Whether F-curves move an object, or one bone of it; keys of one value do not."""
     start = thing.pose.bones[bone].path_from_id() + "." if bone and bone in thing.pose.bones else ""
-    paths = [curve.data_path for _, curves in channels.played(thing) for curve in curves]
-    return any(path.startswith(start) for path in paths) if bone else bool(paths)
+    return any(
+        curve.data_path.startswith(start) and _varies(curve)
+        for _, curves in channels.played(thing)
+        for curve in curves
+    )
+
+
+def _varies(curve: bpy.types.FCurve) -> bool:
+    """Whether an F-curve has different values."""
+    points = curve.keyframe_points if len(curve.keyframe_points) else curve.sampled_points
+    values = [point.co[1] for point in points]
+    return bool(len(curve.modifiers)) or (bool(values) and max(values) - min(values) > STILL)
+
+
+STILL = 1e-6
+"""Difference of values by which keys do not move a target."""
 
 
 def _is_free(

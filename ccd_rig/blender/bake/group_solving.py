@@ -6,7 +6,7 @@ Chains that miss their targets alone are then solved once more with the body, wh
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, reduce
 from typing import Any, NamedTuple
@@ -33,16 +33,19 @@ from ..properties.constraint_values import AXES, Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import (
+    SoftLimb,
     body_joints,
     chain_joints,
+    effectors,
     goal_targets,
     goals_of_rows,
     has_window,
+    is_soft,
+    soft_limb,
     with_body,
 )
 from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups, solve_once, spare_length
 from ..solve.planting import JointPoses
-from ..solve.soft_limbs import SoftLimb, effectors, is_soft, soft_limb
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
 from .report import EASED, GAVE_WAY
 
@@ -165,7 +168,6 @@ class Batch:
         states: of each row, constraint -> status.
         smoothed: of each row, the smoothed groups.
         helped: by row, the movement of the body for chains that miss their targets alone.
-        idle: constraints that left their chains in the base pose, see `_yielding`.
         influences: (R, C) of the constraints; None if the body does not help.
         left: by row and constraint with an influence below 1, the distance that the body leaves, armature
             space.
@@ -189,7 +191,6 @@ class Batch:
     states: list[dict[int, str]] = field(init=False)
     smoothed: list[list[SmoothedGroup]] = field(init=False)
     helped: dict[int, HelpedRow] = field(default_factory=dict)
-    idle: frozenset[int] = frozenset()
     influences: Array | None = None
     left: dict[int, dict[int, float]] = field(default_factory=dict)
 
@@ -278,20 +279,15 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
     The reference is the pose of the chains alone: the body moves no further than it must, and starts to move
     where the first target is missed.
     """
-    constraints = batches[0].constraints
-    whole = [c for c, each in enumerate(constraints) if each.body_length]
-    wanted = [[Help.of(states, whole) for states in batch.states] for batch in batches]
+    wanted = [_help_of(batch) for batch in batches]
     if not any(map(any, wanted)):
         return
-    skeleton = batches[0].skeleton
+    skeleton, constraints = batches[0].skeleton, batches[0].constraints
     members = sorted({c for batch in batches for c in batch.active})
     joints = {
         j for c in members for part in (chain_joints, body_joints) for j in part(skeleton, constraints[c])
     }
     before = [(batch.rotations.copy(), batch.translations.copy()) for batch in batches]
-    idle = frozenset(c for c in members if not any(_is_chain_moved(batch, c) for batch in batches))
-    for batch in batches:
-        batch.idle = idle
     group = Group(frozenset(joints), tuple(members))
     for _ in _solve_group(group, batches, every, period, wanted):
         yield 0.0
@@ -301,35 +297,18 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
                 batch.helped[k] = _helped_row(batch, k, chains.constraints, rotations[k], translations[k])
 
 
-def _is_chain_moved(batch: Batch, c: int) -> bool:
-    """Whether a constraint has moved joints of its chain from their base poses, at any row."""
-    joints = list(chain_joints(batch.skeleton, batch.constraints[c]))
-    apart = angles_between(batch.base.rotations[:, joints], batch.rotations[:, joints], axis=-1)
-    return bool(apart.max(initial=0.0) > MOVED)
-
-
-MOVED = 0.01
-"""Radians from its base pose beyond which a chain counts as moved."""
-
-
 class Help(NamedTuple):
     """The constraints that the body helps at a row.
 
     Attributes:
         missed: constraints that miss their targets alone.
         eased: constraints that reach their targets when straight, and stay short of them by Softness.
+        idle: constraints without animated targets that left their chains in the base pose, see `_yielding`.
     """
 
     missed: tuple[int, ...] = ()
     eased: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, states: Mapping[int, str], candidates: Sequence[int]) -> Help | None:
-        """By the status of constraints with a body; None if it helps none."""
-        reached = SolveStatus.CONVERGED.name
-        off = [c for c in candidates if states.get(c, reached) != reached]
-        eased = tuple(c for c in off if states[c] == EASED)
-        return cls(tuple(c for c in off if c not in eased), eased) if off else None
+    idle: tuple[int, ...] = ()
 
     @property
     def constraints(self) -> tuple[int, ...]:
@@ -338,6 +317,67 @@ class Help(NamedTuple):
 
 
 NO_HELP = Help()
+
+
+def _help_of(batch: Batch) -> list[Help | None]:
+    """What the body helps at each row, by the status of constraints; None where it helps nothing.
+
+    A carried target that is left where its carrier has it asks for nothing: its constraint gives way.
+    """
+    constraints, reached = batch.constraints, SolveStatus.CONVERGED.name
+    whole = [c for c in batch.active if constraints[c].body_length]
+    off = [[c for c in whole if states.get(c, reached) != reached] for states in batch.states]
+    if not any(off):
+        return [None] * len(off)
+    left = _left_to_carriers(batch, sorted({c for each in off for c in each}))
+    moved = {c: _apart_from_base(batch, c) > MOVED for c in batch.active}
+    helped: list[Help | None] = []
+    for k, states in enumerate(batch.states):
+        given_up = [c for c in off[k] if c in left and left[c][k]]
+        asking = [c for c in off[k] if c not in given_up]
+        states.update((c, GAVE_WAY) for c in given_up if states[c] != EASED)
+        missed = tuple(c for c in asking if states[c] != EASED)
+        eased = tuple(c for c in asking if states[c] == EASED)
+        idle = tuple(c for c in batch.active if not (moved[c][k] or constraints[c].is_animated))
+        helped.append(Help(missed, eased, idle) if asking else None)
+    return helped
+
+
+def _apart_from_base(batch: Batch, c: int) -> Array:
+    """(R,) radians by which a constraint has moved joints of its chain from their base poses, at most."""
+    joints = list(chain_joints(batch.skeleton, batch.constraints[c]))
+    apart = angles_between(batch.base.rotations[:, joints], batch.rotations[:, joints], axis=-1)
+    return np.asarray(apart.max(axis=1, initial=0.0))
+
+
+MOVED = 0.01
+"""Radians from its base pose beyond which a chain counts as moved."""
+
+
+def _left_to_carriers(batch: Batch, candidates: Sequence[int]) -> dict[int, Mask]:
+    """(R,) masks of rows at which carried targets are where their carriers take the base pose."""
+    constraints, skeleton, bones = batch.constraints, batch.skeleton, batch.bones
+    places = {constraint.name: c for c, constraint in enumerate(constraints)}
+    carried = {c: places[constraints[c].carrier] for c in candidates if constraints[c].carrier in places}
+    if not carried:
+        return {}
+    poses = (batch.base.rotations, batch.base.translations), (batch.rotations, batch.translations)
+    (heads, frames), (solved_heads, solved_frames) = (
+        forward_kinematics_of_frames(skeleton, bones.offsets, bones.rests, unit(turned, axis=-1), shifted)
+        for turned, shifted in poses
+    )
+    left = {}
+    for c, carrier in carried.items():
+        tip, above = skeleton.index(constraints[c].tip), skeleton.index(constraints[carrier].tip)
+        ends = heads[:, tip] + rotate(
+            frames[:, tip], effectors(constraints[c], batch.lengths[:, tip]), axis=-1
+        )
+        turns = multiply(solved_frames[:, above].T, conjugate(frames[:, above].T))
+        taken = solved_heads[:, above] + rotate(turns, (ends - heads[:, above]).T).T
+        chain = list(skeleton.chain(constraints[c].tip, constraints[c].chain_length))
+        extent = batch.lengths[:, chain].sum(axis=1)
+        left[c] = length(batch.targets.points[:, c] - taken, axis=-1) <= MOVED * extent
+    return left
 
 
 def _helped_row(
@@ -505,17 +545,15 @@ def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
     return Bones(offsets, rests)
 
 
-def _yielding(
-    batch: Batch, members: tuple[int, ...], helped: tuple[int, ...], body: set[int]
-) -> tuple[int, ...]:
+def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]) -> tuple[int, ...]:
     """Constraints that are inactive while the body helps others.
 
     These are the constraints on bones of the body, idle constraints that share bones with the body, such as a
     head with the spine, and constraints whose target hangs on a target of these.
     """
-    constraints, others = batch.constraints, [c for c in members if c not in helped]
+    constraints, others = batch.constraints, [c for c in members if c not in help.constraints]
     places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}
-    chains = {c: chain_joints(batch.skeleton, constraints[c]) for c in batch.idle.intersection(others)}
+    chains = {c: chain_joints(batch.skeleton, constraints[c]) for c in help.idle if c in others}
     yielding = [
         c
         for c in others
@@ -573,7 +611,7 @@ class _Share:
             self.bones = _turned(self.skeleton, self.bones, turn)
         settings, helped = batch.settings, help.constraints
         body = {j for c in helped for j in body_joints(batch.skeleton, batch.constraints[c])}
-        self.gave_way = _yielding(batch, batch.active_of(group), helped, body)
+        self.gave_way = _yielding(batch, batch.active_of(group), help, body)
         self.members = tuple(c for c in batch.active_of(group) if c not in self.gave_way)
         wanted = batch.targets.at(rows)
         if turn != Quaternion():
@@ -744,7 +782,7 @@ class _Share:
         for c, limb in self.limbs.items():
             self._judge_eased(c, limb, off, solved.distances[rows, :goals])
         moved = motion.apart[rows]
-        for place in np.flatnonzero((moved > UNCHANGED) & ~off.any(axis=1)).tolist():
+        for place in np.flatnonzero(moved > UNCHANGED).tolist():
             smoothed = SmoothedGroup(self.members, float(moved[place]))
             batch.smoothed[int(self.rows[place])].append(smoothed)
 

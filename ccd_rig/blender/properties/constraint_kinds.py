@@ -410,7 +410,7 @@ class Plant(Kind):
             message = f"{where}: a bone is planted while influence is above {PLANTED}: raise it"
             yield Problem("WARNING", constraint.name, message)
         if not (constraint.plant_ground or constraint.plant_height or constraint.plant_rotation):
-            message = f"{where} holds no part of its bone: switch on Ground, Height or Rotation"
+            message = f"{where} holds no part of its bone: switch on Place, Height or Rotation"
             yield Problem("ERROR", constraint.name, message)
         if not chain:
             return
@@ -585,7 +585,7 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
 
 
 _CONVERTED = ("kind", "target", "pole_target", "holds", "on_ground")
-_SET_LATER = ("keeps_body", "body_length", "carrier")
+_SET_LATER = ("keeps_body", "body_length", "carrier", "is_animated")
 _COPIED = tuple(each.name for each in fields(Constraint) if each.name not in (*_CONVERTED, *_SET_LATER))
 """Fields of `Constraint` that are stored by the same name."""
 

@@ -182,9 +182,10 @@ class Constraint:
             planted bones. Set by `body.settled`.
         body_length: for REACH, number of bones, counted from the tip, that may move if the chain alone
             misses its target: the chain and the body above it; 0 if no body helps. Set by
-            `body_help.helped`.
+            `checks.helped`.
         carrier: name of the constraint whose target carries the target of this one, which has no motion
-            relative to it; empty for none. Set by `body_help.helped`.
+            relative to it; empty for none. Set by `checks.helped`.
+        is_animated: whether F-curves move its target. Set by `checks.helped`.
     """
 
     name: str
@@ -220,6 +221,7 @@ class Constraint:
     keeps_body: bool = False
     body_length: int = 0
     carrier: str = ""
+    is_animated: bool = False
 
 
 SAMPLED = ("offset", "weight", "rotation_weight", "pole_angle", "max_extension", "soft")

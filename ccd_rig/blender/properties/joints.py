@@ -21,9 +21,6 @@ from ..registration import STORED
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, coupled_offsets
 from .limits import CCD_RIG_PG_limit, limit_of, named_value
 
-TURN = 2.0 * math.pi  # the widest bound of a hinge or Euler angle that the panel offers, radians
-
-
 PINS = (
     ("NONE", "Free", "A drag may move the bone", 0),
     ("PLACE", "Place", "The end of the bone stays where it is while others are dragged", 1),

@@ -33,7 +33,7 @@ from ..properties.new_constraints import NewTarget, Target, make_targets
 from ..properties.solver_settings import solver_settings
 from ..rig import clamps
 from ..scene.targets import orthonormal
-from .plan import SOFT, Choices, Group, Made, PlannedRow, Ranges, planned_rows
+from .plan import Choices, Group, Made, PlannedRow, Ranges, planned_rows
 
 PRESETS = {Kind.HUMAN: "HUMAN", Kind.QUADRUPED: "QUADRUPED"}
 ASIDE = math.radians(30.0)
@@ -335,7 +335,7 @@ def add_row(armature_object: bpy.types.Object, planned: PlannedRow, plants: bool
     chain = [each.name for each in constraint_list.chain(armature_object, planned.tip)]
     row.chain_length = chain.index(planned.top) + 1
     row.use_tail, row.use_position = planned.use_tail, planned.reaches
-    row.soft = SOFTNESS if planned.group in SOFT else 0.0
+    row.soft = SOFTNESS if planned.reaches and not planned.slides else 0.0
     if planned.copies_rotation:
         row.rotation = "ORIENTATION"
     if planned.slides and not plants:  # planted feet shift the root bone

@@ -31,8 +31,6 @@ class Group(enum.StrEnum):
 
 SINGULAR = {Group.HANDS: "hand", Group.FEET: "foot", Group.WINGS: "wing"}
 """Words for one of a group."""
-SOFT = (Group.HANDS, Group.FEET)
-"""Groups whose chains are limbs, which snap where they become straight."""
 
 
 @dataclass(frozen=True)

@@ -308,3 +308,66 @@ def test_a_body_that_helps_no_more_stays_as_it_is_baked(ext):
     bake(rig)
     assert rig.ccd_rig.report.mismatches == 0, rig.ccd_rig.report.check
     assert max(far_off(rig, row)) < SOLVE
+
+
+def pulled(rig, name, way, first=1, last=FRAMES):
+    """A constraint whose target goes by a vector of the world."""
+    row = rig.ccd_rig.constraints[name]
+    row.target.keyframe_insert("location", frame=first)
+    row.target.matrix_world = Matrix.Translation(way) @ row.target.matrix_world
+    rigs.update()
+    row.target.keyframe_insert("location", frame=last)
+    return row
+
+
+def set_up(kind):
+    rig = rigs.metarig(kind)
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    rigs.update()
+    return rig
+
+
+def test_a_hand_that_was_left_at_its_place_pulls_no_shoulder(ext):
+    """The head is pulled aside from under it: a clavicle turned by 101 degrees, by 21 in a frame."""
+    rig = set_up("human")
+    pulled(rig, "spine.006", (0.25, 0.0, 0.0))
+    module = ext.module("ccd_rig.blender.bake.bake")
+    report = module.bake(bpy.context.scene, rig, module.BakeSettings(1, FRAMES))
+    assert {name for helped in report.helped for name in helped.constraints} == {"spine.006"}
+    left = {entry.constraint for entry in report.entries if entry.status in ("GAVE_WAY", "EASED")}
+    assert "hand.R" in left
+    seen = played(rig, ["shoulder.L", "shoulder.R"])
+    assert max(np.degrees(largest_step(matrices)) for matrices in seen.values()) < 10.0
+    rest = rig.data.bones["shoulder.R"].matrix_local.inverted() @ rig.data.bones["spine.003"].matrix_local
+    bpy.context.scene.frame_set(FRAMES)
+    bones = rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).pose.bones
+    turned = bones["shoulder.R"].matrix.inverted() @ bones["spine.003"].matrix
+    assert np.degrees(rest.to_quaternion().rotation_difference(turned.to_quaternion()).angle) < 5.0
+
+
+def test_a_hand_that_is_put_beside_its_place_is_helped(ext):
+    rig = set_up("human")
+    row = rig.ccd_rig.constraints["hand.L"]
+    row.target.matrix_world = Matrix.Translation((0.3, -0.2, 0.0)) @ row.target.matrix_world
+    rigs.update()
+    module = ext.module("ccd_rig.blender.bake.bake")
+    report = module.bake(bpy.context.scene, rig, module.BakeSettings(1, 2))
+    assert {name for helped in report.helped for name in helped.constraints} == {"hand.L"}
+    assert report.unsolved() == ()
+
+
+def test_a_neck_and_a_tail_ease_into_straight(ext):
+    """They turned by 19 and 11 degrees in the frame at which the body began to help."""
+    rig = set_up("horse")
+    for name, way in (("tail.005", (0.0, -0.2, -0.5)), ("head", (0.0, -0.48, -1.2))):
+        rig.animation_data_clear()
+        row = pulled(rig, name, way, last=40)
+        module = ext.module("ccd_rig.blender.bake.bake")
+        report = module.bake(bpy.context.scene, rig, module.BakeSettings(1, 40))
+        assert report.unsolved() == ()
+        assert report.helped
+        seen = played(rig, [bone.name for bone in rig.data.bones], range(1, 41))
+        assert max(np.degrees(largest_step(matrices)) for matrices in seen.values()) < 6.0
+        row.target.animation_data_clear()
+        bpy.context.scene.frame_set(1)

@@ -8,6 +8,7 @@ from itertools import pairwise
 import bpy
 import pytest
 import rigs
+from mathutils import Matrix
 from shown import BAKED, REACHED, SHOWN, SOLVED, apart, matrices, off, reach, shows
 from test_live import CASES
 
@@ -399,3 +400,67 @@ def test_what_is_keyed_plays_as_a_bake_keys_it(rig, live):
     for frame, poses in shown.items():
         bpy.context.scene.frame_set(frame)
         assert apart(matrices(rig), poses) < SOLVED, frame
+
+
+def shown_and_baked(ext, live, rig, last):
+    """Of each frame the degrees by which Live and a bake of all frames differ, and the bake's report."""
+    scene, shown = bpy.context.scene, []
+    bpy.ops.ccd_rig.live()
+    for frame in range(1, last + 1):
+        scene.frame_set(frame)
+        live.catch_up()
+        shown.append(matrices(rig))
+    bpy.ops.ccd_rig.live()
+    module = ext.module("ccd_rig.blender.bake.bake")
+    report = module.bake(scene, rig, module.BakeSettings(1, last))
+    found = []
+    for frame, each in enumerate(shown, 1):
+        scene.frame_set(frame)
+        found.append(apart(each, matrices(rig)))
+    return found, report
+
+
+def named(report):
+    """Frames at which the report says that poses are smoothed."""
+    return {
+        frame for each in report.smoothed for frame in range(int(each.frame_start), int(each.frame_end) + 1)
+    }
+
+
+def figure(kind):
+    rig = rigs.metarig(kind)
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    rigs.update()
+    return rig
+
+
+def key_target(row, way, first, last):
+    row.target.keyframe_insert("location", frame=first)
+    row.target.matrix_world = Matrix.Translation(way) @ row.target.matrix_world
+    rigs.update()
+    row.target.keyframe_insert("location", frame=last)
+
+
+def test_where_a_bake_is_smoothed_and_live_is_not_the_report_says_so(ext, live):
+    """A target out of reach, and turns of less than 5 degrees: it did not."""
+    rig = figure("horse")
+    for row in rig.ccd_rig.constraints:
+        row.soft = 0.0
+    key_target(rig.ccd_rig.constraints["tail.005"], (0.4, 0.0, 0.0), 1, 40)
+    found, report = shown_and_baked(ext, live, rig, 40)
+    off = {frame for frame, angle in enumerate(found, 1) if angle > BAKED}
+    assert off
+    assert off <= named(report)
+    assert "; smoothed at frame" in report.summary()
+
+
+def test_a_head_that_moves_later_holds_in_live_and_bake(ext, live):
+    """The bake looked at all frames: the head held at frames at which it gave way in Live."""
+    rig = figure("human")
+    hand, head = (rig.ccd_rig.constraints[name] for name in ("hand.L", "spine.006"))
+    key_target(hand, (0.0, -0.45, 0.0), 1, 10)
+    key_target(head, (0.0, 0.0, -0.03), 15, 25)
+    found, report = shown_and_baked(ext, live, rig, 25)
+    assert max(found) < BAKED, report.summary()
+    assert not any("spine.006" in helped.gave_way for helped in report.helped)
