@@ -27,7 +27,7 @@ from _bake_scenes import Limit, Reach, Shot, cone, continuous, hinge, key_all, k
 from mathutils import Matrix, Quaternion, Vector
 
 from ccd_rig.blender.keys.channels import fcurves_of
-from ccd_rig.skeleton.bends import chain_bend
+from ccd_rig.skeleton.kinematics import chain_bend
 
 LIMBS: dict[str, tuple[str, ...]] = {  # from the tip to the chain's root: Reallusion's names
     f"{part} {side}": tuple(f"CC_Base_{side}_{bone}" for bone in bones)

@@ -52,7 +52,7 @@ from _product import run
 from ccd_rig.blender.retarget import retarget
 from ccd_rig.blender.retarget.sampling import Reference
 from ccd_rig.blender.walk import walk
-from ccd_rig.blender.walk.figure import walking_map
+from ccd_rig.blender.walk.walk import walking_map
 from ccd_rig.motion.walking.cycle import WalkLeg
 from ccd_rig.motion.walking.settings import WalkSettings
 

@@ -21,9 +21,8 @@ from .errors import InvalidInput
 from .kernel import LEVER
 from .maths.batch import unit_rows
 from .maths.validation import finite, frozen_rotation, frozen_vector, is_number, shown
-from .skeleton.bends import BendAxis, bend_axis_of
 from .skeleton.joints import Skeleton
-from .skeleton.kinematics import Transform, forward_kinematics
+from .skeleton.kinematics import BendAxis, Transform, bend_axis_of, forward_kinematics
 from .skeleton.pose import Pose
 
 WEIGHTS = 1e-9, 1e9

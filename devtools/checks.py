@@ -486,18 +486,20 @@ def lint(stubs: list[str], only_style: bool) -> int:
             failed.append(f"ruff {arguments[0]}")
     if only_style:
         return verdict(failed, "style")
+    tree = _typed_tree()
+    with ThreadPoolExecutor(1) as pool:
+        names = pool.submit(references.missing, ROOT)  # while mypy runs
+        for version in stubs:
+            print(f"=== mypy, fake-bpy-module {version}", flush=True)
+            python = str(environments.prepare(environments.LINTS[version]))
+            command = [python, "-m", "mypy", f"--config-file={ROOT / 'pyproject.toml'}", "-p", "extension"]
+            command.append(f"--cache-dir={ROOT / '.cache/mypy' / version}")
+            if run(command, LINT_TIMEOUT, {"MYPYPATH": str(tree)}, cwd=tree):
+                failed.append(f"mypy with Blender {version}")
     print("=== names of modules", flush=True)
-    if lines := references.missing(ROOT):
+    if lines := names.result():
         print("\n".join(lines), flush=True)
         failed.append("names of modules")
-    tree = _typed_tree()
-    for version in stubs:
-        print(f"=== mypy, fake-bpy-module {version}", flush=True)
-        python = str(environments.prepare(environments.LINTS[version]))
-        command = [python, "-m", "mypy", f"--config-file={ROOT / 'pyproject.toml'}", "-p", "extension"]
-        command.append(f"--cache-dir={ROOT / '.cache/mypy' / version}")
-        if run(command, LINT_TIMEOUT, {"MYPYPATH": str(tree)}, cwd=tree):
-            failed.append(f"mypy with Blender {version}")
     return verdict(failed, "lint")
 
 

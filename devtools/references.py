@@ -1,6 +1,7 @@
-"""Find imports and uses of names that modules of the project do not have, where mypy does not look.
+"""Find imports and uses of names that modules of the project do not have.
 
-Tests, benchmarks and tools reach into the project by imports and by names in text, such as
+mypy does not: the stubs of Blender keep it from checking attributes, and it does not read tests, benchmarks
+and tools. These reach into the project by imports and by names in text, such as
 `ext.module("ccd_rig.goals").PositionGoal`. Only the syntax is read: nothing is imported.
 """
 
@@ -13,8 +14,8 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-SEARCHED = ("devtools", "benchmarks", "examples", "tests")
-PRODUCT = ("ccd_rig", "operators", "panels", "viewport", "blender")
+SEARCHED = ("ccd_rig", "operators", "panels", "viewport", "devtools", "benchmarks", "examples", "tests")
+PRODUCT = (*SEARCHED[:4], "blender")
 """First packages in names of modules that are loaded."""
 PATHS = ("", "benchmarks", "examples", "tests/blender", "tests/core", "tests/window")
 """Folders from which modules are imported by their bare names, beside the folder of the importing file."""

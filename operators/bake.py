@@ -269,6 +269,9 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
         self.tell("INFO", f"Wrote {folder / bundle.TEMPLATE}: {len(farm_job.steps[0].tasks())} tasks")
 
 
+# Findings of the last bake ----------------------------------------------------------------------------------
+
+
 def no_findings(context: bpy.types.Context) -> str:
     """Reason if the last bake's report has no findings."""
     active = active_rig(context)

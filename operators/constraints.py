@@ -310,6 +310,9 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
             self.tell("INFO", words)
 
 
+# Contacts of feet -------------------------------------------------------------------------------------------
+
+
 class ContactCommand(FrameRange):
     """Properties of an operator that finds contacts, and its redo panel."""
 
@@ -445,7 +448,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         "on the ground. A constraint that a bone has already becomes a Plant"
     )
 
-    hold_ground: LAST.boolean("Hold Ground", "Planted bones keep their place along the ground", default=True)
+    hold_ground: LAST.boolean("Hold Place", "Planted bones keep their place along the ground", default=True)
     hold_height: LAST.boolean(
         "Hold Height",
         "Planted bones keep their height; when off, they rise and sink as they are animated. "
@@ -469,7 +472,7 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
         rig = context.object
         holds = Holds(self.hold_ground, self.hold_height, self.hold_rotation)
         if not any(holds):
-            raise RigError("Nothing of the feet is held: switch on Ground, Height or Rotation")
+            raise RigError("Nothing of the feet is held: switch on Hold Place, Hold Height or Hold Rotation")
         planted = new_constraints.plant(rig, selected_bones(context, context.object), holds)
         words = f"'{planted.root_bone}' carries the figure over {', '.join(planted.names)}"
         if planted.switched:

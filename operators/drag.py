@@ -5,8 +5,8 @@ import bpy
 from bpy_extras.view3d_utils import location_3d_to_region_2d, region_2d_to_origin_3d, region_2d_to_vector_3d
 from mathutils import Matrix, Vector
 
-from ..ccd_rig.blender.drag import pins, pointer
-from ..ccd_rig.blender.drag.session import Pulled, Session
+from ..ccd_rig.blender.drag import pointer
+from ..ccd_rig.blender.drag.session import NEXT_PIN, Pulled, Session, pin_words
 from ..ccd_rig.blender.keys import auto_keys, channels
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.properties.names import named
@@ -189,7 +189,7 @@ class CCD_RIG_OT_drag(Command, bpy.types.Operator):
         bone, turning, most = drag.name, drag.turning, drag.most
         chain = f"'{bone}': {turning} of {most} bones"
         if drag.pins:
-            chain += f", {pins.in_words(drag.pins)}"
+            chain += f", {pin_words(drag.pins)}"
         words = f"{', '.join(shown)}. {chain}"
         if drag.far_pins:
             words += f". {_far(drag)}"
@@ -283,7 +283,7 @@ class CCD_RIG_OT_pin(Command, bpy.types.Operator):
             raise RigError("Select the bones to pin")
         active = context.active_pose_bone
         leading = active.name if active is not None and active.name in bones else bones[0]
-        kind = pins.NEXT[context.object.pose.bones[leading].ccd_rig.pin]
+        kind = NEXT_PIN[context.object.pose.bones[leading].ccd_rig.pin]
         for name in bones:
             context.object.pose.bones[name].ccd_rig.pin = kind
         names = named(bones)

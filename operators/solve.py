@@ -9,7 +9,7 @@ import bpy
 from ..ccd_rig.blender import checks, live
 from ..ccd_rig.blender.bake import bake
 from ..ccd_rig.blender.bake.report import EASED, GAVE_WAY, two_digits
-from ..ccd_rig.blender.bake.single_frame import Posed
+from ..ccd_rig.blender.bake.single_frame import SolvedFrame
 from ..ccd_rig.blender.keys import auto_keys
 from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
@@ -91,7 +91,7 @@ class CCD_RIG_OT_solve(Command, bpy.types.Operator):
 
 
 def _words(
-    posed: Posed,
+    posed: SolvedFrame,
     armature_object: bpy.types.Object,
     settings: SolverSettings,
 ) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig, linked
 from ..ccd_rig.blender.properties.constraint_group import CCD_RIG_PG_constraint
 from ..ccd_rig.blender.properties.constraint_kinds import body_words, kind_of
+from ..ccd_rig.blender.properties.constraint_list import has_influence_keys, planted_spans
 from ..ccd_rig.blender.properties.constraint_values import PLANT
-from ..ccd_rig.blender.properties.influence_keys import has_keys, planted_spans
 from .sidebar import Sidebar, draw_line, draw_words
 
 ICONS = {"ERROR": "CANCEL", "WARNING": "ERROR"}  # as Blender names its icons
@@ -393,4 +393,4 @@ def when_planted(row: CCD_RIG_PG_constraint) -> str:
     """Describe the frames in which a bone is planted."""
     if spans := planted_spans(row):
         return ", ".join(f"{first}–{'' if last is None else last}" for first, last in spans)
-    return "in all frames" if row.influence > 0.5 and not has_keys(row) else "in no frame"
+    return "in all frames" if row.influence > 0.5 and not has_influence_keys(row) else "in no frame"

@@ -9,7 +9,7 @@ import gpu
 from bpy_extras.view3d_utils import location_3d_to_region_2d
 from gpu_extras.batch import batch_for_shader
 
-from ..ccd_rig.blender.drag.pins import pins_of, standing_feet
+from ..ccd_rig.blender.drag.session import pins_of, standing_feet
 from ..ccd_rig.blender.figures.role import Figure, Role, read_role
 from ..ccd_rig.blender.figures.roles import figure_of
 from ..ccd_rig.blender.languages.translation import translated

@@ -427,6 +427,9 @@ def sentence(words: str) -> str:
     return words[:1].upper() + words[1:]
 
 
+# Methods and planted bones ----------------------------------------------------------------------------------
+
+
 def method_skeleton_problems(
     skeleton: Skeleton, pose: Pose, constraints: Sequence[Constraint]
 ) -> Iterator[Problem]:
@@ -561,6 +564,9 @@ def root_bones(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> list
     return list(dict.fromkeys(bones))
 
 
+# Single constraints -----------------------------------------------------------------------------------------
+
+
 def constraint_problems(
     armature_object: bpy.types.Object, constraint: Any, scene: bpy.types.Scene, figure: Body | None = None
 ) -> Iterator[Problem]:
@@ -599,6 +605,9 @@ def constraint_problems(
     if kind.plants:
         figure = figure or body_of(armature_object)
     yield from kind.problems(armature_object, constraint, scene, figure is not None and figure.keeps)
+
+
+# The body that helps ----------------------------------------------------------------------------------------
 
 
 def helped(

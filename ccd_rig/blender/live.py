@@ -375,6 +375,9 @@ def _is_same(sample: FrameSample, other: FrameSample) -> bool:
     )
 
 
+# The previews, and Blender's handlers -----------------------------------------------------------------------
+
+
 _previews: dict[int, Preview] = {}  # by session_uid: references to objects do not survive undo
 _switched_off_by_save: list[int] = []
 _late: dict[str, str] = {}  # for `catch_up`: name of a scene -> name of its view layer

@@ -41,11 +41,11 @@ from .atomic_write import read_text, replacing
 from .figures.rigify import is_generated
 from .figures.role import Part, Role, Side
 from .figures.roles import roles_of
-from .properties import constraint_list, influence_keys, renamed_bones
+from .properties import constraint_list, renamed_bones
 from .properties.active_rig import keep_overrides
 from .properties.armature_data import CCD_RIG_PG_armature
 from .properties.constraint_group import CCD_RIG_PG_constraint
-from .properties.influence_keys import FIELD
+from .properties.constraint_list import INFLUENCE
 from .properties.joints import CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
 from .properties.names import named
@@ -207,7 +207,7 @@ def curves_of(armature_object: bpy.types.Object) -> dict[str, Curve]:
     """Return the keys of influences in the present action, by the names of the constraints."""
     curves: dict[str, Curve] = {}
     for row in armature_object.ccd_rig.constraints:
-        curve = influence_keys.curve_of(row)
+        curve = constraint_list.influence_curve(row)
         if curve is not None and len(curve.keyframe_points):
             keys = [_key(point) for point in curve.keyframe_points]
             curves[row.name] = {"extrapolation": curve.extrapolation, "keys": keys}
@@ -219,14 +219,14 @@ def driven(armature_object: bpy.types.Object) -> tuple[str, ...]:
     animation = armature_object.animation_data
     paths = set() if animation is None else {driver.data_path for driver in animation.drivers}
     rows = armature_object.ccd_rig.constraints
-    return tuple(row.name for row in rows if f"{row.path_from_id()}.{FIELD}" in paths)
+    return tuple(row.name for row in rows if f"{row.path_from_id()}.{INFLUENCE}" in paths)
 
 
 def left_out(armature_object: bpy.types.Object) -> dict[str, tuple[str, ...]]:
     """Return {label of an animated setting: names of constraints} for all settings except Influence."""
     names: dict[str, tuple[str, ...]] = {}
     for row, setting in constraint_list.moved_settings(armature_object, armature_object.ccd_rig.constraints):
-        if setting.identifier != FIELD:
+        if setting.identifier != INFLUENCE:
             names[setting.name] = (*names.get(setting.name, ()), row.name)
     return names
 
@@ -253,16 +253,16 @@ def set_curve(row: Any, curve: Curve) -> None:
     Raises:
         RigError: it cannot be keyed. Nothing has changed then.
     """
-    influence_keys.require_keyable(row.id_data, [row])
+    constraint_list.require_keyable_influences(row.id_data, [row])
     present = row.influence
-    before = influence_keys.curve_of(row)
+    before = constraint_list.influence_curve(row)
     for frame in [] if before is None else [point.co[0] for point in before.keyframe_points]:
-        row.keyframe_delete(FIELD, frame=frame)
+        row.keyframe_delete(INFLUENCE, frame=frame)
     for key in curve["keys"]:
         row.influence = key["value"]
-        row.keyframe_insert(FIELD, frame=key["frame"])
+        row.keyframe_insert(INFLUENCE, frame=key["frame"])
     row.influence = present
-    fcurve: Any = influence_keys.curve_of(row)
+    fcurve: Any = constraint_list.influence_curve(row)
     fcurve.extrapolation = curve["extrapolation"]
     keys = sorted(curve["keys"], key=lambda key: key["frame"])
     for point, key in zip(fcurve.keyframe_points, keys, strict=True):

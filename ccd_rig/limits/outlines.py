@@ -13,8 +13,7 @@ from typing import Any
 
 from mathutils import Quaternion, Vector
 
-from ..maths.alignment import FULL_TURN, wrapped
-from ..maths.rotations import perpendicular
+from ..maths.rotations import FULL_TURN, perpendicular, wrapped
 
 NEAR = radians(0.5)
 """Radians from a border at which a rotation counts as being there."""

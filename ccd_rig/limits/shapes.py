@@ -21,8 +21,18 @@ from mathutils import Euler, Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..kernel import LIMIT_WIDTH, project_rotation
-from ..maths.alignment import FULL_TURN, nearest_turn, wrapped
-from ..maths.rotations import NOISE, ROUNDING, angle_between, angle_of, exp, log, swing_twist
+from ..maths.rotations import (
+    FULL_TURN,
+    NOISE,
+    ROUNDING,
+    angle_between,
+    angle_of,
+    exp,
+    log,
+    nearest_turn,
+    swing_twist,
+    wrapped,
+)
 from ..maths.validation import Triple, angle, finite, numbers, require_order, shown, store, unit, within
 from .outlines import Dial, Rim, bend_dial, rim_margin, roll_dial, twist_angle
 
@@ -747,6 +757,9 @@ def _shown(vector: tuple[float, ...]) -> str:
     return "(" + ", ".join(f"{part:.4g}" for part in vector) + ")"
 
 
+# Rows of the kernel -----------------------------------------------------------------------------------------
+
+
 Components = tuple[float, float, float, float]
 Row: TypeAlias = "array[float]"
 """`LIMIT_WIDTH` doubles."""
@@ -867,6 +880,9 @@ def _rest(lower: float, upper: float) -> tuple[float, float]:
     """Cosine and sine of half the angle of a range that is nearest to zero on the circle."""
     rest = 0.5 * nearest_turn(0.0, lower, upper)
     return cos(rest), sin(rest)
+
+
+# Mirror images ----------------------------------------------------------------------------------------------
 
 
 SKEW = radians(2.0)

@@ -8,7 +8,9 @@ two of a float32, also for tiny angles, where arccos of a float32 would lose hal
 NaN is not checked for: skeletons, poses and goals refuse it.
 """
 
-from math import atan2, cos, sin, sqrt
+from __future__ import annotations
+
+from math import atan2, cos, pi, remainder, sin, sqrt
 
 from mathutils import Quaternion, Vector
 
@@ -25,6 +27,7 @@ NOISE = 1e-6
 The rounding of a unit vector's components (2^-24 each) adds up to about 1e-7. A vector ten times as long has
 a direction made of noise only.
 """
+FULL_TURN = 2.0 * pi
 
 
 def perpendicular(vector: Vector) -> Vector:
@@ -158,46 +161,6 @@ def power(rotation: Quaternion, fraction: float) -> Quaternion:
     return Quaternion((cos(half), scale * x, scale * y, scale * z))
 
 
-def slerp(a: Quaternion, b: Quaternion, fraction: float) -> Quaternion:
-    """The rotation `fraction` of the way from `a` (0) to `b` (1), at even speed along the short way.
-
-    The result is on the side of `a`, so slerp(a, b, 1) may be -b. Fractions outside 0..1 go on beyond the
-    ends. A half turn apart, both paths are equally long: it takes the path to `b` with its stored sign.
-    """
-    aw, ax, ay, az = a.w, a.x, a.y, a.z
-    bw, bx, by, bz = b.w, b.x, b.y, b.z
-    if aw * bw + ax * bx + ay * by + az * bz < 0.0:
-        bw, bx, by, bz = -bw, -bx, -by, -bz
-    dw, dx, dy, dz = bw - aw, bx - ax, by - ay, bz - az
-    sw, sx, sy, sz = bw + aw, bx + ax, by + ay, bz + az
-    # The angle between unit 4-vectors from chord and sum (Kahan): exact at both ends, unlike arccos of the
-    # dot product.
-    angle = 2.0 * atan2(
-        sqrt(dw * dw + dx * dx + dy * dy + dz * dz), sqrt(sw * sw + sx * sx + sy * sy + sz * sz)
-    )
-    sine = sin(angle)
-    if sine < 1e-9:
-        of_a, of_b = 1.0 - fraction, fraction
-    else:
-        of_a, of_b = sin((1.0 - fraction) * angle) / sine, sin(fraction * angle) / sine
-    w, x, y, z = of_a * aw + of_b * bw, of_a * ax + of_b * bx, of_a * ay + of_b * by, of_a * az + of_b * bz
-    length = sqrt(w * w + x * x + y * y + z * z)
-    if length == 0.0:
-        return Quaternion((1.0, 0.0, 0.0, 0.0))
-    return Quaternion((w / length, x / length, y / length, z / length))
-
-
-def same_side(rotation: Quaternion, reference: Quaternion) -> Quaternion:
-    """`rotation` or its negative (the same rotation), whichever is nearer to `reference`.
-
-    At equal distance the sign is kept. An unchanged rotation is returned itself, not a copy.
-    """
-    w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
-    if w * reference.w + x * reference.x + y * reference.y + z * reference.z < 0.0:
-        return Quaternion((-w, -x, -y, -z))
-    return rotation
-
-
 def angle_of(rotation: Quaternion) -> float:
     """The angle of a rotation in radians, 0 to pi: alike for q and -q, exact for tiny angles, any length."""
     w, x, y, z = rotation.w, rotation.x, rotation.y, rotation.z
@@ -224,3 +187,13 @@ def _near_side(rotation: Quaternion) -> tuple[float, float, float, float]:
     if w < 0.0 or x < 0.0 or (x == 0.0 and (y < 0.0 or (y == 0.0 and z < 0.0))):
         return abs(w), -x, -y, -z
     return 0.0, x, y, z
+
+
+def nearest_turn(angle: float, lower: float, upper: float) -> float:
+    """`angle` plus whole turns, clamped to [lower, upper]: outside, the nearer end on the circle."""
+    return min(max(wrapped(angle, 0.5 * (lower + upper)), lower), upper)
+
+
+def wrapped(angle: float, middle: float) -> float:
+    """`angle` plus the whole turns that bring it within half a turn of `middle`."""
+    return middle + remainder(angle - middle, FULL_TURN)

@@ -10,8 +10,7 @@ from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..limits.shapes import Comfort, EulerBox, Hinge
-from ..maths.alignment import nearest_turn
-from ..maths.rotations import NOISE, between
+from ..maths.rotations import NOISE, between, nearest_turn
 from ..maths.validation import frozen_vector
 from .joints import Joint, Skeleton
 from .pose import Pose, check_pose

@@ -26,8 +26,8 @@ from mathutils import Quaternion
 from ..errors import InvalidInput
 from ..kernel import evaluate_spline
 from ..limits.shapes import Hinge
-from ..maths.alignment import FULL_TURN
 from ..maths.batch import Array
+from ..maths.rotations import FULL_TURN
 from ..maths.validation import Triple, numbers, store, unit
 
 

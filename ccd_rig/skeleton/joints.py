@@ -17,7 +17,7 @@ from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..limits.shapes import LIMITS, Comfort, Hinge, Limit, Slide, clamp, outside
-from ..maths.alignment import FULL_TURN
+from ..maths.rotations import FULL_TURN
 from ..maths.validation import SIZES, frozen_rotation, frozen_vector, is_number, is_size, shown
 from .coupled_offset import CoupledOffset, coupled_angle
 

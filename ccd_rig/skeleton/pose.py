@@ -47,9 +47,7 @@ class Pose:
         """(1, J, 4) rotations and (1, J, 3) translations, read-only."""
         rotations = np.array([[q[:] for q in self.rotations]], np.float64).reshape(1, -1, 4)
         translations = np.array([[t[:] for t in self.translations]], np.float64).reshape(1, -1, 3)
-        for values in (rotations, translations):
-            values.setflags(write=False)
-        return rotations, translations
+        return _read_only(rotations, translations)
 
     @classmethod
     def rest(cls, skeleton: Skeleton) -> Pose:
@@ -71,16 +69,25 @@ class Pose:
 
         They are rounded to single precision, as mathutils has it.
         """
-        return cls.trusted(
+        pose = cls.trusted(
             tuple([Quaternion(q).freeze() for q in rotations.tolist()]),
             tuple([Vector(t).freeze() for t in translations.tolist()]),
         )
+        rounded = (values.astype(np.float32).astype(np.float64)[None] for values in (rotations, translations))
+        pose.__dict__["arrays"] = _read_only(*rounded)
+        return pose
 
     def with_rotations(self, rotations: Mapping[int, Quaternion]) -> Pose:
         """The same pose with rotations replaced: {joint index: rotation relative to rest}."""
         return Pose(
             tuple(rotations.get(i, rotation) for i, rotation in enumerate(self.rotations)), self.translations
         )
+
+
+def _read_only(rotations: Array, translations: Array) -> tuple[Array, Array]:
+    for values in (rotations, translations):
+        values.setflags(write=False)
+    return rotations, translations
 
 
 def check_pose(skeleton: Skeleton, pose: Pose) -> None:

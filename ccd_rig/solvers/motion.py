@@ -262,21 +262,16 @@ def departures(frames: Frames, rotations: Array, rows: Indices | None = None) ->
     """(R, M, 4) rotations of the movable joints relative to their base poses, w >= 0."""
     rows = np.arange(len(rotations)) if rows is None else rows
     base, joints = frames.rotations[rows], frames.movable
-    turned = _product(base[:, joints] * (1.0, -1.0, -1.0, -1.0), rotations[:, joints])
+    turned = multiply(base[:, joints] * (1.0, -1.0, -1.0, -1.0), rotations[:, joints], axis=-1)
     turned[turned[..., 0] < 0.0] *= -1.0
     turned[~frames.moves[rows]] = (1.0, 0.0, 0.0, 0.0)
     return turned
 
 
-def _product(a: Array, b: Array) -> Array:
-    """Products of quaternions (..., 4)."""
-    return np.moveaxis(multiply(np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)), 0, -1)
-
-
 def _carried(frames: Frames, rows: Indices, turned: Array) -> Array:
     """(R, J, 4) rotations of the base poses with departures (R, M, 4) of the joints that move."""
     rotations, joints = frames.rotations[rows].copy(), frames.movable
-    moved = unit(_product(rotations[:, joints], turned), axis=-1)
+    moved = unit(multiply(rotations[:, joints], turned, axis=-1), axis=-1)
     rotations[:, joints] = np.where(frames.moves[rows][..., None], moved, rotations[:, joints])
     return rotations
 
@@ -543,6 +538,8 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
     before, after = frames.before[rows], frames.after[rows]
     both = frames.moves[before] & frames.moves[rows] & frames.moves[after]
     changes = np.where(both, _changes(turned, before, rows, after), 0.0).max(axis=1, initial=0.0)
+    if not (changes > JUMP).any():
+        return sudden_frames
     allowed = np.full(len(rows), JUMP)
     kinds = frames.kind[rows]
     same = (frames.kind[before] == kinds) & (frames.kind[after] == kinds)
@@ -575,7 +572,7 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
 def _changes(turned: Array, before: Indices, rows: Indices, after: Indices) -> Array:
     """Radians by which the step of rotations (F, ..., 4) after rows differs from the step before."""
     back = turned[before] * (1.0, -1.0, -1.0, -1.0)
-    extrapolated = _product(turned[rows], _product(back, turned[rows]))
+    extrapolated = multiply(turned[rows], multiply(back, turned[rows], axis=-1), axis=-1)
     return angles_between(extrapolated, turned[after], axis=-1)
 
 

@@ -6,8 +6,9 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from .problem_tables import (
     reach_of_goals,
     serving_joints,
     target_rows,
+    windowed,
     without_target,
 )
 from .restarts import StartSpace, drawn_starts, library_starts
@@ -43,11 +45,10 @@ ORDERS = tuple(Sweep)
 """By the kernel's numbers."""
 THREADS = min(os.cpu_count() or 1, 8)
 """Most threads that solve poses in parallel."""
-PER_THREAD = 64
-"""Least number of solves, other starts included, for which a thread is worth its start.
-
-They take 3 ms or more, a thread's start 0.1. A motion is solved in chunks of some hundred frames.
-"""
+PER_THREAD = 3e-3
+"""Seconds of solves from which a thread is worth its start and its own problem, some 0.4 ms."""
+USUAL = 5e-5
+"""Seconds of a solve, before one is measured."""
 ENDLESS = 2**31 - 1
 """More steps than any solve takes."""
 
@@ -198,16 +199,20 @@ class PoseSearch:
             InvalidInput: names the goal that does not fit the skeleton.
         """
         self.skeleton, self.goals, self.settings = skeleton, tuple(goals), settings
+        self._seconds = USUAL  # of the last solves, each
         self._limb_goals = None if limb_goals is None else tuple(limb_goals)
         self._limb_key = None if limb_goals is None else tuple([without_target(goal) for goal in limb_goals])
         check_goals(skeleton, self.goals)
         self._key = tuple([without_target(goal) for goal in self.goals])
-        self.goal_settings = skeleton.original.computed_once(
-            ("goal settings", self._key), lambda: GoalSettings.of([self.goals])
+        self.goal_settings, self._windows, served = skeleton.original.computed_once(
+            ("goals", self._key),
+            lambda: (
+                GoalSettings.of([self.goals]),
+                windowed(self.goals),
+                set().union(*serving_joints(skeleton, self.goals)),
+            ),
         )
-        served = skeleton.original.computed_once(
-            ("served", self._key), lambda: set().union(*serving_joints(skeleton, self.goals))
-        )
+        self._problems: dict[bool, _Problems] = {}  # inside comfort regions, inside limits
         served = served if joints is None else served & set(joints)
         self.movable = tuple(sorted(served - skeleton.locked))
         self.limits, self.tolerances, self.comforts = skeleton.original.computed_once(
@@ -255,11 +260,13 @@ class PoseSearch:
         if tolerances is None:
             tolerances = np.array([self.settings.position_tolerance])
         values = goal_settings or self.goal_settings
-        rows = target_rows(skeleton, self.goals, targets, translations, bones, values.extensions)
+        rows = target_rows(
+            skeleton, self.goals, targets, translations, bones, values.extensions, self._windows
+        )
         near = none.rotations, none.translations
         if reference is not None:
             near = np.ascontiguousarray(reference[0]), np.ascontiguousarray(reference[1])
-        task = _Task(rows, *values.with_windows(self.goals), bones, tolerances, *near)
+        task = _Task(rows, *values.with_windows(len(self._windows)), bones, tolerances, *near)
         solved = Solved.begun(rotations, translations, rows.shape[1] // 4)
         missed: Indices = np.arange(len(rotations))
         if not settles:
@@ -313,7 +320,9 @@ class PoseSearch:
         """
         idle, problem = self._problem(self.limits)
         values = goal_settings or self.goal_settings
-        measured = measure_poses(problem, self.skeleton, self.goals, heads, frames, targets, values)
+        measured = measure_poses(
+            problem, self.skeleton, self.goals, heads, frames, targets, values, self._windows
+        )
         idle.append(problem)
         return measured
 
@@ -387,13 +396,15 @@ class PoseSearch:
                 solved.put(share, poses)
 
         solves = len(which) * (1 + len(others.rotations))
-        count = min(THREADS, len(which), solves // PER_THREAD)
-        if count < 2:
+        count = max(1, min(THREADS, len(which), int(solves * self._seconds / PER_THREAD)))
+        began = perf_counter()
+        if count == 1:
             solve_share(which)
-            return
-        with ThreadPoolExecutor(count, "CCD Rig") as pool:
-            for _ in pool.map(solve_share, np.array_split(which, count)):
-                pass
+        else:
+            with ThreadPoolExecutor(count, "CCD Rig") as pool:
+                for _ in pool.map(solve_share, np.array_split(which, count)):
+                    pass
+        self._seconds = (perf_counter() - began) * count / solves
 
     def templates(self, poses: Sequence[PoseEntry] = ()) -> Starts:
         """Start poses that all poses share: entries of a library, then seeded random poses.
@@ -413,25 +424,42 @@ class PoseSearch:
 
         Problems of equal goals are shared.
         """
-        settings = self.settings
-        key = (
-            "kernel problem",
-            self._key,
-            limits is self.regions,
-            self.movable,
-            settings.comfort,
-            settings.angle_tolerance,
-            self._limb_key,
-        )
-        idle: list[Problem] = self.skeleton.original.computed_once(key, list)
+        in_regions, settings = limits is self.regions, self.settings
+        if in_regions not in self._problems:
+            key = (
+                "kernel problems",
+                self._key,
+                in_regions,
+                self.movable,
+                settings.comfort,
+                settings.angle_tolerance,
+                self._limb_key,
+            )
+            self._problems[in_regions] = self.skeleton.original.computed_once(key, _Problems)
+        problems = self._problems[in_regions]
         with suppress(IndexError):  # other threads take from it too
-            return idle, idle.pop()
-        regions = None if limits is self.regions else self.comforts
-        tables = problem_tables(
-            self.skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._limb_goals
-        )
+            return problems.idle, problems.idle.pop()
+        if problems.tables is None:
+            regions = None if in_regions else self.comforts
+            problems.tables = problem_tables(
+                self.skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._limb_goals
+            )
         reach = reach_of_goals(self.skeleton, self.goals)
-        return idle, Problem(tables, reach, settings.position_tolerance, settings.angle_tolerance)
+        made = Problem(problems.tables, reach, settings.position_tolerance, settings.angle_tolerance)
+        return problems.idle, made
+
+
+@dataclass
+class _Problems:
+    """Problems of the same goals and joints.
+
+    Attributes:
+        idle: those that no thread uses.
+        tables: of which they are made; None before the first.
+    """
+
+    idle: list[Problem] = field(default_factory=list)
+    tables: dict[str, Any] | None = None
 
 
 def _limits_and_comforts(

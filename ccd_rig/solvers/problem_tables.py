@@ -90,9 +90,8 @@ class GoalSettings(NamedTuple):
         ]
         return GoalSettings(*map(np.hstack, pairs))
 
-    def with_windows(self, goals: Sequence[Goal]) -> tuple[Array, Array]:
-        """Weights and pole angles for the kernel: goals first, then reach windows."""
-        count = len(_windowed(goals))
+    def with_windows(self, count: int) -> tuple[Array, Array]:
+        """Weights and pole angles for the kernel: goals first, then `count` reach windows."""
         if count == 0:
             return self.weights, self.pole_angles
         none = np.zeros((len(self.weights), count))
@@ -233,9 +232,9 @@ def reach_of_goals(skeleton: Skeleton, goals: Sequence[Goal]) -> float:
     return max(goal.reach(skeleton) for goal in goals) or 1.0
 
 
-def _windowed(goals: Sequence[Goal]) -> list[int]:
+def windowed(goals: Sequence[Goal]) -> tuple[int, ...]:
     """Numbers of the goals with a reach window."""
-    return [k for k, goal in enumerate(goals) if goal.has_window]
+    return tuple([k for k, goal in enumerate(goals) if goal.has_window])
 
 
 def target_rows(
@@ -245,6 +244,7 @@ def target_rows(
     shifts: Array,
     bones: Bones,
     extensions: Array,
+    windows: Sequence[int],
 ) -> Array:
     """(B, 4G) targets of goals and, behind them, of reach windows.
 
@@ -255,8 +255,8 @@ def target_rows(
         shifts: (B, J, 3) translations relative to rest, which lengthen the links of slides.
         bones: rest transforms.
         extensions: see `GoalSettings`.
+        windows: `windowed(goals)`.
     """
-    windows = _windowed(goals)
     size = len(shifts) if windows else max(len(target) for target in targets)
     rows = np.zeros((size, len(goals) + len(windows), 4))
     for k, target in enumerate(targets):
@@ -308,8 +308,9 @@ def measure_goals(
 ) -> tuple[GoalError, ...]:
     """Measure how far off goals are in one pose: (1, J, 3) heads and (1, J, 4) frames, model space."""
     idle, problem = take_problem(skeleton, goals)
+    targets, goal_settings, windows = stored_targets(goals), GoalSettings.of([goals]), windowed(goals)
     distances, angles = measure_poses(
-        problem, skeleton, goals, heads, frames, stored_targets(goals), GoalSettings.of([goals])
+        problem, skeleton, goals, heads, frames, targets, goal_settings, windows
     )
     idle.append(problem)
     return tuple(map(GoalError, distances[0].tolist(), angles[0].tolist()))
@@ -345,6 +346,7 @@ def measure_poses(
     frames: Array,
     targets: Sequence[Array],
     goal_settings: GoalSettings,
+    windows: Sequence[int],
 ) -> tuple[Array, Array]:
     """Measure how far off the goals of a problem are in B poses, wherever their joints are.
 
@@ -353,6 +355,7 @@ def measure_poses(
         heads, frames: (B, J, 3) and (B, J, 4) of joints in model space.
         targets: per goal (B or 1, 3) or (B or 1, 4).
         goal_settings: of the goals.
+        windows: `windowed(goals)`.
 
     Returns:
         (B, G) distances, model units, and (B, G) angles, radians.
@@ -360,14 +363,14 @@ def measure_poses(
     size = len(heads)
     bones = skeleton.computed_once("bones", lambda: Bones.of(skeleton))
     shifts = np.zeros((size, len(skeleton), 3))
-    rows = target_rows(skeleton, goals, targets, shifts, bones, goal_settings.extensions)
+    rows = target_rows(skeleton, goals, targets, shifts, bones, goal_settings.extensions, windows)
     distances, angles = np.zeros((size, rows.shape[1] // 4)), np.zeros((size, rows.shape[1] // 4))
     measure_placed(
         problem,
         np.ascontiguousarray(heads).reshape(size, -1),
         np.ascontiguousarray(frames).reshape(size, -1),
         rows,
-        goal_settings.with_windows(goals)[1],
+        goal_settings.with_windows(len(windows))[1],
         distances,
         angles,
     )

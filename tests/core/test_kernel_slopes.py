@@ -36,6 +36,7 @@ from ccd_rig.solvers.problem_tables import (
     reach_of_goals,
     stored_targets,
     target_rows,
+    windowed,
 )
 
 KINDS = ("position", "orientation", "direction", "pole", "balance")
@@ -91,7 +92,7 @@ class Measured:
         self.translations = np.array([[t[:] for t in pose.translations]], dtype=np.float64)
         bones, extensions = Bones.of(skeleton), GoalSettings.of([goals]).extensions
         self.targets = target_rows(
-            skeleton, goals, stored_targets(goals), self.translations, bones, extensions
+            skeleton, goals, stored_targets(goals), self.translations, bones, extensions, windowed(goals)
         )
 
     def residual(self, rotations: np.ndarray, translations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -19,9 +19,8 @@ from ccd_rig.kernel.goals import BEND_RANGE, IN_LINE, OFF_LINE
 from ccd_rig.limits.shapes import Hinge, ReversedLimit
 from ccd_rig.maths.rotations import angle_between
 from ccd_rig.settings import Solver, SolverSettings, SolveStatus
-from ccd_rig.skeleton.bends import chain_bend
 from ccd_rig.skeleton.joints import Joint, Skeleton
-from ccd_rig.skeleton.kinematics import Transform, forward_kinematics
+from ccd_rig.skeleton.kinematics import Transform, chain_bend, forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve

@@ -1,4 +1,4 @@
-"""Names that tests and tools use of modules that do not have them are found by `dev.py lint`."""
+"""Names that modules do not have are found by `dev.py lint`, in the product as in tests and tools."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
+from ...skeleton.kinematics import forward_kinematics_of_frames
 from ..properties.constraint_values import Constraint, TargetSample
 from ..rig.armature import RigRows
 from ..rig.bone_space import location_offset, location_slide, locations_of
@@ -121,6 +122,13 @@ def note_riders(armature_object: bpy.types.Object, bake_frames: BakeFrames) -> N
     if tracks is not None and tracks.keeps_body:
         root_bone = bake_frames.skeleton.joints[tracks.support_chains.root_bone].name
         tracks.riders = Riders.of(armature_object, bake_frames.constraints, root_bone)
+
+
+class Transforms(NamedTuple):
+    """Joints at all frames in armature space: (F, J, 3) heads and (F, J, 4) rotations."""
+
+    heads: Array
+    axes: Array
 
 
 class Motion(NamedTuple):
@@ -240,6 +248,12 @@ class BakeFrames:
         )
 
     @property
+    def planted_tracks(self) -> Tracks:
+        """The tracks of a bake that plants bones."""
+        assert self.tracks is not None
+        return self.tracks
+
+    @property
     def reference_poses(self) -> Array:
         """(F, J, 4) poses that solves stay near to."""
         return self.base if self.reference is None else self.reference
@@ -307,6 +321,15 @@ class BakeFrames:
         shifted = batch.length(self.translations[rows][:, joints] - played.translations[:, joints], axis=-1)
         apart = (np.maximum(turned, shifted) > APART).any(axis=0)
         self.returning.update(j for j, is_apart in zip(joints, apart.tolist(), strict=True) if is_apart)
+
+    def transforms(self, rotations: Array, translations: Array) -> Transforms:
+        """Transforms of poses: (F, J, 4) unit rotations and (F, J, 3) translations."""
+        offsets, rests, shifts = (
+            each[:1] if (each == each[:1]).all() else each
+            for each in (self.offsets, self.rests, translations)
+        )
+        rests = batch.unit(rests, axis=-1)
+        return Transforms(*forward_kinematics_of_frames(self.skeleton, offsets, rests, rotations, shifts))
 
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""

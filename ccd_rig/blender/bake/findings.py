@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit, as_hinge
 from ...maths import batch
-from ...maths.alignment import FULL_TURN
 from ...maths.batch import Array, angles_between, inverse, length, move, unit
+from ...maths.rotations import FULL_TURN
 from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
 from ...solvers.stepping import Work

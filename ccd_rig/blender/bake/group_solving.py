@@ -33,16 +33,19 @@ from ..properties.constraint_values import AXES, Constraint
 from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import (
+    SoftLimb,
     body_joints,
     chain_joints,
+    effectors,
     goal_targets,
     goals_of_rows,
     has_window,
+    is_soft,
+    soft_limb,
     with_body,
 )
 from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups, solve_once, spare_length
 from ..solve.planting import JointPoses
-from ..solve.soft_limbs import SoftLimb, effectors, is_soft, soft_limb
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
 from .report import EASED, GAVE_WAY
 

@@ -17,16 +17,15 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...maths.rotations import power
 from ...settings import SolverSettings
-from ...skeleton.bends import chain_bend
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics_of_frames
+from ...skeleton.kinematics import Transform, chain_bend
 from ...solvers.pose_search import PoseSearch
 from ...solvers.stepping import Work
 from ..properties.constraint_kinds import pole_goal
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows, orthonormal
 from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows
-from .bake_frames import BakeFrames, Motion, Rows
+from .bake_frames import BakeFrames, Motion, Rows, Transforms
 from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
 from .report import number
 
@@ -173,15 +172,9 @@ def _blended_pole(pole: Vector, bends: Sequence[tuple[Vector, Quaternion | None]
     return moved + turn @ (pole - full_root)
 
 
-def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
-    """(F, J, 3) heads and (F, J, 4) rotations in armature space."""
-    return forward_kinematics_of_frames(
-        bake_frames.skeleton,
-        _constant(bake_frames.offsets),
-        batch.unit(_constant(bake_frames.rests), axis=-1),
-        batch.unit(motion.rotations, axis=-1),
-        _constant(motion.translations),
-    )
+def transforms(bake_frames: BakeFrames, motion: Motion) -> Transforms:
+    """Transforms of the joints in a motion."""
+    return bake_frames.transforms(batch.unit(motion.rotations, axis=-1), motion.translations)
 
 
 def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Array, Array]]:
@@ -278,8 +271,3 @@ def _along(lengths: Array) -> Array:
     vectors = np.zeros((*lengths.shape, 3))
     vectors[..., 1] = lengths
     return vectors
-
-
-def _constant(values: Array) -> Array:
-    """(1, ...) of values (F, ...) that are equal at all frames; others unchanged."""
-    return values[:1] if (values == values[:1]).all() else values

@@ -27,10 +27,10 @@ import numpy as np
 from mathutils import Quaternion
 
 from ...limits.shapes import Limit, Slide
-from ...maths.batch import Array, conjugate, inverse, matrices, rotate, unit
+from ...maths.batch import Array, conjugate, inverse, matrices, rotate
 from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics, forward_kinematics_of_frames
+from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
 from ..properties.constraint_values import Constraint, TargetSample
 from ..scene.evaluation import FrameSample
@@ -190,14 +190,12 @@ class PlantedFrames:
         shifts: Array | None,
     ) -> PlantedFrames:
         """Frames in their animated poses, with the body shifted."""
-        tracks = bake_frames.tracks
-        assert tracks is not None
-        distinct = rows[:1] if bake_frames.same_bones(int(rows[0]), int(rows[-1])) else rows
-        rests = unit(bake_frames.rests[distinct], axis=-1)
+        tracks = bake_frames.planted_tracks
+        bones = FigureBones(bake_frames.skeleton, *bones_of(bake_frames, rows))
         animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
         shifts = np.zeros((len(rows), 3)) if shifts is None else shifts
         root_bone = tracks.support_chains.root_bone
-        back = np.broadcast_to(conjugate(rests[:, root_bone].T), (4, len(rows)))
+        back = np.broadcast_to(conjugate(bones.rests[:, root_bone].T), (4, len(rows)))
         animated.translations[:, root_bone] += rotate(back, shifts.T).T
         return cls(
             bake_frames,
@@ -205,7 +203,7 @@ class PlantedFrames:
             rows,
             sample_of,
             np.array([tracks.worlds[row] for row in rows.tolist()]),
-            FigureBones(bake_frames.skeleton, bake_frames.offsets[distinct], rests),
+            bones,
             animated,
             animated.at(slice(None)),
             animated.at(slice(None)),
@@ -312,13 +310,7 @@ def ground_below(
     if tracks is None or not any(each.on_ground for each in bake_frames.constraints):
         return None
     worlds, root_bone = np.array(tracks.worlds), tracks.support_chains.root_bone
-    heads, _ = forward_kinematics_of_frames(
-        bake_frames.skeleton,
-        bake_frames.offsets,
-        unit(bake_frames.rests, axis=-1),
-        bake_frames.base,
-        bake_frames.translations,
-    )
+    heads, _ = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     names = [joint.name for joint in bake_frames.skeleton.joints]
     tips = {names.index(bake_frames.constraints[c].tip) for c in tracks.support_chains.constraints}
     seen = {

@@ -9,7 +9,7 @@ import math
 import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -895,68 +895,43 @@ class BakeReport:
         return f"'{turn.bone}' turns {math.degrees(turn.angle):.0f} degrees at frame {turn.frame:g}"
 
     def to_json(self) -> str:
-        """The report as JSON text.
+        """The report as JSON text; docs/reference/headless.md lists its fields."""
 
-        An object with `format` ("ccd_rig.bake_report"), `version` (1), `armature`, `action`, `frame_start`,
-        `frame_end`, `step`, `tolerance` (world metres), `angle_tolerance` (radians), `solver` (its name),
-        `start` (ACTION, ORIGINAL, REST or POSE), `from_rest` (names of bones), `summary` (words),
-        `frames_solved`, `frames_reached`, `frames_eased`, `frames_gave_way` (numbers of frames; the last two
-        are of reached ones, see `Entry.status`), `fit` (null, or of the
-        missed frames the weighted `rms`, the `mean` and the `worst` of the frames' own, world metres, the
-        `worst_frame`, and `frames`, a list of objects with `frame` and `rms`), `largest_rotation` (null, or
-        `angle` in radians per frame, `frame` and `bone`), `foot_slips` (a list of objects with the fields of
-        `FootSlip`; empty where nothing is planted), `smoothed` (a list of objects with the fields of
-        `Smoothed` and `words`; empty where every frame goes the way that its base pose leads), `helped` (a
-        list of objects with the fields of `Helped` and `words`; empty where chains need no help), `body`
-        (null, or the fields of `BodyReport`), `loop` (null, or the fields of `Loop`), `findings` (a list of
-        objects with the fields of `Finding` and `words`), `seconds` (of the bake), `keys` and `keys_before`
-        (how many were written, and before any were left out), `switched_to_fk` (names of bones whose
-        switches between IK and FK were keyed), `warnings` (what the checks before the bake
-        have found, a list of sentences), `check` (null, or `seconds`, `frames`, `words` and `results`, a list
-        of objects with the fields of `PlaybackResult`, null where these are infinite), and `entries`, a list
-        of objects with the fields of `Entry`: `frame`, `constraint`, `status`, `residual`, `keyed_residual`
-        (world metres), `influence`, `angle` and `keyed_angle` (radians).
-        """
-        solved = self.solved_count()
+        def values(*names: str) -> dict[str, Any]:
+            return {name: _plain(getattr(self, name)) for name in names}
+
+        solved, tolerances = self.solved_count(), (self.tolerance, self.angle_tolerance)
         content = {
             "format": "ccd_rig.bake_report",
             "version": 1,
-            "armature": self.armature,
-            "action": self.action,
-            "frame_start": self.frame_start,
-            "frame_end": self.frame_end,
-            "step": self.step,
-            "tolerance": self.tolerance,
-            "angle_tolerance": self.angle_tolerance,
+            **values("armature", "action", "frame_start", "frame_end", "step"),
+            **values("tolerance", "angle_tolerance"),
             "solver": self.solver.name,
-            "start": self.start,
-            "from_rest": list(self.from_rest),
+            **values("start", "from_rest"),
             "summary": self.summary(),
             "frames_solved": solved,
             "frames_reached": solved - self.unsolved_count(),
             "frames_eased": len({entry.frame for entry in self.entries.eased()}),
-            "frames_gave_way": len(
-                {entry.frame for entry in self.entries.gave_way(self.tolerance, self.angle_tolerance)}
-            ),
+            "frames_gave_way": len({entry.frame for entry in self.entries.gave_way(*tolerances)}),
             "fit": None if self.fit is None else _fit_content(self.fit),
-            "foot_slips": [asdict(slip) for slip in self.foot_slips],
-            "smoothed": [{**asdict(each), "words": each.words()} for each in self.smoothed],
-            "helped": [{**asdict(each), "words": each.words()} for each in self.helped],
-            "largest_rotation": None if self.largest_rotation is None else asdict(self.largest_rotation),
-            "body": None if self.body is None else asdict(self.body),
-            "loop": None if self.loop is None else asdict(self.loop),
-            "findings": [{**asdict(each), "words": each.words()} for each in self.findings],
+            **values("foot_slips", "smoothed", "helped", "largest_rotation", "body", "loop", "findings"),
             "seconds": round(self.seconds, 3),
-            "keys": self.keys,
-            "keys_before": self.keys_before,
-            "switched_to_fk": list(self.switched_to_fk),
-            "warnings": list(self.warnings),
+            **values("keys", "keys_before", "switched_to_fk", "warnings"),
             "check": None if self.check is None else self.check.content(),
         }
         # One row per line: the text stays readable and can be compared line by line.
         entries = ",\n".join("    " + json.dumps(entry._asdict(), allow_nan=False) for entry in self.entries)
         head = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False)[: -len("\n}")]
         return f'{head},\n  "entries": [\n{entries}\n  ]\n}}\n'
+
+
+def _plain(value: Any) -> Any:
+    """A value of a report for JSON; runs of frames and findings with their words."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, Smoothed | Helped | Finding):
+        return {**asdict(value), "words": value.words()}
+    return asdict(value) if is_dataclass(value) else value
 
 
 def is_stream(path: Path) -> bool:

@@ -230,9 +230,8 @@ def _sample(armature_object: bpy.types.Object, shot: _Shot, frames: Frames) -> S
         shared.want(armature_object, [(frame,) for frame in (*shot.frames, beyond)])
     waiting: list[Shown] = []
     for row, frame in enumerate(shot.frames):
-        progress = Progress(frame, done, len(shot.solved), "evaluated")
         if shared is not None and shared.waits(armature_object, frame):
-            yield progress._replace(meets=True)
+            yield Progress(frame, done, len(shot.solved), "evaluated", meets=True)
         now = frames.look(frame)
         if waiting and (len(waiting) == BLOCK or now.layout is not waiting[0].layout):
             shot.keep(armature_object, frames.samples(waiting))
@@ -245,11 +244,11 @@ def _sample(armature_object: bpy.types.Object, shot: _Shot, frames: Frames) -> S
         if frame in due:
             done += 1
             if shared is None:
-                yield progress._replace(done=done)
+                yield Progress(frame, done, len(shot.solved), "evaluated")
     if waiting:
         shot.keep(armature_object, frames.samples(waiting))
     if shared is not None and shared.waits(armature_object, beyond):
-        yield progress._replace(done=done, meets=True)
+        yield Progress(shot.frames[-1], done, len(shot.solved), "evaluated", meets=True)
     with suppress(RigError):  # a target may be invalid beyond the range
         return task.start.based(frames.samples([frames.look(beyond)]))
     return None
@@ -428,9 +427,6 @@ def note_loop(bake_frames: BakeFrames, preroll: int, after: Samples | None, refe
     joints = rotated_joints(bake_frames)
     if len(bake_frames.frames) < 3 or not joints:
         return
-    targets_moved = _targets_moved(bake_frames, bake_frames.targets, bake_frames.influences)
-    if np.maximum(_turned(bake_frames.base[:, joints]), targets_moved).max() <= ALIKE:
-        return  # nothing moves
 
     def come_back(poses: Array, targets: TargetRows, influences: Array) -> bool:
         return bool(max(_turned(poses)[1], _targets_moved(bake_frames, targets, influences)[1]) <= ALIKE)
@@ -443,6 +439,10 @@ def note_loop(bake_frames: BakeFrames, preroll: int, after: Samples | None, refe
         poses[1:], influences[1:] = reference(after)[:, joints], after.influences
         targets.put([1], after.targets)
         bake_frames.is_loop = bake_frames.repeats_after = come_back(poses, targets, influences)
+    if bake_frames.is_loop:
+        targets_moved = _targets_moved(bake_frames, bake_frames.targets, bake_frames.influences)
+        if np.maximum(_turned(bake_frames.base[:, joints]), targets_moved).max() <= ALIKE:  # nothing moves
+            bake_frames.is_loop = bake_frames.repeats_after = False
 
 
 def _turned(rotations: Array) -> Array:

@@ -50,6 +50,7 @@ class SolvedFrame(NamedTuple):
         constraints: with an influence above 0.
         met: places of the constraints that meet their goals.
         states: how each of `constraints` ended, see `report.Entry.status`.
+        channels: those that are written to the bones, each with the name of its bone.
     """
 
     pose: Pose
@@ -59,6 +60,7 @@ class SolvedFrame(NamedTuple):
     constraints: tuple[Constraint, ...]
     met: frozenset[int]
     states: tuple[str, ...]
+    channels: tuple[tuple[str, str], ...] = ()
 
 
 def settings_of(
@@ -179,28 +181,12 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
     )
 
 
-class Posed(NamedTuple):
-    """A solve of the present state that is written to the bones.
-
-    Attributes:
-        result: at full influence, in armature space.
-        constraints: with an influence above 0, in the order of its errors, the largest of their goals.
-        states: the status of each constraint, see `report.Entry.status`.
-        channels: the written channels, each with the name of its bone.
-    """
-
-    result: SolveResult
-    constraints: tuple[Constraint, ...]
-    states: tuple[str, ...]
-    channels: tuple[tuple[str, str], ...]
-
-
 def solve_current(
     depsgraph: bpy.types.Depsgraph,
     armature_object: bpy.types.Object,
     names: Sequence[str] = (),
     settings: SolverSettings | None = None,
-) -> Posed:
+) -> SolvedFrame:
     """Solve the present state and pose the bones, without keys.
 
     Args:
@@ -231,4 +217,4 @@ def solve_current(
         before.get(bone, {}).update(values)
     armature.apply(armature_object, sample.reading, solved.pose, solved.rotated, solved.located)
     stored_poses.note(armature_object, before)
-    return Posed(solved.result, solved.constraints, solved.states, tuple(channels))
+    return solved._replace(channels=tuple(channels))

@@ -25,9 +25,8 @@ from ...goals import centre_of_mass
 from ...kernel import POLE_NOISE
 from ...maths.batch import Array
 from ...settings import SolverSettings
-from ...skeleton.bends import chain_bend
 from ...skeleton.joints import Skeleton
-from ...skeleton.kinematics import Transform, forward_kinematics
+from ...skeleton.kinematics import Transform, chain_bend, forward_kinematics
 from ..keys import channels, keyframes, writer
 from ..properties import constraint_list
 from ..properties.constraint_kinds import effector, pole_goal, rotation_chain
@@ -488,6 +487,9 @@ def pole_place(
     carrier = matrices[armature_object.pose.bones.find(parent.name)]
     local = np.linalg.solve(carrier, np.append(point, 1.0))[:3]
     return PolePlace(parent.name, Vector(local) - Vector((0.0, parent.bone.length, 0.0)))
+
+
+# Targets that a pose meets ----------------------------------------------------------------------------------
 
 
 def met_targets(sample: FrameSample, constraints: Sequence[Constraint]) -> tuple[TargetSample, ...]:

@@ -66,16 +66,11 @@ def roles_of(armature_object: bpy.types.Object) -> Mapping[str, Role]:
     return figure_of(armature_object).roles
 
 
-def mirror_partner(armature_object: bpy.types.Object, name: str) -> str:
+def partner_in(figure: Figure, names: Iterable[str], name: str) -> str:
     """Return the bone on the other side: by role, or else by name; empty if missing.
 
-    A bone with a role in the middle is its partner itself.
+    A bone with a role in the middle is its partner itself. `names`: of all bones of the figure.
     """
-    return partner_in(figure_of(armature_object), armature_object.data.bones.keys(), name)
-
-
-def partner_in(figure: Figure, names: Iterable[str], name: str) -> str:
-    """Like `mirror_partner`, from a recognised figure and the names of all its bones."""
     if partner := figure.partner(name):
         return partner
     other = words.across(name)

@@ -345,6 +345,9 @@ def _free(taken: set[int], count: int) -> int:
     return next(number for number in range(count + len(taken) + 1) if number not in taken)
 
 
+# Families of human rigs -------------------------------------------------------------------------------------
+
+
 class Family(NamedTuple):
     """Names of the bones of a family of rigs; empty for missing bones. "{}" is the place of the side.
 

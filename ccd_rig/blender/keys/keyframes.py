@@ -34,6 +34,7 @@ _FIELDS: dict[str, tuple[type, int]] = {
     "select_right_handle": (np.bool_, 1),
 }
 _HANDLES = ("handle_left", "handle_right")
+_LINEAR = 1  # of `interpolation`, after CONSTANT; all others look at handles
 # Values of a key that Blender itself inserts; `keyframe_points.add` leaves zeros.
 _EASING = {"back": 1.70158, "amplitude": 0.8, "period": 4.1}
 
@@ -64,8 +65,13 @@ def values(fcurve: bpy.types.FCurve) -> NDArray[np.float32]:
 
 
 def content(fcurve: bpy.types.FCurve) -> bytes:
-    """Return frames, values, handles and interpolation of the keys of an F-curve as bytes, for comparison."""
-    return b"".join(_get(fcurve, field).tobytes() for field in ("co", *_HANDLES, "interpolation", "easing"))
+    """Return what the keys of an F-curve play as bytes, for comparison.
+
+    These are frames, values, interpolation and, unless all keys are constant or linear, handles.
+    """
+    kinds = _get(fcurve, "interpolation")
+    fields = ("co", "easing") if kinds.max(initial=0) <= _LINEAR else ("co", *_HANDLES, "easing")
+    return b"".join([kinds.tobytes(), *(_get(fcurve, field).tobytes() for field in fields)])
 
 
 def write(

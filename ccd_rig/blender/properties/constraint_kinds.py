@@ -410,7 +410,7 @@ class Plant(Kind):
             message = f"{where}: a bone is planted while influence is above {PLANTED}: raise it"
             yield Problem("WARNING", constraint.name, message)
         if not (constraint.plant_ground or constraint.plant_height or constraint.plant_rotation):
-            message = f"{where} holds no part of its bone: switch on Ground, Height or Rotation"
+            message = f"{where} holds no part of its bone: switch on Place, Height or Rotation"
             yield Problem("ERROR", constraint.name, message)
         if not chain:
             return

@@ -3,10 +3,13 @@
 
 Blender's F-curves and drivers address a constraint by its index. Removing and moving therefore renumber the
 drivers and the F-curves of the present action. A limb is a branch of the bone tree, see `limb_length`.
+Influences get keys in the present action: 1 in spans of frames, 0 between them.
 """
 
+from __future__ import annotations
+
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import bpy
@@ -229,3 +232,89 @@ def moved_settings(
         for setting in constraint.bl_rna.properties:
             if f"{path}.{setting.identifier}" in animated:
                 yield constraint, setting
+
+
+# Keys of influences -----------------------------------------------------------------------------------------
+
+
+INFLUENCE = "influence"
+
+
+def require_keyable_influences(armature_object: bpy.types.Object, constraints: Sequence[Any]) -> None:
+    """Raise RigError, which names the constraint, unless influences can be keyed."""
+    animation = armature_object.animation_data
+    if animation is None:
+        return
+    action = animation.action
+    if action is not None and not action.is_editable:
+        raise RigError(
+            f"Action '{action.name}' is linked from a library: make it local to key Influence in it"
+        )
+    for constraint in constraints:
+        path = _influence_path(constraint)
+        where = f"Constraint '{constraint.name}': Influence"
+        if any(driver.data_path == path for driver in animation.drivers):
+            raise RigError(f"{where} has a driver: remove it, or disable the constraint")
+        for curve in fcurves_of(armature_object):
+            if curve.data_path == path and (curve.lock or (curve.group is not None and curve.group.lock)):
+                raise RigError(f"{where} has a locked F-curve: unlock it in the Graph Editor")
+
+
+def key_influence(constraint: Any, spans: Sequence[tuple[int, int]], start: int, end: int) -> None:
+    """Key the influence 1 in spans of a range of frames and 0 between them, with constant interpolation.
+
+    Keys in the range are replaced; the animation after it stays.
+
+    Args:
+        constraint: stored constraint; see `require_keyable_influences`.
+        spans: first and last frame of each span, in order, disjoint, inside the range.
+        start, end: first and last frame of the range.
+    """
+    before = influence_curve(constraint)
+    if before is not None:
+        times = [point.co[0] for point in before.keyframe_points]
+        after, value = [t for t in times if t > end], before.evaluate(end + 1)
+        for time in (t for t in times if start <= t <= end):
+            constraint.keyframe_delete(INFLUENCE, frame=time)
+        if after and after[0] > end + 1:
+            constraint.influence = value
+            constraint.keyframe_insert(INFLUENCE, frame=end + 1)
+    values = {start: 0.0} | {last + 1: 0.0 for _, last in spans if last < end}
+    values |= {first: 1.0 for first, _ in spans}
+    for frame, value in sorted(values.items()):
+        constraint.influence = value
+        constraint.keyframe_insert(INFLUENCE, frame=frame)
+    curve: Any = influence_curve(constraint)
+    for point in curve.keyframe_points:
+        if round(point.co[0]) in values:
+            point.interpolation = "CONSTANT"
+    curve.update()
+
+
+def planted_spans(constraint: Any) -> list[tuple[int, int | None]]:
+    """Return first and last frame of each span whose keys are above 0.5; None for a span without an end."""
+    curve = influence_curve(constraint)
+    spans: list[tuple[int, int | None]] = []
+    for point in [] if curve is None else curve.keyframe_points:
+        frame, is_on = round(point.co[0]), point.co[1] > 0.5
+        is_open = bool(spans) and spans[-1][1] is None
+        if is_on and not is_open:
+            spans.append((frame, None))
+        elif is_open and not is_on:
+            spans[-1] = spans[-1][0], frame - 1
+    return spans
+
+
+def has_influence_keys(constraint: Any) -> bool:
+    """Whether the influence has an F-curve in the present action."""
+    return influence_curve(constraint) is not None
+
+
+def influence_curve(constraint: Any) -> Any | None:
+    """Return the F-curve of a constraint's influence in the present action, or None."""
+    path = _influence_path(constraint)
+    return next((curve for curve in fcurves_of(constraint.id_data) if curve.data_path == path), None)
+
+
+def _influence_path(constraint: Any) -> str:
+    return f"{constraint.path_from_id()}.{INFLUENCE}"

@@ -21,9 +21,6 @@ from ..registration import STORED
 from .coupled_offsets import CCD_RIG_PG_coupled_offset, coupled_offsets
 from .limits import CCD_RIG_PG_limit, limit_of, named_value
 
-TURN = 2.0 * math.pi  # the widest bound of a hinge or Euler angle that the panel offers, radians
-
-
 PINS = (
     ("NONE", "Free", "A drag may move the bone", 0),
     ("PLACE", "Place", "The end of the bone stays where it is while others are dragged", 1),
@@ -81,7 +78,8 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
     )
     mass: STORED.number(
         "Mass",
-        "Mass of the bone for balance, in any unit; it sits halfway along the bone",
+        "Mass of the bone for balance, in any unit; it sits halfway along the bone, or halfway "
+        "to its children where an importer has made up the tails",
         default=Joint.mass,
         min=0.0,
         soft_max=100.0,

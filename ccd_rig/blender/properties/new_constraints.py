@@ -197,6 +197,9 @@ def _end_chain_at(armature_object: bpy.types.Object, row: Any, root_bone: str) -
     return True
 
 
+# New targets ------------------------------------------------------------------------------------------------
+
+
 EMPTY_SIZE = 0.3  # fraction of the bone's length
 LEAST_SIZE, MOST_SIZE = 0.01, 0.05  # bounds of the size, fractions of the rig's size
 COLOURS = {"L": (0.2, 0.45, 1.0, 1.0), "R": (1.0, 0.25, 0.2, 1.0), "": (1.0, 0.8, 0.1, 1.0)}

@@ -63,6 +63,9 @@ def rename_bones(action: Any, renamed: Mapping[str, str]) -> None:
         action[POSE] = {renamed.get(name, name): channels for name, channels in pose.items()}
 
 
+# The pose before Solve --------------------------------------------------------------------------------------
+
+
 Values = dict[str, dict[str, list[float]]]
 """Bone -> channel -> its values."""
 Stored = Mapping[str, Mapping[str, tuple[list[float], list[float]]]]

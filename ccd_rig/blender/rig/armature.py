@@ -443,13 +443,13 @@ class RigLayout:
             RigError: as `layout`; also if a channel is not a finite number.
         """
         pose_bones, slots = armature_object.pose.bones, self.slots
-        values = self.watched.values(np.array(seen))
+        shown = np.array(seen)
+        values, bits = self.watched.values(shown), shown.view(np.uint32)
         rotations = read_rotations(pose_bones, slots, self.modes, values)
         bones = self.bones(pose_bones, values)
         channels = values["location"][:, slots].astype(np.float64)
         channels[:, self.connected] = 0.0
         require_finite(pose_bones, slots, channels, "location")
-        bits = np.array(seen).view(np.uint32)
         is_new = np.ones(len(seen), np.bool_)
         is_new[1:] = (bits[1:] != bits[:-1]).any(axis=1)
         first = np.maximum.accumulate(np.where(is_new, np.arange(len(seen)), 0))

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...limits.shapes import Hinge, Slide
-from ...maths.alignment import FULL_TURN
+from ...maths.rotations import FULL_TURN
 from ...skeleton.coupled_offset import CoupledOffset
 from ...skeleton.joints import Joint
 

@@ -239,8 +239,10 @@ def locked_angles(pose_bone: Any, limits: Sequence[Limit | None]) -> Array | Non
     `limits`: of the bone at each frame. A partly locked bone has an EulerBox with its angles.
     """
     locks = np.array(pose_bone.lock_rotation[:], bool)
+    if pose_bone.rotation_mode not in EULER_MODES or not locks.any():
+        return None
     boxes = [limit for limit in limits if isinstance(limit, EulerBox)]
-    if pose_bone.rotation_mode not in EULER_MODES or not locks.any() or len(boxes) < len(limits):
+    if len(boxes) < len(limits):
         return None
     return np.where(locks, np.array([box.lower for box in boxes], np.float64).reshape(-1, 3), math.nan)
 

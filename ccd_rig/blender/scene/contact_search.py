@@ -14,7 +14,7 @@ from ...errors import RigError
 from ...maths.batch import Array
 from ...motion.contacts import ContactThresholds, Phase, contact_phases, ground_velocity
 from ...motion.ground import seen_below
-from ..properties import constraint_list, influence_keys
+from ..properties import constraint_list
 from ..properties.constraint_kinds import value_of
 from ..properties.constraint_values import Constraint
 from .evaluation import playback
@@ -206,7 +206,7 @@ def find_contacts(
     if len(frames) < 3:
         raise RigError(f"A range of {len(frames)} frames shows no contact: set Start Frame and End Frame")
     rows = [armature_object.ccd_rig.constraints[name] for name in names]
-    influence_keys.require_keyable(armature_object, rows)
+    constraint_list.require_keyable_influences(armature_object, rows)
     motion = FootMotion.of(scene, armature_object, [value_of(row) for row in rows], frames)
     if ground != "STILL":
         motion = motion.in_place(thresholds, ground == "MOVES")
@@ -232,7 +232,7 @@ def key_contacts(armature_object: bpy.types.Object, contacts: Contacts, frames: 
         spans = [(p.first + (p.first > frames[0]), p.last) for p in phases]
         spans = [(first, last) for first, last in spans if first <= last]
         row = armature_object.ccd_rig.constraints[name]
-        influence_keys.key_spans(row, spans, frames[0], frames[-1])
+        constraint_list.key_influence(row, spans, frames[0], frames[-1])
 
 
 def mark_contacts(scene: bpy.types.Scene, contacts: Contacts, frames: range) -> None:

@@ -100,7 +100,9 @@ def world_matrices(
     Raises:
         RigError: a matrix is not finite, or flat.
     """
-    matrices = np.array([[*row] for matrix in worlds for row in matrix]).reshape(-1, 4, 4)
+    distinct = {id(matrix): matrix for matrix in worlds}  # frames share equal ones
+    places = {key: k for k, key in enumerate(distinct)}
+    matrices = np.array([*distinct.values()])[[places[id(matrix)] for matrix in worlds]]
     where = f"Armature '{armature_object.name}'"
     finite = np.isfinite(matrices).all(axis=(1, 2))
     if not finite.all():
@@ -195,7 +197,7 @@ class Shown(NamedTuple):
     layout: RigLayout
     bones: NDArray[np.float32]
     world: Matrix
-    places: list[float]
+    places: list[Matrix]
     numbers: list[float]
 
     def shows_bones_of(self, other: Shown) -> bool:
@@ -269,6 +271,7 @@ class FrameReader:
     targets: TargetReader
     layout: RigLayout | None
     _last: tuple[Shown, RigRows] | None = field(default=None, repr=False)
+    _world: Matrix | None = field(default=None, repr=False)  # read last; equal ones are one object
 
     @classmethod
     def of(
@@ -307,9 +310,12 @@ class FrameReader:
         if not self.layout.fits(bones):
             self.layout = self.layout.renewed(evaluated)
             bones = self.layout.watched.look(pose_bones)
+        world = evaluated.matrix_world
+        if self._world is None or world != self._world:
+            self._world = world.copy()
         places = self.targets.look(evaluated, depsgraph, elsewhere, ahead)
         numbers = self.targets.numbers(numbers_of or evaluated)
-        return Shown(frame, self.layout, bones, evaluated.matrix_world.copy(), places, numbers)
+        return Shown(frame, self.layout, bones, self._world, places, numbers)
 
     def samples(self, shown: Sequence[Shown]) -> Samples:
         """Convert the values of R frames, read with one layout.
@@ -483,7 +489,7 @@ class PlayedFrame(NamedTuple):
     frame: float
     matrices: NDArray[np.float32]
     world: Matrix
-    places: list[float]
+    places: list[Matrix]
     numbers: list[float]
 
 

@@ -311,8 +311,8 @@ class TargetReader:
         depsgraph: bpy.types.Depsgraph,
         elsewhere: Mapping[bpy.types.Object, bpy.types.Depsgraph] = NOWHERE,
         ahead: Ahead = NOTHING_AHEAD,
-    ) -> list[float]:
-        """Read the matrices of targets and poles, three rows each.
+    ) -> list[Matrix]:
+        """Read the matrices of targets and poles.
 
         Bones of the armature are in armature space, everything else in world space.
 
@@ -322,7 +322,7 @@ class TargetReader:
             elsewhere: depsgraphs of the objects that `depsgraph` does not evaluate.
             ahead: matrices of bones that were posed since the last evaluation.
         """
-        seen: list[float] = []
+        seen: list[Matrix] = []
         for obj, bone, is_armature in self._refs:
             if is_armature:
                 matrix: Any = evaluated.pose.bones[bone].matrix if bone else STILL
@@ -333,10 +333,7 @@ class TargetReader:
                 matrix = target.matrix_world
                 if bone:
                     matrix = matrix @ target.pose.bones[bone].matrix
-            x, y, z, _ = matrix
-            seen.extend(x)
-            seen.extend(y)
-            seen.extend(z)
+            seen.append(matrix.copy())
         return seen
 
     def numbers(self, seen: bpy.types.Object) -> list[float]:
@@ -370,7 +367,7 @@ class TargetReader:
         Args:
             frames: (R,) for messages.
             worlds: (R, 4, 4) from armature space to the world.
-            places: (R, 12 T) of `look`.
+            places: (R, T, 4, 4) of `look`.
             numbers: (R, N) of `numbers`.
 
         Raises:
@@ -380,10 +377,9 @@ class TargetReader:
         points, directions, poles, offsets = (np.full((*shape, 3), math.nan) for _ in range(4))
         rotations = np.full((*shape, 4), math.nan)
         keyed = self._keyed(frames, numbers, offsets)
-        seen = np.zeros((len(frames), len(self._refs), 4, 4))
-        seen[..., :3, :] = places.reshape(len(frames), -1, 3, 4)
-        seen[..., 3, 3] = 1.0
-        to_armature = inverse(worlds)[:, None]
+        seen = places.reshape(len(frames), -1, 4, 4)
+        is_still = bool((worlds == worlds[:1]).all())
+        to_armature = inverse(worlds[:1] if is_still else worlds)[:, None]
         if not all(ref.is_armature for ref in self._refs):
             is_local = np.array([ref.is_armature for ref in self._refs])[:, None, None]
             seen = np.asarray(np.where(is_local, seen, compose(to_armature, seen)))

@@ -201,6 +201,9 @@ def _length(bone: bpy.types.PoseBone) -> float:
     return (world @ bone.tail - world @ bone.head).length
 
 
+# Marks of targets -------------------------------------------------------------------------------------------
+
+
 DISC, RING = 7.0, 16.0
 """Radii of a mark and of the ring that turns it [pixels at interface scale 1]."""
 REACH = 3.0

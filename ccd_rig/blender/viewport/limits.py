@@ -138,7 +138,7 @@ def _needle(sketch: Sketch, start: Vector, end: Vector, is_at_border: bool) -> N
     sketch.path((start, end), (*colour, 1.0), NEEDLE)
 
 
-_X, _Y, _Z = (Vector([float(i == k) for i in range(3)]).freeze() for k in range(3))
+_X, _Y = (Vector([float(i == k) for i in range(3)]).freeze() for k in range(2))
 
 
 class Handle(NamedTuple):

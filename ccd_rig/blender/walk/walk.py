@@ -11,6 +11,7 @@ import enum
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import bpy
 import numpy as np
@@ -19,7 +20,7 @@ from mathutils import Vector
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
 from ...motion.ground import Ground, LevelGround
-from ...motion.retargeting.figures import FigureMap, SourceMotion, TargetFigure
+from ...motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
 from ...motion.walking.cycle import Cycle, Standing, cycle_of, standing_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
 from ...motion.walking.path import Strides, Way, way_along
@@ -28,8 +29,13 @@ from ...motion.walking.steps import WalkPlan
 from ...motion.walking.strides import fitted_strides
 from ...motion.walking.timeline import Timeline, timeline
 from ...solvers.walk import Walk, walk
+from ..bake.frame_selection import key_time
 from ..checks import ik_problems
+from ..figures.role import Figure, Part, Side
 from ..keys import channels
+from ..keys.channels import fcurves_of
+from ..retarget import sampling
+from ..retarget.bone_map import bone_map, figure_map
 from ..retarget.retarget import (
     MOST_FRAMES,
     channels_of_motion,
@@ -40,9 +46,9 @@ from ..retarget.retarget import (
     write_motion,
 )
 from ..retarget.sampling import SourceChoice, source_motion
+from ..scene.dependence import trail_to_bones
 from ..scene.ground import mesh_ground
-from .curve import curve_points, keyed_places
-from .figure import walking_map
+from ..scene.isolation import set_frame, shared_scene
 
 LAST_FRAME = 1_048_574
 """Last frame in Blender; the first has the opposite sign."""
@@ -52,6 +58,13 @@ ROUNDING = 0.5
 """Radius of rounded corners of a curve, in leg lengths."""
 MADE_OF = "ccd_rig_walk"
 """Custom property of a walk's action: names of its armature, cycle and curve."""
+DEFORMING = frozenset(
+    {
+        *("ARMATURE", "CAST", "CURVE", "HOOK", "LATTICE", "MESH_DEFORM", "SHRINKWRAP", "SIMPLE_DEFORM"),
+        *("SMOOTH", "WARP", "WAVE"),
+    }
+)
+"""Modifiers of curves that move their points, and make none."""
 BESIDE = 1.0
 """Distance around feet for which ground is read, in leg lengths."""
 
@@ -137,6 +150,11 @@ def walk_along(
     joints, figure, reading = figure_to_move(rig, walking_map(rig))
     require_free_hips(rig, joints.hips)
     _require_upright(rig, joints)
+    _require_free_legs(joints, figure)
+    moved = {*joints.sources, *(bone.name for bone in rig.data.bones[joints.hips].children_recursive)}
+    for word, thing in (("curve", curve), *(("ground", mesh) for mesh in choice.meshes)):
+        if trail := trail_to_bones(thing, word, rig, moved):
+            raise RigError(f"{trail}, which the walk moves: take it off there, or choose another {word}")
     for problem in ik_problems(rig, set(joints.sources)):
         raise RigError(problem.message)
     if not -LAST_FRAME <= choice.start <= LAST_FRAME:
@@ -149,6 +167,8 @@ def walk_along(
             raise RigError(f"frames {first:g} to {last:g} of the cycle: the end lies before the start")
         if last - first >= MOST_FRAMES:
             raise RigError(f"frames {first:g} to {last:g} of the cycle: at most {MOST_FRAMES}")
+        if last - first < 1.0:
+            raise RigError(f"the cycle has one frame, {first:g}: choose an action that walks, or more frames")
         seconds = scene.render.fps_base / scene.render.fps
         # Keys of imported clips are between frames: equal steps from the first key, nearly of a frame.
         sampled = np.linspace(first, last, max(1, round(last - first)) + 1)
@@ -287,6 +307,17 @@ def _require_upright(rig: bpy.types.Object, joints: FigureMap) -> None:
         )
 
 
+def _require_free_legs(joints: FigureMap, figure: TargetFigure) -> None:
+    """Raise RigError if a bone that bends a leg is locked."""
+    for leg in joints.legs:
+        for name in (leg.upper, leg.middle, *leg.bends):
+            if figure.skeleton.joints[figure.index(name)].locked:
+                raise RigError(
+                    f"bone '{name}' of the {leg.name} is locked: unlock its rotation in the tab Item of the "
+                    "sidebar"
+                )
+
+
 def _height(point: Vector) -> float:
     return float(point.z)
 
@@ -347,3 +378,134 @@ def _measured(
     heads[:, rows] = played.heads[:, order] + target.shift
     rotations[:, rows] = played.rotations[:, order]
     return walk_measures(done.cycle, done.plan, ground, heads, rotations)
+
+
+# The curve, as points in world space ------------------------------------------------------------------------
+
+
+def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) -> tuple[Array, bool]:
+    """Return (P, 3) world points of a curve object at a frame, and whether it is cyclic.
+
+    Its bevel is left out, and so are modifiers that make other points, such as arrays.
+
+    Raises:
+        RigError: the object is no curve, or has no spline or several.
+    """
+    if thing.type != "CURVE":
+        raise RigError(f"'{thing.name}' is no curve: choose a curve to walk along")
+    splines = thing.data.splines
+    if not len(splines):
+        raise RigError(f"curve '{thing.name}' has no spline: draw one, or choose another curve")
+    if len(splines) > 1:
+        raise RigError(f"curve '{thing.name}' has {len(splines)} splines: leave it one")
+    closed = bool(splines[0].use_cyclic_u)
+    data = thing.data.copy()
+    bare: Any = thing.copy()
+    try:
+        bare.data = data
+        for modifier in [each for each in bare.modifiers if each.type not in DEFORMING]:
+            bare.modifiers.remove(modifier)
+        data.bevel_depth = data.extrude = data.offset = 0.0
+        data.bevel_object = data.taper_object = None
+        data.use_path = data.use_fill_caps = False
+        if data.dimensions == "2D":
+            data.fill_mode = "NONE"
+        with shared_scene(scene) as shared:
+            shared.isolated.collection.objects.link(bare)
+            evaluated = bare.evaluated_get(set_frame(shared.isolated, frame))
+            world = np.array([row[:] for row in evaluated.matrix_world])
+            mesh = evaluated.to_mesh()
+            points = np.empty(3 * len(mesh.vertices), np.float32)
+            mesh.vertices.foreach_get("co", points)
+            evaluated.to_mesh_clear()
+    finally:
+        bpy.data.objects.remove(bare)
+        bpy.data.curves.remove(data)
+    if len(points) < 6:
+        raise RigError(f"curve '{thing.name}' has no length: give it two points or more")
+    return points.reshape(-1, 3).astype(np.float64) @ world[:3, :3].T + world[:3, 3], closed
+
+
+def keyed_places(scene: bpy.types.Scene, thing: bpy.types.Object) -> tuple[int, Array]:
+    """Return the first keyed frame of a curve's Evaluation Time, and (F,) parts of the curve up to the last.
+
+    Raises:
+        RigError: it has fewer than two keys.
+    """
+    keyed = next((each for each in fcurves_of(thing.data) if each.data_path == "eval_time"), None)
+    if keyed is None or len(keyed.keyframe_points) < 2:
+        raise RigError(
+            f"curve '{thing.name}' has no keys of its Evaluation Time: key it, or take the cycle's speed"
+        )
+    time = key_time(scene)
+    first, last = (round(each / time) for each in keyed.range())
+    whole = max(float(thing.data.path_duration), 1.0)
+    return first, np.array([keyed.evaluate(frame * time) for frame in range(first, last + 1)]) / whole
+
+
+# The figure on itself, with any number of legs --------------------------------------------------------------
+
+
+def walking_map(rig: bpy.types.Object) -> FigureMap:
+    """Map an armature on itself, with its legs.
+
+    All descendants of the hips are mapped; of control rigs those with a role alone.
+
+    Raises:
+        RigError: no leg is recognised.
+    """
+    on_itself = bone_map(rig, rig)
+    legs = many_legs(on_itself.figure)
+    mapped = figure_map(on_itself)
+    if legs:
+        mapped = _with_legs(mapped, legs, rig)
+    if not mapped.legs:
+        raise RigError(
+            f"'{rig.name}': no leg is recognised: open Set Up Figure and choose what its bones are there"
+        )
+    if sampling.is_controlled(rig, mapped):
+        return mapped
+    below = [bone.name for bone in rig.data.bones[mapped.hips].children_recursive]
+    whole = replace(mapped, sources={**mapped.sources, **{name: name for name in below}})
+    return mapped if sampling.is_controlled(rig, whole) else whole
+
+
+def many_legs(figure: Figure) -> tuple[Limb, ...]:
+    """Return the legs of a figure with more than four legs."""
+    groups = sorted(
+        {(role.side, role.number) for role in figure.roles.values() if role.part is Part.LEG},
+        key=lambda each: (each[1], each[0]),
+    )
+    limbs = []
+    for side, number in groups:
+        bones = figure.bones(Part.LEG, side, number)
+        if len(bones) < 2:
+            continue
+        words = {Side.LEFT: "left", Side.RIGHT: "right", Side.MIDDLE: "middle"}[side]
+        upper, middle, end = bones[0], bones[len(bones) // 2 if len(bones) > 2 else 1], bones[-1]
+        between = tuple(bone for bone in bones[1:-1] if bone != middle)
+        is_right = side is not Side.LEFT
+        limbs.append(Limb(f"{words} leg {number + 1}", upper, middle, end, "", "", is_right, between))
+    return tuple(limbs)
+
+
+def _with_legs(mapped: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object) -> FigureMap:
+    names = [name for leg in legs for name in (*leg.joints, *leg.bends)]
+    hips = mapped.hips
+    above = [rig.data.bones[leg.upper].parent_recursive for leg in legs]
+    if not all(hips in [bone.name for bone in line] for line in above):
+        common = [bone.name for bone in above[0] if all(bone in line for line in above)]
+        if not common:
+            raise RigError(f"'{rig.name}': its legs hang on no bone in common: parent them to the body")
+        hips = common[0]
+    try:
+        return replace(
+            mapped,
+            sources={**mapped.sources, hips: hips, **{name: name for name in names}},
+            hips=hips,
+            legs=legs,
+            arms=(),
+            legless=False,
+        )
+    except InvalidInput as error:
+        raise RigError(str(error)) from error

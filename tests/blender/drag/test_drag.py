@@ -756,7 +756,7 @@ def test_pins_are_drawn(ext):
     rig = bent(3)
     sketch = ext.module("ccd_rig.blender.viewport.sketch").Sketch()
     draw = ext.module("ccd_rig.blender.viewport.sketch").sketch_pins
-    pins_of = ext.module("ccd_rig.blender.drag.pins").pins_of
+    pins_of = ext.module("ccd_rig.blender.drag.session").pins_of
     draw(sketch, rig, pins_of(rig))
     assert not sketch.lines
     assert not sketch.faces

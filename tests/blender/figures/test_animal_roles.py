@@ -158,7 +158,7 @@ def test_generated_rigs_by_their_fk_controls(ext, kind):
     told = words_of(figure)
     assert {name: told.get(name) for name in expected} == expected
     assert [name for name in told if name.startswith(("ORG-", "DEF-", "MCH-"))] == []
-    assert roles.mirror_partner(generated, "DEF-thigh.L") == "DEF-thigh.R"
+    assert roles.partner_in(figure, generated.data.bones.keys(), "DEF-thigh.L") == "DEF-thigh.R"
 
 
 @pytest.mark.parametrize("pairs", [3, 4])

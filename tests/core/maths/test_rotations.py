@@ -21,8 +21,6 @@ from ccd_rig.maths.rotations import (
     log,
     perpendicular,
     power,
-    same_side,
-    slerp,
     swing_twist,
 )
 
@@ -185,7 +183,7 @@ def test_swing_twist_about_a_zero_axis_is_refused():
         swing_twist(IDENTITY, Vector((0.0, 0.0, 0.0)))
 
 
-# --- exp, log, power, slerp
+# --- exp, log, power
 
 
 @given(rotations)
@@ -238,49 +236,7 @@ def test_power_above_one_turns_further():
     assert off(power(turn(X, 0.4), -1.0), turn(X, -0.4)) < EXACT
 
 
-@given(rotations, rotations, st.floats(0.0, 1.0))
-def test_slerp_shares_the_angle_evenly(a, b, fraction):
-    angle = angle_between(a, b)
-    between_them = slerp(a, b, fraction)
-    assert abs(between_them.magnitude - 1.0) < EXACT
-    assert angle_between(a, between_them) == pytest.approx(fraction * angle, abs=2 * EXACT)
-    assert angle_between(between_them, b) == pytest.approx((1.0 - fraction) * angle, abs=2 * EXACT)
-    assert between_them.dot(a) >= -EXACT
-    if angle < math.pi - 1e-3:
-        assert angle_between(slerp(a, -b, fraction), between_them) < EXACT
-
-
-@given(rotations, rotations)
-def test_slerp_ends_at_its_ends_on_the_side_of_the_first(a, b):
-    assert off(slerp(a, b, 0.0), a) < EXACT
-    assert off(slerp(a, b, 1.0), same_side(b, a)) < EXACT
-
-
-def test_slerp_goes_on_beyond_its_ends():
-    assert off(slerp(turn(X, 0.1), turn(X, 0.4), 2.0), turn(X, 0.7)) < EXACT
-    assert off(slerp(turn(X, 0.1), turn(X, 0.4), -1.0), turn(X, -0.2)) < EXACT
-
-
-def test_slerp_between_a_rotation_and_itself_stays():
-    rotation = turn(DIAGONAL, 0.7)
-    for fraction in (0.0, 0.3, 1.0):
-        assert off(slerp(rotation, rotation, fraction), rotation) < EXACT
-        assert off(slerp(rotation, -rotation, fraction), rotation) < EXACT
-
-
-# --- sign, angle, length
-
-
-@given(rotations, rotations)
-def test_same_side_is_the_nearer_sign(rotation, reference):
-    chosen = same_side(rotation, reference)
-    assert chosen.dot(reference) >= -1e-9
-    assert chosen is rotation or tuple(chosen) == tuple(-rotation)
-
-
-def test_same_side_keeps_the_sign_at_right_angles():
-    rotation = Quaternion((0.0, 1.0, 0.0, 0.0))
-    assert same_side(rotation, IDENTITY) is rotation
+# --- angle
 
 
 @given(rotations)
@@ -305,7 +261,6 @@ def test_degenerate_quaternions_give_finite_results():
     assert tuple(log(zero)) == (0.0, 0.0, 0.0)
     assert tuple(power(zero, 0.5)) == (1.0, 0.0, 0.0, 0.0)
     assert angle_of(zero) == 0.0
-    assert tuple(slerp(zero, zero, 0.5)) == (1.0, 0.0, 0.0, 0.0)
     swing, twist = swing_twist(zero, Y)
     assert tuple(twist) == (1.0, 0.0, 0.0, 0.0)
     assert tuple(swing) == (0.0, 0.0, 0.0, 0.0)

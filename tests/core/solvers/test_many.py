@@ -294,7 +294,7 @@ def test_a_pose_has_the_same_bits_with_any_number_of_threads(
     assert not started
     for threads in (2, 5):
         monkeypatch.setattr(pose_search, "THREADS", threads)
-        monkeypatch.setattr(pose_search, "PER_THREAD", 1)
+        monkeypatch.setattr(pose_search, "PER_THREAD", 1e-9)
         assert same_bits(solve_many(case.skeleton, poses, *arguments, reference=poses), alone)
         assert max(started) == threads
 
@@ -432,7 +432,7 @@ def test_a_position_has_no_angle_and_an_orientation_no_distance() -> None:
 def test_settings_of_goals_differ_from_pose_to_pose(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each pose has the bits that goals with its own weight, pole angle and reach window lead to."""
     monkeypatch.setattr(pose_search, "THREADS", threads)
-    monkeypatch.setattr(pose_search, "PER_THREAD", 1)
+    monkeypatch.setattr(pose_search, "PER_THREAD", 1e-9)
     skeleton, rng = straight(5), random.Random(3)
 
     def goals_with(weight: float, angle: float, extension: float) -> list[Any]:
