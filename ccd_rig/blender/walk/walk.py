@@ -53,7 +53,7 @@ from ..scene.isolation import set_frame, shared_scene
 LAST_FRAME = 1_048_574
 """Last frame in Blender; the first has the opposite sign."""
 LYING = 0.25
-"""Smallest height of hips above feet, in the distance from hips to the farthest foot."""
+"""Smallest height of the starts of legs above feet, on average, in the length of the longest leg."""
 ROUNDING = 0.5
 """Radius of rounded corners of a curve, in leg lengths."""
 MADE_OF = "ccd_rig_walk"
@@ -292,15 +292,13 @@ def _earlier(rig: bpy.types.Object, cycle: str, curve: bpy.types.Object) -> bpy.
 
 
 def _require_upright(rig: bpy.types.Object, joints: FigureMap) -> None:
-    """Raise RigError unless the feet are below the hips at rest, in the world."""
+    """Raise RigError unless legs lead down from the body at rest, in the world."""
     bones, world = rig.data.bones, rig.matrix_world
-    hips = world @ bones[joints.hips].head_local
-    feet = [
-        min((world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local)), key=_height)
-        for leg in joints.legs
-    ]
-    below = hips.z - sum(map(_height, feet)) / len(feet)
-    if not below > LYING * max((foot - hips).length for foot in feet):
+    ways = []
+    for leg in joints.legs:
+        ends = (world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local))
+        ways.append(world @ bones[leg.upper].head_local - min(ends, key=_height))
+    if not sum(map(_height, ways)) / len(ways) > LYING * max(way.length for way in ways):
         raise RigError(
             f"'{rig.name}' does not stand at rest: its feet are not below '{joints.hips}' in the world; turn "
             "the object upright"
