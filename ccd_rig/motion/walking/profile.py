@@ -120,6 +120,7 @@ def _first_height(ground: Ground, place: Array, height: float, leg: float, row: 
         height_below = float(ground.below(np.array([[*place, top]]), rows)[0][0])
         if np.isfinite(height_below):
             return height_below
+    place = np.round(place, 3) + 0.0
     raise InvalidInput(
         f"there is no ground below the start of the way at ({place[0]:.3g}, {place[1]:.3g}): move the "
         "curve over it, or choose another ground"
