@@ -514,7 +514,7 @@ def _with_legs(mapped: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object)
 # Stored settings, as values ---------------------------------------------------------------------------------
 
 
-SETTINGS = (
+STORED = (
     *("start", "stop", "ease", "cycles", "stride", "fit_steps", "offset"),
     *("steepest", "clearance", "extension"),
 )
@@ -529,7 +529,7 @@ def choice_of(rig: bpy.types.Object) -> WalkChoice:
     """
     group: Any = rig.ccd_rig.walk
     try:
-        settings = WalkSettings(**{name: getattr(group, name) for name in SETTINGS})
+        settings = WalkSettings(**{name: getattr(group, name) for name in STORED})
     except InvalidInput as error:
         raise RigError(str(error)) from error
     height, meshes = ground_of_rig(rig)
