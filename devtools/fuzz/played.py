@@ -143,8 +143,8 @@ def _misses(rig: Any, row: dict[str, Any]) -> tuple[float, float, float]:
         goal = goal @ target.pose.bones[row["target_bone"]].matrix
     point = goal @ Vector(row["offset"])
     if row["kind"] == "BALANCE":
-        masses = {bones[name]: mass for name, mass in row["masses"].items()}
-        middles = [0.5 * mass * (bone.head + bone.tail) for bone, mass in masses.items()]
+        masses, places = row["masses"], row["middles"]
+        middles = [mass * (bones[name].matrix @ Vector(places[name])) for name, mass in masses.items()]
         end = world @ (sum(middles, Vector()) / sum(masses.values()))
     else:
         tip = bones[row["tip"]]

@@ -16,6 +16,7 @@ from typing import Any
 
 import bpy
 from installed import PACKAGE, package_file  # of tests/blender
+from mathutils import Vector
 
 from devtools.fuzz import Outcome, angles, contents, played, setups
 
@@ -251,8 +252,32 @@ def _row(rig: Any, row: Any) -> dict[str, Any]:
         "pole": row.pole_target is not None,
         "length": sum(each.bone.length for each in rig.pose.bones),
         "masses": {each.name: each.ccd_rig.mass for each in heavy},
+        "middles": {each.name: _middle(each)[:] for each in heavy},
         "unseen": is_balance and any(each.constraints for each in heavy),  # which a warning tells
     }
+
+
+def _middle(bone: Any) -> Vector:
+    """Where the mass of a pose bone sits, in its frame at rest, as its tooltip says."""
+    rest, parent = bone.bone, bone.bone.parent
+    end, heads = rest.tail_local, [child.head_local for child in rest.children]
+    if tails_say_nothing(bone.id_data.data):
+        if heads:
+            end = sum(heads, Vector()) / len(heads)
+        elif parent is not None:
+            way = rest.head_local - parent.head_local
+            end = rest.head_local + way * min(1.0, rest.length / way.length if way.length > 0.0 else 0.0)
+    return rest.matrix_local.inverted() @ ((rest.head_local + end) / 2.0)
+
+
+def tails_say_nothing(armature: Any) -> bool:
+    """Whether children of fewer than half of the bones that have some begin at the tail."""
+    gaps = [
+        min((child.head_local - bone.tail_local).length for child in bone.children) / bone.length
+        for bone in armature.bones
+        if bone.children
+    ]
+    return sum(gap <= 0.01 for gap in gaps) < len(gaps) / 2
 
 
 def _is_free(bone: Any) -> bool:

@@ -124,6 +124,13 @@ def note_riders(armature_object: bpy.types.Object, bake_frames: BakeFrames) -> N
         tracks.riders = Riders.of(armature_object, bake_frames.constraints, root_bone)
 
 
+class Transforms(NamedTuple):
+    """Joints at all frames in armature space: (F, J, 3) heads and (F, J, 4) rotations."""
+
+    heads: Array
+    axes: Array
+
+
 class Motion(NamedTuple):
     """Poses of all joints over the keyed frames, as they play."""
 
@@ -241,6 +248,12 @@ class BakeFrames:
         )
 
     @property
+    def planted_tracks(self) -> Tracks:
+        """The tracks of a bake that plants bones."""
+        assert self.tracks is not None
+        return self.tracks
+
+    @property
     def reference_poses(self) -> Array:
         """(F, J, 4) poses that solves stay near to."""
         return self.base if self.reference is None else self.reference
@@ -309,20 +322,14 @@ class BakeFrames:
         apart = (np.maximum(turned, shifted) > APART).any(axis=0)
         self.returning.update(j for j, is_apart in zip(joints, apart.tolist(), strict=True) if is_apart)
 
-    def transforms(self, rotations: Array, translations: Array) -> tuple[Array, Array]:
-        """(F, J, 3) heads and (F, J, 4) rotations of poses, armature space.
-
-        Args:
-            rotations: (F, J, 4) unit quaternions.
-            translations: (F, J, 3)
-        """
+    def transforms(self, rotations: Array, translations: Array) -> Transforms:
+        """Transforms of poses: (F, J, 4) unit rotations and (F, J, 3) translations."""
         offsets, rests, shifts = (
             each[:1] if (each == each[:1]).all() else each
             for each in (self.offsets, self.rests, translations)
         )
-        return forward_kinematics_of_frames(
-            self.skeleton, offsets, batch.unit(rests, axis=-1), rotations, shifts
-        )
+        rests = batch.unit(rests, axis=-1)
+        return Transforms(*forward_kinematics_of_frames(self.skeleton, offsets, rests, rotations, shifts))
 
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""

@@ -77,8 +77,7 @@ def leg_reaches(
         shifts: (S, 3) of the body, in the solved poses.
         extensions: cache of largest extensions, by constraint and shape of its leg.
     """
-    tracks = bake_frames.tracks
-    assert tracks is not None
+    tracks = bake_frames.planted_tracks
     # A target that goes along with the body is as near anywhere.
     planted = [c for c in tracks.support_chains.constraints if c not in tracks.riders.targets]
     shape = (len(samples), len(planted))
@@ -127,8 +126,7 @@ def _world_axes(bake_frames: BakeFrames) -> Array:
 
 def _origin(bake_frames: BakeFrames, sample: FrameSample, s: int, c: int, before: int) -> int:
     """`Reaches.origins` of constraint `c` after the first solved frame; `before`: of the frame before."""
-    assert bake_frames.tracks is not None
-    row, last = bake_frames.constraints[c], bake_frames.tracks.contact_states[s - 1]
+    row, last = bake_frames.constraints[c], bake_frames.planted_tracks.contact_states[s - 1]
     if row.target:
         return -1
     if c in last.anchors:
@@ -314,8 +312,7 @@ def move_body(
         samples: row and sample of each solved frame, in order.
         settings: of every solve.
     """
-    tracks = bake_frames.tracks
-    assert tracks is not None
+    tracks = bake_frames.planted_tracks
     shifts: Array = np.zeros((len(samples), 3))
     rows = np.array([row for row, _ in samples])
     frames, unshifted = bake_frames.frames[rows], bake_frames.targets
@@ -344,9 +341,8 @@ def move_body(
 
 def key_root_bone(bake_frames: BakeFrames) -> None:
     """Mark the root bone as moved in all frames, so that it gets keys."""
-    assert bake_frames.tracks is not None
-    states = bake_frames.tracks.contact_states
-    root_bone = bake_frames.tracks.support_chains.root_bone
+    states = bake_frames.planted_tracks.contact_states
+    root_bone = bake_frames.planted_tracks.support_chains.root_bone
     states[:] = [replace(each, moved=each.moved | {root_bone}) for each in states]
 
 
@@ -354,9 +350,8 @@ def note_short_legs(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], preroll: int
 ) -> None:
     """Note the frames after the preroll at which a leg is too short and the body cannot be moved."""
-    assert bake_frames.tracks is not None
     short = leg_reaches(bake_frames, samples, np.zeros((len(samples), 3)), {}).needs()
-    bake_frames.tracks.short_rows += [
+    bake_frames.planted_tracks.short_rows += [
         samples[k][0] - preroll for k in short.tolist() if samples[k][0] >= preroll
     ]
 
@@ -376,8 +371,7 @@ def _shifted(sample: FrameSample, root_bone: int, shift: Array) -> FrameSample:
 
 def shift_lengths(bake_frames: BakeFrames) -> Array:
     """(S,) distance of the body from its animation at each solved frame, world metres."""
-    tracks = bake_frames.tracks
-    assert tracks is not None
+    tracks = bake_frames.planted_tracks
     root_bone = tracks.support_chains.root_bone
     rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
     placed = np.array(
@@ -410,8 +404,7 @@ def report_of(bake_frames: BakeFrames, body: Body, held_by: str, drift: BodyDrif
     distance, frame = (
         (float(lengths[largest]), number(bake_frames.solved_frames[largest])) if frames else (0.0, None)
     )
-    tracks = bake_frames.tracks
-    assert tracks is not None
+    tracks = bake_frames.planted_tracks
     short = len(tracks.short_rows)
     return BodyReport(
         body.bone,
@@ -445,8 +438,7 @@ def walk_on(
     Raises:
         RigError: no constraint plants a bone along the ground at any of the frames.
     """
-    tracks = bake_frames.tracks
-    assert tracks is not None
+    tracks = bake_frames.planted_tracks
     pushing = [
         c
         for c, constraint in enumerate(bake_frames.constraints)
@@ -473,8 +465,7 @@ def climb(
         bake_frames: the body walks on, and has travelled; its base poses are moved in place.
         samples: row and sample of every frame, in order.
     """
-    tracks, constraints = bake_frames.tracks, bake_frames.constraints
-    assert tracks is not None
+    tracks, constraints = bake_frames.planted_tracks, bake_frames.constraints
     planting = tracks.support_chains.constraints
     lying = [c for c in planting if constraints[c].on_ground and not constraints[c].target]
     if tracks.ground is None or not lying:
@@ -534,8 +525,7 @@ def lift(frames: Array, lifts: Sequence[Array]) -> Array:
 
 def _animated(bake_frames: BakeFrames, constraints: Sequence[int]) -> tuple[Array, Array]:
     """(F, P, 3) heads and (F, P, 3, 3) axes of constraints' bones in the base poses, world metres."""
-    tracks = bake_frames.tracks
-    assert tracks is not None
+    tracks = bake_frames.planted_tracks
     worlds = np.array(tracks.worlds)
     heads, rotations = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     tips = [bake_frames.skeleton.index(bake_frames.constraints[c].tip) for c in constraints]
@@ -548,8 +538,7 @@ def _with_body_moved(
     bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], ways: Array
 ) -> list[tuple[int, FrameSample]]:
     """Move the body of frames, in place, and of samples by (F, 3) world metres."""
-    tracks = bake_frames.tracks
-    assert tracks is not None
+    tracks = bake_frames.planted_tracks
     root_bone, rests = tracks.support_chains.root_bone, unit(bake_frames.rests, axis=-1)
     shifts = np.einsum("fij,fj->fi", inverse(np.array(tracks.worlds))[:, :3, :3], ways)
     bake_frames.targets = tracks.riders.carried(bake_frames.targets, shifts)
@@ -617,8 +606,7 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
         bake_frames: the base poses of a body that walks on include its travel.
         keyed: the keyed motion.
     """
-    tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
-    assert tracks is not None
+    tracks, skeleton = bake_frames.planted_tracks, bake_frames.skeleton
     worlds = np.array(tracks.worlds)
     poses = (bake_frames.base, bake_frames.translations), (keyed.rotations, keyed.translations)
     (heads, axes), (keyed_heads, keyed_axes) = (
@@ -643,8 +631,7 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
 
 def _shortest_leg(bake_frames: BakeFrames, worlds: Array) -> float:
     """Length of the shortest leg along its bones in the first frame, world metres."""
-    tracks, skeleton = bake_frames.tracks, bake_frames.skeleton
-    assert tracks is not None
+    tracks, skeleton = bake_frames.planted_tracks, bake_frames.skeleton
     size = float(np.cbrt(abs(np.linalg.det(worlds[0, :3, :3]))))
     lengths = np.linalg.norm(bake_frames.offsets[0], axis=-1)
     planted = [bake_frames.constraints[c] for c in tracks.support_chains.constraints]
@@ -654,8 +641,7 @@ def _shortest_leg(bake_frames: BakeFrames, worlds: Array) -> float:
 
 def _hover(bake_frames: BakeFrames, worlds: Array, heads: Array) -> Peak | None:
     """The planted bone held highest above its animation; `heads`: (F, J, 3) of the base poses."""
-    tracks, peaks = bake_frames.tracks, []
-    assert tracks is not None
+    tracks, peaks = bake_frames.planted_tracks, []
     rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames).tolist()
     for row, state in zip(rows, tracks.contact_states, strict=True):
         for c, anchor in state.anchors.items():

@@ -25,7 +25,7 @@ from ..properties.constraint_kinds import pole_goal
 from ..properties.constraint_values import Constraint
 from ..scene.targets import TargetRows, orthonormal
 from ..solve.constraint_goals import chain_joints, goal_targets, goals_of_rows
-from .bake_frames import BakeFrames, Motion, Rows
+from .bake_frames import BakeFrames, Motion, Rows, Transforms
 from .keyed_motion import KeyedMotion, joint_influences, with_chain_at
 from .report import number
 
@@ -183,8 +183,8 @@ def _blended_pole(pole: Vector, bends: Sequence[tuple[Vector, Quaternion | None]
     return moved + turn @ (pole - full_root)
 
 
-def transforms(bake_frames: BakeFrames, motion: Motion) -> tuple[Array, Array]:
-    """(F, J, 3) heads and (F, J, 4) rotations in armature space."""
+def transforms(bake_frames: BakeFrames, motion: Motion) -> Transforms:
+    """Transforms of the joints in a motion."""
     return bake_frames.transforms(batch.unit(motion.rotations, axis=-1), motion.translations)
 
 

@@ -190,8 +190,7 @@ class PlantedFrames:
         shifts: Array | None,
     ) -> PlantedFrames:
         """Frames in their animated poses, with the body shifted."""
-        tracks = bake_frames.tracks
-        assert tracks is not None
+        tracks = bake_frames.planted_tracks
         bones = FigureBones(bake_frames.skeleton, *bones_of(bake_frames, rows))
         animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
         shifts = np.zeros((len(rows), 3)) if shifts is None else shifts

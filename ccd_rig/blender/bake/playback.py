@@ -34,7 +34,7 @@ from ..scene.evaluation import Playback, PlayedFrame, playback
 from ..scene.isolation import SharedScene
 from ..scene.targets import TargetRows
 from . import measuring
-from .bake_frames import BakeFrames, Motion
+from .bake_frames import BakeFrames, Motion, Transforms
 from .progress import Progress, Steps, paced
 from .report import Check, PlaybackResult
 
@@ -98,7 +98,7 @@ def _results(
     errors = [_numbers(each) for each in measured]
     at = np.searchsorted(frames, bake_frames.frames)
     played = Transforms(samples.heads[at], samples.axes[at])
-    keyed = Transforms(*measuring.transforms(bake_frames, motion))
+    keyed = measuring.transforms(bake_frames, motion)
     results = []
     for c, constraint in enumerate(bake_frames.constraints):
         yield
@@ -123,13 +123,6 @@ def _results(
             )
         )
     return results
-
-
-class Transforms(NamedTuple):
-    """Joints at all frames of the bake, in armature space: (F, J, 3) heads and (F, J, 4) rotations."""
-
-    heads: Array
-    axes: Array
 
 
 class _Deviation(NamedTuple):

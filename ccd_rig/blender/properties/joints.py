@@ -78,7 +78,8 @@ class CCD_RIG_PG_joint(bpy.types.PropertyGroup):
     )
     mass: STORED.number(
         "Mass",
-        "Mass of the bone for balance, in any unit; it sits halfway along the bone",
+        "Mass of the bone for balance, in any unit; it sits halfway along the bone, or halfway "
+        "to its children where an importer has made up the tails",
         default=Joint.mass,
         min=0.0,
         soft_max=100.0,

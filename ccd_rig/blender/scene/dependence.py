@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import bpy
 
 from ...errors import RigError
-from ..keys.channels import fcurves_of
+from ..keys.channels import animated_components, fcurves_of
 from ..properties.constraint_kinds import kind_of
 from ..rig import clamps
 
@@ -200,29 +200,64 @@ def _trail_to_chain(armature_object: bpy.types.Object, start: Mover, moved: Coll
     return None
 
 
+TURNING = {"COPY_ROTATION", "LIMIT_ROTATION", "DAMPED_TRACK", "TRACK_TO", "LOCKED_TRACK"}
+TURNING |= {"COPY_SCALE", "LIMIT_SCALE", "MAINTAIN_VOLUME"}
+"""Types of constraints that leave the place of their owner as it is."""
+
+
 def rides_on(place: tuple[bpy.types.Object, str], carrier: tuple[bpy.types.Object, str]) -> bool:
-    """Whether each shift of a bone shifts an object or bone by as much: parents alone lead to it.
+    """Whether each shift of a bone shifts an object or bone by as much, in every frame.
+
+    Parents lead from one to the other, and constraints of full influence that take the whole place over.
 
     Args:
         place: an object, with the name of one of its bones, or empty.
         carrier: an armature object, with the name of the bone.
     """
-    thing, bone = place
-    while (thing, bone) != carrier:
-        owner: Any = thing.pose.bones[bone] if bone else thing
-        if any(not each.mute and each.influence > 0.0 for each in owner.constraints):
+    seen = set()
+    while place != carrier:
+        if place in seen:  # they follow each other
             return False
-        if bone:
-            bone = "" if owner.parent is None else owner.parent.name
-            if not bone and thing == carrier[0]:
-                return False
-        elif thing.parent is None or thing.parent_type not in ("OBJECT", "BONE"):
+        seen.add(place)
+        following = _carrier_of(*place)
+        if following is None:
             return False
-        else:
-            thing, bone = thing.parent, thing.parent_bone if thing.parent_type == "BONE" else ""
-            if not bone and thing == carrier[0]:
-                return False
+        place = following
     return True
+
+
+def _carrier_of(thing: bpy.types.Object, bone: str) -> tuple[bpy.types.Object, str] | None:
+    """What alone shifts an object or bone, by as much as it is shifted; None if nothing does."""
+    owner: Any = thing.pose.bones[bone] if bone else thing
+    placing = [each for each in owner.constraints if not each.mute and each.type not in TURNING]
+    if placing:
+        return _taken_over(owner, placing[0]) if len(placing) == 1 else None
+    if bone:
+        return (thing, "" if owner.parent is None else owner.parent.name)
+    if thing.parent is None or thing.parent_type not in ("OBJECT", "BONE"):
+        return None
+    return thing.parent, thing.parent_bone if thing.parent_type == "BONE" else ""
+
+
+def _taken_over(owner: Any, constraint: Any) -> tuple[bpy.types.Object, str] | None:
+    """The object or bone whose place a constraint gives its owner; None if it does not give all of it."""
+    keyed = constraint.path_from_id("influence")
+    if constraint.influence < 1.0 or keyed in {path for path, _ in animated_components(owner.id_data)}:
+        return None
+    in_world = constraint.target_space == "WORLD" and constraint.owner_space == "WORLD"
+    kinds = {
+        "COPY_TRANSFORMS": lambda: in_world and constraint.mix_mode == "REPLACE",
+        "COPY_LOCATION": lambda: in_world
+        and not constraint.use_offset
+        and all(getattr(constraint, f"use_{axis}") for axis in "xyz")
+        and not any(getattr(constraint, f"invert_{axis}") for axis in "xyz"),
+        "CHILD_OF": lambda: owner.parent is None
+        and all(getattr(constraint, f"use_location_{axis}") for axis in "xyz"),
+    }
+    if constraint.type not in kinds or constraint.target is None or not kinds[constraint.type]():
+        return None
+    on_surface = constraint.subtarget and constraint.target.type != "ARMATURE"
+    return None if on_surface else (constraint.target, constraint.subtarget)
 
 
 def require_evaluable(
@@ -285,6 +320,24 @@ def movers(
     start = Mover(thing, bone, "")
     for _, mover in _trace([replace(start, trail=f"{word} {start}")], unfollowed):
         yield mover
+
+
+def trail_to_bones(
+    thing: bpy.types.Object, word: str, armature_object: bpy.types.Object, moved: Collection[str]
+) -> str | None:
+    """Describe how an object or its surface depends on bones of an armature; None if it does not.
+
+    Args:
+        thing: the object.
+        word: what it is, such as "curve".
+        armature_object: its transform does not count.
+        moved: names of the bones.
+    """
+    start = Mover(thing, "", f"{word} '{thing.name}'", surface=True)
+    for _, mover in _trace([start], armature_object):
+        if mover.thing == armature_object and mover.bone in moved:
+            return mover.trail
+    return None
 
 
 def movers_by_drivers(armature_object: bpy.types.Object, paths: Collection[str]) -> Iterator[Mover]:

@@ -205,6 +205,83 @@ def test_poles_on_hips_that_planted_feet_shift_go_along(ext):
             assert ways[0].angle(ways[1]) < 0.01, (frame, side)
 
 
+def by_child_of(rig, target):
+    made = target.constraints.new("CHILD_OF")
+    made.target, made.subtarget = rig, "spine"
+    made.inverse_matrix = (rig.matrix_world @ rig.pose.bones["spine"].matrix).inverted()
+
+
+def by_copies(rig, target):
+    """Over another empty on the hips, and one that copies the place of that."""
+    carried = rigs.empty(f"Carried {target.name}")
+    carried.parent, carried.parent_type, carried.parent_bone = rig, "BONE", "spine"
+    carried.matrix_world = target.matrix_world
+    rigs.update()
+    made = target.constraints.new("COPY_LOCATION")
+    made.target = carried
+    target.constraints.new("LIMIT_ROTATION").use_limit_x = True
+
+
+@pytest.mark.parametrize("hang", [by_child_of, by_copies])
+def test_targets_that_constraints_hang_on_the_hips_go_along(ext, hang):
+    rig = striding(ext)
+    bpy.context.scene.frame_set(FRAMES[0])
+    target = rigs.empty("Grip")
+    target.matrix_world = rig.matrix_world @ rig.pose.bones["hand.L"].matrix
+    rigs.update()
+    hang(rig, target)
+    rig.ccd_rig.constraints["hand.L"].target = target
+    rigs.activate(rig)
+    bake(rig)
+    assert "5 of 5 frames reached" in rig.ccd_rig.report.words, rig.ccd_rig.report.words
+    assert moved_most(rig) > 0.1
+    far, slipped = plays_as_baked(rig)
+    assert far < SOLVE and slipped < SOLVE
+
+
+def keyed(rig, made):
+    for frame, influence in zip(FRAMES, (1.0, 0.0), strict=True):
+        made.influence = influence
+        made.keyframe_insert("influence", frame=frame)
+
+
+def along_two_axes(rig, made):
+    made.use_location_z = False
+
+
+def half(rig, made):
+    made.influence = 0.5
+
+
+def below_another(rig, made):
+    made.id_data.parent = rigs.empty("Above")
+
+
+def beside_another(rig, made):
+    made.id_data.constraints.new("LIMIT_LOCATION")
+
+
+def round_about(rig, made):
+    other = rigs.empty("Other")
+    made.target, made.subtarget = other, ""
+    other.constraints.new("COPY_LOCATION").target = made.id_data
+
+
+@pytest.mark.parametrize("spoil", [keyed, along_two_axes, half, below_another, beside_another, round_about])
+def test_targets_that_go_along_in_part_ride_on_nothing(ext, spoil):
+    """They are solved for where they are without the shift, and the report says what does not play so."""
+    dependence = ext.module("ccd_rig.blender.scene.dependence")
+    rig = rigs.metarig("basic_human")
+    target = rigs.empty("Grip")
+    by_child_of(rig, target)
+    assert dependence.rides_on((target, ""), (rig, "spine"))
+    assert not dependence.rides_on((target, ""), (rig, "hand.L"))
+    assert dependence.rides_on((rig, "hand.L"), (rig, "spine"))
+    assert not dependence.rides_on((rig, "spine"), (rig, "hand.L"))
+    spoil(rig, target.constraints[0])
+    assert not dependence.rides_on((target, ""), (rig, "spine"))
+
+
 @pytest.mark.parametrize("start", ["ACTION", "ORIGINAL", "REST"])
 def test_riding_targets_of_a_baked_motion_are_baked_again_where_they_are(ext, start):
     """In the second bake the hips play where the first one has shifted them, and so do the targets."""
