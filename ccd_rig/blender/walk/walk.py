@@ -47,7 +47,7 @@ from ..retarget.retarget import (
 )
 from ..retarget.sampling import SourceChoice, source_motion
 from ..scene.dependence import trail_to_bones
-from ..scene.ground import mesh_ground
+from ..scene.ground import ground_of_rig, mesh_ground
 from ..scene.isolation import set_frame, shared_scene
 
 LAST_FRAME = 1_048_574
@@ -507,3 +507,39 @@ def _with_legs(mapped: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object)
         )
     except InvalidInput as error:
         raise RigError(str(error)) from error
+
+
+# Stored settings, as values ---------------------------------------------------------------------------------
+
+
+STORED = (
+    *("start", "stop", "ease", "cycles", "stride", "fit_steps", "offset"),
+    *("steepest", "clearance", "extension"),
+)
+"""Fields of `WalkSettings` that an armature stores."""
+
+
+def choice_of(rig: bpy.types.Object) -> WalkChoice:
+    """Read the choices of an armature.
+
+    Raises:
+        RigError: a number is out of range, or no ground is chosen.
+    """
+    group: Any = rig.ccd_rig.walk
+    try:
+        settings = WalkSettings(**{name: getattr(group, name) for name in STORED})
+    except InvalidInput as error:
+        raise RigError(str(error)) from error
+    height, meshes = ground_of_rig(rig)
+    return WalkChoice(
+        cycle=group.cycle,
+        cycle_frames=(group.cycle_start, group.cycle_end) if group.use_range else None,
+        height=height,
+        meshes=meshes,
+        start=group.frame_start,
+        end=group.frame_end if group.use_end else None,
+        stands=Stands(group.stands),
+        stand_action=group.stand_action,
+        keyed=group.speed == "CURVE",
+        settings=settings,
+    )
