@@ -480,7 +480,9 @@ def measured_report(
             c: SolveStatus.OPTIMAL.name if lost[row, c] else state for c, state in states.items()
         }
     baked = Baked.of(bake_frames, motion.keyed, solver, (distances, angles))
-    keyed = yield from measuring.errors(bake_frames, baked.heads, baked.axes)
+    keyed = distances, angles
+    if motion.keyed is not motion.blended or not measuring.plays_in_full(motion):
+        keyed = yield from measuring.errors(bake_frames, baked.heads, baked.axes)
     entries = _entries(bake_frames, (distances, angles), keyed)
     yield
     slips = foot_slips(scene, armature_object, bake_frames, entries)

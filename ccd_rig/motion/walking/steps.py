@@ -49,8 +49,7 @@ from .cycle import (
     standing_on_average,
     yaw_of,
 )
-from .path import Strides, Way
-from .profile import STEP_UP, Profile, profile_along
+from .path import STEP_UP, Profile, Strides, Way, profile_along
 from .settings import WalkSettings
 from .timeline import Timeline, smooth
 
