@@ -47,13 +47,13 @@ from ..retarget.retarget import (
 )
 from ..retarget.sampling import SourceChoice, source_motion
 from ..scene.dependence import trail_to_bones
-from ..scene.ground import mesh_ground
+from ..scene.ground import ground_of_rig, mesh_ground
 from ..scene.isolation import set_frame, shared_scene
 
 LAST_FRAME = 1_048_574
 """Last frame in Blender; the first has the opposite sign."""
 LYING = 0.25
-"""Smallest height of hips above feet, in the distance from hips to the farthest foot."""
+"""Smallest height of the starts of legs above feet, on average, in the length of the longest leg."""
 ROUNDING = 0.5
 """Radius of rounded corners of a curve, in leg lengths."""
 MADE_OF = "ccd_rig_walk"
@@ -292,15 +292,13 @@ def _earlier(rig: bpy.types.Object, cycle: str, curve: bpy.types.Object) -> bpy.
 
 
 def _require_upright(rig: bpy.types.Object, joints: FigureMap) -> None:
-    """Raise RigError unless the feet are below the hips at rest, in the world."""
+    """Raise RigError unless legs lead down from the body at rest, in the world."""
     bones, world = rig.data.bones, rig.matrix_world
-    hips = world @ bones[joints.hips].head_local
-    feet = [
-        min((world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local)), key=_height)
-        for leg in joints.legs
-    ]
-    below = hips.z - sum(map(_height, feet)) / len(feet)
-    if not below > LYING * max((foot - hips).length for foot in feet):
+    ways = []
+    for leg in joints.legs:
+        ends = (world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local))
+        ways.append(world @ bones[leg.upper].head_local - min(ends, key=_height))
+    if not sum(map(_height, ways)) / len(ways) > LYING * max(way.length for way in ways):
         raise RigError(
             f"'{rig.name}' does not stand at rest: its feet are not below '{joints.hips}' in the world; turn "
             "the object upright"
@@ -509,3 +507,39 @@ def _with_legs(mapped: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object)
         )
     except InvalidInput as error:
         raise RigError(str(error)) from error
+
+
+# Stored settings, as values ---------------------------------------------------------------------------------
+
+
+STORED = (
+    *("start", "stop", "ease", "cycles", "stride", "fit_steps", "offset"),
+    *("steepest", "clearance", "extension"),
+)
+"""Fields of `WalkSettings` that an armature stores."""
+
+
+def choice_of(rig: bpy.types.Object) -> WalkChoice:
+    """Read the choices of an armature.
+
+    Raises:
+        RigError: a number is out of range, or no ground is chosen.
+    """
+    group: Any = rig.ccd_rig.walk
+    try:
+        settings = WalkSettings(**{name: getattr(group, name) for name in STORED})
+    except InvalidInput as error:
+        raise RigError(str(error)) from error
+    height, meshes = ground_of_rig(rig)
+    return WalkChoice(
+        cycle=group.cycle,
+        cycle_frames=(group.cycle_start, group.cycle_end) if group.use_range else None,
+        height=height,
+        meshes=meshes,
+        start=group.frame_start,
+        end=group.frame_end if group.use_end else None,
+        stands=Stands(group.stands),
+        stand_action=group.stand_action,
+        keyed=group.speed == "CURVE",
+        settings=settings,
+    )

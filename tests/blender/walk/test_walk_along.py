@@ -218,6 +218,15 @@ def test_eight_legs(ext):
         assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
 
 
+def test_a_long_body_low_above_feet_that_are_far_aside_walks(ext):
+    """It was taken for one that lies: its feet are farther from where its bone starts than that is high."""
+    rig = spider()
+    bpy.ops.object.mode_set(mode="EDIT")
+    rig.data.edit_bones["body"].head.y += 4.0
+    bpy.ops.object.mode_set(mode="OBJECT")
+    walk_along(rig, curve(*LINE))
+
+
 def test_a_foot_that_slides_in_the_cycle_is_planted(ext):
     """It goes back faster than the ground of the others: drawn walks have such feet."""
     rig = spider(wide="leg1.L", wider=3.0)
