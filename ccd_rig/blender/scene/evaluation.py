@@ -102,7 +102,8 @@ def world_matrices(
     """
     distinct = {id(matrix): matrix for matrix in worlds}  # frames share equal ones
     places = {key: k for k, key in enumerate(distinct)}
-    matrices = np.array([*distinct.values()])[[places[id(matrix)] for matrix in worlds]]
+    rows = np.array([places[id(matrix)] for matrix in worlds], np.int64)
+    matrices = np.array([*distinct.values()], float).reshape(-1, 4, 4)[rows]  # of no frames, too
     where = f"Armature '{armature_object.name}'"
     finite = np.isfinite(matrices).all(axis=(1, 2))
     if not finite.all():

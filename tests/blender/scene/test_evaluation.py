@@ -293,3 +293,8 @@ def test_handlers_can_tell(evaluation, isolation, constraints_of):
         bpy.app.handlers.frame_change_post.remove(handler)
     assert [(isolated, frame) for isolated, frame, _ in seen] == [(True, 3), (False, 4)]
     assert seen[0][2] == 1
+
+
+def test_of_no_frames_there_are_no_matrices(evaluation):
+    """A bake in which no frame plants a bone asks for none."""
+    assert evaluation.world_matrices(rigs.chain(2), [], []).shape == (0, 4, 4)
