@@ -355,7 +355,7 @@ def test_any_object_gets_keys_in_place(writing, channels, rig):
     assert (rig.scale.x, groups) == (3.0, {"Object Transforms"})
 
 
-# --- what is muted -------------------------------------------------------------------------------------------
+# --- what is muted ----------------------------------------------------------------------------------------
 
 
 def two_strips(rig):
