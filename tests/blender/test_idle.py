@@ -12,7 +12,7 @@ IDLE = {
     "depsgraph_update_post": {"evaluations.notify", "active_row.follow"},
     "depsgraph_update_pre": set(),
     "frame_change_pre": set(),
-    "frame_change_post": {"handlers.end_copies_of_frame"},
+    "frame_change_post": {"live.end_copies_of_frame"},
 }
 """What listens to evaluations where no rig is live and no report is shown."""
 
@@ -50,8 +50,8 @@ def test_live_listens_from_the_first_rig_to_the_next_file(ext, rig):
     for _ in range(2):
         bpy.ops.ccd_rig.live()
         rigs.update()
-    assert listening()["depsgraph_update_post"] == IDLE["depsgraph_update_post"] | {"handlers.follow"}
-    assert listening()["frame_change_post"] == IDLE["frame_change_post"] | {"handlers.follow"}
+    assert listening()["depsgraph_update_post"] == IDLE["depsgraph_update_post"] | {"live.follow"}
+    assert listening()["frame_change_post"] == IDLE["frame_change_post"] | {"live.follow"}
     bpy.ops.wm.read_homefile(use_empty=True)
     assert listening() == IDLE
 

@@ -145,7 +145,7 @@ def way_along(points: Array, closed: bool, rounding: float) -> Way:
     ways = np.gradient(places, axis=0)
     if closed:
         ways[0] = ways[-1] = places[1] - places[-2]
-    headings = np.unwrap(np.arctan2(ways[:, 1], ways[:, 0]))
+    headings = np.asarray(np.unwrap(batch.arctan2(ways[:, 1], ways[:, 0])), dtype=np.float64)
     return Way(places, headings, length / count, length, closed)
 
 

@@ -637,7 +637,7 @@ def _lying(level: Callable[[Array], Array], count: int, length: float, lowest: f
 
 def _rise(vectors: Array) -> Array:
     """(F,) radians above level of vectors (F, 3)."""
-    return np.asarray(np.arctan2(vectors[:, 2], np.maximum(batch.length(vectors[:, :2], -1), 1e-9)))
+    return np.asarray(batch.arctan2(vectors[:, 2], np.maximum(batch.length(vectors[:, :2], -1), 1e-9)))
 
 
 def _up(ahead: Array, angles: Array) -> Array:
