@@ -166,7 +166,7 @@ def _limit(bone: str) -> Limit:
 
 
 def _bend(joints: Sequence[np.ndarray], root: np.ndarray, length: float) -> np.ndarray:
-    """(F, 3) unit vectors by which a limb bends, as a pole goal sees it: `skeleton.bends.chain_bend`.
+    """(F, 3) unit vectors by which a limb bends, as a pole goal sees it: `skeleton.kinematics.chain_bend`.
 
     That is how far the joints between are from the line from root to end. Where the limb is nearly straight
     it goes over into its bend at rest, about an axis that the first bone, with axes (F, 3, 3), carries.

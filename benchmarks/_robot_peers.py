@@ -92,23 +92,34 @@ def pinocchio_and_pink(case: dict[str, Any]) -> dict[str, Any]:
     tasks = [pink.tasks.FrameTask(tip, 1.0, float(case["turned"])) for tip in case["tips"]]
 
     def by_pink(q: Array, target: Sequence[Any]) -> bool:
-        configuration = pink.Configuration(model, data, q)
-        for task, wanted in zip(tasks, target, strict=True):
-            task.set_target(wanted)
-        for _ in range(STEPS):
-            errors = [task.compute_error(configuration) for task in tasks]
-            if all(near(case, error[:3], error[3:]) for error in errors):
-                return True
-            velocity = pink.solve_ik(
-                configuration, tasks, 1.0, SOLVER, damping=DAMPING, limits=limits, safety_break=False
-            )
-            configuration.integrate_inplace(velocity, 1.0)
-        return False
+        return followed(case, pink, pink.Configuration(model, data, q), tasks, limits, target)
 
     return {
         "pinocchio": in_turn(case, start, bounds, damped, targets),
         "pink": in_turn(case, start, bounds, by_pink, targets),
     }
+
+
+def followed(
+    case: dict[str, Any],
+    library: Any,
+    configuration: Any,
+    tasks: Sequence[Any],
+    limits: Sequence[Any],
+    target: Sequence[Any],
+) -> bool:
+    """Whether steps of pink or mink, which copies it, lead a configuration to all targets."""
+    for task, wanted in zip(tasks, target, strict=True):
+        task.set_target(wanted)
+    for _ in range(STEPS):
+        errors = [task.compute_error(configuration) for task in tasks]
+        if all(near(case, error[:3], error[3:]) for error in errors):
+            return True
+        velocity = library.solve_ik(
+            configuration, tasks, 1.0, SOLVER, damping=DAMPING, limits=limits, safety_break=False
+        )
+        configuration.integrate_inplace(velocity, 1.0)
+    return False
 
 
 def by_mink(case: dict[str, Any]) -> dict[str, Any]:
@@ -124,17 +135,7 @@ def by_mink(case: dict[str, Any]) -> dict[str, Any]:
 
     def attempt(q: Array, target: Sequence[Any]) -> bool:
         configuration.update(q)
-        for task, wanted in zip(tasks, target, strict=True):
-            task.set_target(wanted)
-        for _ in range(STEPS):
-            errors = [task.compute_error(configuration) for task in tasks]
-            if all(near(case, error[:3], error[3:]) for error in errors):
-                return True
-            velocity = mink.solve_ik(
-                configuration, tasks, 1.0, SOLVER, damping=DAMPING, limits=limits, safety_break=False
-            )
-            configuration.integrate_inplace(velocity, 1.0)
-        return False
+        return followed(case, mink, configuration, tasks, limits, target)
 
     return {"mink": in_turn(case, start, bounds, attempt, targets)}
 

@@ -2,7 +2,7 @@
 
     python3 dev.py bench retarget -- --data FOLDER
     python3 dev.py bench retarget -- --data FOLDER --plot docs/images/retarget.png
-    .venv/5.2/bin/python benchmarks/retarget.py --data FOLDER --clips 002_01 --targets human
+    python3 dev.py bench retarget --blender 5.2 -- --data FOLDER --clips 002_01 --targets human
 
 FOLDER holds cmu/*.bvh (60 frames per second, centimetres), makehuman/walk1.bvh, cesiumman/CesiumMan.glb and
 mesh2motion/rig-human.glb; what is not there is left out by name. Targets are these two and Rigify's human

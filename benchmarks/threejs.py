@@ -1,7 +1,7 @@
 """The same chains and targets given to three.js's CCDIKSolver and to CCD Rig.
 
     python3 dev.py bench threejs                        1,000 targets per chain
-    .venv/4.2/bin/python benchmarks/threejs.py --targets 10000
+    python3 dev.py bench threejs -- --targets 10000
 
 Protocol: 20 joints of length 1, started straight; targets are the effector of a random pose inside the
     limits; tolerance 1e-3; at most 300 iterations (one visits every joint once; in CCD Rig a step of least

@@ -3,7 +3,7 @@
     python3 dev.py bench walk -- --data FOLDER
     python3 dev.py bench walk -- --data FOLDER --plot docs/images/walk.png
     python3 dev.py bench walk -- --data FOLDER --figures human --ways hills --side 708
-    .venv/5.2/bin/python benchmarks/walk.py --figures cat,spider
+    python3 dev.py bench walk --blender 5.2 -- --figures cat,spider
 
 FOLDER holds cmu/002_01.bvh (60 frames per second, centimetres); without it the human is left out by name.
 

@@ -454,7 +454,7 @@ class PoleGoal(Goal):
     def placed(
         self, skeleton: Skeleton, transforms: Sequence[Transform]
     ) -> tuple[list[Vector], Vector, Vector, float]:
-        """Arguments of `bends.chain_bend` in model space: heads, end, axis and scale."""
+        """Arguments of `kinematics.chain_bend` in model space: heads, end, axis and scale."""
         chain, bend = self.chain(skeleton), self.bend_axis(skeleton)
         heads = [transforms[i].translation for i in chain]
         end = transforms[chain[-1]].point(self.effector(skeleton))

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from devtools import environments, floors, references
+from devtools import compiled, environments, floors, kernel, references
 from devtools.environments import ROOT
 
 TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
@@ -46,11 +46,12 @@ BETWEEN = (
 """What of tests/blender runs on the Blenders between the oldest and the newest: what asks most of Blender's
 own types. They have the Python and NumPy of the oldest."""
 DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment of its site
-PARTS = 3  # processes for tests/blender
+PARTS = 5  # processes for tests/blender: so many that two processors end at about the same time
 BESIDE = 2  # suites that wait much of their time, run beside those that do not
 FUZZ_SECONDS = 20  # [s] each family, in a run of everything
 ZIP = "zip"  # what suites need that use the package
 LINT = "lint"  # what `dev.py lint` needs
+WHEELS = "wheels"  # the kernel for all systems
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels", "viewport")
 
 
@@ -237,7 +238,7 @@ def everything() -> int:
     ]
     suites = [
         *(suite for suite in tests if suite.version in (oldest, "")),
-        Suite("package for all systems", [*dev, "build"], (oldest, ZIP)),
+        Suite("package for all systems", [*dev, "build"], (oldest, ZIP, WHEELS)),
         Suite("lint", [*dev, "lint"], (LINT,)),
         *window.suites(oldest, []),
         *(suite for suite in tests if suite.version not in (oldest, "")),
@@ -256,7 +257,7 @@ def prepared(
     """Make what suites need, side by side: downloads take most of the time.
 
     Args:
-        needs: versions of Blender, the manual's environment, `ZIP`, `LINT` and `window.NEED`.
+        needs: versions of Blender, the manual's environment, `ZIP`, `WHEELS`, `LINT` and `window.NEED`.
         version: the Blender whose tools build the package.
         measured: versions of Blender whose environments measure coverage.
 
@@ -281,21 +282,28 @@ def prepared(
 
     def made(name: str) -> Path | None:
         result = makers[name]()
-        print(f"[setup] {name}: there after {time.monotonic() - begun:.0f} s", flush=True)
+        if (seconds := time.monotonic() - begun) > 1.0:
+            print(f"[setup] {name}: there after {seconds:.0f} s", flush=True)
         return result
+
+    def compile_all() -> None:
+        compiled.wheels(kernel.TARGETS)
 
     ready: dict[str, Future[Path | None]] = {}
     makers: dict[str, Callable[[], Path | None]] = {
         **{name: lambda name=name: blender(name) for name in environments.BLENDERS},
         environments.DOCS.name: lambda: environments.prepare(environments.DOCS),
         ZIP: lambda: build_here(version),
+        WHEELS: compile_all,
         LINT: lint_tools,
         window.NEED: lambda: window.prepare_run(ready[ZIP]),
     }
-    # The oldest Blender, the package and the style first: what others wait for, or wait little for.
-    order = (version, environments.DOCS.name, ZIP, LINT, window.NEED, *reversed(list(environments.BLENDERS)))
+    # What compiles for minutes while all else is downloaded; then the oldest Blender, the package and the
+    # style: what others wait for, or wait little for.
+    first = (WHEELS, version, environments.DOCS.name, ZIP, LINT, window.NEED)
+    order = (*first, *reversed(list(environments.BLENDERS)))
     wanted = {*needs, ZIP} if window.NEED in needs else set(needs)
-    with ThreadPoolExecutor(4) as pool:  # what comes first does not share the line with all others
+    with ThreadPoolExecutor(5) as pool:  # what comes first does not share the line with all others
         for name in dict.fromkeys(order):
             if name in wanted:
                 ready[name] = pool.submit(made, name)

@@ -63,7 +63,7 @@ def _built(what: str) -> list[Path]:
         state = kernel.build_hash()
         folder = CACHE / f"{what}-{state}"
         if not folder.is_dir():
-            with environments.locked("build-kernel"):
+            with environments.locked(f"build-{what}"):
                 if not folder.is_dir():
                     _build(what, folder, state)
         if folder.is_dir():

@@ -45,7 +45,7 @@ CORE = (
     "ccd_rig/motion/ground.py",
     "ccd_rig/motion/walking/cycle.py",
     "ccd_rig/motion/walking/path.py",
-    "ccd_rig/motion/walking/profile.py",
+    "ccd_rig/motion/walking/path.py",
     "ccd_rig/motion/walking/steps.py",
     "ccd_rig/motion/walking/timeline.py",
     "ccd_rig/skeleton/joints.py",

@@ -11,9 +11,8 @@ from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.registration import LAST
 from ..ccd_rig.blender.retarget import bone_map, chosen, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
-from ..ccd_rig.blender.walk import chosen as walk_chosen
 from ..ccd_rig.blender.walk import report as walk_report
-from ..ccd_rig.blender.walk.walk import walk_along
+from ..ccd_rig.blender.walk.walk import choice_of, walk_along
 from ..ccd_rig.errors import CCDRigError
 from . import command
 from .command import Command, JsonFile
@@ -207,7 +206,7 @@ class CCD_RIG_OT_walk_along(Command, bpy.types.Operator):
         rig = active_rig(context)
         group = rig.ccd_rig.walk
         playing = rig.animation_data.action if rig.animation_data is not None else None
-        result = walk_along(context.scene, rig, group.curve, walk_chosen.choice_of(rig))
+        result = walk_along(context.scene, rig, group.curve, choice_of(rig))
         if group.cycle is None:
             group.cycle = playing  # a second run walks the cycle, not the walk
         lines = walk_report.lines(result)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernel import LIMIT_WIDTH, nearest_of_many
-from ..maths.batch import Array, Mask
+from ..maths.batch import Array, Mask, arctan2
 from .shapes import Limit
 
 _NO_DIRECTION = 1e-150
@@ -93,7 +93,7 @@ def rotation_vectors_between(inside: Array, outside: Array) -> Array:
     cosines = aw * bw + ax * bx + ay * by + az * bz
     x, y, z = vectors
     sines = np.sqrt(x * x + y * y + z * z)
-    angles = 2.0 * np.arctan2(sines, np.abs(cosines))
+    angles = 2.0 * arctan2(sines, np.abs(cosines))
     lengths = np.where(sines > _NO_DIRECTION, angles / np.maximum(sines, _NO_DIRECTION), 2.0)
     vectors *= np.copysign(lengths, cosines)
     return vectors

@@ -16,7 +16,7 @@ from mathutils import Quaternion, Vector
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput
-from ..maths.batch import length, logarithm, multiply, unit
+from ..maths.batch import arctan2, length, logarithm, multiply, unit
 from ..maths.rotations import angle_of, log, swing_twist
 from ..maths.validation import Triple, finite, within
 from .shapes import Cone, Ellipse, Hinge, Limit, SwingTwist, swing_axes, violation
@@ -183,7 +183,7 @@ def _range(angles: Array, settings: FitSettings) -> tuple[float, float]:
 
 
 def _twists(samples: Array, axis: Array) -> Array:
-    angles: Array = 2.0 * np.arctan2(axis @ samples[1:], samples[0])
+    angles: Array = 2.0 * arctan2(axis @ samples[1:], samples[0])
     return np.remainder(angles + pi, 2.0 * pi) - pi
 
 

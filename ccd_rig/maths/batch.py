@@ -90,11 +90,23 @@ def unit_rows(rows: Any) -> Array:
     return np.asarray(values / np.sqrt((values * values).sum(1, keepdims=True))).reshape(-1)
 
 
+def arctan2(sines: Any, cosines: Any) -> Array:
+    """Angles (...) of sines and cosines (...), with the same bits wherever these are in memory.
+
+    `numpy.arctan2` of NumPy 1.26 has two kernels, which differ in the last bit. Which one takes arrays with
+    strides depends on their distance in memory to the result.
+    """
+    angles: Array = np.arctan2(  # noqa: TID251
+        np.asarray(sines, order="C"), np.asarray(cosines, order="C")
+    )
+    return angles
+
+
 def angles_between(a: Array, b: Array, axis: int = 0) -> Array:
     """Angles between rotations, 0 to pi; unit quaternions (4, ...)."""
     # Four arctangents of chord and sum: exact for tiny rotations; the nearer side of the double cover.
     chord = np.minimum(length(b - a, axis), length(b + a, axis))
-    angles: Array = 4.0 * np.arctan2(chord, np.sqrt(np.maximum(0.0, 4.0 - chord * chord)))
+    angles: Array = 4.0 * arctan2(chord, np.sqrt(np.maximum(0.0, 4.0 - chord * chord)))
     return angles
 
 
@@ -117,7 +129,7 @@ def slerp(a: Array, b: Array, fractions: Array, axis: int = 0) -> Array:
     # 2 / pi: nearly equal rotations need no special case.
     chords = np.expand_dims(length(b - a, axis), axis)
     sums = np.expand_dims(length(b + a, axis), axis)
-    angles = 2.0 * np.arctan2(chords, sums)
+    angles = 2.0 * arctan2(chords, sums)
     full = _sinc(angles)
     blended = a * ((1.0 - t) * _sinc((1.0 - t) * angles) / full) + b * (t * _sinc(t * angles) / full)
     return unit(blended, axis)
@@ -136,7 +148,7 @@ def logarithm(rotations: Array) -> Array:
     """Rotation vectors (3, ...), up to half a turn long, of unit quaternions (4, ...)."""
     w, v = rotations[0], rotations[1:]
     sine = np.sqrt((v * v).sum(0))
-    angle = 2.0 * np.arctan2(sine, np.abs(w))
+    angle = 2.0 * arctan2(sine, np.abs(w))
     scale = np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
     vectors: Array = np.copysign(scale, w) * v
     return vectors

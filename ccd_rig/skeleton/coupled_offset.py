@@ -26,7 +26,7 @@ from mathutils import Quaternion
 from ..errors import InvalidInput
 from ..kernel import evaluate_spline
 from ..limits.shapes import Hinge
-from ..maths.batch import Array
+from ..maths.batch import Array, arctan2
 from ..maths.rotations import FULL_TURN
 from ..maths.validation import Triple, numbers, store, unit
 
@@ -121,5 +121,5 @@ def coupled_angles(hinge: Hinge, rotations: Array) -> Array:
     x, y, z = hinge.axis
     sine = x * rotations[1] + y * rotations[2] + z * rotations[3]
     middle = 0.5 * (hinge.lower + hinge.upper)
-    off = 2.0 * np.arctan2(sine, rotations[0]) - middle
+    off = 2.0 * arctan2(sine, rotations[0]) - middle
     return np.asarray(middle + off - FULL_TURN * np.round(off / FULL_TURN))

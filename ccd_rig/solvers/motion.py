@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..maths.batch import Array, Indices, Mask, angles_between, dot, multiply, unit
+from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, dot, multiply, unit
 from .pose_search import PoseSearch, Solved, Starts
 from .problem_tables import Bones, GoalSettings, reach_of_goals
 
@@ -336,7 +336,7 @@ class _Branch:
     def departed(self) -> float:
         """The sum of squares of the departure's angles, radians."""
         sines = np.sqrt((self.turned[..., 1:] ** 2).sum(-1))
-        return float(((2.0 * np.arctan2(sines, self.turned[..., 0])) ** 2).sum())
+        return float(((2.0 * arctan2(sines, self.turned[..., 0])) ** 2).sum())
 
     def differs(self, other: _Branch) -> bool:
         """Whether two solutions of a frame are on different branches."""

@@ -188,7 +188,7 @@ def bent_to_usual_side(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) 
             beyond[first_row:end_row] = off[first_row:end_row].max() < STRAIGHT
         if not beyond.any():
             continue
-        angle = np.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12))
+        angle = batch.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12))
         axis = across / np.maximum(sine, 1e-12)[:, None]
         half = np.where(beyond, -angle, 0.0)
         turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)

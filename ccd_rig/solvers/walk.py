@@ -115,7 +115,7 @@ def _bent_ahead(target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], plan:
         if leg.limb.bends or not is_steady or not near.any():
             continue
         axis = batch.rotate(world[:, upper], np.broadcast_to(usual / size, first.shape), -1)
-        present = np.arctan2(
+        present = batch.arctan2(
             batch.dot(across, axis, -1), batch.dot(first, second, -1) / np.maximum(a * b, 1e-12)
         )
         far = batch.length(plan.feet[leg.limb.name].ankles(leg) - heads[:, upper], -1)

@@ -789,56 +789,41 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
     outcome.kind = "limits"
     if rng.random() < 0.6:
         for _ in range(rng.choice((1, 1, 2))):
-            _spoil_array(rng, arrays, spoilt)
-            _spoil_array(rng, single, spoilt)
-            _spoil_array(rng, chain, spoilt)
-            _spoil_array(rng, spline, spoilt)
-            _spoil_array(rng, reaches, spoilt)
+            for group in (arrays, single, chain, spline, reaches):
+                _spoil_array(rng, group, spoilt)
             if rng.random() < 0.2:
                 single["margin"] = rng.choice(STRANGE)
                 spoilt.append("margin")
         outcome.kind = "limits, hostile"
-    case = Case({}, {}, {}, {}, spoilt)
-
-    def many() -> None:
-        total = kernel.nearest_of_many(*arrays.values())
-        if total != np.asarray(arrays["outside"]).sum():
-            outcome.faults.append(f"{total} were outside, not as many as noted")
-        if not spoilt and not np.isfinite(arrays["nearest"]).all():
-            outcome.faults.append("nearest are not finite")
-        outcome.note(total, np.asarray(arrays["nearest"]).tolist())
-
-    def borders() -> None:
-        flags = kernel.borders_at(*single.values())
-        if not 0 <= flags % 8 <= 3:
-            outcome.faults.append(f"{flags % 8} borders")
-        outcome.note(flags, np.asarray(single["normals"]).tolist())
-
-    def project() -> None:
-        outcome.note(
-            kernel.project_rotation(single["row"], *np.asarray(single["rotation"]).reshape(-1).tolist())
-        )
-
-    def bend() -> None:
-        kernel.measure_bend(*chain.values())
-        outcome.note(np.asarray(chain["bend"]).tolist())
-
-    def evaluate() -> None:
-        kernel.evaluate_spline(*spline.values())
-        outcome.note(np.asarray(spline["values"]).tolist(), np.asarray(spline["slopes"]).tolist())
-
-    def soften() -> None:
-        kernel.soften(*reaches.values())
-        outcome.note(np.asarray(reaches["eased"]).tolist())
-
+    calls: tuple[tuple[Callable[..., Any], dict[str, Any], tuple[str, ...]], ...] = (
+        (kernel.nearest_of_many, arrays, ("nearest", "outside")),
+        (kernel.borders_at, single, ("normals",)),
+        (_project, single, ()),
+        (kernel.measure_bend, chain, ("bend",)),
+        (kernel.evaluate_spline, spline, ("values", "slopes")),
+        (kernel.soften, reaches, ("eased",)),
+    )
+    told: dict[str, Any] = {}
     with np.errstate(all="ignore"):
-        for action in (many, borders, project, bend, evaluate, soften):
+        for function, group, results in calls:
             try:
-                action()
+                told[function.__name__] = function(*group.values())
             except REFUSALS as error:
                 outcome.note(str(error))
                 if not spoilt:
                     outcome.faults.append(f"sound limits are refused: {error}")
-    outcome.faults = [
-        f"{each} (spoilt: {', '.join(case.spoilt)})" if spoilt else each for each in outcome.faults
-    ]
+            else:
+                outcome.note(told[function.__name__], *(np.asarray(group[name]).tolist() for name in results))
+        total = told.get("nearest_of_many")
+        if total is not None and total != np.asarray(arrays["outside"]).sum():
+            outcome.faults.append(f"{total} were outside, not as many as noted")
+        if not spoilt and not np.isfinite(arrays["nearest"]).all():
+            outcome.faults.append("nearest are not finite")
+        if not 0 <= told.get("borders_at", 0) % 8 <= 3:
+            outcome.faults.append(f"{told['borders_at'] % 8} borders")
+    if spoilt:
+        outcome.faults = [f"{each} (spoilt: {', '.join(spoilt)})" for each in outcome.faults]
+
+
+def _project(row: Any, rotation: Any, *_: Any) -> Any:
+    return kernel.project_rotation(row, *np.asarray(rotation).reshape(-1).tolist())

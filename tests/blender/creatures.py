@@ -385,6 +385,29 @@ def hexapod():
     )
 
 
+def six_legs(front=-1.0, tail=False):
+    """A body of two bones on six legs, with a long neck and names that say nothing; it faces `front` Y."""
+    neck = ((0.6, 0.95), (0.7, 1.15), (0.78, 1.35), (0.82, 1.5), (0.95, 1.5))
+    legs = [
+        part
+        for k, (y, parent) in enumerate(((-0.3, "a"), (0.05, "a"), (0.4, "b")))
+        for part in row(
+            f"{'pqr'[k]}_L",
+            parent,
+            *((x, (y + z) * front, h) for x, z, h in ((0.15, 0, 0.75), (0.22, -0.05, 0.4), (0.22, 0, 0.05))),
+        )
+    ]
+    behind = ((-0.45, 0.75), (-0.7, 0.7), (-0.95, 0.65)) if tail else ()
+    return creature(
+        ("o", "", (0, 0, 0)),
+        ("a", "o", (0, 0, 0.8)),
+        ("b", "a", (0, 0.4 * front, 0.8)),
+        *row("n", "b", *((0, y * front, z) for y, z in neck)),
+        *row("t", "a", *((0, y * front, z) for y, z in behind)),
+        *legs,
+    )
+
+
 def machine():
     """Four legs, the same in front and behind, that end at their shins; it faces +X."""
     bones = [B("base", (0, 0, 0.4), (0.1, 0, 0.4))]

@@ -187,5 +187,6 @@ def start(work: Iterator[float]) -> None:
 
     preferences = bpy.context.preferences
     preferences.view.show_splash = False  # before the first redraw
+    preferences.system.viewport_aa = "OFF"  # else software OpenGL draws each view eight times
     preferences.use_preferences_save = False  # else quitting writes the user's preferences
     bpy.app.timers.register(step, first_interval=1.0)

@@ -97,6 +97,7 @@ def drag(
 ) -> Iterator[float]:
     """Drag with the left button over places of the screen, with a key held and others pressed on the way."""
     (x, y), *rest = way
+    view()[1].tag_redraw()  # handles follow what a script has changed with the next redraw
     yield from to((x - 60, y - 60))
     yield from to((x, y), REDRAW)
     sh("xdotool", "mousedown", 1)

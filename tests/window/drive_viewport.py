@@ -83,6 +83,7 @@ def on_arc(degrees: float, axis: str = "X") -> Vector:
 
 def drag(start_at: Vector, places: list[Vector], held: str = "", ends_with: int = 1) -> Iterator[float]:
     """Drag with the left button over places, perhaps with a key held, and let go or press another button."""
+    view()[1].tag_redraw()  # handles follow what a script has changed with the next redraw
     sh("xdotool", "mousemove", *screen(start_at + Vector((0.2, 0, 0.2))))
     yield 0.3
     sh("xdotool", "mousemove", *screen(start_at))

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...goals import PositionGoal
-from ...maths.batch import Array, conjugate, inverse, matrices, rotate, unit
+from ...maths.batch import Array, arctan2, conjugate, inverse, matrices, rotate, unit
 from ...motion.interpolation import straight_on
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
@@ -623,7 +623,7 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
         up = inverse(worlds)[:, :3, 2]
         ways = [rotate(conjugate(each[:, root_bone].T), up.T) for each in (axes, keyed_axes)]
         leans = np.linalg.norm(np.cross(*ways, axis=0), axis=0), (ways[0] * ways[1]).sum(axis=0)
-        angles = np.arctan2(*leans)
+        angles = arctan2(*leans)
         most = int(np.argmax(angles))
         lean = Peak(name, frames[most], float(angles[most]))
     return BodyDrift(_shortest_leg(bake_frames, worlds), rise, lean, _hover(bake_frames, worlds, heads))

@@ -417,7 +417,7 @@ def is_at_limit(limit: Limit, rotations: Array) -> Mask:
         if width <= 2.0 * NEAR or width >= FULL_TURN:  # fixed, or free
             return np.zeros(len(rotations), dtype=np.bool_)
         middle = 0.5 * (hinge.lower + hinge.upper)
-        angles = 2.0 * np.arctan2(rotations[:, 1:] @ np.array(hinge.axis), rotations[:, 0]) - middle
+        angles = 2.0 * batch.arctan2(rotations[:, 1:] @ np.array(hinge.axis), rotations[:, 0]) - middle
         aside = np.abs((angles + np.pi) % FULL_TURN - np.pi)
         return np.asarray(aside >= 0.5 * width - NEAR)
     vectors = batch.logarithm(rotations.T)
@@ -480,7 +480,9 @@ def measured_report(
             c: SolveStatus.OPTIMAL.name if lost[row, c] else state for c, state in states.items()
         }
     baked = Baked.of(bake_frames, motion.keyed, solver, (distances, angles))
-    keyed = yield from measuring.errors(bake_frames, baked.heads, baked.axes)
+    keyed = distances, angles
+    if motion.keyed is not motion.blended or not measuring.plays_in_full(motion):
+        keyed = yield from measuring.errors(bake_frames, baked.heads, baked.axes)
     entries = _entries(bake_frames, (distances, angles), keyed)
     yield
     slips = foot_slips(scene, armature_object, bake_frames, entries)

@@ -54,9 +54,9 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
     """
     bake_frames = motion.bake_frames
     at_full = yield from residuals(bake_frames, motion.full)
-    partly = ((bake_frames.influences > 0.0) & (bake_frames.influences < 1.0)).any()
-    if not partly and all(np.array_equal(a, b) for a, b in zip(motion.blended, motion.full, strict=True)):
+    if plays_in_full(motion):
         return *at_full, np.zeros(at_full[0].shape, np.bool_)
+    partly = _are_partial(bake_frames)
     blended = yield from residuals(bake_frames, motion.blended)
     whole = bake_frames.influences >= 1.0
     distances, angles = (np.where(whole, a, b) for a, b in zip(blended, at_full, strict=True))
@@ -80,6 +80,17 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
         for far, turned in ((distances, angles), at_full)
     )
     return distances, angles, (bake_frames.influences > 0.0) & is_off & ~was_off
+
+
+def plays_in_full(motion: KeyedMotion) -> bool:
+    """Whether the blended motion is that at full influence, to the bit."""
+    pairs = zip(motion.blended, motion.full, strict=True)
+    return not _are_partial(motion.bake_frames) and all(np.array_equal(a, b) for a, b in pairs)
+
+
+def _are_partial(bake_frames: BakeFrames) -> bool:
+    """Whether a constraint has an influence between 0 and 1 at a frame."""
+    return bool(((bake_frames.influences > 0.0) & (bake_frames.influences < 1.0)).any())
 
 
 def _mixed_rows(bake_frames: BakeFrames, c: int, of_joints: Array) -> Rows:

@@ -17,6 +17,7 @@ import numpy as np
 from ...maths.batch import (
     Array,
     angles_between,
+    arctan2,
     conjugate,
     cross,
     dot,
@@ -279,7 +280,7 @@ def _strayed(before: TargetRows, after: TargetRows, worlds: Array) -> Array:
     )
     turned = angles_between(before.rotations, after.rotations, axis=-1)
     across = length(cross(before.directions, after.directions, axis=-1), axis=-1)
-    directed = np.arctan2(across, dot(before.directions, after.directions, axis=-1))
+    directed = arctan2(across, dot(before.directions, after.directions, axis=-1))
     # Goals that a constraint lacks are NaN, and have not strayed.
     return np.stack((np.fmax(moved, poles), np.fmax(np.fmax(turned, directed), 0.0)), axis=-1)
 

@@ -211,7 +211,7 @@ def _evaluate(scene: bpy.types.Scene, armature_object: bpy.types.Object, shot: _
                 note_loop(bake_frames, shot.preroll, after, task.solving.reference)
             yield from shown(solver.solve_with({}), solving)
             if is_solved_once and not bake_frames.is_loop:
-                yield from _solve_beyond(shot, solver, frames, solving)
+                yield from _solve_beyond(shot, solver, frames, solving._replace(done=solving.total))
         if task.solved is not None:
             bake_frames.restore(task.solved(bake_frames))
         if not is_solved_once:

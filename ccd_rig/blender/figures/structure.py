@@ -21,6 +21,7 @@ from .symmetry import (
     Limb,
     Skeleton,
     Trunk,
+    body_of_legs,
     ends,
     halves,
     is_arm,
@@ -32,6 +33,7 @@ from .symmetry import (
     trunk,
     usual_front,
     wings_of,
+    with_neck,
     without_wings,
 )
 from .words import Clue
@@ -159,7 +161,7 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
     if not legs and len(free) > 2:  # an octopus, a machine with its legs stretched out
         legs, free, arms = free, [], []
     if len(legs) > 2:
-        middle = trunk(bones, legs[0], None)
+        middle = with_neck(bones, legs, trunk(bones, legs[0], None))
         roles = _many_legs(bones, legs, middle)
         arms += [limb for limb in free if limb not in arms and limb.root == legs[0].root]
         return Kind.MANY_LEGS, roles | _arms(bones, arms, middle) | _wings(bones, wings, middle)
@@ -266,10 +268,10 @@ def _both(bones: Skeleton, roles: dict[str, Role], left: int) -> dict[str, Role]
 
 
 def _many_legs(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> dict[str, Role]:
-    root = next((limb.root for limb in legs if limb.root), "")
-    roles = _row_roles(Part.TAIL, middle.tail) | ({root: Role(Part.HIPS)} if root else {})
-    if head := named_head(bones, [root]):  # else nothing tells it from an abdomen
-        roles |= _row_roles(Part.NECK, middle.neck) | {head: Role(Part.HEAD)}
+    root = body_of_legs(bones, legs)[:1]
+    roles = _row_roles(Part.TAIL, middle.tail) | dict.fromkeys(root, Role(Part.HIPS))
+    if middle.head:
+        roles |= _row_roles(Part.NECK, middle.neck) | {middle.head: Role(Part.HEAD)}
     ordered = sorted(legs, key=lambda limb: -limb.end.dot(middle.front))
     for number, limb in enumerate(ordered):
         roles |= _both(bones, _row_roles(Part.LEG, limb.bones, number=number), _left(bones, middle.front))

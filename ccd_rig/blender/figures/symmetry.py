@@ -464,6 +464,54 @@ def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
     return Trunk(hips, spine, neck, head, tail, _front(bones, hind, fore, head, hips))
 
 
+def body_of_legs(bones: Skeleton, legs: Sequence[Limb]) -> tuple[str, ...]:
+    """Bones from which legs begin and those between them, the one that carries all first; empty for none."""
+    roots = [limb.root for limb in legs if limb.root]
+    carrier = reduce(bones.tree.common, roots) if roots else ""
+    paths = [name for root in roots for name in bones.tree.path(carrier, root)] if carrier else roots[:1]
+    return tuple(dict.fromkeys(paths))
+
+
+def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
+    """The trunk of a body on many legs, with a head that a name or a neck tells; else without.
+
+    A neck rises from the body, and leads to the usual front or away from a row that does not rise. Nothing
+    tells another row in front from an abdomen.
+    """
+    body = body_of_legs(bones, legs)
+    if head := named_head(bones, body):
+        return middle._replace(head=head)
+    rows = [
+        (child, *_beyond(bones, (), child))
+        for name in body
+        for child in bones.tree.children[name]
+        if bones.is_middle(child) and child not in body and words.read(child).part is not Part.TAIL
+    ]
+    ahead = usual_front(bones)
+    necks = []
+    for row in rows:
+        way, run = _lead(bones, row, ahead)
+        rises = bones.reaches[row[0]] >= LEAST_TAIL * bones.size and way.z > LEVEL * abs(run)
+        opposite = any(_lead(bones, other, ahead)[1] * run < 0.0 for other in rows if other != row)
+        if len(row) > 1 and rises and (run > 0.0 or opposite):
+            necks.append((run > 0.0, bones.reaches[row[0]], row))
+    if not necks:
+        return middle._replace(head="", neck=())
+    row = max(necks)[2]
+    last, before = (_bone_length(bones, row, name) for name in (row[-1], row[-2]))
+    head = row[-2] if len(row) > 2 and last <= LONGER * before else row[-1]  # the last one marks its end
+    front = ahead * (1.0 if _lead(bones, row, ahead)[1] >= 0.0 else -1.0)
+    return middle._replace(
+        neck=row[: row.index(head)], head=head, tail=_tail(bones, body, {*row}), front=front
+    )
+
+
+def _lead(bones: Skeleton, row: Sequence[str], ahead: Vector) -> tuple[Vector, float]:
+    """The way from the first joint of a row of middle bones to its end, and its part along `ahead`."""
+    way = bones.ends[row[-1]] - bones.places[row[0]]
+    return way, float(way.dot(ahead))
+
+
 def _body_root(bones: Skeleton, hips: str) -> str:
     """Highest ancestor of the hips at about their height, in the body, not on the ground."""
     root = hips

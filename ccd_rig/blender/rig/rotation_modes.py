@@ -120,7 +120,7 @@ def with_locked(mode: str, rotations: Array, angles: Array, locked: Array) -> Ar
         rest = batch.multiply(_about_axis(middle, -locked[:, middle]), rest, axis=-1)
     free = [axis for axis in (last, middle, first) if not is_locked[axis]]
     if len(free) == 1:
-        result[:, free[0]] = 2.0 * np.arctan2(rest[:, 1 + free[0]], rest[:, 0])
+        result[:, free[0]] = 2.0 * batch.arctan2(rest[:, 1 + free[0]], rest[:, 0])
     elif len(free) == 2:
         result[:, free[0]], result[:, free[1]] = _two_angles(rest, *free)
     return result
@@ -138,8 +138,8 @@ def _two_angles(rotations: Array, outer: int, inner: int) -> tuple[Array, Array]
     across = sign * rotations[:, 1 + third]
     squares = w**2 - across**2, along_inner**2 - along_outer**2
     return (
-        np.arctan2(2.0 * (w * along_outer + along_inner * across), squares[0] + squares[1]),
-        np.arctan2(2.0 * (w * along_inner + along_outer * across), squares[0] - squares[1]),
+        batch.arctan2(2.0 * (w * along_outer + along_inner * across), squares[0] + squares[1]),
+        batch.arctan2(2.0 * (w * along_inner + along_outer * across), squares[0] - squares[1]),
     )
 
 
@@ -323,7 +323,7 @@ def _axis_angles(quaternions: Array, before: Array | None) -> Array:
     if start is None:
         last[last < 0] = int(np.argmax(known))
     axes = np.where((last < 0)[:, None], np.zeros(3) if start is None else start, axes[np.maximum(last, 0)])
-    halves = np.arctan2(np.einsum("fi,fi->f", vectors, axes), quaternions[:, 0])
+    halves = batch.arctan2(np.einsum("fi,fi->f", vectors, axes), quaternions[:, 0])
     angles = _unwrapped(2.0 * halves[:, None], None if before is None else before[:1])
     return np.concatenate((angles, axes), axis=1)
 
@@ -339,8 +339,8 @@ def _eulers(mode: str, quaternions: Array, before: Array | None) -> Array:
     sign = (i - j) * (j - k) * (k - i) // 2  # 1 for a cyclic order, -1 otherwise
     w, x, y, z = quaternions[:, 0], quaternions[:, 1 + i], quaternions[:, 1 + j], sign * quaternions[:, 1 + k]
     a, b, c, d = w - y, x + z, y + w, z - x
-    sums, differences = np.arctan2(b, a), np.arctan2(d, c)
-    middles = 2.0 * np.arctan2(np.hypot(c, d), np.hypot(a, b)) - math.pi / 2
+    sums, differences = batch.arctan2(b, a), batch.arctan2(d, c)
+    middles = 2.0 * batch.arctan2(np.hypot(c, d), np.hypot(a, b)) - math.pi / 2
     # The difference is undetermined at a middle angle of -pi/2, the sum at +pi/2.
     open_sum, open_difference = np.hypot(a, b) < _UNDETERMINED, np.hypot(c, d) < _UNDETERMINED
     eulers = np.stack((sums - differences, middles, sign * (sums + differences)), axis=1)

@@ -322,6 +322,24 @@ def movers(
         yield mover
 
 
+def trail_to_bones(
+    thing: bpy.types.Object, word: str, armature_object: bpy.types.Object, moved: Collection[str]
+) -> str | None:
+    """Describe how an object or its surface depends on bones of an armature; None if it does not.
+
+    Args:
+        thing: the object.
+        word: what it is, such as "curve".
+        armature_object: its transform does not count.
+        moved: names of the bones.
+    """
+    start = Mover(thing, "", f"{word} '{thing.name}'", surface=True)
+    for _, mover in _trace([start], armature_object):
+        if mover.thing == armature_object and mover.bone in moved:
+            return mover.trail
+    return None
+
+
 def movers_by_drivers(armature_object: bpy.types.Object, paths: Collection[str]) -> Iterator[Mover]:
     """Yield the sources of the drivers at data paths of an armature object, and their movers, each once."""
     drivers = [curve for curve in _drivers(armature_object) if curve.data_path in paths]

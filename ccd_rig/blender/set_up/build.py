@@ -170,7 +170,7 @@ DISTANCE = 0.75
 def pole_place(evaluated: bpy.types.Object, row: PlannedRow, front: Vector | None) -> Vector | None:
     """Return the world position of a pole; None for a limb that bends to both sides, or has no known side.
 
-    The pole is on the side of the sum of all bends, as in `skeleton.bends.chain_bend`.
+    The pole is on the side of the sum of all bends, as in `skeleton.kinematics.chain_bend`.
 
     Args:
         evaluated: the posed armature.

@@ -46,17 +46,25 @@ from ..retarget.retarget import (
     write_motion,
 )
 from ..retarget.sampling import SourceChoice, source_motion
-from ..scene.ground import mesh_ground
+from ..scene.dependence import trail_to_bones
+from ..scene.ground import ground_of_rig, mesh_ground
 from ..scene.isolation import set_frame, shared_scene
 
 LAST_FRAME = 1_048_574
 """Last frame in Blender; the first has the opposite sign."""
 LYING = 0.25
-"""Smallest height of hips above feet, in the distance from hips to the farthest foot."""
+"""Smallest height of the starts of legs above feet, on average, in the length of the longest leg."""
 ROUNDING = 0.5
 """Radius of rounded corners of a curve, in leg lengths."""
 MADE_OF = "ccd_rig_walk"
 """Custom property of a walk's action: names of its armature, cycle and curve."""
+DEFORMING = frozenset(
+    {
+        *("ARMATURE", "CAST", "CURVE", "HOOK", "LATTICE", "MESH_DEFORM", "SHRINKWRAP", "SIMPLE_DEFORM"),
+        *("SMOOTH", "WARP", "WAVE"),
+    }
+)
+"""Modifiers of curves that move their points, and make none."""
 BESIDE = 1.0
 """Distance around feet for which ground is read, in leg lengths."""
 
@@ -142,6 +150,11 @@ def walk_along(
     joints, figure, reading = figure_to_move(rig, walking_map(rig))
     require_free_hips(rig, joints.hips)
     _require_upright(rig, joints)
+    _require_free_legs(joints, figure)
+    moved = {*joints.sources, *(bone.name for bone in rig.data.bones[joints.hips].children_recursive)}
+    for word, thing in (("curve", curve), *(("ground", mesh) for mesh in choice.meshes)):
+        if trail := trail_to_bones(thing, word, rig, moved):
+            raise RigError(f"{trail}, which the walk moves: take it off there, or choose another {word}")
     for problem in ik_problems(rig, set(joints.sources)):
         raise RigError(problem.message)
     if not -LAST_FRAME <= choice.start <= LAST_FRAME:
@@ -154,6 +167,8 @@ def walk_along(
             raise RigError(f"frames {first:g} to {last:g} of the cycle: the end lies before the start")
         if last - first >= MOST_FRAMES:
             raise RigError(f"frames {first:g} to {last:g} of the cycle: at most {MOST_FRAMES}")
+        if last - first < 1.0:
+            raise RigError(f"the cycle has one frame, {first:g}: choose an action that walks, or more frames")
         seconds = scene.render.fps_base / scene.render.fps
         # Keys of imported clips are between frames: equal steps from the first key, nearly of a frame.
         sampled = np.linspace(first, last, max(1, round(last - first)) + 1)
@@ -277,19 +292,28 @@ def _earlier(rig: bpy.types.Object, cycle: str, curve: bpy.types.Object) -> bpy.
 
 
 def _require_upright(rig: bpy.types.Object, joints: FigureMap) -> None:
-    """Raise RigError unless the feet are below the hips at rest, in the world."""
+    """Raise RigError unless legs lead down from the body at rest, in the world."""
     bones, world = rig.data.bones, rig.matrix_world
-    hips = world @ bones[joints.hips].head_local
-    feet = [
-        min((world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local)), key=_height)
-        for leg in joints.legs
-    ]
-    below = hips.z - sum(map(_height, feet)) / len(feet)
-    if not below > LYING * max((foot - hips).length for foot in feet):
+    ways = []
+    for leg in joints.legs:
+        ends = (world @ each for each in (bones[leg.end].head_local, bones[leg.end].tail_local))
+        ways.append(world @ bones[leg.upper].head_local - min(ends, key=_height))
+    if not sum(map(_height, ways)) / len(ways) > LYING * max(way.length for way in ways):
         raise RigError(
             f"'{rig.name}' does not stand at rest: its feet are not below '{joints.hips}' in the world; turn "
             "the object upright"
         )
+
+
+def _require_free_legs(joints: FigureMap, figure: TargetFigure) -> None:
+    """Raise RigError if a bone that bends a leg is locked."""
+    for leg in joints.legs:
+        for name in (leg.upper, leg.middle, *leg.bends):
+            if figure.skeleton.joints[figure.index(name)].locked:
+                raise RigError(
+                    f"bone '{name}' of the {leg.name} is locked: unlock its rotation in the tab Item of the "
+                    "sidebar"
+                )
 
 
 def _height(point: Vector) -> float:
@@ -358,7 +382,9 @@ def _measured(
 
 
 def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) -> tuple[Array, bool]:
-    """Return (P, 3) world points of a curve object at a frame, without its bevel, and whether it is cyclic.
+    """Return (P, 3) world points of a curve object at a frame, and whether it is cyclic.
+
+    Its bevel is left out, and so are modifiers that make other points, such as arrays.
 
     Raises:
         RigError: the object is no curve, or has no spline or several.
@@ -366,23 +392,26 @@ def curve_points(scene: bpy.types.Scene, thing: bpy.types.Object, frame: float) 
     if thing.type != "CURVE":
         raise RigError(f"'{thing.name}' is no curve: choose a curve to walk along")
     splines = thing.data.splines
-    if len(splines) != 1:
+    if not len(splines):
+        raise RigError(f"curve '{thing.name}' has no spline: draw one, or choose another curve")
+    if len(splines) > 1:
         raise RigError(f"curve '{thing.name}' has {len(splines)} splines: leave it one")
     closed = bool(splines[0].use_cyclic_u)
     data = thing.data.copy()
-    bare: Any = bpy.data.objects.new(thing.name, data)
+    bare: Any = thing.copy()
     try:
+        bare.data = data
+        for modifier in [each for each in bare.modifiers if each.type not in DEFORMING]:
+            bare.modifiers.remove(modifier)
         data.bevel_depth = data.extrude = data.offset = 0.0
         data.bevel_object = data.taper_object = None
         data.use_path = data.use_fill_caps = False
         if data.dimensions == "2D":
             data.fill_mode = "NONE"
         with shared_scene(scene) as shared:
-            shared.isolated.collection.objects.link(thing)
             shared.isolated.collection.objects.link(bare)
-            depsgraph = set_frame(shared.isolated, frame)
-            world = np.array([row[:] for row in thing.evaluated_get(depsgraph).matrix_world])
-            evaluated = bare.evaluated_get(depsgraph)
+            evaluated = bare.evaluated_get(set_frame(shared.isolated, frame))
+            world = np.array([row[:] for row in evaluated.matrix_world])
             mesh = evaluated.to_mesh()
             points = np.empty(3 * len(mesh.vertices), np.float32)
             mesh.vertices.foreach_get("co", points)
@@ -478,3 +507,39 @@ def _with_legs(mapped: FigureMap, legs: tuple[Limb, ...], rig: bpy.types.Object)
         )
     except InvalidInput as error:
         raise RigError(str(error)) from error
+
+
+# Stored settings, as values ---------------------------------------------------------------------------------
+
+
+STORED = (
+    *("start", "stop", "ease", "cycles", "stride", "fit_steps", "offset"),
+    *("steepest", "clearance", "extension"),
+)
+"""Fields of `WalkSettings` that an armature stores."""
+
+
+def choice_of(rig: bpy.types.Object) -> WalkChoice:
+    """Read the choices of an armature.
+
+    Raises:
+        RigError: a number is out of range, or no ground is chosen.
+    """
+    group: Any = rig.ccd_rig.walk
+    try:
+        settings = WalkSettings(**{name: getattr(group, name) for name in STORED})
+    except InvalidInput as error:
+        raise RigError(str(error)) from error
+    height, meshes = ground_of_rig(rig)
+    return WalkChoice(
+        cycle=group.cycle,
+        cycle_frames=(group.cycle_start, group.cycle_end) if group.use_range else None,
+        height=height,
+        meshes=meshes,
+        start=group.frame_start,
+        end=group.frame_end if group.use_end else None,
+        stands=Stands(group.stands),
+        stand_action=group.stand_action,
+        keyed=group.speed == "CURVE",
+        settings=settings,
+    )

@@ -210,7 +210,7 @@ def _segment(figures: _Figures, name: str, above: Array, limb: Limb | None) -> A
 
 def _turn_on_axis(axis: Array, a: Array, b: Array) -> Array:
     """(4,) the rotation about an axis between the projections of two vectors."""
-    angle = np.arctan2(np.dot(axis, np.cross(a, b)), np.dot(a, b) - np.dot(a, axis) * np.dot(b, axis))
+    angle = batch.arctan2(np.dot(axis, np.cross(a, b)), np.dot(a, b) - np.dot(a, axis) * np.dot(b, axis))
     return np.concatenate(([np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis))
 
 

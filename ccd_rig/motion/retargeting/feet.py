@@ -359,7 +359,7 @@ def _step(
 
 def _pivoted(heading: Array, tips: Array) -> Array:
     """(n, 3) the mean heading (3,) of toes, turned after tips (n, 3) that turn farther away than `PIVOT`."""
-    ways = np.unwrap(np.arctan2(tips[:, 1], tips[:, 0]))
+    ways = np.unwrap(batch.arctan2(tips[:, 1], tips[:, 0]))
     mean = math.atan2(heading[1], heading[0])
     mean += 2.0 * math.pi * round((float(np.median(ways)) - mean) / (2.0 * math.pi))
     past = ways - mean - np.clip(ways - mean, -PIVOT, PIVOT)
@@ -394,7 +394,7 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
         flat = _pivoted(heading, tips[first : last + 1]) * (along / size) - (0.0, 0.0, sole.height)
         arcs = shortest(tips, flat[np.clip(np.arange(len(tips)) - first, 0, last - first)])  # w >= 0
         sines = batch.length(arcs[:, 1:], -1)
-        turn = arcs[:, 1:] * (2.0 * np.arctan2(sines, arcs[:, 0]) / np.maximum(sines, 1e-12))[:, None]
+        turn = arcs[:, 1:] * (2.0 * batch.arctan2(sines, arcs[:, 0]) / np.maximum(sines, 1e-12))[:, None]
         side = np.abs(turned(feet[first : last + 1], sole.across)[:, 2])
         turn *= np.clip((LIES[1] - float(side.mean())) / (LIES[1] - LIES[0]), 0.0, 1.0)
         vectors[first : last + 1] = turn[first : last + 1]
@@ -494,7 +494,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     # Half the squared distance from hip to ankle is a constant + size cos(angle - start).
     ahead_part = batch.dot(to_ball, up - along, -1)
     rise_part = batch.dot(to_ball, batch.cross(axis, up, -1), -1)
-    size, start = np.maximum(np.hypot(ahead_part, rise_part), 1e-12), np.arctan2(rise_part, ahead_part)
+    size, start = np.maximum(np.hypot(ahead_part, rise_part), 1e-12), batch.arctan2(rise_part, ahead_part)
     rest = batch.dot(to_ball, along, -1) + 0.5 * (batch.dot(to_ball, to_ball, -1) + batch.dot(up, up, -1))
     roll = start + np.arccos(np.clip((0.5 * reach**2 - rest) / size, -1.0, 1.0))
     missing = batch.length(path.ankles - hips, -1) > reach
@@ -531,7 +531,7 @@ def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) ->
     ways = turned(rotations, point)
     along, rise = batch.dot(ways, ahead, -1), ways[:, 2]
     size = np.maximum(np.hypot(along, rise), 1e-12)
-    wanted, present = np.arcsin(np.clip(ground / size, -1.0, 1.0)), np.arctan2(rise, along)
+    wanted, present = np.arcsin(np.clip(ground / size, -1.0, 1.0)), batch.arctan2(rise, along)
     down = -0.5 * np.pi
     missing = np.maximum(0.0, wanted - np.maximum(present, down))
     return np.asarray(missing * np.minimum(1.0, 2.0 - present / down))

@@ -206,7 +206,7 @@ class Effector:
         present = present - batch.dot(present, axis, -1)[:, None] * axis
         wanted = wanted - batch.dot(wanted, axis, -1)[:, None] * axis
         sine = batch.dot(axis, batch.cross(present, wanted, -1), -1)
-        angle = np.arctan2(sine, batch.dot(present, wanted, -1))
+        angle = batch.arctan2(sine, batch.dot(present, wanted, -1))
         off = np.minimum(batch.length(present, -1), batch.length(wanted, -1)) / self.length
         return axis, np.asarray(angle), np.asarray(off)
 

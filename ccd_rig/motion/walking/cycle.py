@@ -341,7 +341,7 @@ def _walked(
             f"the cycle goes nowhere: {speed:.3g} m/s over the ground; choose a motion that walks, in place "
             "or along the ground, or the frames of one period alone"
         )
-    angle = -float(np.arctan2(velocity[1], velocity[0]))
+    angle = -float(batch.arctan2(velocity[1], velocity[0]))
     yaw_turn = np.array((np.cos(0.5 * angle), 0.0, 0.0, np.sin(0.5 * angle)))
     middle = hips.mean(axis=0) * (1.0, 1.0, 0.0)
     heads, hips = turned(yaw_turn, heads - middle), turned(yaw_turn, hips - middle)
@@ -457,7 +457,7 @@ def mean_rotation(rotations: Array) -> Array:
 def yaw_of(rotation: Array) -> float:
     """Radians between -pi and pi by which a rotation (4,) turns about the vertical; 0 where it turns over."""
     w, _, _, z = rotation if rotation[0] >= 0.0 else -rotation
-    return float(2.0 * np.arctan2(z, w)) if w or z else 0.0
+    return float(2.0 * batch.arctan2(z, w)) if w or z else 0.0
 
 
 def with_stride(cycle: Cycle, factor: float) -> Cycle:
@@ -565,7 +565,7 @@ def _period(
 def _yaw_over(source: SourceMotion, hips: Array) -> float:
     """Radians about the vertical from the first frame to the last (Kabsch 1976, in the plane)."""
     a, b = ((source.heads[k] - hips[k])[:, :2] for k in (0, -1))
-    return float(np.arctan2((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum(), (a * b).sum()))
+    return float(batch.arctan2((a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0]).sum(), (a * b).sum()))
 
 
 def _straightened(hips: Array, turns: Array, yaw: float) -> tuple[Array, Array]:

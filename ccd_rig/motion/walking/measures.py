@@ -15,7 +15,7 @@ from ...maths.batch import Array
 from ..ground import Ground
 from ..retargeting.figures import FigureMap, inverse, product, turned
 from .cycle import Cycle, WalkLeg, posed
-from .profile import STEP_UP
+from .path import STEP_UP
 from .steps import WalkPlan
 
 JERK_PERCENTILE = 99.0

@@ -49,8 +49,7 @@ from .cycle import (
     standing_on_average,
     yaw_of,
 )
-from .path import Strides, Way
-from .profile import STEP_UP, Profile, profile_along
+from .path import STEP_UP, Profile, Strides, Way, profile_along
 from .settings import WalkSettings
 from .timeline import Timeline, smooth
 
@@ -638,7 +637,7 @@ def _lying(level: Callable[[Array], Array], count: int, length: float, lowest: f
 
 def _rise(vectors: Array) -> Array:
     """(F,) radians above level of vectors (F, 3)."""
-    return np.asarray(np.arctan2(vectors[:, 2], np.maximum(batch.length(vectors[:, :2], -1), 1e-9)))
+    return np.asarray(batch.arctan2(vectors[:, 2], np.maximum(batch.length(vectors[:, :2], -1), 1e-9)))
 
 
 def _up(ahead: Array, angles: Array) -> Array:

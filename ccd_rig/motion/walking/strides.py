@@ -14,8 +14,7 @@ import numpy as np
 from ...maths.batch import Array
 from ..ground import Ground
 from .cycle import Cycle
-from .path import Strides, Way
-from .profile import GRAIN, heights_along
+from .path import GRAIN, Strides, Way, heights_along
 
 RISER = 0.05
 """Leg lengths by which ground rises or falls at an edge from which it is a stair."""

@@ -386,9 +386,9 @@ def test_x_mirror_pulls_the_other_side_as_a_mirror_image(begin):
 
 @pytest.fixture(scope="module")
 def human_file(ext, tmp_path_factory):
-    """A file with the rig that Rigify generates from its human."""
+    """A file with the rig that Rigify generates from its basic human."""
     bpy.ops.wm.read_homefile(use_empty=True)
-    rigs.generated("human").name = "human"
+    rigs.generated("basic_human").name = "human"
     path = tmp_path_factory.mktemp("human") / "human.blend"
     bpy.ops.wm.save_as_mainfile(filepath=str(path))
     return path
@@ -551,10 +551,11 @@ def test_a_pulled_foot_is_free_and_a_hand_that_hangs_on_the_torso_is_no_pin(begi
     assert {bone.name for bone, _ in drag.written()} == {"torso", "foot_ik.L"}
 
 
-def test_paws_of_a_generated_beast_stay_where_the_body_is_pulled(begin):
+@pytest.mark.parametrize("kind", ["basic_quadruped", pytest.param("wolf", marks=pytest.mark.mass)])
+def test_paws_of_a_generated_beast_stay_where_the_body_is_pulled(begin, kind):
     """Legs of three bones: one IK constraint hangs on another, and a control turns the heel."""
     bpy.ops.wm.read_homefile(use_empty=True)
-    rig = with_feet_pinned(rigs.generated("wolf"))
+    rig = with_feet_pinned(rigs.generated(kind))
     paws = {name: head(rig, name) for name in ("ORG-toe.L", "ORG-toe.R", "ORG-front_toe.L")}
     start = tail(rig, "torso")
     drag = begin(rig, "torso")

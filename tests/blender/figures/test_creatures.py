@@ -25,6 +25,23 @@ def test_a_spider_whose_legs_hang_on_side_anchors(ext):
     assert not {"Anchor_L", "Anchor_R", "root"} & set(told)
 
 
+@pytest.mark.parametrize(("front", "tail"), [(-1.0, False), (-1.0, True), (1.0, True)])
+def test_a_neck_on_many_legs_is_told_by_its_rise(ext, front, tail):
+    """It was a tail, and the body's foremost bone the hips, which carried no hind legs."""
+    figure = figure_of(ext, creatures.six_legs(front, tail))
+    assert figure.kind == "many-legged animal"
+    assert figure.bones("hips") == ("a",)
+    assert figure.bones("neck") == ("n_1", "n_2", "n_3")
+    assert figure.bones("head") == ("n_4",)
+    assert figure.bones("tail") == (("t_1", "t_2", "t_3") if tail else ())
+    assert words_of(figure)["r_1_L"] == "left leg"  # the foremost pair
+
+
+def test_one_row_behind_many_legs_is_no_neck(ext):
+    """Nothing tells a neck of a figure that faces backwards from a raised abdomen."""
+    assert figure_of(ext, creatures.six_legs(1.0)).bones("head") == ()
+
+
 def test_a_snake_with_a_mouth_is_a_chain_with_a_head(ext):
     figure = figure_of(ext, creatures.snake())
     assert figure.kind == "chain"

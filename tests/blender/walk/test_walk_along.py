@@ -218,6 +218,15 @@ def test_eight_legs(ext):
         assert max(np.ptp(points[rows, k], axis=0).max() for rows in found) < 5e-4
 
 
+def test_a_long_body_low_above_feet_that_are_far_aside_walks(ext):
+    """It was taken for one that lies: its feet are farther from where its bone starts than that is high."""
+    rig = spider()
+    bpy.ops.object.mode_set(mode="EDIT")
+    rig.data.edit_bones["body"].head.y += 4.0
+    bpy.ops.object.mode_set(mode="OBJECT")
+    walk_along(rig, curve(*LINE))
+
+
 def test_a_foot_that_slides_in_the_cycle_is_planted(ext):
     """It goes back faster than the ground of the others: drawn walks have such feet."""
     rig = spider(wide="leg1.L", wider=3.0)
@@ -310,6 +319,92 @@ def test_what_moves_the_figure_besides_is_refused(ext):
     rig.rotation_euler.x = 0.5 * math.pi
     rigs.update()
     refused("does not stand at rest", rig, path)
+
+
+def on_bone(thing, rig):
+    thing.parent, thing.parent_type, thing.parent_bone = rig, "BONE", "hips"
+
+
+def constrained(thing, rig):
+    copy = thing.constraints.new("COPY_LOCATION")
+    copy.target, copy.subtarget = rig, "toe.L"
+
+
+def hooked(thing, rig):
+    hook = thing.modifiers.new("Hook", "HOOK")
+    hook.object, hook.subtarget = rig, "hips"
+
+
+@pytest.mark.parametrize(
+    ("hang", "words"),
+    [
+        (on_bone, "is parented to bone 'hips'"),
+        (constrained, "follows by its constraint 'Copy Location' bone 'toe.L'"),
+        (hooked, "deformed by bone 'hips'"),
+    ],
+)
+@pytest.mark.parametrize("what", ["curve", "ground"])
+def test_what_hangs_on_the_bones_that_walk_is_refused(ext, hang, words, what):
+    """It would move with the walk that is led by it. On the object of the rig it may hang."""
+    rig, path, ground = walks.walk(ext), curve(*LINE), terrain(lambda x, y: 0.0, count=5)
+    thing = path if what == "curve" else ground
+    hang(thing, rig)
+    rigs.update()
+    refused(f"{what} '{thing.name}' .*{words} of 'Walker', which the walk moves", rig, path, ground=ground)
+    thing.parent_type, thing.parent_bone = "OBJECT", ""
+    thing.constraints.clear()
+    thing.modifiers.clear()
+    rigs.update()
+    walk_along(rig, path, ground=ground)
+
+
+@pytest.mark.parametrize("bone", ["thigh.L", "shin.R"])
+def test_a_locked_bone_of_a_leg_is_named(ext, bone):
+    rig = walks.walk(ext)
+    rig.pose.bones[bone].lock_rotation = (True, True, True)
+    rig.pose.bones[bone].lock_rotation_w = True
+    rigs.update()
+    side = "left" if bone.endswith("L") else "right"
+    refused(f"bone '{bone}' of the {side} leg is locked: unlock", rig, curve(*LINE))
+
+
+def test_curves_of_no_spline_and_of_several_are_refused(ext):
+    rig, path = walks.walk(ext), curve(*LINE)
+    path.data.splines.new("POLY")
+    refused("has 2 splines: leave it one", rig, path)
+    path.data.splines.clear()
+    refused("has no spline", rig, path)
+
+
+def test_a_cycle_of_one_frame_is_told(ext):
+    rig, path = walks.walk(ext), curve(*LINE)
+    refused("the cycle has one frame, 5", rig, path, use_range=True, cycle_start=5, cycle_end=5)
+
+
+def test_a_curve_is_walked_as_its_object_and_hooks_have_it(ext):
+    """Scaled, mirrored, sheared by its parent, with points in one place, and bent by a hook."""
+    rig = walks.walk(ext)
+    path = curve((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, -1.0, 0.0), (1.0, -1.5, 0.0))
+    path.parent = rigs.empty("Parent")
+    path.parent.scale, path.rotation_euler.z, path.scale = (1.5, 3.0, 1.0), 0.4, (-1.0, 1.0, 2.0)
+    moved = rigs.empty("Hooked", (0.0, 0.0, 0.0))
+    hook = path.modifiers.new("Hook", "HOOK")
+    hook.object = moved
+    hook.vertex_indices_set([4])
+    rigs.update()
+    hook.matrix_inverse = moved.matrix_world.inverted() @ path.matrix_world
+    moved.location = (0.3, -1.0, 0.0)
+    rigs.update()
+    seen = path.evaluated_get(bpy.context.evaluated_depsgraph_get())
+    mesh = seen.to_mesh()
+    end = seen.matrix_world @ mesh.vertices[4].co
+    seen.to_mesh_clear()
+    unhooked = path.matrix_world @ path.data.splines[0].points[4].co.to_3d()
+    assert (end - unhooked).length > 0.5
+    walk_along(rig, path, stop=False)
+    last = balls(rig)[-1].mean(axis=0)[:2]
+    assert np.linalg.norm(last - np.array(end[:2])) < 0.7
+    assert np.linalg.norm(last - np.array(unhooked[:2])) > np.linalg.norm(last - np.array(end[:2]))
 
 
 @pytest.mark.parametrize(
