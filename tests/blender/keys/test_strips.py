@@ -353,3 +353,38 @@ def test_any_object_gets_keys_in_place(writing, channels, rig):
     np.testing.assert_allclose(played, expected, atol=FLOAT32)
     groups = {curve.group.name for curve in channels.fcurves_of(rig) if curve.data_path == "location"}
     assert (rig.scale.x, groups) == (3.0, {"Object Transforms"})
+
+
+# --- what is muted ----------------------------------------------------------------------------------------
+
+
+def two_strips(rig):
+    """A strip below that keys the rotation mode, one above that keys a rotation; no action."""
+    for k, path in enumerate(("rotation_mode", "rotation_quaternion")):
+        for frame in (1, 5):
+            bone = rig.pose.bones["bone_1"]
+            bone.rotation_mode = "XYZ" if path == "rotation_mode" and frame == 5 else "QUATERNION"
+            bone.keyframe_insert(path, frame=frame + 10 * k)
+        animation = rig.animation_data
+        animation.nla_tracks.new().strips.new(path, 1 + 10 * k, animation.action)
+        animation.action = None
+    rig.pose.bones["bone_1"].rotation_mode = "QUATERNION"
+    return [track.strips[0] for track in rig.animation_data.nla_tracks]
+
+
+@pytest.mark.parametrize("muted", ["neither", "strip", "track"])
+def test_what_is_muted_does_not_play_and_stands_in_no_ones_way(ext, rig, channels, muted):
+    """Known of the files: which action is in which strip, over which frames."""
+    writer = ext.module("ccd_rig.blender.keys.writer")
+    below, above = two_strips(rig)
+    if muted == "strip":
+        below.mute = True
+    elif muted == "track":
+        rig.animation_data.nla_tracks[0].mute = True
+    plays = [above, below] if muted == "neither" else [above]
+    assert [action for action, _ in channels.played(rig)] == [strip.action for strip in plays]
+    ranges = sorted((strip.frame_start, strip.frame_end) for strip in plays)
+    assert sorted(channels.strip_ranges(rig)) == ranges
+    wanted = [("bone_1", "rotation_quaternion")]
+    told = writer.obstacles(rig, wanted, writer.Destination.NEW_ACTION)
+    assert any("rotation mode changes by keys" in words for words in told) is (muted == "neither")

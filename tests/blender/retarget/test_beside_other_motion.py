@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 
 import bpy
@@ -135,6 +136,16 @@ def test_a_source_that_moves_is_not_said_to_stand_still(ext, source, target):
     chosen = ext.module("ccd_rig.blender.retarget.chosen")
     done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
     assert retarget.STILL not in retarget.warnings(done)
+
+
+@pytest.mark.parametrize(("frames", "told"), [(0, ""), (1, "in 1 frame"), (7, "in 7 frames")])
+def test_knees_that_bend_to_another_side_are_told_where_there_are_any(ext, source, target, frames, told):
+    retarget = ext.module("ccd_rig.blender.retarget.retarget")
+    chosen = ext.module("ccd_rig.blender.retarget.chosen")
+    done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+    done = dataclasses.replace(done, measures=dataclasses.replace(done.measures, flipped=frames))
+    said = [words for words in retarget.warnings(done) if "another side" in words]
+    assert said == ([f"A knee or elbow bends to another side {told}"] if told else [])
 
 
 @pytest.mark.parametrize("name", ["feet", "scale", "in_place", "reference_frame", "hand_space"])

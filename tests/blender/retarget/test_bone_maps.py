@@ -75,3 +75,12 @@ def test_legs_of_a_generated_beast_hang_on_each_other_and_front_ones_on_its_ches
     assert above["thigh_fk.L"] == joints.hips
     assert above["front_thigh_fk.L"] != joints.hips
     joints.require(figure.skeleton, tuple(joints.sources.values()))
+
+
+def test_limbs_are_on_their_sides_and_get_the_weights_of_these(ext, source, target):
+    """Weights may differ by side, and reports name limbs."""
+    maps = ext.module("ccd_rig.blender.retarget.bone_map")
+    figure = maps.figure_map(maps.bone_map(target, source))
+    ends = {limb.name: limb.end for limb in figure.legs}
+    assert ends == {"left leg": "foot.L", "right leg": "foot.R"}
+    assert {limb.end: limb.is_right for limb in figure.legs} == {"foot.L": False, "foot.R": True}

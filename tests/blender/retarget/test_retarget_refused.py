@@ -55,8 +55,9 @@ def test_a_bone_that_is_not_there_is_refused(ext, source, target):
 def test_keys_that_are_no_numbers_are_refused(ext, source, target):
     channels = ext.module("ccd_rig.blender.keys.channels")
     curve = next(c for c in channels.fcurves_of(source) if "location" in c.data_path)
-    curve.keyframe_points[10].co[1] = math.nan
-    refused("is nowhere at frame", target)
+    bad = curve.keyframe_points[10]
+    bad.co[1] = math.nan
+    refused(f"is nowhere at frame {bad.co[0]:g}: ", target)
 
 
 def test_a_rest_that_is_no_pose_is_refused_and_a_frame_helps(ext, target):

@@ -249,3 +249,20 @@ def test_the_words_of_a_bvh_file_are_read_in_lower_case_too(hero, tmp_path):
     path.write_text(BVH.replace("Frame Time:", "frame time:").replace("MOTION", "Motion"))
     assert doubts(path) == []
     assert hero.ccd_rig.retarget.source_fps == pytest.approx(60.0, abs=0.01)
+
+
+def test_files_beside_a_gltf_are_those_that_it_names(ext, tmp_path):
+    """Not what it holds itself, which may be long, nor what is not there; names may be quoted."""
+    clips = ext.module("ccd_rig.blender.retarget.clips")
+    for name in ("step.bin", "grün 1.png", "other.bin"):
+        (tmp_path / name).write_bytes(b"")
+    inside = "data:application/octet-stream;base64," + "A" * 5000
+    buffers = [{"uri": uri} for uri in ("step.bin", inside, "gone.bin")] + [{"byteLength": 4}]
+    content = {"buffers": buffers, "images": [{"uri": "gr%C3%BCn%201.png"}, {"uri": "step.bin"}]}
+    clip = tmp_path / "step.gltf"
+    clip.write_text(json.dumps(content))
+    assert clips.files_beside(clip) == [tmp_path / "grün 1.png", tmp_path / "step.bin"]
+    assert clips.files_beside(tmp_path / "step.glb") == []
+    for text in ("[]", "{", '{"buffers": 5}', '{"buffers": [5]}'):
+        clip.write_text(text)
+        assert clips.files_beside(clip) == []

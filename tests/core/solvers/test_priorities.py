@@ -13,6 +13,7 @@ from ccd_rig.goals import Goal, OrientationGoal, PositionGoal
 from ccd_rig.limits.shapes import Cone, SwingTwist
 from ccd_rig.settings import Solver, SolveResult, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
+from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.many import solve_many
 from ccd_rig.solvers.solve import solve
@@ -91,3 +92,23 @@ def test_sweeps_alone_bring_a_later_goal_near_while_the_first_is_kept(far):
     result = solve(skeleton, bent_pose, goals, settings)
     assert result.errors[0].distance <= settings.position_tolerance
     assert nearest - 1e-3 <= result.errors[1].distance <= 1.08 * nearest
+
+
+@pytest.mark.parametrize("solver", list(Solver))
+def test_a_later_goal_that_is_given_up_early_is_not_called_as_near_as_it_gets(solver):
+    """The first goal is met all along; the other arm has one iteration for a long way."""
+    arms = [Joint("body", stiffness=1.0)]
+    for side, sign in (("L", 1.0), ("R", -1.0)):
+        for k in range(4):
+            offset = (sign, 1.0, 0.0) if k == 0 else (0.0, 1.0, 0.0)
+            arms.append(Joint(f"{side}{k}", len(arms) - 1 if k else 0, offset))
+    skeleton = Skeleton(arms)
+    rest = Pose.rest(skeleton)
+    heads = {
+        joint.name: each.translation
+        for joint, each in zip(arms, forward_kinematics(skeleton, rest), strict=True)
+    }
+    goals = [PositionGoal("L3", heads["L3"]), PositionGoal("R3", (-1.0, -1.5, 0.3), priority=1)]
+    hurried = SolverSettings(solver=solver, restarts=0, max_iterations=1)
+    assert solve(skeleton, rest, goals, hurried).status not in (SolveStatus.OPTIMAL, SolveStatus.CONVERGED)
+    assert solve(skeleton, rest, goals, SETTINGS).status is SolveStatus.CONVERGED
