@@ -758,7 +758,7 @@ def solve_poses(
         statuses: (B) written; of a retry at first those of the first solve.
         steps: (B) increased by the steps taken.
         distances, misses: (B, G) written, in the model's unit and radians.
-        goes_on: 0 a first solve; 1 what follows it where goals are missed, from the best pose of it: other
+        is_retry: False for a first solve; True to go on from its best pose where goals are missed, by other
             starts, then as near as it gets.
     """
     check_poses(
@@ -977,9 +977,9 @@ def set_search(
     """Set the settings of solves, see `settings.SolverSettings`.
 
     Args:
-        budget: of all steps of a pose. is_calm: whether to end in the nearest local minimum, which moves with
-        the target. starts_at_reference: whether poses start from their references; a pose reached from there
-        is then never
+        budget: of all steps of a pose.
+        stays_local: whether to end in the nearest local minimum, which moves with the target.
+        starts_at_reference: whether poses start from their references; a pose reached from there is then never
             worse than the start.
     """
     check_ready(p)
