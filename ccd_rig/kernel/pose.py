@@ -979,7 +979,7 @@ def set_search(
     Args:
         budget: of all steps of a pose.
         stays_local: whether to end in the nearest local minimum, which moves with the target.
-        starts_at_reference: whether poses start from their references; a pose reached from there is then never
+        starts_at_reference: whether poses start from their references; a pose reached from there is never
             worse than the start.
     """
     check_ready(p)
