@@ -183,6 +183,7 @@ def test_core_never_imports_blender():
         if name.partition(".")[0] in banned or name.startswith("ccd_rig.blender")
     ]
     assert not wrong, "\n".join(wrong)
+    assert not banned & {name.partition(".")[0] for _, name in _imports("ccd_rig.__main__")}
 
 
 def test_version_branches_live_in_one_folder():
