@@ -121,10 +121,10 @@ def vector(rng: random.Random) -> Vector:
     return Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
 
 
-def bones(*parts: tuple[str, float, Limit | None]) -> Skeleton:
+def bones(*links: tuple[str, float, Limit | None]) -> Skeleton:
     """Bones end to end along +Y: name, length, limit. X points to the side, so a turn about X is flexion."""
     joints: list[Joint] = []
-    for name, length, limit in parts:
+    for name, length, limit in links:
         offset = (0.0, joints[-1].length, 0.0) if joints else (0.0, 0.0, 0.0)
         joints.append(Joint(name, len(joints) - 1, offset, Quaternion(), length, limit))
     return Skeleton(joints)

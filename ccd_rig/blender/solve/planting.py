@@ -271,23 +271,23 @@ def returning(
 
 
 def arriving(
-    rotations: Array, animated: Array, parts: Array, there: tuple[Array, Array], limit: Limit | None
+    rotations: Array, animated: Array, left: Array, there: tuple[Array, Array], limit: Limit | None
 ) -> None:
     """Let a released joint get to a departure from its animation, as it returns to that; in place.
 
     Args:
         rotations: (R, 4) as they are.
         animated: (R, 4)
-        parts: (R,) of `RETURN` that are left until it is there.
+        left: (R,) time until it is there, in parts of `RETURN`.
         there: (4,) rotations then, with the departure and animated.
         limit: of the joint.
     """
     if not len(rotations):
         return
     held, before = (unit(each) for each in there)
-    turn = multiply(held, conjugate(before))[:, None].repeat(len(parts), axis=1)
+    turn = multiply(held, conjugate(before))[:, None].repeat(len(left), axis=1)
     goal = unit(multiply(turn, animated.T))
-    near = slerp(unit(rotations.T), goal, 1.0 - parts * parts * (3.0 - 2.0 * parts))
+    near = slerp(unit(rotations.T), goal, 1.0 - left * left * (3.0 - 2.0 * left))
     rotations[:] = _allowed(near[:, None], [limit], [0])[:, 0].T
 
 

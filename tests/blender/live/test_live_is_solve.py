@@ -413,11 +413,11 @@ def shown_and_baked(ext, live, rig, last):
     bpy.ops.ccd_rig.live()
     module = ext.module("ccd_rig.blender.bake.bake")
     report = module.bake(scene, rig, module.BakeSettings(1, last))
-    found = []
+    off = []
     for frame, each in enumerate(shown, 1):
         scene.frame_set(frame)
-        found.append(apart(each, matrices(rig)))
-    return found, report
+        off.append(apart(each, matrices(rig)))
+    return off, report
 
 
 def named(report):
@@ -448,8 +448,8 @@ def test_where_a_bake_is_smoothed_and_live_is_not_the_report_says_so(ext, live):
     for row in rig.ccd_rig.constraints:
         row.soft = 0.0
     key_target(rig.ccd_rig.constraints["tail.005"], (0.4, 0.0, 0.0), 1, 40)
-    found, report = shown_and_baked(ext, live, rig, 40)
-    off = {frame for frame, angle in enumerate(found, 1) if angle > BAKED}
+    angles, report = shown_and_baked(ext, live, rig, 40)
+    off = {frame for frame, angle in enumerate(angles, 1) if angle > BAKED}
     assert off
     assert off <= named(report)
     assert "; smoothed at frame" in report.summary()
@@ -461,6 +461,6 @@ def test_a_head_that_moves_later_holds_in_live_and_bake(ext, live):
     hand, head = (rig.ccd_rig.constraints[name] for name in ("hand.L", "spine.006"))
     key_target(hand, (0.0, -0.45, 0.0), 1, 10)
     key_target(head, (0.0, 0.0, -0.03), 15, 25)
-    found, report = shown_and_baked(ext, live, rig, 25)
-    assert max(found) < BAKED, report.summary()
+    angles, report = shown_and_baked(ext, live, rig, 25)
+    assert max(angles) < BAKED, report.summary()
     assert not any("spine.006" in helped.gave_way for helped in report.helped)

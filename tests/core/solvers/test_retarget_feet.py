@@ -130,31 +130,6 @@ def test_toes_turn_up_without_a_step_while_a_foot_rolls_over_onto_its_instep():
     assert angles[-1] < math.radians(1.5)
 
 
-def test_toes_go_round_with_a_foot_that_pivots_on_its_ball():
-    """A dancer's turn, half round in a contact, heel up: toes stay flat, and ahead of the foot."""
-    sole_ = Sole(
-        ball=np.array((0.1, 0.0, -0.08)),
-        under=np.array((0.0, 0.0, -0.02)),
-        heel=np.array((-0.1, 0.0, -0.02)),
-        toe=np.array((0.06, 0.0, -0.02)),
-        across=np.array((0.0, 1.0, 0.0)),
-        height=0.02,
-    )
-    yaw = math.pi * np.clip(np.arange(-10, 51) / 40.0, 0.0, 1.0)
-    spin = np.stack((np.cos(0.5 * yaw), 0.0 * yaw, 0.0 * yaw, np.sin(0.5 * yaw)), axis=1)
-    pitched = np.tile((math.cos(0.25), 0.0, math.sin(0.25), 0.0), (len(yaw), 1))  # half a radian down
-    rotations = feet.product(spin, pitched)
-    contacts = Contacts([Phase(5, 55)], np.arange(len(yaw)) / 30.0, np.zeros(3), np.array([0.0]), 0.0, 0.1)
-    ankles = (0.0, 0.0, 0.02) - feet.turned(rotations, sole_.ball)
-    toes = foot_path(ankles, (rotations, rotations), sole_, contacts, 0.1).toes[5:56]
-    tips = feet.turned(toes, sole_.toe)
-    off = np.arctan2(tips[:, 1], tips[:, 0]) - yaw[5:56]
-    assert np.abs(np.angle(np.exp(1j * off))).max() < math.radians(21.0)
-    assert tips[:, 2] == pytest.approx(np.full(51, -0.02), abs=1e-9)
-    steps = 2.0 * np.arccos(np.clip(np.abs((toes[1:] * toes[:-1]).sum(axis=1)), 0.0, 1.0))
-    assert steps.max() < math.radians(180.0 / 40.0) * 1.01
-
-
 PAW = Sole(
     ball=np.array((0.1, 0.0, -0.08)),
     under=np.array((0.0, 0.0, -0.02)),
@@ -163,6 +138,23 @@ PAW = Sole(
     across=np.array((0.0, 1.0, 0.0)),
     height=0.02,
 )
+
+
+def test_toes_go_round_with_a_foot_that_pivots_on_its_ball():
+    """A dancer's turn, half round in a contact, heel up: toes stay flat, and ahead of the foot."""
+    yaw = math.pi * np.clip(np.arange(-10, 51) / 40.0, 0.0, 1.0)
+    spin = np.stack((np.cos(0.5 * yaw), 0.0 * yaw, 0.0 * yaw, np.sin(0.5 * yaw)), axis=1)
+    pitched = np.tile((math.cos(0.25), 0.0, math.sin(0.25), 0.0), (len(yaw), 1))  # half a radian down
+    rotations = feet.product(spin, pitched)
+    contacts = Contacts([Phase(5, 55)], np.arange(len(yaw)) / 30.0, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    ankles = (0.0, 0.0, 0.02) - feet.turned(rotations, PAW.ball)
+    toes = foot_path(ankles, (rotations, rotations), PAW, contacts, 0.1).toes[5:56]
+    tips = feet.turned(toes, PAW.toe)
+    off = np.arctan2(tips[:, 1], tips[:, 0]) - yaw[5:56]
+    assert np.abs(np.angle(np.exp(1j * off))).max() < math.radians(21.0)
+    assert tips[:, 2] == pytest.approx(np.full(51, -0.02), abs=1e-9)
+    steps = 2.0 * np.arccos(np.clip(np.abs((toes[1:] * toes[:-1]).sum(axis=1)), 0.0, 1.0))
+    assert steps.max() < math.radians(180.0 / 40.0) * 1.01
 
 
 def largest_step(rotations):
