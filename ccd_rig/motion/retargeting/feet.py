@@ -32,6 +32,8 @@ from .figures import Limb, TargetFigure, inverse, product, turned
 
 HEEL = 0.3
 """How far the heel is behind the ankle, in distances of the ankle from the ball along the ground."""
+UPRIGHT = 1.2
+"""Height of an ankle above the ball, in distances along the ground, from which a foot stands on its toes."""
 TOES = 0.5
 """How long toes are whose bone does not tell, in the same distances."""
 AHEAD = 0.7
@@ -75,7 +77,7 @@ class Sole:
 
     Attributes:
         ball: (3,) from the ankle, in the foot's frame; 0 for a foot without a ball.
-        under, heel: (3,) points of the sole from the ball, in the foot's frame.
+        under, heel: (3,) points of the sole from the ball, in the foot's frame; see `heel_from_ball`.
         toe: (3,) end of the toes from the ball, in the frame of the toes; None where there are none.
         across_toe: (3,) unit, the axis across the toes, along the ground, in their frame; to their left.
         across: (3,) unit, the axis across the foot, along the ground, in its frame; to its left.
@@ -98,6 +100,11 @@ class Sole:
         """Whether the foot has a ball about which its heel may rise."""
         return bool(self.ball.any())
 
+    @property
+    def stands_on_toes(self) -> bool:
+        """Whether its heel is in the air in the reference pose."""
+        return self.rolls and bool(np.allclose(self.heel, -self.ball, rtol=0.0, atol=1e-12))
+
     @classmethod
     def of(cls, target: TargetFigure, limb: Limb) -> Sole:
         """The sole in the target's reference pose."""
@@ -105,7 +112,6 @@ class Sole:
         foot, tip = target.index(limb.end), target.index(limb.tip or limb.end)
         ankle, ball = heads[foot], heads[tip]
         down = (0.0, 0.0, target.ground - ball[2])
-        behind = (ankle - ball) * (1.0 + HEEL, 1.0 + HEEL, 0.0) + down
         to_foot = inverse(rotations[foot])
         toe = across_toe = None
         if limb.tip:
@@ -117,7 +123,8 @@ class Sole:
         across = np.cross(UP, (ball - ankle) if limb.tip else _along_bone(target, limb))
         across /= max(float(np.linalg.norm(across)), 1e-12)
         under, heel, offset, side = (
-            turned(to_foot, each) for each in (np.array(down), behind, ball - ankle, across)
+            turned(to_foot, each)
+            for each in (np.array(down), heel_from_ball(ankle - ball, down[2]), ball - ankle, across)
         )
         front = None if limb.tip else _front(target, limb)
         front = None if front is None else turned(to_foot, front)
@@ -134,6 +141,20 @@ class Sole:
         if toes is not None and self.toe is not None:
             points.append(turned(toes, self.toe))
         return points
+
+
+def heel_from_ball(ankle: Array, ground: float) -> Array:
+    """(3,) from the ball to the heel: on the ground behind the ankle.
+
+    For a foot that stands on its toes, as a cat's, it is the ankle: such a heel is in the air.
+
+    Args:
+        ankle: (3,) from the ball, of a foot that stands.
+        ground: height of the ground above the ball.
+    """
+    if ankle[2] >= UPRIGHT * float(np.hypot(ankle[0], ankle[1])) > 0.0:
+        return ankle
+    return ankle * (1.0 + HEEL, 1.0 + HEEL, 0.0) + (0.0, 0.0, ground)
 
 
 def _toes(foot: Array, tail: Array) -> Array:
@@ -478,7 +499,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     The ankle goes up and ahead on a circle about the ball, as far as the leg can follow, to where it is
     nearest to the hip, or by `MOST_ROLL`. It never goes away from the hip, and near the angle where it would,
     it rolls no farther than it is from that: so the roll does not leap in time. A heel that is down stays
-    down. The hips sink by the rest.
+    down, and a foot that stands on its toes keeps its slope. The hips sink by the rest.
 
     Args:
         path: of the foot.
@@ -486,7 +507,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
         hips: (F, 3) the leg's hip joint.
         reach: (F,) how long the leg may be.
     """
-    if not sole.rolls:
+    if not sole.rolls or sole.stands_on_toes:
         return path
     balls = path.ankles + turned(path.feet, sole.ball)
     ahead, up = _ahead(path.feet, sole.across), turned(path.feet, -sole.ball)

@@ -205,6 +205,29 @@ def test_toes_of_a_foot_that_lies_on_its_side_stay_as_they_are(roll, is_flat):
     assert largest_step(made[20:]) < 1e-6
 
 
+def test_a_foot_that_stands_on_its_toes_may_lie_down():
+    """A cat's, whose ankle is 12 cm above its ball: as it sits, the ankle comes down to the ground."""
+    ankle = np.array((-0.03, 0.0, 0.1))
+    heel = feet.heel_from_ball(ankle, -0.02)
+    np.testing.assert_array_equal(heel, ankle)
+    np.testing.assert_allclose(feet.heel_from_ball(np.array((-0.1, 0.0, 0.08)), -0.02), (-0.13, 0.0, -0.02))
+    hind = dataclasses.replace(PAW, ball=-ankle, heel=heel)
+    assert hind.stands_on_toes and not PAW.stands_on_toes
+    times, lying = np.arange(31) / 24.0, math.atan2(0.1, 0.03) + math.atan2(0.02, 0.1)
+    half = -0.5 * np.interp(np.arange(31), (5, 20), (0.0, lying + 0.1))
+    rotations = np.stack((np.cos(half), 0.0 * half, np.sin(half), 0.0 * half), axis=1)
+    level = np.tile((1.0, 0.0, 0.0, 0.0), (31, 1))
+    contacts = Contacts([Phase(0, 30)], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    balls = (0.0, 0.0, 0.02)
+    path = foot_path(balls - turned(rotations, hind.ball), (rotations, level), hind, contacts, 0.15)
+    np.testing.assert_allclose(path.feet[:15], rotations[:15], atol=1e-9)
+    assert path.ankles[0, 2] == pytest.approx(0.12)
+    assert path.ankles[-1, 2] == pytest.approx(0.0, abs=1e-9)
+    ones = np.ones(31)
+    hips = np.add(path.ankles, (0.0, 0.0, 0.5))
+    assert rolled(path, hind, hips, 0.49 * ones) is path  # its slope is not changed for a leg that is short
+
+
 def locked_foot(fps):
     """A foot that slows down, slides on and speeds up, locked where it is slow: its own way, and the path."""
     times = np.arange(2 * fps) / fps
