@@ -388,6 +388,7 @@ class BakeFrames:
             targets=self.targets.at(slice(rows, None)),
             states={row - rows: states for row, states in self.states.items() if row >= rows},
             smoothed={row - rows: groups for row, groups in self.smoothed.items() if row >= rows},
+            helped={row - rows: helped for row, helped in self.helped.items() if row >= rows},
             tracks=None if self.tracks is None else self.tracks.without_first(rows),
         )
 
