@@ -334,7 +334,8 @@ class PoseSearch:
 
         def solve_share(share: Indices) -> None:
             size = len(share)
-            poses, rows = solved, inputs
+            poses = solved
+            rows: Any = inputs
             if size < len(solved.statuses):
                 poses = solved.at(share)
                 rows = [each if len(each) < 2 else np.ascontiguousarray(each[share]) for each in inputs]
