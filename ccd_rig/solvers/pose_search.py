@@ -334,11 +334,11 @@ class PoseSearch:
 
         def solve_share(share: Indices) -> None:
             size = len(share)
-            poses = solved
-            rows: Any = inputs
+            poses, rows = solved, inputs
             if size < len(solved.statuses):
                 poses = solved.at(share)
                 rows = [each if len(each) < 2 else np.ascontiguousarray(each[share]) for each in inputs]
+            targets, weights, pole_angles, offsets, rests, tolerances, near, near_shifts = rows
             idle, problem = self._problem(limits)
             set_search(
                 problem,
@@ -357,7 +357,14 @@ class PoseSearch:
                 problem,
                 poses.rotations.reshape(size, -1),
                 poses.translations.reshape(size, -1),
-                *rows,
+                targets,
+                weights,
+                pole_angles,
+                offsets,
+                rests,
+                tolerances,
+                near,
+                near_shifts,
                 others.rotations.reshape(-1, 4 * joints),
                 others.translations.reshape(-1, 3 * joints),
                 others.is_turn,
