@@ -32,7 +32,7 @@ from ..scene.targets import TargetRows
 from ..solve.constraint_goals import body_joints, chain_joints, whole_chain
 from ..solve.plant_ground import PlantGround
 from ..solve.planting import (
-    ContactState,
+    Contacts,
     SupportChains,
     support_chains,
 )
@@ -411,7 +411,7 @@ class Tracks:
     support_chains: SupportChains
     worlds: Array  # (F, 4, 4) armature space to world
     shifts: Array  # (F, 3, 3) of the root bone: locations to translations
-    contact_states: list[ContactState] = field(default_factory=list)  # (S,)
+    contacts: Contacts  # (S,); of no frame before these are solved
     short_rows: list[int] = field(default_factory=list)  # where legs are too short for a fixed body
     ground: PlantGround | None = None  # with a row for each frame
     unturned: Array | None = (
@@ -424,12 +424,13 @@ class Tracks:
     def of(cls, samples: Samples, support_chains: SupportChains) -> Tracks:
         """Tracks of frames that are not solved yet."""
         shifts = samples.rig.bones.shifts([support_chains.root_bone])[:, 0]
-        return cls(support_chains, samples.worlds, shifts)
+        unsolved = Contacts([], [], [], np.empty((0, 0, 4)), np.empty((0, 0, 3)))
+        return cls(support_chains, samples.worlds, shifts, unsolved)
 
     def without_first(self, rows: int) -> Tracks:
         """A copy without its first rows, all of which are solved."""
-        worlds, shifts = self.worlds[rows:], self.shifts[rows:]
-        return replace(self, worlds=worlds, shifts=shifts, contact_states=self.contact_states[rows:])
+        contacts = self.contacts.without_first(rows)
+        return replace(self, worlds=self.worlds[rows:], shifts=self.shifts[rows:], contacts=contacts)
 
     def joints(self) -> list[int]:
         """Joints that planted bones key: the support chains and the root bone."""
@@ -437,7 +438,7 @@ class Tracks:
 
     def keyed(self) -> list[int]:
         """The joints of `joints` that anything moves at any frame."""
-        moved = frozenset[int]().union(*(contact_state.moved for contact_state in self.contact_states))
+        moved = frozenset[int]().union(*self.contacts.moved)
         return sorted(moved.intersection(self.joints()))
 
     @property

@@ -193,12 +193,12 @@ def _hold_planted(
     """
     frames, solved_frames = bake_frames.frames, bake_frames.solved_frames
     joints, root_bone = tracks.joints(), tracks.support_chains.root_bone
-    solved = np.array([state.rotations for state in tracks.contact_states])[:, joints]
+    solved = tracks.contacts.rotations[:, joints]
     keyed.rotations[:, joints] = interpolation.slerp_rotations(solved_frames, solved, frames)
     where = np.zeros(keyed.rotations.shape[:2], dtype=bool)
     where[np.ix_(between, joints)] = True
     _hold_limits(bake_frames, keyed.rotations, where)
-    root = np.array([state.translations[root_bone] for state in tracks.contact_states])
+    root = tracks.contacts.translations[:, root_bone]
     for axis in range(3):
         along = np.interp(frames, solved_frames, root[:, axis])
         keyed.translations[:, root_bone, axis] = full.translations[:, root_bone, axis] = along
@@ -222,13 +222,13 @@ def _held_targets(bake_frames: BakeFrames, tracks: Tracks) -> list[dict[int, Tar
     known: dict[tuple[int, bytes], TargetSample] = {}
     for f, frame in enumerate(bake_frames.frames):
         after, world = int(np.searchsorted(solved_frames, frame)), tracks.worlds[f]
-        last, following = tracks.contact_states[max(after - 1, 0)], tracks.contact_states[after]
+        last, following = tracks.contacts.anchors[max(after - 1, 0)], tracks.contacts.anchors[after]
         planted = {}
-        for c, anchor in following.anchors.items():
+        for c, anchor in following.items():
             if solved_frames[after] == frame or not bake_frames.constraints[c].target:
                 key = id(anchor), world.tobytes()
                 planted[c] = known.get(key) or known.setdefault(key, anchor.seen(world))
-            elif c in last.anchors:  # it is at its target by now
+            elif c in last:  # it is at its target by now
                 planted[c] = bake_frames.targets.sample(f, c)
         held.append(planted)
     return held
@@ -246,7 +246,7 @@ def _put_on_bases(
     """
     skeleton, root_bone = bake_frames.skeleton, tracks.support_chains.root_bone
     states = np.searchsorted(bake_frames.solved_frames, bake_frames.frames).tolist()
-    bases = [tracks.contact_states[k].base for k in states]
+    bases = [tracks.contacts.bases[k] for k in states]
     rows = np.array([f for f, base in enumerate(bases) if base in held[f]], dtype=np.intp)
     if not len(rows):
         return
