@@ -79,7 +79,7 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
     return SupportChains(tuple(planted), root_bone, tuple(joints), keeps_body)
 
 
-# Anchors and contacts ----------------------------------------------------------------------------------------
+# Anchors and contacts ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
