@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from ...limits.shapes import Limit, Slide
 from ...maths import batch
 from ...maths.batch import Array
-from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ..properties.constraint_values import Constraint
@@ -36,7 +35,6 @@ from ..solve.planting import (
     SupportChains,
     support_chains,
 )
-from .report import EASED
 
 Rows = NDArray[np.intp]
 T = TypeVar("T")
@@ -174,16 +172,6 @@ class Solutions:
     slides: Array
     states: Mapping[int, Mapping[int, str]]
     smoothed: Mapping[int, tuple[SmoothedGroup, ...]]
-
-    def missed(self) -> int:
-        """The number of frames that do not reach all their targets."""
-        good = (SolveStatus.CONVERGED.name, EASED)
-        return sum(any(state not in good for state in states.values()) for states in self.states.values())
-
-    def largest_rotation(self) -> float:
-        """Radians of the largest turn of a joint from one solved frame to the next."""
-        rotations = batch.unit(self.rotations, axis=-1)
-        return float(np.max(batch.angles_between(rotations[:-1], rotations[1:], axis=-1), initial=0.0))
 
 
 @dataclass
@@ -359,12 +347,6 @@ class BakeFrames:
             shifts = self.shifts[rows, self.located.index(j)]
             lengths[:, k] = locations_of(shifts, translations[:, j]) @ np.array(slide.axis)
         return lengths
-
-    def solutions(self) -> Solutions:
-        """A copy of the present solutions."""
-        return Solutions(
-            self.solved.copy(), self.solved_slides.copy(), dict(self.states), dict(self.smoothed)
-        )
 
     def restore(self, solutions: Solutions) -> None:
         """Replace the solutions."""

@@ -206,10 +206,6 @@ class JointPoses(NamedTuple):
         """A copy of the poses of rows."""
         return JointPoses(self.rotations[rows].copy(), self.translations[rows].copy())  # type: ignore[index]
 
-    def put(self, rows: object, other: JointPoses) -> None:
-        """Replace the poses of rows."""
-        self.rotations[rows], self.translations[rows] = other  # type: ignore[index]
-
 
 class FigureBones(NamedTuple):
     """Rest of joints: (R or 1, J, 3) offsets and (R or 1, J, 4) unit rest rotations."""
