@@ -35,7 +35,7 @@ OF_SOURCES = ("architecture", "benchmarks", "interrupts", "kernel_build", "langu
 BLENDER_PARTS = ("bake", "keys", "retarget", "farm", "cli")
 PARTS = {  # {part: (its sources, what is not of it, its tests)}
     "core": ("ccd_rig/**/*.py", r"/(blender|kernel|__main__)\b", "tests/core"),
-    "kernel": ("ccd_rig/kernel/*.py", r"/(__init__|loading|plain|fingerprint)\.py", "tests/core"),
+    "kernel": ("ccd_rig/kernel/*.py", r"/(__init__|loading|plain)\.py", "tests/core"),
     "live": ("ccd_rig/blender/live.py", "^$", "tests/blender/live"),
     **{name: (f"ccd_rig/blender/{name}/*.py", "^$", f"tests/blender/{name}") for name in BLENDER_PARTS},
 }

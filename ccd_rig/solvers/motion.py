@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 
@@ -187,25 +186,16 @@ class Frames:
         return solved
 
 
-class Motion(NamedTuple):
-    """A solved motion.
-
-    Attributes:
-        solved: the poses.
-        apart: (F,) radians, the largest rotation of a joint from the frame's independent solution.
-    """
-
-    solved: Solved
-    apart: Array
-
-
-def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Motion]:
+def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, tuple[Solved, Array]]:
     """Solve for the nearest motion; yields numbers of solved frames as progress.
 
     Args:
         frames: base poses and goals.
         smoothness: weight of changes of departures; 0: each frame by itself, as always where poses do not
             follow their references.
+
+    Returns:
+        The poses, and (F,) radians, the largest rotation of a joint from the frame's independent solution.
     """
     size = len(frames.rotations)
     motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
@@ -225,11 +215,11 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
             yield from _sweep(frames, motion, smoothness)
             yield 0
         elif not frames.closes:
-            return Motion(motion, apart)
+            return motion, apart
         if frames.closes:
             _close(frames, motion)
         apart = angles_between(alone, motion.rotations, axis=-1).max(axis=1, initial=0.0)
-    return Motion(motion, apart)
+    return motion, apart
 
 
 def _chunks(rows: Indices, joints: int) -> Iterator[Indices]:

@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ from ccd_rig import (
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.batch import Array
 from ccd_rig.solvers import motion as module
-from ccd_rig.solvers.motion import Frames, Kind, Motion, solve_motion
-from ccd_rig.solvers.pose_search import PoseSearch
+from ccd_rig.solvers.motion import Frames, Kind, solve_motion
+from ccd_rig.solvers.pose_search import PoseSearch, Solved
 from ccd_rig.solvers.problem_tables import Bones
 
 FRAMES = 121
@@ -88,6 +88,13 @@ def frames_of(
     )
 
 
+class Motion(NamedTuple):
+    """The result of `solve_motion`."""
+
+    solved: Solved
+    apart: Array
+
+
 def solved(frames: Frames, smoothness: float) -> Motion:
     """All of it."""
     work = solve_motion(frames, smoothness)
@@ -95,8 +102,7 @@ def solved(frames: Frames, smoothness: float) -> Motion:
         try:
             next(work)
         except StopIteration as end:
-            found: Motion = end.value
-            return found
+            return Motion(*end.value)
 
 
 def angles(one: Array, other: Array) -> Array:
