@@ -44,7 +44,7 @@ cdef void slide(Problem p) noexcept nogil
 cdef double approach_goals(Problem p, double aside) noexcept nogil
 cdef void return_to_goals(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil
-@cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint)
+@cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint, is_better=cython.bint)
 cdef bint settle(Problem p) noexcept nogil
 cdef void activate_pressed_normals(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, column=cython.Py_ssize_t, n=cython.Py_ssize_t, count=cython.Py_ssize_t)
@@ -53,6 +53,8 @@ cdef bint stop_at_borders(Problem p, double most) noexcept nogil
 cdef void measure_borders(Problem p) noexcept nogil
 cdef double border_curvature(Problem p, Py_ssize_t i, Quaternion q, Vector outward, Vector tangent) noexcept nogil
 cdef void add_product(double[::1] values, Py_ssize_t at, Vector a, Vector b) noexcept nogil
+cdef void expect_residuals(Problem p, double part) noexcept nogil
+cdef bint straighten_step(Problem p, double turned) noexcept nogil
 @cython.locals(is_missed=cython.bint)
 cdef bint set_rank_weights(Problem p, double factor) noexcept nogil
 cdef bint is_kept(Problem p, Py_ssize_t k) noexcept nogil

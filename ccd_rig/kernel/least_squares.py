@@ -112,6 +112,8 @@ LAST_WEIGHT = 1e6
 """Largest such weight. At `FIRST` a rank that just misses its goals can lose 4 % of its error to the next."""
 MOST_WEIGHT = 1e11
 """Largest such weight: beside it a rounding error of 1e-16 counts as little as the pull."""
+CORRECTED = 0.01
+"""Damping of second-order corrections: lines along which goals cannot be approached stay out of them."""
 SHORT_FORCE = 1e-4
 """Part of the forces that is a step so short that it leaves no limit from inside."""
 RETURNS = 4
@@ -772,11 +774,16 @@ def settle(p):
         if longest == 0.0:
             continue
         save(p, 0)
-        apply_step(p, most / longest if longest > most else 1.0)
+        turned = min(longest, most)
+        expect_residuals(p, turned / longest)
+        apply_step(p, turned / longest)
         evaluate(p)
         if p.stage > 0:
             return_to_kept_goals(p)
-        if settled_square(p, pull) < value:
+        is_better = settled_square(p, pull) < value
+        if not is_better and straighten_step(p, turned):
+            is_better = settled_square(p, pull) < value
+        if is_better:
             most, has_moved = min(2.0 * most, LONGEST_SETTLE), True
         else:
             restore(p, 0)
@@ -784,6 +791,39 @@ def settle(p):
             most = 0.25 * min(most, longest)
     p.is_stationary = p.is_stationary or force <= FIRST_PULL * sqrt(missed_square(p))
     return has_moved and (p.is_stationary or p.has_missed_earlier)
+
+
+def expect_residuals(p, part):
+    """Store the residuals after a part of the step, by the linear model."""
+    for row in range(p.rows):
+        p.expected[row] = p.residual[row]
+        for column in range(p.columns):
+            p.expected[row] += part * p.slope[row * p.columns + column] * p.step[column]
+
+
+def straighten_step(p, turned):
+    """Bring residuals back to the expected ones, by a step short beside `turned`; whether there is one.
+
+    Goals that are nearly met make a narrow curved valley of the error, which straight steps leave.
+    Second-order corrections follow it (Conn, Gould and Toint 2000, "Trust region methods", section 15.3).
+    """
+    for row in range(p.rows):
+        offset = p.row_offset[row]
+        p.row_offset[row] = p.expected[row]
+        p.expected[row] = offset
+        p.row_gain[row] = 1.0
+        p.row_damping[row] = 1.0
+    compute_step(p, 0.0, CORRECTED)
+    for row in range(p.rows):
+        p.row_offset[row] = p.expected[row]
+    if longest_turn(p) > turned:
+        return False
+    apply_step(p, 1.0)
+    p.steps -= 1
+    evaluate(p)
+    if p.stage > 0:
+        return_to_kept_goals(p)
+    return True
 
 
 def set_rank_weights(p, factor):

@@ -21,7 +21,7 @@ cdef class Problem:
     cdef double[::1] head, frame, base, shift_base, below, saved
     cdef double[::1] column_axis, slope, serving, residual, departure_gradient, distance, miss, play, turned, bend_share
     cdef double square, error_ratio, departure_square
-    cdef double[::1] row_damping, row_gain, force, rank_weight
+    cdef double[::1] row_damping, row_gain, force, expected, rank_weight
     cdef double earlier_weight
     cdef bint only_kept, has_missed_earlier, is_stationary
     cdef double[::1] normals, active_basis
