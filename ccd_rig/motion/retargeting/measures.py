@@ -77,8 +77,8 @@ class Measures:
         turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
         jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in
             lengths of the limbs.
-        flipped: frames in which a knee or an elbow bends to the other side than the source's, but for those in
-            which the source's is hyperextended.
+        flipped: frames in which a knee or an elbow bends to the other side than the source's; without those
+            in which the source's is hyperextended.
         broken: joints outside their limits, with the frames summed up.
         moved_frames: frames in which the hips were moved for legs to reach.
         moved: by how much at most, metres.
@@ -252,9 +252,7 @@ def _percentile(values: Sequence[Array]) -> float:
     return float(np.percentile(np.concatenate(values), JERK_PERCENTILE)) if values else 0.0
 
 
-def _flips(
-    limb: Limb, places: Mapping[str, Array], source_places: Mapping[str, Array], uppers: Array
-) -> int:
+def _flips(limb: Limb, places: Mapping[str, Array], source_places: Mapping[str, Array], uppers: Array) -> int:
     """Frames in which a limb bends to the other side than the source's, where both bend.
 
     A limb that the source (upper bone turned by (F, 4)) hyperextends a little is bent to its usual side.
