@@ -323,12 +323,12 @@ def past_straight(first: Array, second: Array, uppers: Array) -> Mask:
     # Seen from the upper bone the axis of a knee or elbow stands still.
     local = batch.rotate(batch.conjugate(uppers.T).T, across, -1)
     usual, sines = local.sum(axis=0), batch.length(local, -1)
-    beyond = np.zeros(len(first), np.bool_)
+    beyond: Mask = np.zeros(len(first), np.bool_)
     if np.linalg.norm(usual) <= STEADY * sines.sum():
         return beyond
     lines = batch.length(first + second, -1) * (sizes[0] + sizes[1])
     off = sizes[0] * sizes[1] * sines / np.maximum(lines, 1e-12)
-    beyond = local @ usual < 0.0
+    beyond[:] = local @ usual < 0.0
     edges = np.flatnonzero(np.diff(np.concatenate(([False], beyond, [False])).astype(int)))
     for first_row, end_row in zip(edges[::2], edges[1::2], strict=True):
         beyond[first_row:end_row] = off[first_row:end_row].max() < STRAIGHT

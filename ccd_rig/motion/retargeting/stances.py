@@ -150,8 +150,9 @@ def _sole_points(
     ankles, balls = source.heads[:, foot], source.heads[:, toe]
     flat = phase.first + int(np.argmin(ankles[phase.first : phase.last + 1, 2]))
     along = (balls[flat] - ankles[flat]) * (1.0, 1.0, 0.0)
-    heel = ankles[flat] - balls[flat]
-    heel = turned(inverse(source.rotations[flat, foot]), heel_from_ball(heel, 0.0) - heel)
+    ankle = ankles[flat] - balls[flat]
+    heel = heel_from_ball(ankle, 0.0, leg_length(source, figure_map, limb)) - ankle
+    heel = turned(inverse(source.rotations[flat, foot]), heel)
     tip = turned(inverse(source.rotations[flat, toe]), TOES * along)
     return {
         SolePart.HEEL: ankles + turned(source.rotations[:, foot], heel),
