@@ -30,6 +30,32 @@ class Label(NamedTuple):
     colour: Colour
 
 
+class Box(NamedTuple):
+    """A rectangle on the screen: its lower left corner and its size, pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def apart(boxes: Sequence[Box]) -> list[Box]:
+    """Boxes in the same order, the upper ones first in their places, others below those that they cover."""
+    placed: dict[int, Box] = {}
+    for k in sorted(range(len(boxes)), key=lambda k: -boxes[k].y):
+        box = boxes[k]
+        while covered := [each for each in placed.values() if _meet(box, each)]:
+            box = box._replace(y=min(each.y for each in covered) - box.height)
+        placed[k] = box
+    return [placed[k] for k in range(len(boxes))]
+
+
+def _meet(one: Box, other: Box) -> bool:
+    beside = abs(2.0 * (one.x - other.x) + one.width - other.width) >= one.width + other.width
+    above = abs(2.0 * (one.y - other.y) + one.height - other.height) >= one.height + other.height
+    return not (beside or above)
+
+
 class Palette(NamedTuple):
     """Colours of sketches.
 
