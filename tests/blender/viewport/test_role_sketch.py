@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import random
+
 import rigs
 
 
@@ -50,3 +53,18 @@ def test_labels_cover_no_other_label(ext):
     assert [each.x for each in placed] == [each.x for each in feet]
     assert [each.y for each in placed] == [80.0, 100.0, 60.0]
     assert apart([]) == []
+
+
+def test_labels_at_places_that_are_no_whole_pixels_come_to_an_end(ext):
+    """A box that was moved below another one still met it by a rounding error, for ever."""
+    module = ext.module("ccd_rig.blender.viewport.sketch")
+    rng = random.Random(4)
+    for _ in range(200):
+        boxes = [
+            module.Box(rng.uniform(0, 200), rng.uniform(0, 60), rng.uniform(20, 90), 16.9) for _ in range(9)
+        ]
+        placed = module.apart(boxes)
+        for one, other in itertools.combinations(placed, 2):
+            apart = abs(one.y - other.y) > one.height - 1e-9
+            left, right = sorted((one, other), key=lambda box: box.x)
+            assert apart or left.x + left.width <= right.x
