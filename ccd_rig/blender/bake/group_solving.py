@@ -25,9 +25,9 @@ from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
-from ...solvers.motion import Frames, Motion, solve_motion
+from ...solvers.motion import Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
-from ...solvers.pose_search import STATUSES, PoseSearch
+from ...solvers.pose_search import STATUSES, PoseSearch, Solved
 from ...solvers.problem_tables import Bones, GoalSettings
 from ..properties.constraint_values import AXES, Constraint
 from ..scene.targets import TargetRows
@@ -454,10 +454,10 @@ def _solve_group(
         after,
         closes,
     )
-    motion = yield from solve_motion(frames, batches[0].settings.smoothness)
+    solved, apart = yield from solve_motion(frames, batches[0].settings.smoothness)
     places = np.split(np.argsort(order), np.cumsum(sizes)[:-1])
     for share, rows in zip(shares, places, strict=True):
-        share.store(motion, rows)
+        share.store(solved.at(rows), apart[rows])
 
 
 def _neighbours(
@@ -757,29 +757,27 @@ class _Share:
         inside, _ = limits.project(batch.rotations[places].transpose(2, 1, 0))
         batch.rotations[places] = inside.transpose(2, 1, 0)
 
-    def store(self, motion: Motion, rows: Rows) -> None:
-        """Store solved rows of the motion in the batch."""
-        batch, solved, places = self.batch, motion.solved, np.ix_(self.rows, self.joints)
-        batch.rotations[places] = solved.rotations[rows]
-        batch.translations[places] = self._shifts(solved.translations[rows], back=True)
-        batch.iterations = max(batch.iterations, int(solved.steps[rows].max(initial=0)))
-        goals = len(self.placed)
-        off = (solved.distances[rows, :goals] > self.tolerances[:, None]) | (
-            solved.angles[rows, :goals] > batch.settings.solver.angle_tolerance
-        )
+    def store(self, solved: Solved, apart: Array) -> None:
+        """Store solved rows in the batch; `apart`: (R,) radians by which smoothing has moved them."""
+        batch, places, goals = self.batch, np.ix_(self.rows, self.joints), len(self.placed)
+        batch.rotations[places] = solved.rotations
+        batch.translations[places] = self._shifts(solved.translations, back=True)
+        batch.iterations = max(batch.iterations, int(solved.steps.max(initial=0)))
+        distances = solved.distances[:, :goals]
+        off = distances > self.tolerances[:, None]
+        off |= solved.angles[:, :goals] > batch.settings.solver.angle_tolerance
         met = dict.fromkeys(self.members, SolveStatus.CONVERGED.name)
         met.update(dict.fromkeys(self.gave_way, GAVE_WAY))
         for k in self.rows.tolist():
             batch.states[k].update(met)
         for place in np.flatnonzero(off.any(axis=1)).tolist():
-            ended = STATUSES[solved.statuses[rows[place]]].name
+            ended = STATUSES[solved.statuses[place]].name
             missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]
             batch.states[int(self.rows[place])].update(dict.fromkeys(missed, ended))
         for c, limb in self.limbs.items():
-            self._judge_eased(c, limb, off, solved.distances[rows, :goals])
-        moved = motion.apart[rows]
-        for place in np.flatnonzero(moved > UNCHANGED).tolist():
-            smoothed = SmoothedGroup(self.members, float(moved[place]))
+            self._judge_eased(c, limb, off, distances)
+        for place in np.flatnonzero(apart > UNCHANGED).tolist():
+            smoothed = SmoothedGroup(self.members, float(apart[place]))
             batch.smoothed[int(self.rows[place])].append(smoothed)
 
     def _judge_eased(self, c: int, limb: SoftLimb, off: Mask, distances: Array) -> None:
