@@ -47,7 +47,7 @@ PIVOT = math.radians(20.0)
 LIES = 0.5, 0.87
 """Sine of the tilt of the axis across a foot, up to which toes are flat, and from which they are not."""
 OVER = math.radians(100.0), math.radians(130.0)
-"""How far toes are bent at most to lie flat, and from where they keep their motion: their foot is on its instep."""
+"""How far toes are bent at most to lie flat, and from where they keep their motion."""
 MOST_ROLL = math.radians(20.0)
 """How far a heel is raised further at most for a leg that is too short."""
 RAISED = 0.15
@@ -401,8 +401,8 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
     """(F, 4) rotations of toes, flat and still in each phase of the ball, with their own motion between.
 
     Toes go round with a foot that pivots farther than `PIVOT` from where it points in the mean of a phase.
-    Those of a foot that lies on its side or on its instep, as of a body that has fallen, keep their own motion:
-    see `LIES` and `OVER`.
+    Those of a foot that lies on its side or on its instep, as of a body that has fallen, keep their own
+    motion: see `LIES` and `OVER`.
 
     Args:
         toes: (F, 4) as they move freely, world.

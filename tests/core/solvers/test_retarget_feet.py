@@ -207,7 +207,7 @@ def test_toes_of_a_foot_that_lies_on_its_side_stay_as_they_are(roll, is_flat):
 
 @pytest.mark.parametrize(("pitch", "is_flat"), [(60.0, True), (95.0, True), (150.0, False)])
 def test_toes_of_a_foot_that_lies_on_its_instep_are_not_bent_round(pitch, is_flat):
-    """A body that lies prone: its feet point back. One that kneels on its toes bends them, by a right angle."""
+    """A body that lies prone: its feet point back. One that kneels on its toes bends them."""
     times, half = np.arange(31) / 24.0, 0.5 * math.radians(pitch)
     over = np.tile((math.cos(half), 0.0, math.sin(half), 0.0), (31, 1))
     contacts = Contacts([Phase(0, 30)], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
