@@ -477,7 +477,8 @@ def foot_path(
     the ground; `blend` is in seconds."""
     feet, toes = rotations
     balls = ankles + turned(feet, sole.ball)
-    ground = contacts.ground(_lowest(balls, feet, toes, sole), blend)
+    # Toes that point down tell no lower ground: they are turned up.
+    ground = contacts.ground(_lowest(balls, feet, None, sole), blend)
     borne = np.minimum(1.0, faded(np.ones((len(balls), 1)), contacts, blend)[:, 0])
     heights = balls[:, 2] + faded(contacts.steps(sole.height)[:, None] - balls[:, 2:], contacts, blend)[:, 0]
     ahead = _ahead(feet, sole.across)
