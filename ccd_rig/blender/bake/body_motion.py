@@ -10,7 +10,8 @@ ground from one frame to the next. The body therefore goes against the mean anim
     travel[f] = travel[f - 1] - sum w[f] (animated[f] - animated[f - 1]) / sum w[f]
 
 The weight w of a bone is the number of frames to the nearer end of its contact. The body thus passes smoothly
-from one foot to the next. Where nothing is planted the speed is interpolated. The legs take up the rest. Height and rotation stay animated, so errors of steps never add up to a climb. A walk that already moves
+from one foot to the next. Where nothing is planted the speed is interpolated. The legs take up the rest.
+Height and rotation stay animated, so errors of steps never add up to a climb. A walk that already moves
 through the world travels only by the slide of its feet.
 
 Where planted bones lie on the ground, such a body goes up and down with it. In the middle of a contact the
