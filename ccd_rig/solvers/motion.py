@@ -486,7 +486,7 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, 
 def _undo_where_worse(frames: Frames, motion: Solved, old: Solved, sudden: Mask) -> None:
     """Restore poses around sudden turns in stretches whose largest turn has not become smaller."""
     turned = departures(frames, motion.rotations), departures(frames, old.rotations)
-    changed = angles_between(*turned, axis=-1).max(axis=1, initial=0.0) > 0.0
+    changed = (turned[0] != turned[1]).any(axis=(1, 2))
     turns = []
     for each in turned:
         between = angles_between(each[frames.before], each, axis=-1).max(axis=1, initial=0.0)
@@ -499,7 +499,7 @@ def _undo_where_worse(frames: Frames, motion: Solved, old: Solved, sudden: Mask)
             stretch, wider = wider, wider | (_widened(frames, wider, 1) & (changed | sudden))
         left &= ~stretch
         ends = _widened(frames, stretch, 1)
-        if turns[0][ends].max() >= turns[1][ends].max():
+        if turns[0][ends].max() > turns[1][ends].max() - STILL:
             rows = np.flatnonzero(stretch)
             motion.put(rows, old.at(rows))
 
