@@ -163,25 +163,42 @@ class BoneRows:
     carried: tuple[int, ...]
     offsets: Array
     rests: Array
+    _skeletons: dict[int, Skeleton] = field(default_factory=dict, repr=False)
 
     @cached_property
     def lengths(self) -> Array:
         """(R, J) lengths of the bones."""
         return np.array([placed.lengths for placed in self.kinds])[self.kind]
 
-    @cached_property
-    def shifts(self) -> Array:
-        """(R, J, 3, 3) matrices from location channels to translations of poses."""
-        return np.array([placed.shifts for placed in self.kinds])[self.kind]
+    def shifts(self, joints: Sequence[int]) -> Array:
+        """Return (R, K, 3, 3) matrices from location channels to translations of poses, for K joints."""
+        return np.array([placed.shifts[list(joints)] for placed in self.kinds])[self.kind]
+
+    @classmethod
+    def joined(cls, blocks: Sequence[BoneRows]) -> BoneRows:
+        """Join the rows of blocks of frames with the same bones."""
+        kinds = list({id(placed): placed for block in blocks for placed in block.kinds}.values())
+        numbers = {id(placed): k for k, placed in enumerate(kinds)}
+        kind = [np.array([numbers[id(placed)] for placed in block.kinds])[block.kind] for block in blocks]
+        offsets, rests = (
+            np.concatenate([getattr(block, name) for block in blocks]) for name in ("offsets", "rests")
+        )
+        return cls(kinds, np.concatenate(kind), blocks[0].carried, offsets, rests)
+
+    def at(self, rows: slice) -> BoneRows:
+        """Select frames."""
+        return BoneRows(self.kinds, self.kind[rows], self.carried, self.offsets[rows], self.rests[rows])
 
     def skeleton(self, k: int) -> Skeleton:
         """Return the joints at a frame."""
         skeleton = self.kinds[int(self.kind[k])].skeleton
         if not self.carried:
             return skeleton
-        offsets, rests = self.offsets[k].tolist(), self.rests[k].tolist()
-        places = {j: (Vector(offsets[j]).freeze(), Quaternion(rests[j]).freeze()) for j in self.carried}
-        return skeleton.moved(places)
+        if k not in self._skeletons:
+            offsets, rests = self.offsets[k].tolist(), self.rests[k].tolist()
+            places = {j: (Vector(offsets[j]).freeze(), Quaternion(rests[j]).freeze()) for j in self.carried}
+            self._skeletons[k] = skeleton.moved(places)
+        return self._skeletons[k]
 
 
 @dataclass
@@ -360,34 +377,34 @@ class RigRows:
         rotations: (R, J, 4), rounded to float32; see `RigReading.pose`.
         translations: (R, J, 3), rounded to float32; see `RigReading.pose`.
         bones: the bones as joints.
-        first: (R,) first frame of the run of equal frames that a frame is in.
     """
 
     layout: RigLayout
     rotations: Array
     translations: Array
     bones: BoneRows
-    first: Indices
     _readings: dict[int, RigReading] = field(default_factory=dict, repr=False)
 
-    def at(self, k: int) -> RigRows:
-        """Return frame `k` as rows of one frame."""
-        row, bones = slice(k, k + 1), self.bones
-        bones = replace(bones, kind=bones.kind[row], offsets=bones.offsets[row], rests=bones.rests[row])
-        return RigRows(self.layout, self.rotations[row], self.translations[row], bones, np.zeros(1, np.intp))
+    @classmethod
+    def joined(cls, blocks: Sequence[RigRows]) -> RigRows:
+        """Join the rows of blocks of frames with the same bones."""
+        rotations, translations = (
+            np.concatenate([getattr(block, name) for block in blocks])
+            for name in ("rotations", "translations")
+        )
+        bones = BoneRows.joined([block.bones for block in blocks])
+        return RigRows(blocks[0].layout, rotations, translations, bones)
 
     def posed(self, rotations: Array, translations: Array) -> RigRows:
         """Return the rows with different poses."""
-        return RigRows(self.layout, rotations, translations, self.bones, np.arange(len(rotations)))
+        return RigRows(self.layout, rotations, translations, self.bones)
 
     def reading(self, k: int) -> RigReading:
-        """Return the chains at a frame; consecutive equal frames share one reading."""
-        k = int(self.first[k])
+        """Return the chains at a frame."""
         if k not in self._readings:
-            pose = Pose.of_arrays(self.rotations[k], self.translations[k])
-            self._readings[k] = RigReading(
-                self.bones.skeleton(k), pose, self.layout.names, self.bones.shifts[k]
-            )
+            bones, pose = self.bones, Pose.of_arrays(self.rotations[k], self.translations[k])
+            shifts = bones.kinds[int(bones.kind[k])].shifts
+            self._readings[k] = RigReading(bones.skeleton(k), pose, self.layout.names, shifts)
         return self._readings[k]
 
     def translations_of(self, joint: int, channel: Array) -> Array:
@@ -395,7 +412,7 @@ class RigRows:
         projection = self.layout.projections.get(joint)
         if projection is not None:
             channel = bone_space.translations_of(projection, channel)
-        shifts = self.bones.shifts[:, joint]
+        shifts = self.bones.shifts([joint])[:, 0]
         moved = bone_space.translations_of(shifts, np.broadcast_to(channel, (len(shifts), 3)))
         return moved.astype(np.float32).astype(np.float64)
 
@@ -443,17 +460,13 @@ class RigLayout:
             RigError: as `layout`; also if a channel is not a finite number.
         """
         pose_bones, slots = armature_object.pose.bones, self.slots
-        shown = np.array(seen)
-        values, bits = self.watched.values(shown), shown.view(np.uint32)
+        values = self.watched.values(np.array(seen))
         rotations = read_rotations(pose_bones, slots, self.modes, values)
         bones = self.bones(pose_bones, values)
         channels = values["location"][:, slots].astype(np.float64)
         channels[:, self.connected] = 0.0
         require_finite(pose_bones, slots, channels, "location")
-        is_new = np.ones(len(seen), np.bool_)
-        is_new[1:] = (bits[1:] != bits[:-1]).any(axis=1)
-        first = np.maximum.accumulate(np.where(is_new, np.arange(len(seen)), 0))
-        rows = RigRows(self, rotations, np.zeros_like(channels), bones, first)
+        rows = RigRows(self, rotations, np.zeros_like(channels), bones)
         for j in np.flatnonzero(channels.any(axis=(0, 2))).tolist():
             rows.translations[:, j] = rows.translations_of(j, channels[:, j])
         return rows

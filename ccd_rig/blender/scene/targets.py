@@ -59,27 +59,22 @@ class TargetRows(NamedTuple):
     keyed: Mapping[int, Mapping[str, Array]]
 
     @classmethod
-    def of(cls, samples: Sequence[Sequence[TargetSample]]) -> TargetRows:
-        """Pack the targets of all constraints, by frame and constraint."""
-        keyed = {
-            c: {name: np.empty(len(samples)) for name, _ in first.keyed}
-            for c, first in enumerate(samples[0])
-            if first.keyed
-        }
-        sizes = [(len(samples), len(samples[0]), width) for width in (3, 4, 3, 3, 3)]
-        targets = cls(*(np.empty(size) for size in sizes), keyed=keyed)
-        for k, row in enumerate(samples):
-            for c, sample in enumerate(row):
-                targets.set(k, c, sample)
-        return targets
-
-    @classmethod
     def empty(cls, rows: int, like: TargetRows) -> TargetRows:
         """Allocate targets of the same constraints at `rows` frames, filled with NaN."""
         count = like.points.shape[1]
         arrays = [np.full((rows, count, array.shape[2]), math.nan) for array in like[:5]]
         keyed = {c: {name: np.empty(rows) for name in values} for c, values in like.keyed.items()}
         return cls(*arrays, keyed=keyed)
+
+    @classmethod
+    def joined(cls, blocks: Sequence[TargetRows]) -> TargetRows:
+        """Join the targets of blocks of frames."""
+        keyed = {
+            c: {name: np.concatenate([block.keyed[c][name] for block in blocks]) for name in fields}
+            for c, fields in blocks[0].keyed.items()
+        }
+        columns = zip(*(block[:5] for block in blocks), strict=True)
+        return cls(*map(np.concatenate, columns), keyed=keyed)
 
     def put(self, rows: Any, targets: TargetRows) -> None:
         """Replace the targets of frames in place."""
