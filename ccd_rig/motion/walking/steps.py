@@ -56,6 +56,9 @@ from .timeline import Timeline, smooth
 LYING, SPLAYED = 0.3, 0.6
 """Leg lengths from the hindmost foot to the foremost from which a body lies along the ground, and from the
 rightmost to the leftmost from which it lies across it."""
+LEAN = 0.5
+"""Height of the point about which a body is turned to a slope, in that of the starts of its legs: these lean
+half as far as it does. Legs that lean as far put its weight behind its feet, upright ones lack length."""
 SHARPEST = float(np.radians(150.0))
 """How far a way may turn within a stride."""
 TRIES = 17
@@ -156,14 +159,14 @@ class _Lie:
         places: (F,) metres of the way under its middle.
         heights: (F,) world heights there.
         grades: (F, 2) by which it rises ahead and to the left, for a metre; 0 for an upright body.
-        pivot: metres of that middle ahead of the body.
+        centre: (3,) of the cycle's frame about which a body is turned to it.
         is_long: whether it goes along the ground below several pairs of legs.
     """
 
     places: Array
     heights: Array
     grades: Array
-    pivot: float
+    centre: Array
     is_long: bool
 
     def height(self, rows: Indices, along: Array, aside: Array) -> Array:
@@ -273,8 +276,7 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     heading, lie = _yaw_rotations(headings), course.lie
     planes = np.column_stack((-lie.grades, np.ones(len(headings))))
     lean = shortest(np.broadcast_to(UP, planes.shape), planes)
-    along = np.array((lie.pivot, 0.0, 0.0))
-    world = turned(heading, along + turned(lean, hips - along))
+    world = turned(heading, lie.centre + turned(lean, hips - lie.centre))
     world[:, :2] += middle
     world[:, 2] += lie.heights
     return np.ascontiguousarray(rotations), world, product(heading, product(lean, turns))
@@ -314,12 +316,14 @@ def _lie(
     )
     heights = below.mean(axis=0)
     grades = (np.linalg.pinv(axes) @ (below - heights)).T
+    heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    starts = [cycle.target.index(leg.limb.upper) for leg in cycle.legs]
+    centre = np.array((pivot, 0.0, LEAN * float(heads[:, starts, 2].mean())))
     heights = heights - grades[:, 1] * float(aside.mean())
     steepest = float(np.tan(settings.steepest))
     sizes = np.maximum(batch.length(grades, -1), 1e-12)
-    return _Lie(
-        along + pivot, heights, grades * np.minimum(1.0, steepest / sizes)[:, None], pivot, bool(is_long)
-    )
+    grades = grades * np.minimum(1.0, steepest / sizes)[:, None]
+    return _Lie(along + pivot, heights, grades, centre, bool(is_long))
 
 
 def _from(start: Array, rotations: Array, share: Array) -> Array:
@@ -446,7 +450,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         plane = ends[0] + (ends[1] - ends[0]) * np.concatenate(([0.0], p, [1.0]))
         if course.lie.is_long:
             plane = course.lie.height(around, ahead[around], aside[around])
-        bases[rows] = _swing_base(u, p, ends, plane, need + margin)
+        bases[rows] = _swing_base(u, p, ends, plane, rises[rows], need + margin)
     plan = FootPlan(falls, np.column_stack((xy, bases)) + arms, feet, toes, down)
     return _on_surface(course, leg, plan, ahead)
 
@@ -567,20 +571,23 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     return best[1]
 
 
-def _swing_base(u: Array, p: Array, ends: tuple[float, float], plane: Array, needed: Array) -> Array:
+def _swing_base(
+    u: Array, p: Array, ends: tuple[float, float], plane: Array, rises: Array, needed: Array
+) -> Array:
     """(R,) heights from one footfall to the next that are not below the needed ones, but near the ends.
 
     It is a line by how far the foot is on its way, so that on a slope the swing is the cycle's, turned; or
     goes along the plane of the body, and from how far one footfall is above it to how far the next is in a
     smooth step; or is a smooth step in a part of the time: over a stair the foot goes up before it goes
-    ahead. An arch is added for what lies between. Of all ways the one is taken that is slowest beside the
-    plane of the body.
+    ahead. An arch is added for what lies between. Of all ways the one is taken on which the foot is slowest
+    beside the plane of the body.
 
     Args:
         u: (R,) part of the time, 0 to 1.
         p: (R,) how far the foot is, 0 to 1.
         ends: heights of the footfalls.
         plane: (R + 2,) heights of the body's plane below the foot, with those at the footfalls.
+        rises: (R,) of the foot over the base.
         needed: (R,) heights.
     """
     (start, end), times = ends, np.concatenate(([0.0], u, [1.0]))
@@ -596,7 +603,7 @@ def _swing_base(u: Array, p: Array, ends: tuple[float, float], plane: Array, nee
         clear = arch > 0.2
         lift = float(np.max(((needed - base) / np.maximum(arch, 0.2))[clear], initial=0.0))
         lifted = base + lift * arch
-        rates = np.diff(np.concatenate(([start], lifted, [end])) - plane) / steps
+        rates = np.diff(np.concatenate(([start], lifted + rises, [end])) - plane) / steps
         cost = float(np.abs(rates).max())
         if best is None or cost < best[0] - 1e-9:
             best = cost, lifted
