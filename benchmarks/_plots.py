@@ -1,4 +1,4 @@
-"""Plots of the manual, from the numbers of `orders.py`, `bake.py`, `retarget.py` and `walk.py`."""
+"""Plots of the manual, from the numbers of `orders.py`, `retarget.py` and `walk.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from _bake_pairs import Pairs
 from _orders_chains import AT_ONCE, NAMES
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
@@ -49,11 +48,7 @@ def draw_orders(results: dict, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     plots = {
         "orders": poses,
-        "smart": smart_bounce,
-        "settings": fractions,
         "shares": following,
-        "home": rounds,
-        "comfort": comfort,
     }
     with plt.rc_context(STYLE):
         for name, plot in plots.items():
@@ -117,63 +112,6 @@ def poses(results: dict) -> plt.Figure:
     return figure
 
 
-def smart_bounce(results: dict) -> plt.Figure:
-    figure, grid = plt.subplots(1, 4, figsize=(13.0, 4.2), sharex=True, sharey=True, layout="constrained")
-    for axes, (name, pose) in zip(grid.flat, results["poses"].items(), strict=True):
-        bare(axes)
-        bones(axes, results["start"], FAINT, 6.0)
-        still = [turn < 0.05 for turn in pose["turns"]]
-        bones(axes, pose["points"], lambda i, still=still: INK if still[i] else COLOURS[0], 4.0, 26.0)
-        target(axes, results["target"])
-        for i, (point, turn) in enumerate(zip(pose["points"], pose["turns"], strict=False)):
-            text = "still" if turn < 0.05 else f"{turn:.1f}°"
-            colour = "#5b6770" if turn < 0.05 else COLOURS[0]
-            axes.annotate(
-                text,
-                point[:2],
-                (-2, -26) if i == 4 else (-9, -13),
-                textcoords="offset points",
-                fontsize=9.5,
-                color=colour,
-                ha="right",
-            )
-        axes.set_title(f"{NAMES[name]}, {pose['iterations']} passes", fontweight="bold")
-    grid[0].margins(0.12)
-    return figure
-
-
-def fractions(results: dict) -> plt.Figure:
-    figure, grid = plt.subplots(1, 3, figsize=(13.0, 4.0), layout="constrained")
-    heads = (
-        ("largest", "largest turn of one joint per frame, degrees"),
-        ("iterations", "iterations per frame"),
-        ("bend", "mean bend of the chain, sum of joints, degrees"),
-    )
-    for axes, (field, label) in zip(grid, heads, strict=True):
-        for name, numbers in results["fractions"].items():
-            chain, sweep = name.rsplit(", ", 1)
-            colour = COLOURS[["limb of 3", "10 free joints", "tail of 20", "spine of 6"].index(chain)]
-            style = "-" if sweep == "ROOT_TO_TIP" else ":"
-            x = [float(part) for part in numbers]
-            y = [row[field] for row in numbers.values()]
-            axes.plot(
-                x, y, style, color=colour, lw=2.0, marker="o", ms=3.5, label=chain if style == "-" else None
-            )
-        axes.set_xlabel("part of the step")
-        axes.set_title(label)
-        if field == "iterations":
-            axes.set_ylim(0.0)
-            continue
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("{x:g}" if field == "bend" else "")
-    grid[0].plot([], [], "-", color=INK, label="root to tip")
-    grid[0].plot([], [], ":", color=INK, label="tip to root")
-    handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=6)
-    return figure
-
-
 def following(results: dict) -> plt.Figure:
     figure = plt.figure(figsize=(13.0, 8.2), layout="constrained")
     top, bottom = figure.subfigures(2, 1, height_ratios=(1.15, 1.0))
@@ -232,118 +170,6 @@ def following(results: dict) -> plt.Figure:
             color="#5b6770",
         )
     return figure
-
-
-def rounds(results: dict) -> plt.Figure:
-    figure, grid = plt.subplots(1, 3, figsize=(13.0, 4.2), layout="constrained", width_ratios=(1.3, 1.0, 1.0))
-    chains = list(dict.fromkeys(row["chain"] for row in results["rows"]))
-    for row in results["rows"]:
-        if row["path"] != "circle":
-            continue
-        colour = COLOURS[chains.index(row["chain"])]
-        label = f"{row['chain']}, home {'at rest' if row['home'] else 'none'}"
-        x = range(1, len(row["drifts"]) + 1)
-        grid[0].plot(
-            x, row["drifts"], "-o" if row["home"] else "--s", color=colour, lw=2.0, ms=4.0, label=label
-        )
-    grid[0].set_yscale("log")
-    grid[0].yaxis.set_major_formatter("{x:g}")
-    grid[0].set_xlabel("round on the circle")
-    grid[0].set_ylabel("off the round before, degrees\n(the joint that differs most)")
-    grid[0].legend(fontsize=8, loc="lower left")
-    palette = matplotlib.colormaps["viridis"]
-    for axes, (home, shapes) in zip(grid[1:], results["shapes"].items(), strict=True):
-        bare(axes)
-        many = len(shapes) - 1
-        for k, shape in enumerate(shapes):
-            axes.plot([p[2] for p in shape], [p[1] for p in shape], color=palette(0.92 * k / many), lw=2.0)
-        axes.set_title(f"20 free joints after each round,\nhome {home}", fontweight="bold")
-    low = min(axes.get_xlim()[0] for axes in grid[1:]), min(axes.get_ylim()[0] for axes in grid[1:])
-    high = max(axes.get_xlim()[1] for axes in grid[1:]), max(axes.get_ylim()[1] for axes in grid[1:])
-    for axes in grid[1:]:
-        axes.set_xlim(low[0], high[0])
-        axes.set_ylim(low[1], high[1])
-    return figure
-
-
-def comfort(results: dict) -> plt.Figure:
-    figure, grid = plt.subplots(1, 2, figsize=(13.0, 4.0), layout="constrained")
-    sides = (
-        ("no comfort", "region 15°"),
-        ("no comfort", "tolerance 5°", "tolerance 15°", "region 15°, tolerance 5°"),
-    )
-    for axes, labels in zip(grid, sides, strict=True):
-        for colour, label in zip((FAINT, *COLOURS), labels, strict=False):
-            curve = results["curves"][label]
-            frames = range(1, len(curve["per_frame"]) + 1)
-            axes.plot(frames, curve["per_frame"], color=colour, lw=1.8, label=label)
-        axes.set_xlabel("frame (the target moves out until 125, then back)")
-        axes.set_ylim(0.0)
-        axes.legend(fontsize=9, ncols=len(labels), loc="lower center", bbox_to_anchor=(0.5, 1.0))
-    for at in results["curves"]["region 15°"]["crossed"]:
-        grid[0].axvline(at, color=TARGET, lw=1.0, ls="--")
-        grid[0].annotate(
-            "region left" if at < 125 else "region entered",
-            (at, 0.97),
-            (4, 0),
-            textcoords="offset points",
-            color=TARGET,
-            xycoords=("data", "axes fraction"),
-            fontsize=9,
-            va="top",
-        )
-    grid[0].set_ylabel("largest turn of one joint per frame, degrees")
-    return figure
-
-
-# Bake: error and largest turn per frame, ours and Blender's -------------------------------------------------
-
-OURS, ITS = COLOURS[0], COLOURS[1]
-SIDES = ((OURS, "CCD Rig"), (ITS, "Blender's IK, its own bake"))
-LEFT_OUT = ("cones 60", "hinge, cone 60")  # they look much like those of 30 degrees
-LEAST_ERROR = 1e-6  # metres: a float32 chain of 5 m has no better
-
-
-def draw_bake(cases: dict[str, dict[str, Pairs]], folder: Path) -> None:
-    """Write one plot per case that was measured."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with plt.rc_context(STYLE | {"svg.hashsalt": "bake"}):
-        for case, pairs in cases.items():
-            shown = {name: pair for name, pair in pairs.items() if name not in LEFT_OUT}
-            figure = _bake_figure(shown)
-            # Without the version of Matplotlib in it the same numbers give the same file.
-            figure.savefig(folder / f"bake_{case}.png", bbox_inches="tight", metadata={"Software": None})
-            plt.close(figure)
-            print(f"docs/images/bake_{case}.png")
-
-
-def _bake_figure(pairs: dict[str, Pairs]) -> plt.Figure:
-    size = (max(4.4 * len(pairs), 7.0), 5.4)
-    figure, grid = plt.subplots(
-        2, len(pairs), figsize=size, layout="constrained", squeeze=False, sharex="col"
-    )
-    for column, (name, pair) in enumerate(pairs.items()):
-        _bake_column(grid[0, column], grid[1, column], pair)
-        grid[0, column].set_title(name, fontweight="bold")
-    grid[0, 0].set_ylabel("off the target, metres")
-    grid[1, 0].set_ylabel("largest turn, degrees")
-    for errors, turns in grid.T:
-        errors.sharey(grid[0, 0])
-        turns.set_ylim(bottom=0.0)
-    grid[0, 0].set_yscale("log")
-    grid[0, 0].set_ylim(auto=True)
-    grid[0, 0].autoscale_view()
-    handles, labels = grid[1, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2)
-    return figure
-
-
-def _bake_column(errors: Axes, turns: Axes, pair: Pairs) -> None:
-    for keys, (colour, label) in zip((pair.our_keys, pair.its_keys), SIDES, strict=True):
-        frames = np.arange(1, len(keys.errors) + 1)
-        errors.plot(frames, np.maximum(keys.errors.max(axis=1), LEAST_ERROR), color=colour, lw=1.6)
-        turns.plot(frames[1:], keys.turns.max(axis=1), color=colour, lw=1.6, label=label)
-    turns.set_xlabel("frame")
 
 
 # Retarget: a clip and the figure that got it, and one foot through its stances ------------------------------

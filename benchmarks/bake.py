@@ -1,7 +1,7 @@
 """The bake beside Blender's own IK constraint with its own bake, in the same process and run.
 
     python3 dev.py bench bake
-    python3 dev.py bench bake -- --case chain limits --runs 5 --plot --write
+    python3 dev.py bench bake -- --case chain limits --runs 5 --write
 
 Cases:
     chain      20 bones, 250 frames
@@ -76,49 +76,42 @@ HEADS = (
 WIDTHS = (42, 8, 8, 6, 6, 10, 7, 8, 5, 8, 7)
 
 
-def case_chain(runs: int, frames: int) -> dict[str, Pairs]:
+def case_chain(runs: int, frames: int) -> None:
     _heads()
-    measured = measure(partial(scenes.chain, 20, frames), frames, runs)
-    _say(_rows("20 bones", frames, measured))
-    return {"20 bones": measured}
+    _say(_rows("20 bones", frames, measure(partial(scenes.chain, 20, frames), frames, runs)))
 
 
-def case_bones(runs: int, frames: int) -> dict[str, Pairs]:
+def case_bones(runs: int, frames: int) -> None:
     _heads()
-    pairs, notes = {}, []
+    notes = []
     for bones in (50, 100):
-        measured = pairs[f"{bones} bones"] = measure(partial(scenes.chain, bones, frames), frames, runs)
+        measured = measure(partial(scenes.chain, bones, frames), frames, runs)
         notes += _rows(f"{bones} bones", frames, measured)
         ours, its = (int(np.sum(keys.errors > 1e-3)) for keys in (measured.our_keys, measured.its_keys))
         notes.append(
             f"{bones} bones: {ours} of our frames and {its} of Blender's are off by more than 1e-3 m"
         )
     _say(notes)
-    return pairs
 
 
-def case_limits(runs: int, frames: int) -> dict[str, Pairs]:
+def case_limits(runs: int, frames: int) -> None:
     _heads()
-    pairs, notes, free = {}, [], 0.0
+    notes, free = [], 0.0
     for name, limits in LIMITS.items():
-        make = partial(scenes.chain, 20, frames, limits, LOW)
-        measured = pairs[name] = measure(make, frames, runs)
+        measured = measure(partial(scenes.chain, 20, frames, limits, LOW), frames, runs)
         notes += _rows(name, frames, measured)
         worst = float(np.max(measured.our_keys.bends))
         free = free or worst
         notes.append(f"{name}: second difference {worst / free:.2f} times that of the chain without limits")
     _say(notes)
-    return pairs
 
 
-def case_character(runs: int, frames: int) -> dict[str, Pairs]:
+def case_character(runs: int, frames: int) -> None:
     _heads()
-    measured = measure(partial(scenes.character, frames), frames, runs)
-    _say(_rows("metarig, 5 targets", frames, measured))
-    return {"Rigify's human, 5 targets": measured}
+    _say(_rows("metarig, 5 targets", frames, measure(partial(scenes.character, frames), frames, runs)))
 
 
-def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
+def case_heavy(runs: int, frames: int) -> None:
     _heads()
     light, heavy = (partial(make, 20, frames) for make in (scenes.chain, scenes.heavy))
     measured = measure(heavy, frames, runs, alike=False)
@@ -136,7 +129,6 @@ def case_heavy(runs: int, frames: int) -> dict[str, Pairs]:
     notes.append(f"{len(skin.vertices)} vertices, {others} others; a frame plays in {took * 1e3:.0f} ms")
     notes.append(f"keys {'equal those' if same else 'DIFFER from those'} of the light scene, bit by bit")
     _say(notes)
-    return {"heavy scene": measured}
 
 
 def case_parts(_runs: int, frames: int) -> None:
@@ -154,7 +146,7 @@ def case_parts(_runs: int, frames: int) -> None:
             print(f"{took / whole:7.1%}  {module}")
 
 
-CASES: dict[str, Callable[[int, int], dict[str, Pairs] | None]] = {
+CASES: dict[str, Callable[[int, int], None]] = {
     name.removeprefix("case_"): function
     for name, function in list(globals().items())
     if name.startswith("case_")
@@ -271,10 +263,9 @@ def main() -> None:
     parser.add_argument("--case", nargs="+", choices=CASES, default=["chain", "bones", "limits", "character"])
     parser.add_argument("--frames", type=int, default=250, help="of the case with the fewest")
     parser.add_argument("--runs", type=int, default=5, help="pairs")
-    parser.add_argument("--plot", action="store_true", help="write docs/images/bake_CASE.png")
     parser.add_argument("--write", action="store_true", help="put the tables into docs/measurements/bake.md")
     chosen = parser.parse_args()
-    cases, printed = {}, {}
+    printed = {}
     heading = f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs"
     print(f"{heading}. Times: medians in ms.")
     print("Errors, mean and worst, in metres; in degrees: turns of a bone per frame (largest, mean),")
@@ -283,16 +274,10 @@ def main() -> None:
     for name in chosen.case:
         print(f"\n--- {name}", flush=True)
         with printed_text() as words:
-            pairs = CASES[name](chosen.runs, chosen.frames)
+            CASES[name](chosen.runs, chosen.frames)
         printed[name] = words.getvalue()
-        if pairs:
-            cases[name] = pairs
     if chosen.write:
         write_page(ROOT / "docs/measurements/bake.md", f"{heading}:", printed)
-    if chosen.plot:
-        import _plots  # brings Matplotlib, which nothing else here needs
-
-        _plots.draw_bake(cases, ROOT / "docs/images")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Growth of a bake with size: processor time, memory and the longest wait for progress.
 
     python3 dev.py bench growth
-    python3 dev.py bench growth -- --case reached far --plot
+    python3 dev.py bench growth -- --case reached far
 
 Cases, each of one size that grows:
     reached   n chains of three bones on one armature, each with a target of its own, 10 frames
@@ -45,7 +45,6 @@ ROOT = Path(__file__).resolve().parent.parent
 APART = 2.0
 SPINE = 300
 STEPS_OF_A_CIRCLE = 40.0  # frames in which a target goes round
-IMAGES = ROOT / "docs" / "images"
 
 
 class Shot(NamedTuple):
@@ -252,40 +251,9 @@ def slopes(sizes: Sequence[int], values: Sequence[float]) -> tuple[float, float]
     return float(np.polyfit(x, y, 1)[0]), float((y[-1] - y[-2]) / (x[-1] - x[-2]))
 
 
-def draw(results: dict[str, list[Cost]]) -> None:
-    """Plot time, memory and waits of each case against its size."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from _plots import COLOURS, STYLE
-
-    with plt.rc_context(STYLE):
-        figure, plots = plt.subplots(1, 3, figsize=(13.0, 5.2), layout="constrained")
-        for k, (case, costs) in enumerate(results.items()):
-            _, sizes, what = CASES[case]
-            look = {"color": COLOURS[k % len(COLOURS)], "marker": "o", "ms": 4, "lw": 1.6}
-            for plot, values in zip(plots, zip(*(cost[:3] for cost in costs), strict=True), strict=True):
-                slope = slopes(sizes, values)[0]
-                line = "--" if k >= len(COLOURS) else "-"
-                plot.plot(sizes, values, line, label=f"{what}: {slope:.2f}", **look)
-        for plot, title in zip(
-            plots, ("seconds of processor time", "MB", "longest wait, seconds"), strict=True
-        ):
-            plot.set(xscale="log", yscale="log", title=title, xlabel="size")
-        plots[2].axhline(0.5, color="#8a949c", lw=1.0, ls=":")
-        for plot in plots[:2]:
-            below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.12), "ncols": 2}
-            plot.legend(fontsize=7.5, title="slope", title_fontsize=7.5, **below)
-        # Without the version of Matplotlib in it the same numbers give the same file.
-        figure.savefig(IMAGES / "growth.png", bbox_inches="tight", metadata={"Software": None})
-    print("docs/images/growth.png")
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", choices=tuple(CASES), default=list(CASES))
-    parser.add_argument("--plot", action="store_true", help="draw docs/images/growth.png")
     parser.add_argument("--one", nargs=2, metavar=("CASE", "SIZE"), help="measure this one, as JSON")
     chosen = parser.parse_args()
     if chosen.one:
@@ -314,8 +282,6 @@ def main() -> int:
         memory_slopes = slopes(sizes, [cost.memory for cost in costs])
         numbers = " | ".join(f"{slope:.2f}" for slope in (*time_slopes, *memory_slopes))
         print(f"| {what} | {numbers} | {max(cost.wait for cost in costs):.2f} |")
-    if chosen.plot:
-        draw(results)
     return 0
 
 

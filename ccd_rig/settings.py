@@ -57,6 +57,8 @@ Measured in docs/measurements/orders.md.
 """
 SMOOTHNESS = 5.0
 """Weight of changes of departures between frames, beside departures; 0: each frame by itself."""
+MOST_SMOOTHNESS = 1000.0
+"""Largest smoothness; more would keep departures constant."""
 MOST_ITERATIONS, MOST_RESTARTS = 1_000_000, 10_000
 """Largest iterations of a try, and largest number of other starts."""
 STEP_RANGE = (0.1, 1.3)

@@ -126,9 +126,9 @@ def target_of_this_machine() -> Target | None:
     return None
 
 
-def load_fingerprint(folder: Path = FOLDER):
-    """Load the kernel's module `fingerprint` by itself: its package needs Blender."""
-    spec = importlib.util.spec_from_file_location("kernel_fingerprint", folder / "fingerprint.py")
+def load_names(folder: Path = FOLDER):
+    """Load the kernel's module `loading` by itself: its package needs Blender."""
+    spec = importlib.util.spec_from_file_location("kernel_loading", folder / "loading.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -144,7 +144,7 @@ def build_hash(folder: Path = FOLDER) -> str:
 
 def module_name(folder: Path = FOLDER) -> str:
     """What the module that is compiled from these sources is called."""
-    return load_fingerprint(folder).module_name(folder)
+    return load_names(folder).module_name(folder)
 
 
 def extension_version() -> str:
@@ -196,7 +196,7 @@ def join(folder: Path = FOLDER) -> Joined:
     Raises:
         KernelError: a name stands for two things, or a module imports what cannot be joined.
     """
-    files = load_fingerprint(folder).source_files(folder)
+    files = load_names(folder).source_files(folder)
     modules = {file.stem: Module(file) for file in files if file.suffix == ".py"}
     order = _ordered(modules)
     names: dict[str, str] = {}

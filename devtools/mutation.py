@@ -35,7 +35,7 @@ OF_SOURCES = ("architecture", "benchmarks", "interrupts", "kernel_build", "langu
 BLENDER_PARTS = ("bake", "keys", "retarget", "farm", "cli")
 PARTS = {  # {part: (its sources, what is not of it, its tests)}
     "core": ("ccd_rig/**/*.py", r"/(blender|kernel|__main__)\b", "tests/core"),
-    "kernel": ("ccd_rig/kernel/*.py", r"/(__init__|loading|plain|fingerprint)\.py", "tests/core"),
+    "kernel": ("ccd_rig/kernel/*.py", r"/(__init__|loading|plain)\.py", "tests/core"),
     "live": ("ccd_rig/blender/live.py", "^$", "tests/blender/live"),
     **{name: (f"ccd_rig/blender/{name}/*.py", "^$", f"tests/blender/{name}") for name in BLENDER_PARTS},
 }
@@ -73,7 +73,7 @@ def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
         tests, log = PARTS[part][2], FOLDER / f"tests-{part}.txt"
         if not log.exists():
             print(f"[mutate] which test runs which line of {part}: {tests}", flush=True)
-            inside = "bl_ext.user_default.ccd_rig.ccd_rig.blender" if part in BLENDER_PARTS else "ccd_rig"
+            inside = "bl_ext.user_default.ccd_rig.ccd_rig.blender" if in_blender(part) else "ccd_rig"
             options = ["-p", "processor_time", "--durations=0", "--durations-min=0"]
             if part == "kernel":
                 options += [f"--ignore={tests}/test_{name}.py" for name in OF_SOURCES]
@@ -91,8 +91,13 @@ def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
     return 1 if failed else 0
 
 
+def in_blender(part: str) -> bool:
+    """Whether tests install the extension into Blender, where its modules have other names."""
+    return PARTS[part][2].startswith("tests/blender")
+
+
 def _pytest(python: str, part: str) -> list[str]:
-    flags = ["-P"] if part in BLENDER_PARTS else []
+    flags = ["-P"] if in_blender(part) else []
     return [python, *flags, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
 
 

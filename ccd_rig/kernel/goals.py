@@ -62,7 +62,7 @@ OFF_LINE = 0.5
 POLE_NOISE = 1e-5
 """Part of a chain's scale (or of a target's distance) below which its line (or side) is rounding."""
 FIRST = 1e4
-"""Weight of the square errors of goals of earlier ranks, beside 1 of the current rank."""
+"""Weight of the square errors of goals of earlier ranks, beside 1 of a later one."""
 WINDOW_SLACK = 0.1
 """Part of the position tolerance past which a reach window counts as stretched."""
 
@@ -86,7 +86,7 @@ def measure(p):
         for row in range(p.first_row[k], p.first_row[k + 1]):
             off = p.residual[row] - p.row_offset[row]
             square += off * off
-        p.square += square if is_current(p, k) else FIRST * square
+        p.square += square if is_current(p, k) else p.earlier_weight * square
         kind = p.goal_kind[k]
         if kind == WINDOW:
             p.error_ratio = max(p.error_ratio, p.distance[k] / (WINDOW_SLACK * p.position_tolerance))
@@ -94,6 +94,20 @@ def measure(p):
             p.error_ratio = max(p.error_ratio, sqrt(square) / (length_factor(p, k) * p.position_tolerance))
         else:
             p.error_ratio = max(p.error_ratio, sqrt(square) / (angle_factor(p, k) * p.angle_tolerance))
+
+
+def set_earlier_weight(p):
+    """Set the weight of earlier ranks: `FIRST`, times the factor by which a goal's weight exceeds theirs."""
+    p.earlier_weight = FIRST
+    for rank in range(1, p.last_rank + 1):
+        least, most = 0.0, 0.0
+        for k in range(p.goals):
+            if 0 <= p.goal_rank[k] < rank and (least == 0.0 or p.goal_weight[k] < least):
+                least = p.goal_weight[k]
+            if p.goal_rank[k] == rank:
+                most = max(most, p.goal_weight[k])
+        if least > 0.0:
+            p.earlier_weight = max(p.earlier_weight, FIRST * most / least)
 
 
 def is_current(p, k):

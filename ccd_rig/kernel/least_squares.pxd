@@ -8,6 +8,7 @@ cdef void add_ball_departure(Problem p, Py_ssize_t i, Quaternion reference) noex
 cdef void compute_step(Problem p, double back, double damping) noexcept nogil
 @cython.locals(is_counted=cython.bint, at=cython.Py_ssize_t)
 cdef void reset_active_set(Problem p, double back) noexcept nogil
+cdef bint is_in_step(Problem p, Py_ssize_t k) noexcept nogil
 cdef Py_ssize_t free_slope_index(Problem p, Py_ssize_t row, Py_ssize_t column) noexcept nogil
 @cython.locals(basis=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef void activate_normal(Problem p, Py_ssize_t i, Py_ssize_t n) noexcept nogil
@@ -43,7 +44,7 @@ cdef void slide(Problem p) noexcept nogil
 cdef double approach_goals(Problem p, double aside) noexcept nogil
 cdef void return_to_goals(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil
-@cython.locals(has_moved=cython.bint)
+@cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint, is_better=cython.bint)
 cdef bint settle(Problem p) noexcept nogil
 cdef void activate_pressed_normals(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, column=cython.Py_ssize_t, n=cython.Py_ssize_t, count=cython.Py_ssize_t)
@@ -52,10 +53,23 @@ cdef bint stop_at_borders(Problem p, double most) noexcept nogil
 cdef void measure_borders(Problem p) noexcept nogil
 cdef double border_curvature(Problem p, Py_ssize_t i, Quaternion q, Vector outward, Vector tangent) noexcept nogil
 cdef void add_product(double[::1] values, Py_ssize_t at, Vector a, Vector b) noexcept nogil
-cdef bint is_curvature_known(Problem p) noexcept nogil
+cdef void expect_residuals(Problem p, double part) noexcept nogil
+cdef bint straighten_step(Problem p, double turned) noexcept nogil
+@cython.locals(is_missed=cython.bint)
+cdef bint set_rank_weights(Problem p, double factor) noexcept nogil
+cdef bint is_kept(Problem p, Py_ssize_t k) noexcept nogil
+@cython.locals(are_met=cython.bint)
+cdef double missed_square(Problem p) noexcept nogil
+@cython.locals(has_kept=cython.bint)
+cdef void measure_forces(Problem p, double pull) noexcept nogil
+cdef void add_force(Problem p, Py_ssize_t row) noexcept nogil
+cdef double settled_square(Problem p, double pull) noexcept nogil
+cdef void return_to_kept_goals(Problem p) noexcept nogil
 cdef double solve_curved(Problem p, double pull) noexcept nogil
 cdef void project_free(Problem p, double[::1] values) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef void curved_product(Problem p, const double[::1] v, double[::1] product, double pull) noexcept nogil
 @cython.locals(row=cython.Py_ssize_t, columns=cython.Py_ssize_t, x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t, i=cython.Py_ssize_t, first=cython.Py_ssize_t, slides=cython.Py_ssize_t, up=cython.Py_ssize_t)
 cdef void add_curvature(Problem p, Py_ssize_t k, const double[::1] v, double[::1] product) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, up=cython.Py_ssize_t)
+cdef void add_turn_curvature(Problem p, Py_ssize_t k, const double[::1] v, double[::1] product) noexcept nogil

@@ -42,6 +42,7 @@ from .geometry import (
 )
 from .goals import (
     FIRST,
+    ORIENTATION,
     POLE,
     POSITION,
     WINDOW,
@@ -105,6 +106,20 @@ PASSED = 1e-5
 """Radians by which a step may pass a border."""
 BORDER_STEP = 0.01
 """Radians of the steps by which the curvature of a limit's border is measured."""
+HEAVIER = 10.0
+"""Factor by which weights of missed ranks rise in `settle`, up to `LAST_WEIGHT`."""
+LAST_WEIGHT = 1e6
+"""Largest such weight. At `FIRST` a rank that just misses its goals can lose 4 % of its error to the next."""
+MOST_WEIGHT = 1e11
+"""Largest such weight: beside it a rounding error of 1e-16 counts as little as the pull."""
+CORRECTED = 0.01
+"""Damping of second-order corrections: lines along which goals cannot be approached stay out of them."""
+SHORT_FORCE = 1e-4
+"""Part of the forces that is a step so short that it leaves no limit from inside."""
+RETURNS = 4
+"""Most steps back onto goals that are kept."""
+ROUNDED = 1e-6
+"""Radians of such a step after which the rest, a part of its square, is rounding."""
 SETTLED = 1e-4
 """Radians off the reference pose by which a settled pose may be off the nearest one."""
 REMAINDER = 0.1
@@ -240,7 +255,7 @@ def compute_step(p, back, damping):
 def reset_active_set(p, back):
     """Start with the limits active that have no room, and all other columns free."""
     for k in range(p.goals):
-        is_counted = p.goal_rank[k] <= p.stage and not has_room(p, k)
+        is_counted = is_in_step(p, k) and not has_room(p, k)
         for row in range(p.first_row[k], p.first_row[k + 1]):
             p.row_is_active[row] = is_counted
     for row in range(p.rows):
@@ -257,6 +272,11 @@ def reset_active_set(p, back):
             p.is_active[NORMALS * i + n] = 0
             if (p.normal_pairs[i] >> n) & 1:
                 activate_normal(p, i, n)
+
+
+def is_in_step(p, k):
+    """Whether steps count a goal: up to the current rank, or the kept ones alone."""
+    return p.goal_rank[k] <= p.stage and (is_kept(p, k) or not p.only_kept)
 
 
 def free_slope_index(p, row, column):
@@ -453,7 +473,7 @@ def activate_poles(p):
     more = False
     for k in range(p.goals):
         row = p.first_row[k]
-        if p.goal_kind[k] == POLE and p.goal_rank[k] <= p.stage and not p.row_is_active[row]:
+        if p.goal_kind[k] == POLE and is_in_step(p, k) and not p.row_is_active[row]:
             by_angle = angle_factor(p, k) * p.bend_share[k]
             to, border = by_angle * p.turned[k], by_angle * p.play[k]
             for column in range(p.columns):
@@ -523,7 +543,7 @@ def set_row_gains(p, part):
         is_first = is_current(p, k)
         for row in range(p.first_row[k], p.first_row[k + 1]):
             p.row_gain[row] = part if is_first else 1.0
-            p.row_damping[row] = 1.0 if is_first else 1.0 / FIRST
+            p.row_damping[row] = 1.0 if is_first else 1.0 / p.earlier_weight
 
 
 # Reach and slide ------------------------------------------------------------------------------------
@@ -605,7 +625,7 @@ def predicted_square(p, part):
                 off = p.residual[row] - p.row_offset[row]
                 for column in range(p.columns):
                     off += part * p.slope[row * p.columns + column] * p.step[column]
-                sum_ += off * off if is_first else FIRST * off * off
+                sum_ += off * off if is_first else p.earlier_weight * off * off
     return sum_
 
 
@@ -710,23 +730,28 @@ def settle(p):
     of least squares straighten it ever more slowly. The second derivatives do not vanish. Limits that the
     force presses against are active (Bertsekas 1982).
 
+    Goals of earlier ranks that are met are constraints: multipliers of Lagrange are their forces, and each
+    step returns onto them. Square errors of a missed rank count `FIRST` times those of the next, and more
+    once forces vanish.
+
     Returns:
-        Whether forces nearly vanish. Not where no step improves the pose, which may be a saddle, and where
-        second derivatives are unknown.
+        Whether the pose moved and forces nearly vanish, which `is_stationary` says. Not where no step
+        improves the pose, which may be a saddle, and where second derivatives are unknown. Poses that miss an
+        earlier rank count all the same: least squares would bend what is straight.
     """
-    most, part, force, has_moved = LONGEST_SETTLE, FIRST_PULL, 0.0, False
+    if missed_square(p) == 0.0 or not set_rank_weights(p, FIRST):
+        return False
+    if p.stage > 0:
+        return_to_kept_goals(p)
+    most, part, force, has_moved, weight = LONGEST_SETTLE, FIRST_PULL, 0.0, False, FIRST
+    p.is_stationary = False
     for _ in range(SETTLES):
-        if p.error_ratio <= p.met_ratio or p.steps >= p.last_step or not is_curvature_known(p):
+        missed = missed_square(p)
+        if missed == 0.0 or p.steps >= p.last_step:
             return False
-        pull = part * sqrt(p.square)
-        value = p.square + pull * p.departure_square
-        for column in range(p.columns):
-            p.right_side[column] = -pull * p.departure_gradient[column]
-        for k in range(p.goals):
-            if p.goal_rank[k] <= p.stage and not has_room(p, k):
-                for row in range(p.first_row[k], p.first_row[k + 1]):
-                    for column in range(p.columns):
-                        p.right_side[column] -= p.residual[row] * p.slope[row * p.columns + column]
+        pull = part * sqrt(missed)
+        measure_forces(p, pull)
+        value = settled_square(p, pull)
         measure_borders(p)
         reset_active_set(p, 0.0)
         activate_pressed_normals(p)
@@ -735,30 +760,182 @@ def settle(p):
             if not activate_limits(p) and not stop_at_borders(p, most):
                 break
         longest = longest_turn(p)
-        if most < LEAST_SLIDE or (part == PULL and force <= SETTLED * pull):
-            break
+        is_still = part == PULL and force <= SETTLED * pull
+        if is_still or most < LEAST_SLIDE:
+            p.is_stationary = p.is_stationary or is_still
+            weight *= HEAVIER
+            is_last = part > PULL or not p.has_missed_earlier or weight > LAST_WEIGHT
+            if is_last or not set_rank_weights(p, weight):
+                break
+            most = LONGEST_SETTLE
+            continue
         if force <= CLOSE * pull:
             part = max(0.1 * part, PULL)
         if longest == 0.0:
             continue
         save(p, 0)
-        apply_step(p, most / longest if longest > most else 1.0)
+        turned = min(longest, most)
+        expect_residuals(p, turned / longest)
+        apply_step(p, turned / longest)
         evaluate(p)
-        if p.square + pull * p.departure_square < value:
+        if p.stage > 0:
+            return_to_kept_goals(p)
+        is_better = settled_square(p, pull) < value
+        if not is_better and straighten_step(p, turned):
+            is_better = settled_square(p, pull) < value
+        if is_better:
             most, has_moved = min(2.0 * most, LONGEST_SETTLE), True
         else:
             restore(p, 0)
             evaluate(p)
             most = 0.25 * min(most, longest)
-    return has_moved and force <= FIRST_PULL * sqrt(p.square)
+    p.is_stationary = p.is_stationary or force <= FIRST_PULL * sqrt(missed_square(p))
+    return has_moved and (p.is_stationary or p.has_missed_earlier)
 
 
-def is_curvature_known(p):
-    """Whether `curved_product` has all that keeps the pose off its goals.
+def expect_residuals(p, part):
+    """Store the residuals after a part of the step, by the linear model."""
+    for row in range(p.rows):
+        p.expected[row] = p.residual[row]
+        for column in range(p.columns):
+            p.expected[row] += part * p.slope[row * p.columns + column] * p.step[column]
 
-    Reach windows and goals of earlier ranks do so too, and their second derivatives are not known.
+
+def straighten_step(p, turned):
+    """Bring residuals back to the expected ones, by a step short beside `turned`; whether there is one.
+
+    Goals that are nearly met make a narrow curved valley of the error, which straight steps leave.
+    Second-order corrections follow it (Conn, Gould and Toint 2000, "Trust region methods", section 15.3).
     """
-    return not (p.masked or p.has_windows or p.stage > 0)
+    for row in range(p.rows):
+        offset = p.row_offset[row]
+        p.row_offset[row] = p.expected[row]
+        p.expected[row] = offset
+        p.row_gain[row] = 1.0
+        p.row_damping[row] = 1.0
+    compute_step(p, 0.0, CORRECTED)
+    for row in range(p.rows):
+        p.row_offset[row] = p.expected[row]
+    if longest_turn(p) > turned:
+        return False
+    apply_step(p, 1.0)
+    p.steps -= 1
+    evaluate(p)
+    if p.stage > 0:
+        return_to_kept_goals(p)
+    return True
+
+
+def set_rank_weights(p, factor):
+    """Set the weights of ranks in `settle`; whether `curved_product` has all that keeps goals from being met.
+
+    Reach windows do so too, and their second derivatives are not known. Nor are those of earlier goals that
+    are neither positions nor rotations.
+    """
+    if p.masked or p.has_windows:
+        return False
+    weight, p.has_missed_earlier = 1.0, False
+    for rank in range(p.stage, -1, -1):
+        is_missed = False
+        for k in range(p.goals):
+            if p.goal_rank[k] == rank:
+                if rank < p.stage and p.goal_kind[k] != POSITION and p.goal_kind[k] != ORIENTATION:
+                    return False
+                is_missed = is_missed or not p.is_met[k]
+        if rank < p.stage and is_missed:
+            weight *= p.earlier_weight / FIRST * factor
+            p.has_missed_earlier = True
+        for k in range(p.goals):
+            if p.goal_rank[k] == rank:
+                p.rank_weight[k] = p.earlier_weight if is_kept(p, k) else weight
+    return weight <= MOST_WEIGHT
+
+
+def is_kept(p, k):
+    """Whether a goal is of an earlier rank, and was met there."""
+    return 0 <= p.goal_rank[k] < p.stage and p.is_met[k]
+
+
+def missed_square(p):
+    """The sum of squares of all residuals but those of kept goals; 0 where all goals are met."""
+    sum_, are_met = 0.0, True
+    for k in range(p.goals):
+        if p.goal_rank[k] <= p.stage and not has_room(p, k) and not is_kept(p, k):
+            are_met = are_met and p.distance[k] <= p.position_tolerance and p.miss[k] <= p.angle_tolerance
+            square = 0.0
+            for row in range(p.first_row[k], p.first_row[k + 1]):
+                square += p.residual[row] * p.residual[row]
+            sum_ += square
+    return 0.0 if are_met else sum_
+
+
+def measure_forces(p, pull):
+    """Store the force of each row, and the sum of all forces on the columns as `right_side`.
+
+    Forces of kept goals are the multipliers that leave the least sum: those of a short `compute_step` along
+    it.
+    """
+    has_kept = False
+    for column in range(p.columns):
+        p.right_side[column] = -pull * p.departure_gradient[column]
+    for k in range(p.goals):
+        if p.goal_rank[k] <= p.stage and not has_room(p, k):
+            has_kept = has_kept or is_kept(p, k)
+            if not is_kept(p, k):
+                for row in range(p.first_row[k], p.first_row[k + 1]):
+                    p.force[row] = p.rank_weight[k] * p.residual[row]
+                    add_force(p, row)
+    if has_kept:
+        for row in range(p.rows):
+            p.row_gain[row] = 0.0
+            p.row_damping[row] = 0.0
+        for column in range(p.columns):
+            p.gradient[column] = -SHORT_FORCE * p.right_side[column]
+        p.only_kept = True
+        compute_step(p, 1.0, 0.0)
+        p.only_kept = False
+        for k in range(p.goals):
+            if is_kept(p, k) and not has_room(p, k):
+                for row in range(p.first_row[k], p.first_row[k + 1]):
+                    p.force[row] = p.right[row] / SHORT_FORCE
+                    add_force(p, row)
+
+
+def add_force(p, row):
+    """Add the force of a row to `right_side`."""
+    for column in range(p.columns):
+        p.right_side[column] -= p.force[row] * p.slope[row * p.columns + column]
+
+
+def settled_square(p, pull):
+    """What `settle` minimises: square errors and departure; of kept goals the augmented Lagrangian."""
+    sum_ = 0.0
+    for k in range(p.goals):
+        if p.goal_rank[k] <= p.stage and not has_room(p, k):
+            square = 0.0
+            for row in range(p.first_row[k], p.first_row[k + 1]):
+                square += p.residual[row] * p.residual[row]
+                if is_kept(p, k):
+                    sum_ += 2.0 * p.force[row] * p.residual[row]
+            sum_ += p.rank_weight[k] * square
+    return sum_ + pull * p.departure_square
+
+
+def return_to_kept_goals(p):
+    """Return onto kept goals by undamped steps, from an evaluated pose."""
+    p.only_kept = True
+    set_row_gains(p, 1.0)
+    for _ in range(RETURNS):
+        compute_step(p, 0.0, 0.0)
+        longest = longest_turn(p)
+        if longest == 0.0 or longest > LONGEST_STEP:
+            break
+        apply_step(p, 1.0)
+        p.steps -= 1
+        evaluate(p)
+        if longest <= ROUNDED:
+            break
+    p.only_kept = False
 
 
 def activate_pressed_normals(p):
@@ -914,9 +1091,9 @@ def project_free(p, values):
 def curved_product(p, v, product, pull):
     """Write the product of the second derivatives of half the square error, plus `pull`, with a step `v`.
 
-    Second derivatives of residuals are those of positions. With a the axis of a column, J its slope, S the
-    motion of the point by joints below, T the turn by joints above and f the residual, a rotation has f.(a x
-    S) + f.(T x J).
+    Second derivatives of residuals are those of positions and rotations. With a the axis of a column, J its
+    slope, S the motion of the point by joints below, T the turn by joints above and f the force, a rotation
+    of a joint has f.(a x S) + f.(T x J) of a position.
     """
     for column in range(p.columns):
         product[column] = pull * v[column]
@@ -926,6 +1103,7 @@ def curved_product(p, v, product, pull):
                 along = 0.0
                 for column in range(p.columns):
                     along += p.slope[row * p.columns + column] * v[column]
+                along *= p.rank_weight[k]
                 for column in range(p.columns):
                     product[column] += along * p.slope[row * p.columns + column]
     for i in range(p.joints):
@@ -945,12 +1123,14 @@ def curved_product(p, v, product, pull):
     for k in range(p.goals):
         if p.goal_kind[k] == POSITION and p.goal_rank[k] <= p.stage:
             add_curvature(p, k, v, product)
+        elif p.goal_kind[k] == ORIENTATION and p.goal_rank[k] <= p.stage:
+            add_turn_curvature(p, k, v, product)
 
 
 def add_curvature(p, k, v, product):
     """Add the part of a position's second derivatives to `curved_product`."""
     row, columns = p.first_row[k], p.columns
-    force = vector_at(p.residual, row)
+    force = vector_at(p.force, row)
     x, y, z = row * columns, (row + 1) * columns, (row + 2) * columns
     moved, i = Vector(0.0, 0.0, 0.0), p.goal_joint[k]
     while i >= 0:
@@ -976,6 +1156,28 @@ def add_curvature(p, k, v, product):
             slid = add(slid, scaled(slope, v[column]))
         # Rotations above a joint that does not inherit them do not turn what is below it.
         moved = add(add(moved, joint_shift), slid) if p.inherits[i] else slid
+        i = up
+
+
+def add_turn_curvature(p, k, v, product):
+    """Add the part of a rotation's second derivatives to `curved_product`.
+
+    Of turns A above and B below the whole turn is A + B + A x B / 2, and higher orders.
+    """
+    force = scaled(vector_at(p.force, p.first_row[k]), angle_factor(p, k))
+    below, i = Vector(0.0, 0.0, 0.0), p.goal_joint[k]
+    while i >= 0:
+        above, up, joint_turn = Vector(0.0, 0.0, 0.0), p.parent[i], Vector(0.0, 0.0, 0.0)
+        if up >= 0 and p.inherits[i]:
+            above = vector_at(p.turn_of_step, 3 * up)
+        moment = scaled(cross(subtract(below, above), force), 0.5)
+        for column in range(p.first_column[i], p.first_column[i] + p.width[i]):
+            axis = vector_at(p.column_axis, 3 * column)
+            product[column] += dot(axis, moment)
+            joint_turn = add(joint_turn, scaled(axis, v[column]))
+        below = add(below, joint_turn)
+        if not p.inherits[i]:
+            return
         i = up
 
 

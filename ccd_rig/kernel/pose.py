@@ -23,13 +23,13 @@ from .ccd import (
     swivel,
 )
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
-from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal
+from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal, set_earlier_weight
 from .kinematics import LARGEST
 from .least_squares import (
     TIGHT,
     compute_step,
     evaluate,
-    is_curvature_known,
+    missed_square,
     reach,
     return_to_goals,
     settle,
@@ -562,21 +562,21 @@ def minimise_error(p, had_run_out):
     p.ran_out = had_run_out
     measure(p)
     is_retry = not p.by_passes and not (p.is_alone and not p.has_reference and is_out_of_reach(p))
-    slow_gain = 1.0 - STRICT
+    slow_gain, is_settled = 1.0 - STRICT, False
     if is_retry and p.has_reference:
         load_reference_pose(p)
-        solve_ranks(p, 1.0 - slow_gain, REFERENCE_SLACK if p.starts_at_reference else 0.0)
+        is_settled = solve_ranks(p, 1.0 - slow_gain, REFERENCE_SLACK if p.starts_at_reference else 0.0)
         restore(p, BEST)
     evaluate(p)
     for _ in range(FINAL_ROUNDS):
-        if is_retry and projected_gradient(p) > STATIONARY:
-            solve_ranks(p, 1.0 - slow_gain, 0.0)
+        if is_retry and not is_settled and projected_gradient(p) > STATIONARY:
+            is_settled = solve_ranks(p, 1.0 - slow_gain, 0.0)
             slow_gain *= 0.1
             restore(p, BEST)
             evaluate(p)
         if p.error_ratio <= p.met_ratio:
             return CONVERGED
-        if projected_gradient(p) <= STATIONARY:
+        if is_settled or projected_gradient(p) <= STATIONARY:
             return OPTIMAL
         if not is_retry or p.ran_out:
             break
@@ -587,12 +587,17 @@ def solve_ranks(p, slow_ratio, slack_part):
     """Minimise errors rank by rank, each in the null space of the ranks before.
 
     The pose becomes the best if it is no worse, within the part `slack_part` of the best pose's error.
+
+    Returns:
+        Whether it does, and all ranks are met or settled.
     """
     p.is_equal = False
-    is_settled = False
+    is_settled, are_all = False, True
     for rank in range(p.last_rank + 1):
         p.stage = rank
-        is_settled = is_curvature_known(p) and not reach(p, EARLY_EXIT) and settle(p)
+        reach(p, EARLY_EXIT)
+        is_settled = settle(p)
+        are_all = are_all and ((is_settled and p.is_stationary) or missed_square(p) == 0.0)
         if not is_settled and not reach(p, slow_ratio):
             # The gradient of a straight or folded chain vanishes: bend it a little.
             square = p.square
@@ -604,9 +609,10 @@ def solve_ranks(p, slow_ratio, slack_part):
                 evaluate(p)
             enter_windows(p)  # errors can be kept only inside
         for k in range(p.goals):
-            if p.goal_rank[k] == rank and (
-                p.distance[k] > p.position_tolerance or p.miss[k] > p.angle_tolerance
-            ):
+            if p.goal_rank[k] == rank:
+                near = p.distance[k] <= p.position_tolerance and p.miss[k] <= p.angle_tolerance
+                p.is_met[k] = 1 if near else 0
+            if 0 <= p.goal_rank[k] <= rank and not p.is_met[k]:
                 for row in range(p.first_row[k], p.first_row[k + 1]):
                     p.row_offset[row] = p.residual[row]
     measure(p)
@@ -627,6 +633,8 @@ def solve_ranks(p, slow_ratio, slack_part):
     # Of equally near poses the one that slid to its reference.
     if compare_scores(p, p.position_tolerance / p.reach, slack_part) >= 0:
         set_best(p)
+        return are_all
+    return False
 
 
 def projected_gradient(p):
@@ -790,6 +798,7 @@ def solve_poses(
             for n in range(p.goals):
                 p.goal_weight[n] = weights[k if weights.shape[0] > 1 else 0, n]
                 p.goal_angle[n] = pole_angles[k if pole_angles.shape[0] > 1 else 0, n]
+            set_earlier_weight(p)
             load_bones(p, offsets, rests, k if offsets.shape[0] > 1 else 0)
             set_tolerance(p, tolerances[k if tolerances.shape[0] > 1 else 0])
             p.has_reference = reference_rotations.shape[0] > 0

@@ -21,7 +21,9 @@ cdef class Problem:
     cdef double[::1] head, frame, base, shift_base, below, saved
     cdef double[::1] column_axis, slope, serving, residual, departure_gradient, distance, miss, play, turned, bend_share
     cdef double square, error_ratio, departure_square
-    cdef double[::1] row_damping, row_gain
+    cdef double[::1] row_damping, row_gain, force, expected, rank_weight
+    cdef double earlier_weight
+    cdef bint only_kept, has_missed_earlier, is_stationary
     cdef double[::1] normals, active_basis
     cdef int[::1] normal_count, normal_pairs, is_active, active_count
     cdef double[::1] free_slope, system, right, step, fixed_step, free_gradient
@@ -41,7 +43,7 @@ cdef class Problem:
     cdef bint to_region, likes_regions, stays_local, starts_at_reference, by_passes, only_ccd, is_equal, has_comfort
     cdef Py_ssize_t most, last_step
     cdef readonly bint ran_out
-    cdef int[::1] row_is_active
+    cdef int[::1] row_is_active, is_met
     cdef double[::1] gradient, score, best_score, start_distance
     cdef Py_ssize_t budget
 

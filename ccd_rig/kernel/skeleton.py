@@ -17,7 +17,7 @@ from .geometry import (
     vector_at,
     wrapped,
 )
-from .goals import BALANCE, DIRECTION, POLE, POSITION, ROWS, WINDOW
+from .goals import BALANCE, DIRECTION, FIRST, POLE, POSITION, ROWS, WINDOW
 from .kinematics import KNOT, LARGEST, zeros
 from .limits import LIMIT_WIDTH, are_rows_known, hinge_axis, hinge_range, is_hinge
 
@@ -282,6 +282,10 @@ class Problem:
         self.distance, self.miss = zeros(self.goals), zeros(self.goals)
         self.bend_share, self.play, self.turned = zeros(self.goals), zeros(self.goals), zeros(self.goals)
         self.row_damping, self.row_gain, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
+        self.expected = zeros(rows)
+        self.force, self.is_met, self.only_kept = zeros(rows), counts(self.goals), False
+        self.has_missed_earlier, self.is_stationary = False, False
+        self.rank_weight, self.earlier_weight = zeros(self.goals), FIRST
         self.row_is_active, self.gradient, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
         self.to_region, self.by_passes, self.only_ccd, self.stays_local = False, False, False, False
         self.starts_at_reference = False

@@ -11,7 +11,8 @@ into the frames of the other. The path of least sum is taken (Viterbi 1967, over
 planners of robot paths). Then sweeps solve frames again, with a reference made of the base pose and the
 neighbours' departures: Gauss-Seidel with the optimal over-relaxation of a chain of frames (Young 1954).
 Sweeps begin where the motion jumps and continue where frames still change. All other frames keep the bits of
-their independent solution.
+their independent solution. Where the motion still jumps then, the smoothness between those frames is raised
+step by step: a penalty method for the constraint that nothing jumps.
 """
 
 from __future__ import annotations
@@ -20,13 +21,12 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from math import sqrt
 from time import perf_counter
-from typing import NamedTuple
 
 import numpy as np
 
 from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, dot, multiply, unit
+from ..settings import MOST_SMOOTHNESS
 from .pose_search import PoseSearch, Solved, Starts
 from .problem_tables import Bones, GoalSettings, reach_of_goals
 
@@ -60,6 +60,8 @@ The first frame of the run is retried; after each failure the gap doubles.
 """
 MOST_SWEEPS = 24
 """Most sweeps over a motion."""
+RAISE = 4.0
+"""Factor by which smoothness is raised between frames that still jump."""
 
 
 @dataclass(frozen=True)
@@ -184,25 +186,16 @@ class Frames:
         return solved
 
 
-class Motion(NamedTuple):
-    """A solved motion.
-
-    Attributes:
-        solved: the poses.
-        apart: (F,) radians, the largest rotation of a joint from the frame's independent solution.
-    """
-
-    solved: Solved
-    apart: Array
-
-
-def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Motion]:
+def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, tuple[Solved, Array]]:
     """Solve for the nearest motion; yields numbers of solved frames as progress.
 
     Args:
         frames: base poses and goals.
         smoothness: weight of changes of departures; 0: each frame by itself, as always where poses do not
             follow their references.
+
+    Returns:
+        The poses, and (F,) radians, the largest rotation of a joint from the frame's independent solution.
     """
     size = len(frames.rotations)
     motion = Solved.begun(frames.rotations, frames.translations, frames.goals)
@@ -222,11 +215,11 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, Moti
             yield from _sweep(frames, motion, smoothness)
             yield 0
         elif not frames.closes:
-            return Motion(motion, apart)
+            return motion, apart
         if frames.closes:
             _close(frames, motion)
         apart = angles_between(alone, motion.rotations, axis=-1).max(axis=1, initial=0.0)
-    return Motion(motion, apart)
+    return motion, apart
 
 
 def _chunks(rows: Indices, joints: int) -> Iterator[Indices]:
@@ -467,19 +460,48 @@ def _cheapest(
 def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, None, None]:
     """Smooth sudden turns: solve the frames around them again, with references made by their neighbours.
 
-    The range around a turn grows as far as it has to; all other frames stay.
+    The range around a turn grows as far as it has to; all other frames stay. Where a turn stays sudden, the
+    smoothness around it is raised. Frames for which that does not help keep the poses from before.
     """
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
+    weights = np.full(len(turned), smoothness)
+    unraised: Solved | None = None
     while True:
         yield 0
         sudden = _jumps(frames, turned)
         yield 0
-        wider = near | _widened(frames, sudden, ROOM)
-        if not sudden.any() or (wider == near).all():
-            return
-        near = wider
-        yield from _relax(frames, motion, turned, near, smoothness)
+        around = _widened(frames, sudden, ROOM)
+        if near[around].all():
+            if not sudden.any() or weights[sudden].min() >= MOST_SMOOTHNESS:
+                break
+            unraised = motion.at(np.arange(len(turned))) if unraised is None else unraised
+            weights[around] = np.minimum(weights[around] * RAISE, MOST_SMOOTHNESS)
+        near |= around
+        yield from _relax(frames, motion, turned, near, weights)
+    if unraised is not None and sudden.any():
+        _undo_where_worse(frames, motion, unraised, sudden)
+
+
+def _undo_where_worse(frames: Frames, motion: Solved, old: Solved, sudden: Mask) -> None:
+    """Restore poses around sudden turns in stretches whose largest turn has not become smaller."""
+    turned = departures(frames, motion.rotations), departures(frames, old.rotations)
+    changed = angles_between(*turned, axis=-1).max(axis=1, initial=0.0) > 0.0
+    turns = []
+    for each in turned:
+        between = angles_between(each[frames.before], each, axis=-1).max(axis=1, initial=0.0)
+        turns.append(np.where(frames.before >= 0, between, 0.0))
+    left = sudden.copy()
+    while left.any():
+        stretch: Mask = np.zeros(len(left), np.bool_)
+        wider = np.arange(len(left)) == np.flatnonzero(left)[0]
+        while (wider != stretch).any():
+            stretch, wider = wider, wider | (_widened(frames, wider, 1) & (changed | sudden))
+        left &= ~stretch
+        ends = _widened(frames, stretch, 1)
+        if turns[0][ends].max() >= turns[1][ends].max():
+            rows = np.flatnonzero(stretch)
+            motion.put(rows, old.at(rows))
 
 
 def _widened(frames: Frames, chosen: Mask, count: int) -> Mask:
@@ -493,22 +515,29 @@ def _widened(frames: Frames, chosen: Mask, count: int) -> Mask:
 
 
 def _relax(
-    frames: Frames, motion: Solved, turned: Array, within: Mask, smoothness: float
+    frames: Frames, motion: Solved, turned: Array, within: Mask, smoothness: Array
 ) -> Generator[int, None, None]:
-    """Sweep over the frames `within` until none changes; `turned` are the departures of all frames."""
+    """Sweep over the frames `within` until none changes.
+
+    Args:
+        frames: base poses and goals.
+        motion: the poses, changed in place.
+        turned: (F, M, 4) their departures, likewise.
+        within: (F,) frames that may change.
+        smoothness: (F,) of each frame; the larger one counts between two.
+    """
     active = within
     # Even and odd frames are solved by turns: the neighbours of a frame stand still meanwhile.
     met = motion.statuses == 0
     coupled = 2.0 * smoothness / (1.0 + 2.0 * smoothness)
-    relaxation = 2.0 / (1.0 + sqrt(1.0 - coupled * coupled))
+    relaxation = (2.0 / (1.0 + np.sqrt(1.0 - coupled * coupled)))[:, None, None]
     for _ in range(MOST_SWEEPS):
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
             present = active & (frames.numbers % 2 == side)
             for misses, chunk in _chunks_by_outcome(present & met, present & ~met, turned.shape[1]):
-                wanted = _wanted(frames, turned, chunk, smoothness)
-                wanted = turned[chunk] + relaxation * (_same_side(wanted, turned[chunk]) - turned[chunk])
-                near = _carried(frames, chunk, unit(wanted, axis=-1))
+                step = _same_side(_wanted(frames, turned, chunk, smoothness), turned[chunk]) - turned[chunk]
+                near = _carried(frames, chunk, unit(turned[chunk] + relaxation[chunk] * step, axis=-1))
                 solved = frames.solve(chunk, near, settles=misses)
                 worse = _is_worse(frames, solved, motion.at(chunk))
                 better, solved = chunk[~worse], solved.at(~worse)
@@ -576,14 +605,15 @@ def _changes(turned: Array, before: Indices, rows: Indices, after: Indices) -> A
     return angles_between(extrapolated, turned[after], axis=-1)
 
 
-def _wanted(frames: Frames, turned: Array, rows: Indices, smoothness: float) -> Array:
+def _wanted(frames: Frames, turned: Array, rows: Indices, smoothness: Array) -> Array:
     """(R, M, 4) optimal departures for those of the neighbours, not of length 1."""
     wanted = np.zeros((len(rows), turned.shape[1], 4))
     wanted[..., 0] = 1.0
     weights = np.ones((len(rows), turned.shape[1], 1))
     for beside in (frames.before[rows], frames.after[rows]):
         known = np.flatnonzero(beside >= 0)
-        shares = smoothness * frames.moves[beside[known]][..., None]
+        larger = np.maximum(smoothness[rows[known]], smoothness[beside[known]])
+        shares = larger[:, None, None] * frames.moves[beside[known]][..., None]
         wanted[known] += shares * _same_side(turned[beside[known]], wanted[known])
         weights[known] += shares
     return wanted / weights

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -138,35 +138,6 @@ class Solved:
         return self.rotations, self.translations, self.statuses, self.steps, self.distances, self.angles
 
 
-class _Task(NamedTuple):
-    """Inputs of B poses; an input with one row is the same for all.
-
-    Attributes:
-        targets: (B or 1, 4G), see `target_rows`.
-        weights, pole_angles: (B or 1, G), see `GoalSettings`; reach windows are goals too.
-        bones: rest transforms.
-        tolerances: (B or 1) of positions.
-        rotations, translations: (B or 0, J, 4) and (B or 0, J, 3), the reference poses.
-    """
-
-    targets: Array
-    weights: Array
-    pole_angles: Array
-    bones: Bones
-    tolerances: Array
-    rotations: Array
-    translations: Array
-
-    def at(self, which: Indices) -> _Task:
-        """Inputs of a subset of poses."""
-        fields = {name: value for name, value in self._asdict().items() if name != "bones"}
-        chosen = {
-            name: each if len(each) < 2 else np.ascontiguousarray(each[which])
-            for name, each in fields.items()
-        }
-        return _Task(bones=self.bones.at(which), **chosen)
-
-
 class PoseSearch:
     """The part of a solve that poses share, and the kernel's problems made of it.
 
@@ -263,20 +234,29 @@ class PoseSearch:
         rows = target_rows(
             skeleton, self.goals, targets, translations, bones, values.extensions, self._windows
         )
-        near = none.rotations, none.translations
-        if reference is not None:
-            near = np.ascontiguousarray(reference[0]), np.ascontiguousarray(reference[1])
-        task = _Task(rows, *values.with_windows(len(self._windows)), bones, tolerances, *near)
+        weights, pole_angles = values.with_windows(len(self._windows))
+        near, near_shifts = (none.rotations, none.translations) if reference is None else reference
+        joints = len(skeleton)
+        inputs = (
+            rows,
+            weights,
+            pole_angles,
+            bones.offsets.reshape(-1, 3 * joints),
+            bones.rests.reshape(-1, 4 * joints),
+            tolerances,
+            np.ascontiguousarray(near).reshape(-1, 4 * joints),
+            np.ascontiguousarray(near_shifts).reshape(-1, 3 * joints),
+        )
         solved = Solved.begun(rotations, translations, rows.shape[1] // 4)
         missed: Indices = np.arange(len(rotations))
         if not settles:
             if self.regions is not None:
                 half = replace(self.settings, max_iterations=(self.settings.max_iterations + 1) // 2)
-                self._run(self.regions, half, solved, missed, task, None, budget)
+                self._run(self.regions, half, solved, missed, inputs, None, budget)
                 outside = solved.statuses != 0
                 solved.take(outside, Solved.begun(rotations, translations, rows.shape[1] // 4))
                 missed = np.flatnonzero(outside)
-            self._run(self.limits, self.settings, solved, missed, task, None, budget)
+            self._run(self.limits, self.settings, solved, missed, inputs, None, budget)
             missed = missed[solved.statuses[missed] != 0]
         if not len(missed):
             return self._judged(solved, tolerances)
@@ -291,7 +271,7 @@ class PoseSearch:
         for which, begun in ((missed[~can_retry], none), (missed[can_retry], others)):
             for is_same in (True, False):
                 alike = which[from_reference[which] == is_same]
-                self._run(self.limits, self.settings, solved, alike, task, begun, budget, is_same)
+                self._run(self.limits, self.settings, solved, alike, inputs, begun, budget, is_same)
         return self._judged(solved, tolerances)
 
     def _judged(self, solved: Solved, tolerances: Array) -> Solved:
@@ -337,14 +317,15 @@ class PoseSearch:
         settings: SolverSettings,
         solved: Solved,
         which: Indices,
-        task: _Task,
+        inputs: Sequence[Array],
         starts: Starts | None,
         budget: int,
         is_same: bool = False,
     ) -> None:
         """Solve a subset of poses from their present state; with `starts`, retry poses that miss their goals.
 
-        Large subsets are split over threads: the kernel releases Python's lock.
+        Large subsets are split over threads: the kernel releases Python's lock. `inputs` are those of
+        `solve_poses`, from the targets to the reference poses; one with one row is the same for all poses.
         """
         if not len(which):
             return
@@ -353,9 +334,11 @@ class PoseSearch:
 
         def solve_share(share: Indices) -> None:
             size = len(share)
-            part, poses = (
-                (task, solved) if size == len(solved.statuses) else (task.at(share), solved.at(share))
-            )
+            poses, rows = solved, inputs
+            if size < len(solved.statuses):
+                poses = solved.at(share)
+                rows = [each if len(each) < 2 else np.ascontiguousarray(each[share]) for each in inputs]
+            targets, weights, pole_angles, offsets, rests, tolerances, near, near_shifts = rows
             idle, problem = self._problem(limits)
             set_search(
                 problem,
@@ -374,14 +357,14 @@ class PoseSearch:
                 problem,
                 poses.rotations.reshape(size, -1),
                 poses.translations.reshape(size, -1),
-                part.targets,
-                part.weights,
-                part.pole_angles,
-                part.bones.offsets.reshape(-1, 3 * joints),
-                part.bones.rests.reshape(-1, 4 * joints),
-                part.tolerances,
-                part.rotations.reshape(-1, 4 * joints),
-                part.translations.reshape(-1, 3 * joints),
+                targets,
+                weights,
+                pole_angles,
+                offsets,
+                rests,
+                tolerances,
+                near,
+                near_shifts,
                 others.rotations.reshape(-1, 4 * joints),
                 others.translations.reshape(-1, 3 * joints),
                 others.is_turn,

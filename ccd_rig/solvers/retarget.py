@@ -20,7 +20,7 @@ from ..errors import InvalidInput
 from ..maths import batch
 from ..maths.batch import Array
 from ..motion.interpolation import same_side
-from ..motion.retargeting.alignment import carried_over, corrections, moved_root
+from ..motion.retargeting.alignment import carried_over, corrections, moved_root, trunk_pitch
 from ..motion.retargeting.feet import (
     FootPath,
     Sole,
@@ -34,7 +34,14 @@ from ..motion.retargeting.feet import (
     ways_aside,
 )
 from ..motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
-from ..motion.retargeting.scaled_way import ScaledWay, girdle_lifts, limb_effectors, limb_length, scaled_way
+from ..motion.retargeting.scaled_way import (
+    ScaledWay,
+    girdle_lifts,
+    length_scale,
+    limb_effectors,
+    limb_length,
+    scaled_way,
+)
 from ..motion.retargeting.settings import EffectorSpace, RetargetSettings
 from ..motion.retargeting.stances import Stances, find_stances, leg_length, levels
 from .retarget_goals import Retargeting, turned_to
@@ -90,6 +97,10 @@ def retarget(
     stances = find_stances(source, figure_map, settings.thresholds)
     fixes = corrections(figure_map, target, source, levels(source, figure_map, stances, target))
     rotations = carried_over(figure_map, target, source, fixes)
+    scale = length_scale(figure_map, target, source, settings)
+    pitch = trunk_pitch(figure_map, target, source, rotations, scale)
+    if pitch is not None:
+        rotations = carried_over(figure_map, target, source, fixes, pitch)
     translations = np.tile(target.translations, (len(source.times), 1, 1))
     _, world = target.world(rotations, translations)
     turns = {leg.name: world[:, target.index(leg.end)] for leg in figure_map.legs}

@@ -119,7 +119,7 @@ def older_version(ext, package: Path, path: Path) -> Path:
 
     What stands for its compiled kernel is a Python module, which has the names of the plain ones.
     """
-    tools = ext.module("ccd_rig.kernel.fingerprint")
+    tools = ext.module("ccd_rig.kernel.loading")
     folder = path.parent / "older"
     folder.mkdir()
 
@@ -152,7 +152,7 @@ def test_the_wheel_is_used(ext):
     assert kernel.why_plain() == ""
     local = Path(os.environ["BLENDER_USER_RESOURCES"], "extensions/.local")
     assert Path(kernel._compiled.__file__).is_relative_to(local)
-    fingerprint = ext.module("ccd_rig.kernel.fingerprint").fingerprint(Path(kernel.__file__).parent)
+    fingerprint = ext.module("ccd_rig.kernel.loading").fingerprint(Path(kernel.__file__).parent)
     assert kernel._compiled.__name__ == f"ccd_rig_kernel_{fingerprint}"
 
 

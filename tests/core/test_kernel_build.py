@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ccd_rig import kernel
-from ccd_rig.kernel import fingerprint, loading
+from ccd_rig.kernel import loading
 from devtools import kernel as tool
 from devtools import packaging
 
@@ -55,7 +55,7 @@ def half(x):
 @pytest.fixture
 def folder(tmp_path):
     """An empty kernel."""
-    shutil.copy(FOLDER / "fingerprint.py", tmp_path)
+    shutil.copy(FOLDER / "loading.py", tmp_path)
     return tmp_path
 
 
@@ -133,16 +133,16 @@ def test_what_cannot_be_joined_is_refused(folder, modules, words):
 
 def test_the_fingerprint_follows_the_sources(folder):
     write(folder, a="X = 1\n", plain="Y = 1\n")
-    name = fingerprint.module_name(folder)
+    name = loading.module_name(folder)
     assert re.fullmatch("ccd_rig_kernel_[0-9a-f]{12}", name)
     (folder / "a.py").write_bytes(b"X = 1\r\n")
     write(folder, plain="Y = 2\n")
-    assert fingerprint.module_name(folder) == name
+    assert loading.module_name(folder) == name
     write(folder, a="X = 2\n")
-    other = fingerprint.module_name(folder)
+    other = loading.module_name(folder)
     assert other != name
     (folder / "a.pxd").write_text("cdef int x\n")
-    assert fingerprint.module_name(folder) not in (name, other)
+    assert loading.module_name(folder) not in (name, other)
 
 
 def test_the_compiled_kernel_runs():
@@ -153,7 +153,7 @@ def test_the_compiled_kernel_runs():
         return
     assert kernel.why_plain() == ""
     assert module is kernel._compiled
-    assert module.__name__ == fingerprint.module_name(FOLDER)
+    assert module.__name__ == loading.module_name(FOLDER)
     assert not str(module.__file__).endswith(".py")
 
 
@@ -183,7 +183,7 @@ def test_a_kernel_that_does_not_start_is_told(folder, monkeypatch):
     monkeypatch.delenv("CCD_RIG_KERNEL", raising=False)
     elsewhere = folder / "packages"
     elsewhere.mkdir()
-    (elsewhere / f"{fingerprint.module_name(folder)}.py").write_text("raise ImportError('no libm')\n")
+    (elsewhere / f"{loading.module_name(folder)}.py").write_text("raise ImportError('no libm')\n")
     monkeypatch.syspath_prepend(str(elsewhere))
     module, why = loading.load(folder)
     assert module is None

@@ -21,7 +21,7 @@ from ..properties import pose_library, renamed_bones, solver_settings
 from ..rig import clamps
 from ..scene.ground import ground_of_rig
 from ..scene.isolation import SharedScene
-from ..solve.methods import FrameSolveSettings, Reference, base_rotations
+from ..solve.methods import FrameSolveSettings
 from . import body_motion, frame_selection, shot, start, switches
 from .bake_frames import BakeFrames
 from .findings import measured_report
@@ -281,7 +281,7 @@ def _prepared(
         obstacle = body_motion.body_obstacle(armature_object, ready.body, settings.destination)
         if obstacle and ready.body.walks_on:
             raise RigError(f"Bone '{ready.body.bone}' cannot be carried along the ground: {obstacle}")
-    reference: Reference = base_rotations
+    reference = None
     if settings.start in (Start.ACTION, Start.ORIGINAL):
         reference = start.reference_from(armature_object, key_time)
     return shot.Task(

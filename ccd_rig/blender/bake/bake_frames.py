@@ -11,13 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import bpy
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import RigError
 from ...limits.shapes import Limit, Slide
 from ...maths import batch
 from ...maths.batch import Array
@@ -25,7 +24,7 @@ from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ..properties.constraint_values import Constraint, TargetSample
-from ..rig.armature import RigRows
+from ..rig.armature import BoneRows, RigRows
 from ..rig.bone_space import location_offset, location_slide, locations_of
 from ..scene import dependence
 from ..scene.evaluation import Samples
@@ -44,6 +43,7 @@ from ..solve.planting import (
 from .report import EASED
 
 Rows = NDArray[np.intp]
+T = TypeVar("T")
 APART = 1e-4
 """Radians, or armature space, between poses that differ by more than rounding."""
 
@@ -116,12 +116,36 @@ class Riders(NamedTuple):
         return carried
 
 
-def note_riders(armature_object: bpy.types.Object, bake_frames: BakeFrames) -> None:
-    """Note the riders of a root bone that keeps its animation; one that follows planted bones has none."""
+def carry_riders(
+    armature_object: bpy.types.Object, bake_frames: BakeFrames, played: Samples, shown: Array | None = None
+) -> None:
+    """Put targets that hang on a root bone that keeps its animation where the base poses have them.
+
+    A root bone that follows planted bones carries none.
+
+    Args:
+        armature_object: of the bake.
+        bake_frames: not solved yet.
+        played: the samples as they play.
+        shown: (3,) head of the root bone as targets were evaluated, armature space, where that is not as
+            its channels have it, as in Live; of one frame.
+    """
     tracks = bake_frames.tracks
-    if tracks is not None and tracks.keeps_body:
-        root_bone = bake_frames.skeleton.joints[tracks.support_chains.root_bone].name
-        tracks.riders = Riders.of(armature_object, bake_frames.constraints, root_bone)
+    if tracks is None or not tracks.keeps_body:
+        return
+    root_bone = tracks.support_chains.root_bone
+    name = bake_frames.skeleton.joints[root_bone].name
+    tracks.riders = Riders.of(armature_object, bake_frames.constraints, name)
+    if not any(tracks.riders):
+        return
+    rests = batch.unit(bake_frames.rests[:, root_bone], axis=-1)
+    shifts = bake_frames.translations[:, root_bone] - played.rig.translations[:, root_bone]
+    shifts = batch.rotate(rests, shifts, axis=-1)
+    if shown is not None:
+        moved = batch.rotate(rests, played.rig.translations[:, root_bone], axis=-1)
+        apart = played.rig.bones.offsets[:, root_bone] + moved - shown
+        shifts = shifts + np.where(batch.length(apart, axis=-1)[:, None] > APART, apart, 0.0)
+    bake_frames.targets = tracks.riders.carried(bake_frames.targets, shifts)
 
 
 class Transforms(NamedTuple):
@@ -174,45 +198,55 @@ class BakeFrames:
     solved_frames: Array  # (S,)
     constraints: tuple[Constraint, ...]
     skeleton: Skeleton  # of the first frame: names and parents do not change
+    bones: BoneRows  # the joints at F frames
     base: Array  # (F, J, 4) rotations as evaluated
     translations: Array  # (F, J, 3) relative to rest, without the shifts of coupled offsets
-    offsets: Array  # (F, J, 3) heads in the parent's frame
-    rests: Array  # (F, J, 4) rest rotations
     lengths: Array  # (F, J)
     influences: Array  # (F, C)
+    unplanted: Array | None  # (F, C) influences if no bone were planted; None without planted bones
     worlds: Array  # (F, 3, 3) armature space to world metres, without the shift
     places: Array  # (F, 3) that shift: the origin of armature space, world metres
-    solved: Array  # (S, J, 4)
+    targets: TargetRows  # (F, C)
+    limits: list[tuple[Limit | None, ...]]  # (F, J), equal rows shared
+    shifting: list[object]  # (F,) see `Skeleton.shifting`, likewise
     sliding: tuple[int, ...]  # (K,) the joint of each slide
     slides: tuple[Slide, ...]  # (K,)
     couplings: tuple[Coupling, ...]  # the coupled offsets of all joints
     located: tuple[int, ...]  # (L,) joints that slide or have coupled offsets
     shifts: Array  # (F, L, 3, 3) locations to translations
+    solved: Array  # (S, J, 4)
     solved_slides: Array  # (S, K)
-    targets: TargetRows  # (F, C)
-    states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
-    smoothed: dict[int, tuple[SmoothedGroup, ...]] = field(default_factory=dict)  # likewise
-    helped: dict[int, HelpedRow] = field(default_factory=dict)  # likewise
-    limits: list[tuple[Limit | None, ...]] = field(default_factory=list)  # (F, J), equal rows shared
-    shifting: list[object] = field(default_factory=list)  # (F,) see `Skeleton.shifting`, likewise
-    tracks: Tracks | None = None  # of planted bones
-    is_loop: bool = False  # see `shot.note_loop`
-    repeats_after: bool = False  # of a loop: whether its first frame comes again after the last one
+    tracks: Tracks | None  # of planted bones
     reference: Array | None = None  # (F, J, 4) reference poses, where they are not `base`
     returning: set[int] = field(default_factory=set)  # joints of the body that are solved from another pose
     # than the one that plays, and so are keyed even where the body does not help
+    states: dict[int, Mapping[int, str]] = field(default_factory=dict)  # of solved rows: constraint -> status
+    smoothed: dict[int, tuple[SmoothedGroup, ...]] = field(default_factory=dict)  # likewise
+    helped: dict[int, HelpedRow] = field(default_factory=dict)  # likewise
+    is_loop: bool = False  # see `shot.note_loop`
+    repeats_after: bool = False  # of a loop: whether its first frame comes again after the last one
 
     @classmethod
-    def empty(
+    def of(
         cls,
         samples: Samples,
         constraints: Sequence[Constraint],
-        frames: Sequence[float],
-        solved: Sequence[float],
+        solved_frames: Sequence[float],
+        reference: Array | None = None,
+        played: Samples | None = None,
     ) -> BakeFrames:
-        """Allocate all frames; `samples` are any of them."""
-        skeleton, to_rests = samples.rig.bones.skeleton(0), samples.rig.bones.shifts[0]
-        f, s, j, c = len(frames), len(solved), len(skeleton.joints), len(constraints)
+        """Frames of evaluated samples, not solved yet.
+
+        Args:
+            samples: of all frames.
+            constraints: those of the samples.
+            solved_frames: those of the frames to solve, increasing.
+            reference: (F, J, 4) reference poses; None for the base poses. Joints that no constraint moves
+                keep their base poses, as these play on.
+            played: the samples as they play, of which the base poses may differ; None for the same.
+        """
+        bones = samples.rig.bones
+        skeleton, to_rests = bones.skeleton(0), bones.kinds[int(bones.kind[0])].shifts
         planted = support_chains(skeleton, constraints)
         moved = sorted({j for constraint in constraints for j in whole_chain(skeleton, constraint)})
         slides = [
@@ -223,29 +257,47 @@ class BakeFrames:
             for each in skeleton.couplings
         )
         located = tuple(dict.fromkeys([*(j for j, _ in slides), *(each.joint for each in couplings)]))
-        return cls(
-            frames=np.array(frames, dtype=np.float64),
-            solved_frames=np.array(solved, dtype=np.float64),
+        kinds = bones.kind.tolist()
+        bake_frames = cls(
+            frames=samples.frames,
+            solved_frames=np.array(solved_frames, dtype=np.float64),
             constraints=tuple(constraints),
             skeleton=skeleton,
-            base=np.empty((f, j, 4)),
-            translations=np.empty((f, j, 3)),
-            offsets=np.empty((f, j, 3)),
-            rests=np.empty((f, j, 4)),
-            lengths=np.empty((f, j)),
-            influences=np.empty((f, c)),
-            worlds=np.empty((f, 3, 3)),
-            places=np.empty((f, 3)),
-            solved=np.empty((s, j, 4)),
+            bones=bones,
+            base=samples.rig.rotations,
+            translations=samples.rig.translations,
+            lengths=bones.lengths,
+            influences=samples.influences,
+            unplanted=samples.unplanted,
+            worlds=np.ascontiguousarray(samples.worlds[:, :3, :3]),
+            places=samples.worlds[:, :3, 3].copy(),
+            targets=samples.targets,
+            limits=_shared([tuple(j.limit for j in each.skeleton.joints) for each in bones.kinds], kinds),
+            shifting=_shared([each.skeleton.shifting for each in bones.kinds], kinds),
             sliding=tuple(j for j, _ in slides),
             slides=tuple(slide for _, slide in slides),
             couplings=couplings,
             located=located,
-            shifts=np.empty((f, len(located), 3, 3)),
-            solved_slides=np.empty((s, len(slides))),
-            targets=TargetRows.empty(f, samples.targets),
-            tracks=None if planted is None else Tracks(tuple(constraints), skeleton, planted),
+            shifts=bones.shifts(located),
+            solved=np.empty((len(solved_frames), *samples.rig.rotations.shape[1:])),
+            solved_slides=np.empty((len(solved_frames), len(slides))),
+            tracks=None if planted is None else Tracks.of(samples, tuple(constraints), skeleton, planted),
         )
+        if reference is not None:
+            bake_frames.reference = bake_frames.base.copy()
+            bake_frames.reference[:, moved] = reference[:, moved]
+        bake_frames._note_returning((samples if played is None else played).rig)
+        return bake_frames
+
+    @property
+    def offsets(self) -> Array:
+        """(F, J, 3) heads in the parent's frame."""
+        return self.bones.offsets
+
+    @property
+    def rests(self) -> Array:
+        """(F, J, 4) rest rotations."""
+        return self.bones.rests
 
     @property
     def planted_tracks(self) -> Tracks:
@@ -258,67 +310,14 @@ class BakeFrames:
         """(F, J, 4) poses that solves stay near to."""
         return self.base if self.reference is None else self.reference
 
-    def store(
-        self,
-        row: int,
-        samples: Samples,
-        reference: Array | None = None,
-        played: Samples | None = None,
-    ) -> None:
-        """Store evaluated frames from a row on.
-
-        Args:
-            row: of the first.
-            samples: of R frames.
-            reference: (R, J, 4) reference poses; None for the base poses. Joints that no constraint moves
-                keep their base poses, as these play on.
-            played: the samples as they play, of which the base poses may differ; None for the same.
-
-        Raises:
-            RigError: the chains have other bones than at the first frame.
-        """
-        rig, rows = samples.rig, slice(row, row + len(samples))
-        if rig.layout.names != tuple(joint.name for joint in self.skeleton.joints):
-            raise RigError(
-                f"frame {samples.frames[0]:g}: the chains have other bones than at the first frame"
-            )
-        self.base[rows], self.translations[rows] = rig.rotations, rig.translations
-        self.offsets[rows], self.rests[rows], self.lengths[rows] = (
-            rig.bones.offsets,
-            rig.bones.rests,
-            rig.bones.lengths,
-        )
-        self.influences[rows], self.worlds[rows] = samples.influences, samples.worlds[:, :3, :3]
-        self.places[rows] = samples.worlds[:, :3, 3]
-        self.targets.put(rows, samples.targets)
-        if self.located:
-            self.shifts[rows] = rig.bones.shifts[:, list(self.located)]
-        if self.tracks is not None:
-            self.tracks.store(samples)
-        for stored, kinds in (
-            (self.limits, [tuple(j.limit for j in each.skeleton.joints) for each in rig.bones.kinds]),
-            (self.shifting, [each.skeleton.shifting for each in rig.bones.kinds]),
-        ):
-            for k in rig.bones.kind.tolist():
-                stored.append(stored[-1] if stored and stored[-1] == kinds[k] else kinds[k])
-        if self.reference is None and reference is not None and reference is not rig.rotations:
-            self.reference = self.base.copy()
-        if self.reference is not None:
-            self.reference[rows] = rig.rotations
-            if reference is not None:
-                moved = sorted({j for each in self.constraints for j in whole_chain(self.skeleton, each)})
-                self.reference[rows, moved] = reference[:, moved]
-        self._note_returning(rows, (samples if played is None else played).rig)
-
-    def _note_returning(self, rows: slice, played: RigRows) -> None:
-        """Note joints of the body whose poses at rows differ from those that play."""
-        body = {j for each in self.constraints for j in body_joints(self.skeleton, each)}
-        joints = sorted(body - self.returning)
+    def _note_returning(self, played: RigRows) -> None:
+        """Note joints of the body whose poses differ from those that play."""
+        joints = sorted({j for each in self.constraints for j in body_joints(self.skeleton, each)})
         ours, theirs = (
-            batch.unit(poses[:, joints], axis=-1) for poses in (self.reference_poses[rows], played.rotations)
+            batch.unit(poses[:, joints], axis=-1) for poses in (self.reference_poses, played.rotations)
         )
         turned = batch.angles_between(ours, theirs, axis=-1)
-        shifted = batch.length(self.translations[rows][:, joints] - played.translations[:, joints], axis=-1)
+        shifted = batch.length(self.translations[:, joints] - played.translations[:, joints], axis=-1)
         apart = (np.maximum(turned, shifted) > APART).any(axis=0)
         self.returning.update(j for j, is_apart in zip(joints, apart.tolist(), strict=True) if is_apart)
 
@@ -330,6 +329,11 @@ class BakeFrames:
         )
         rests = batch.unit(rests, axis=-1)
         return Transforms(*forward_kinematics_of_frames(self.skeleton, offsets, rests, rotations, shifts))
+
+    @property
+    def solved_rows(self) -> Rows:
+        """(S,) rows of the solved frames."""
+        return np.searchsorted(self.frames, self.solved_frames)
 
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""
@@ -375,16 +379,26 @@ class BakeFrames:
         """A copy without its first rows, all of which are solved."""
         if rows == 0:
             return self
-        names = ["frames", "base", "translations", "offsets", "rests", "lengths", "influences", "worlds"]
-        names += ["places", "shifts", "limits", "shifting", "solved_frames", "solved", "solved_slides"]
+        names = ["frames", "base", "translations", "lengths", "influences", "worlds", "places", "shifts"]
+        names += ["limits", "shifting", "solved_frames", "solved", "solved_slides"]
         return replace(
             self,
             **{name: getattr(self, name)[rows:] for name in names},
+            bones=self.bones.at(slice(rows, None)),
             targets=self.targets.at(slice(rows, None)),
             states={row - rows: states for row, states in self.states.items() if row >= rows},
             smoothed={row - rows: groups for row, groups in self.smoothed.items() if row >= rows},
+            helped={row - rows: helped for row, helped in self.helped.items() if row >= rows},
             tracks=None if self.tracks is None else self.tracks.without_first(rows),
         )
+
+
+def _shared(values: Sequence[T], kinds: Sequence[int]) -> list[T]:
+    """The value of each row by its kind; consecutive equal ones are one object."""
+    rows: list[T] = []
+    for k in kinds:
+        rows.append(rows[-1] if rows and rows[-1] == values[k] else values[k])
+    return rows
 
 
 # Planted bones ----------------------------------------------------------------------------------------------
@@ -392,7 +406,7 @@ class BakeFrames:
 
 @dataclass
 class Tracks:
-    """Places of planted bones and the root bone at each frame; filled in order of time.
+    """Places of planted bones and the root bone at each frame.
 
     Between solved frames a bone counts as planted where the next solved frame holds it. The root bone is then
     where the bones' slerped rotations put it, so the base does not move at all.
@@ -401,8 +415,8 @@ class Tracks:
     constraints: tuple[Constraint, ...]
     skeleton: Skeleton
     support_chains: SupportChains
-    worlds: list[Array] = field(default_factory=list)  # (F, 4, 4) armature space to world
-    shifts: list[Array] = field(default_factory=list)  # (F, 3, 3) of the root bone: locations to translations
+    worlds: Array  # (F, 4, 4) armature space to world
+    shifts: Array  # (F, 3, 3) of the root bone: locations to translations
     contact_states: list[ContactState] = field(default_factory=list)  # (S,)
     short_rows: list[int] = field(default_factory=list)  # where legs are too short for a fixed body
     ground: PlantGround | None = None  # with a row for each frame
@@ -412,33 +426,17 @@ class Tracks:
     travel: float = 0.0  # world metres along the ground by which a body walks on
     riders: Riders = field(default_factory=Riders)  # of a root bone that keeps its animation
 
-    def carried(self, based: Samples, played: Samples, shown: Array | None = None) -> Samples:
-        """Samples with other base poses than those that play, with the riders where these have them.
-
-        Args:
-            based: R frames with base poses.
-            played: the same as they play.
-            shown: (3,) head of the root bone as targets were evaluated, armature space, where that is not as
-                its channels have it, as in Live; of one frame.
-        """
-        if not any(self.riders):
-            return based
-        root_bone = self.support_chains.root_bone
-        rests = batch.unit(based.rig.bones.rests[:, root_bone], axis=-1)
-        shifts = based.rig.translations[:, root_bone] - played.rig.translations[:, root_bone]
-        shifts = batch.rotate(rests, shifts, axis=-1)
-        if shown is not None:
-            moved = batch.rotate(rests, played.rig.translations[:, root_bone], axis=-1)
-            apart = played.rig.bones.offsets[:, root_bone] + moved - shown
-            shifts = shifts + np.where(batch.length(apart, axis=-1)[:, None] > APART, apart, 0.0)
-        return replace(based, targets=self.riders.carried(based.targets, shifts))
-
-    def store(self, samples: Samples) -> None:
-        """Store the next evaluated frames; equal worlds are shared."""
-        self.shifts += list(samples.rig.bones.shifts[:, self.support_chains.root_bone])
-        for world in samples.worlds:
-            same = bool(self.worlds) and np.array_equal(self.worlds[-1], world)
-            self.worlds.append(self.worlds[-1] if same else world)
+    @classmethod
+    def of(
+        cls,
+        samples: Samples,
+        constraints: tuple[Constraint, ...],
+        skeleton: Skeleton,
+        support_chains: SupportChains,
+    ) -> Tracks:
+        """Tracks of frames that are not solved yet."""
+        shifts = samples.rig.bones.shifts([support_chains.root_bone])[:, 0]
+        return cls(constraints, skeleton, support_chains, samples.worlds, shifts)
 
     def without_first(self, rows: int) -> Tracks:
         """A copy without its first rows, all of which are solved."""
@@ -468,14 +466,14 @@ class Tracks:
             targets: (F, C) as sampled, for constraints with a target.
         """
         held = []
-        known: dict[tuple[int, int], TargetSample] = {}
+        known: dict[tuple[int, bytes], TargetSample] = {}
         for f, frame in enumerate(frames):
             after = int(np.searchsorted(solved_frames, frame))
             last, following = self.contact_states[max(after - 1, 0)], self.contact_states[after]
             planted = {}
             for c, anchor in following.anchors.items():
                 if solved_frames[after] == frame or not self.constraints[c].target:
-                    key = id(anchor), id(self.worlds[f])  # frames share equal ones
+                    key = id(anchor), self.worlds[f].tobytes()
                     planted[c] = known.get(key) or known.setdefault(key, anchor.seen(self.worlds[f]))
                 elif c in last.anchors:  # it is at its target by now
                     planted[c] = targets.sample(f, c)

@@ -47,7 +47,6 @@ from ...skeleton.pose import Pose
 from ...solvers.solve import solve
 from ..keys.writer import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
-from ..scene.evaluation import FrameSample
 from ..solve.methods import FrameSolveSettings
 from ..solve.planting import PlantAnchor
 from .bake_frames import BakeFrames, Motion
@@ -64,29 +63,25 @@ FAR = 10.0
 
 
 def leg_reaches(
-    bake_frames: BakeFrames,
-    samples: Sequence[tuple[int, FrameSample]],
-    shifts: Array,
-    extensions: dict[tuple[object, ...], float],
+    bake_frames: BakeFrames, shifts: Array, extensions: dict[tuple[object, ...], float]
 ) -> Reaches:
     """Bounds of the body's shift that let legs reach planted bones.
 
     Args:
         bake_frames: solved with the shifts.
-        samples: of the solved frames.
         shifts: (S, 3) of the body, in the solved poses.
         extensions: cache of largest extensions, by constraint and shape of its leg.
     """
-    tracks = bake_frames.planted_tracks
+    tracks, rows = bake_frames.planted_tracks, bake_frames.solved_rows.tolist()
     # A target that goes along with the body is as near anywhere.
     planted = [c for c in tracks.support_chains.constraints if c not in tracks.riders.targets]
-    shape = (len(samples), len(planted))
+    shape = (len(rows), len(planted))
     centres, radii, origins = np.zeros((*shape, 3)), np.full(shape, np.inf), np.full(shape, -1, np.intp)
     follows = np.array([_follows(bake_frames, c) for c in planted])
     # In armature space where legs take their whole place from the body, which is the same along any axes.
     axes = np.eye(3) if follows.all() else _world_axes(bake_frames)
-    for s, ((_, sample), contact_state) in enumerate(zip(samples, tracks.contact_states, strict=True)):
-        skeleton = sample.reading.skeleton
+    for s, (at, contact_state) in enumerate(zip(rows, tracks.contact_states, strict=True)):
+        skeleton = bake_frames.bones.skeleton(at)
         heads = forward_kinematics(skeleton, contact_state.pose) if contact_state.anchors else ()
         for k, c in enumerate(planted):
             if c not in contact_state.anchors:
@@ -100,7 +95,7 @@ def leg_reaches(
                 extensions[known] = _largest_extension(skeleton, contact_state.pose, leg)
             head = axes @ (np.array(heads[leg[0]].translation[:]) - shifts[s])
             if s > 0:
-                origins[s, k] = _origin(bake_frames, sample, s, c, int(origins[s - 1, k]))
+                origins[s, k] = _origin(bake_frames, skeleton, s, c, int(origins[s - 1, k]))
             origin = int(origins[s, k])
             place = axes @ np.array(contact_state.anchors[c].seen(contact_state.world).point[:])
             centres[s, k] = place - (follows[k] * (axes @ shifts[origin]) if origin >= 0 else 0.0) - head
@@ -124,14 +119,14 @@ def _world_axes(bake_frames: BakeFrames) -> Array:
     return np.asarray(left @ right)
 
 
-def _origin(bake_frames: BakeFrames, sample: FrameSample, s: int, c: int, before: int) -> int:
+def _origin(bake_frames: BakeFrames, skeleton: Skeleton, s: int, c: int, before: int) -> int:
     """`Reaches.origins` of constraint `c` after the first solved frame; `before`: of the frame before."""
     row, last = bake_frames.constraints[c], bake_frames.planted_tracks.contact_states[s - 1]
     if row.target:
         return -1
     if c in last.anchors:
         return before
-    leg = sample.reading.skeleton.chain(row.tip, row.chain_length)[1:]
+    leg = skeleton.chain(row.tip, row.chain_length)[1:]
     return s - 1 if last.moved.isdisjoint(leg) else -1
 
 
@@ -290,40 +285,30 @@ SHOWN = 1e-6
 """Least shift of the body that is reported, world metres."""
 
 
-def move_body(
-    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], settings: FrameSolveSettings
-) -> Generator[float, None, None]:
+def move_body(bake_frames: BakeFrames, settings: FrameSolveSettings) -> Generator[float, None, None]:
     """Solve the frames again with the body shifted, where a leg is too short; yields counts of frames.
 
     Args:
         bake_frames: solved; the body keeps its animation.
-        samples: row and sample of each solved frame, in order.
         settings: of every solve.
     """
-    tracks = bake_frames.planted_tracks
-    shifts: Array = np.zeros((len(samples), 3))
-    rows = np.array([row for row, _ in samples])
+    tracks, rows = bake_frames.planted_tracks, bake_frames.solved_rows
+    shifts: Array = np.zeros((len(rows), 3))
     frames, unshifted = bake_frames.frames[rows], bake_frames.targets
     extensions: dict[tuple[object, ...], float] = {}
     for _ in range(PASSES):
-        reaches = leg_reaches(bake_frames, samples, shifts, extensions)
+        reaches = leg_reaches(bake_frames, shifts, extensions)
         length = max((leg for leg in extensions.values()), default=0.0) or 1.0
         planned = least_shifts(frames, reaches, length)
         if np.abs(planned - shifts).max(initial=0.0) <= SAME * length:
             break
         shifts = planned
         tracks.contact_states.clear()
-        root_bone = tracks.support_chains.root_bone
-        moved = [_shifted(sample, root_bone, shifts[k]) for k, (_, sample) in enumerate(samples)]
         if any(tracks.riders):
             by_row = np.zeros((len(bake_frames.frames), 3))
             by_row[rows] = shifts
             bake_frames.targets = tracks.riders.carried(unshifted, by_row)
-            moved = [
-                sample._replace(targets=bake_frames.targets.row(row))
-                for row, sample in zip(rows.tolist(), moved, strict=True)
-            ]
-        yield from PlantedSolver(settings).solve(bake_frames, rows, moved.__getitem__, shifts)
+        yield from PlantedSolver(settings).solve(bake_frames, shifts)
         key_root_bone(bake_frames)
 
 
@@ -334,24 +319,11 @@ def key_root_bone(bake_frames: BakeFrames) -> None:
     states[:] = [replace(each, moved=each.moved | {root_bone}) for each in states]
 
 
-def note_short_legs(
-    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], preroll: int
-) -> None:
+def note_short_legs(bake_frames: BakeFrames, preroll: int) -> None:
     """Note the frames after the preroll at which a leg is too short and the body cannot be moved."""
-    short = leg_reaches(bake_frames, samples, np.zeros((len(samples), 3)), {}).needs()
-    bake_frames.planted_tracks.short_rows += [
-        samples[k][0] - preroll for k in short.tolist() if samples[k][0] >= preroll
-    ]
-
-
-def _shifted(sample: FrameSample, root_bone: int, shift: Array) -> FrameSample:
-    """The sample with the body shifted, armature space."""
-    if not shift.any():
-        return sample
-    reading = sample.reading
-    local = reading.skeleton.joints[root_bone].rest_rotation.conjugated() @ Vector(shift.tolist())
-    moved = _with_translation(sample, root_bone, reading.pose.translations[root_bone] + local)
-    return moved._replace(unmoved=reading.pose)
+    rows = bake_frames.solved_rows
+    short = rows[leg_reaches(bake_frames, np.zeros((len(rows), 3)), {}).needs()]
+    bake_frames.planted_tracks.short_rows += (short[short >= preroll] - preroll).tolist()
 
 
 # Report ----------------------------------------------------------------------------------------------------
@@ -361,7 +333,7 @@ def shift_lengths(bake_frames: BakeFrames) -> Array:
     """(S,) distance of the body from its animation at each solved frame, world metres."""
     tracks = bake_frames.planted_tracks
     root_bone = tracks.support_chains.root_bone
-    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
+    rows = bake_frames.solved_rows
     placed = np.array(
         [contact_state.pose.translations[root_bone][:] for contact_state in tracks.contact_states]
     )
@@ -414,14 +386,8 @@ SAMPLES = 15
 """Places of a window over which the body's lift is smoothed."""
 
 
-def walk_on(
-    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]]
-) -> list[tuple[int, FrameSample]]:
-    """Move the body of frames and samples by its travel, before anything is solved.
-
-    Args:
-        bake_frames: the body keeps its animation; its base poses are moved in place.
-        samples: row and sample of every frame, in order.
+def walk_on(bake_frames: BakeFrames) -> None:
+    """Move the body of frames by its travel, before anything is solved.
 
     Raises:
         RigError: no constraint plants a bone along the ground at any of the frames.
@@ -441,23 +407,19 @@ def walk_on(
     places, _ = _animated(bake_frames, pushing)
     ways = travel(bake_frames.frames, places, planted)
     tracks.travel = float(np.linalg.norm(ways[-1]))
-    return _with_body_moved(bake_frames, samples, ways)
+    _move(bake_frames, ways)
 
 
-def climb(
-    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]]
-) -> list[tuple[int, FrameSample]]:
-    """Lift the body of frames and samples with the ground below planted bones, before anything is solved.
+def climb(bake_frames: BakeFrames) -> None:
+    """Lift the body of frames with the ground below planted bones, before anything is solved.
 
-    Args:
-        bake_frames: the body walks on, and has travelled; its base poses are moved in place.
-        samples: row and sample of every frame, in order.
+    `bake_frames`: the body walks on, and has travelled.
     """
     tracks, constraints = bake_frames.planted_tracks, bake_frames.constraints
     planting = tracks.support_chains.constraints
     lying = [c for c in planting if constraints[c].on_ground and not constraints[c].target]
     if tracks.ground is None or not lying:
-        return list(samples)
+        return
     frames, planted = bake_frames.frames, bake_frames.influences[:, lying] > 0.0
     heads, axes = _animated(bake_frames, lying)
     contacts = [(span.start, span.stop - 1, p) for p in range(len(lying)) for span in runs(planted[:, p])]
@@ -480,7 +442,7 @@ def climb(
     ways = np.zeros((len(frames), 3))
     ways[:, 2] = lift(frames, [np.array(each) for each in lifts if each])
     tracks.ground = replace(tracks.ground, tops=tracks.ground.tops + ways[:, 2])
-    return _with_body_moved(bake_frames, samples, ways)
+    _move(bake_frames, ways)
 
 
 def _middle(frames: Array, first: int, last: int, half: float | None) -> float:
@@ -514,7 +476,7 @@ def lift(frames: Array, lifts: Sequence[Array]) -> Array:
 def _animated(bake_frames: BakeFrames, constraints: Sequence[int]) -> tuple[Array, Array]:
     """(F, P, 3) heads and (F, P, 3, 3) axes of constraints' bones in the base poses, world metres."""
     tracks = bake_frames.planted_tracks
-    worlds = np.array(tracks.worlds)
+    worlds = tracks.worlds
     heads, rotations = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     tips = [bake_frames.skeleton.index(bake_frames.constraints[c].tip) for c in constraints]
     places = np.einsum("fij,fpj->fpi", worlds[:, :3, :3], heads[:, tips]) + worlds[:, None, :3, 3]
@@ -522,23 +484,16 @@ def _animated(bake_frames: BakeFrames, constraints: Sequence[int]) -> tuple[Arra
     return places, np.einsum("fij,fpjk->fpik", worlds[:, :3, :3], columns)
 
 
-def _with_body_moved(
-    bake_frames: BakeFrames, samples: Sequence[tuple[int, FrameSample]], ways: Array
-) -> list[tuple[int, FrameSample]]:
-    """Move the body of frames, in place, and of samples by (F, 3) world metres."""
+def _move(bake_frames: BakeFrames, ways: Array) -> None:
+    """Move the body of frames by (F, 3) world metres."""
     tracks = bake_frames.planted_tracks
     root_bone, rests = tracks.support_chains.root_bone, unit(bake_frames.rests, axis=-1)
-    shifts = np.einsum("fij,fj->fi", inverse(np.array(tracks.worlds))[:, :3, :3], ways)
+    shifts = np.einsum("fij,fj->fi", inverse(tracks.worlds)[:, :3, :3], ways)
     bake_frames.targets = tracks.riders.carried(bake_frames.targets, shifts)
     shifts = rotate(conjugate(rests[:, root_bone].T), shifts.T).T
     # Rounded as poses hold it, so that rounding is no shift of the body.
+    bake_frames.translations = bake_frames.translations.copy()
     bake_frames.translations[:, root_bone] = np.float32(bake_frames.translations[:, root_bone] + shifts)
-    moved = []
-    for row, sample in samples:
-        translation = Vector(bake_frames.translations[row, root_bone].tolist())
-        targets = bake_frames.targets.row(row) if any(tracks.riders) else sample.targets
-        moved.append((row, _with_translation(sample, root_bone, translation)._replace(targets=targets)))
-    return moved
 
 
 def travel(frames: Array, places: Array, planted: NDArray[np.bool_]) -> Array:
@@ -575,15 +530,6 @@ def _weights(planted: NDArray[np.bool_]) -> Array:
     return np.minimum(since, until)
 
 
-def _with_translation(sample: FrameSample, root_bone: int, translation: Vector) -> FrameSample:
-    """The sample with another translation of the body."""
-    reading = sample.reading
-    translations = list(reading.pose.translations)
-    translations[root_bone] = translation.freeze()
-    pose = Pose(reading.pose.rotations, tuple(translations))
-    return sample._replace(reading=replace(reading, pose=pose))
-
-
 # Drift from the animation -----------------------------------------------------------------------------------
 
 
@@ -595,7 +541,7 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
         keyed: the keyed motion.
     """
     tracks, skeleton = bake_frames.planted_tracks, bake_frames.skeleton
-    worlds = np.array(tracks.worlds)
+    worlds = tracks.worlds
     poses = (bake_frames.base, bake_frames.translations), (keyed.rotations, keyed.translations)
     (heads, axes), (keyed_heads, keyed_axes) = (
         bake_frames.transforms(unit(rotations, axis=-1), translations) for rotations, translations in poses
@@ -630,7 +576,7 @@ def _shortest_leg(bake_frames: BakeFrames, worlds: Array) -> float:
 def _hover(bake_frames: BakeFrames, worlds: Array, heads: Array) -> Peak | None:
     """The planted bone held highest above its animation; `heads`: (F, J, 3) of the base poses."""
     tracks, peaks = bake_frames.planted_tracks, []
-    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames).tolist()
+    rows = bake_frames.solved_rows.tolist()
     for row, state in zip(rows, tracks.contact_states, strict=True):
         for c, anchor in state.anchors.items():
             constraint = bake_frames.constraints[c]

@@ -559,7 +559,7 @@ def foot_slips(
     for c in planting:
         at, baked = np.array(rows[c], np.int64).reshape(-1, 2).T
         ends = worlds[at] @ np.array([played[k].matrices[tips[c]] for k in at]).reshape(-1, 4, 4)
-        held = np.array([bake_frames.tracks.worlds[f] for f in baked]).reshape(-1, 4, 4)
+        held = bake_frames.tracks.worlds[baked]
         heads = move(held, bake_frames.targets.points[baked, c])
         away = length(ends[:, :3, 3] - heads, axis=-1)
         turned = orthonormals(inverse(held)[:, :3, :3] @ ends[:, :3, :3])

@@ -25,12 +25,11 @@ from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
-from ...solvers.motion import Frames, Motion, solve_motion
+from ...solvers.motion import Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
-from ...solvers.pose_search import STATUSES, PoseSearch
+from ...solvers.pose_search import STATUSES, PoseSearch, Solved
 from ...solvers.problem_tables import Bones, GoalSettings
 from ..properties.constraint_values import AXES, Constraint
-from ..scene.evaluation import FrameSample
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import (
     SoftLimb,
@@ -50,31 +49,26 @@ from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
 from .report import EASED, GAVE_WAY
 
 
-def scale(sample: FrameSample) -> float:
+def scales(frames: Array, worlds: NDArray[np.float64]) -> NDArray[np.float64]:
     """World metres per unit of armature space, along the axis that is stretched most.
 
     A tolerance divided by it is never looser than the tolerance in world metres, whatever the shear.
+
+    Args:
+        frames: (R,) of messages.
+        worlds: (R, 3, 3) armature space to world.
+
+    Returns:
+        (R,) or, where it is constant, (1,).
     """
-    return _scale(sample.frame, tuple(map(tuple, sample.matrix_world.to_3x3())))
-
-
-def scales(frames: Iterable[float], worlds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(R,) `scale` at R frames, or (1,) if it is constant; `worlds`: (R, 3, 3) armature space to world."""
     if (worlds == worlds[:1]).all():
         worlds = worlds[:1]
-    return np.array(
-        [
-            _scale(frame, tuple(map(tuple, world)))
-            for frame, world in zip(frames, worlds.tolist(), strict=False)
-        ]
-    )
-
-
-def _scale(frame: float, rows: tuple[tuple[float, ...], ...]) -> float:
-    largest = _largest_stretch(rows)
-    if not (np.isfinite(largest) and largest > 0.0):
+    sizes = np.array([_largest_stretch(tuple(map(tuple, world))) for world in worlds.tolist()])
+    wrong = ~(np.isfinite(sizes) & (sizes > 0.0))
+    if wrong.any():
+        frame = frames[int(np.argmax(wrong))]
         raise RigError(f"frame {frame:g}: the armature object has a scale of 0: give it another scale")
-    return largest
+    return sizes
 
 
 @lru_cache(maxsize=16)
@@ -153,7 +147,7 @@ class Batch:
         frames: (R,) frame numbers.
         constraints: all constraints.
         active: places of the active ones.
-        samples: of each row where a closed form solves them, else of the first alone.
+        skeletons: of each row where a closed form solves them, else of the first alone.
         targets: of each row and constraint.
         worlds: (R, 3, 3) armature space to world.
         limits: of each joint.
@@ -176,7 +170,7 @@ class Batch:
     frames: Array
     constraints: Sequence[Constraint]
     active: tuple[int, ...]
-    samples: Sequence[FrameSample]
+    skeletons: Sequence[Skeleton]
     targets: TargetRows
     worlds: Array
     limits: tuple[Limit | None, ...]
@@ -199,19 +193,15 @@ class Batch:
         self.states, self.smoothed = [{} for _ in self.frames], [[] for _ in self.frames]
 
     @classmethod
-    def of(
-        cls,
-        bake_frames: BakeFrames,
-        rows: Rows,
-        samples: Sequence[FrameSample],
-        settings: FrameSolveSettings,
-    ) -> Batch:
+    def of(cls, bake_frames: BakeFrames, rows: Rows, settings: FrameSolveSettings) -> Batch:
         """Rows of a bake's frames, in order of time, at their reference poses."""
+        constraints, in_force = bake_frames.constraints, bake_frames.influences[rows[0]] > 0.0
+        are_alike = are_solved_at_once(constraints)
         return cls(
             bake_frames.frames[rows],
-            bake_frames.constraints,
-            samples[0].active,
-            samples,
+            constraints,
+            tuple(np.flatnonzero(in_force).tolist()),
+            [bake_frames.bones.skeleton(row) for row in (rows[:1] if are_alike else rows).tolist()],
             bake_frames.targets.at(rows),
             bake_frames.worlds[rows],
             bake_frames.limits[int(rows[0])],
@@ -225,7 +215,7 @@ class Batch:
     @property
     def skeleton(self) -> Skeleton:
         """The skeleton of the first row."""
-        return self.samples[0].reading.skeleton
+        return self.skeletons[0]
 
     def active_of(self, group: Group) -> tuple[int, ...]:
         """Members of a group that are active."""
@@ -405,9 +395,10 @@ def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
             f"Constraint '{name}' poses its bones alone, but '{other}' moves them too: shorten a chain, or "
             "set Method to Loop"
         )
-    for k, sample in enumerate(batch.samples):
-        skeleton, target = sample.reading.skeleton, sample.targets[members[0]]
-        solver = replace(settings, position_tolerance=settings.position_tolerance / scale(sample))
+    worlds = np.broadcast_to(scales(batch.frames, batch.worlds), len(batch.frames)).tolist()
+    for k, (skeleton, scale) in enumerate(zip(batch.skeletons, worlds, strict=True)):
+        target = batch.targets.sample(k, members[0])
+        solver = replace(settings, position_tolerance=settings.position_tolerance / scale)
         result = solve_once(skeleton, batch.pose(k), constraints[0], target, solver)
         for j in group.joints:
             batch.rotations[k, j] = result.pose.rotations[j][:]
@@ -460,10 +451,10 @@ def _solve_group(
         after,
         closes,
     )
-    motion = yield from solve_motion(frames, batches[0].settings.smoothness)
+    solved, apart = yield from solve_motion(frames, batches[0].settings.smoothness)
     places = np.split(np.argsort(order), np.cumsum(sizes)[:-1])
     for share, rows in zip(shares, places, strict=True):
-        share.store(motion, rows)
+        share.store(solved.at(rows), apart[rows])
 
 
 def _neighbours(
@@ -761,29 +752,27 @@ class _Share:
         inside, _ = limits.project(batch.rotations[places].transpose(2, 1, 0))
         batch.rotations[places] = inside.transpose(2, 1, 0)
 
-    def store(self, motion: Motion, rows: Rows) -> None:
-        """Store solved rows of the motion in the batch."""
-        batch, solved, places = self.batch, motion.solved, np.ix_(self.rows, self.joints)
-        batch.rotations[places] = solved.rotations[rows]
-        batch.translations[places] = self._shifts(solved.translations[rows], back=True)
-        batch.iterations = max(batch.iterations, int(solved.steps[rows].max(initial=0)))
-        goals = len(self.placed)
-        off = (solved.distances[rows, :goals] > self.tolerances[:, None]) | (
-            solved.angles[rows, :goals] > batch.settings.solver.angle_tolerance
-        )
+    def store(self, solved: Solved, apart: Array) -> None:
+        """Store solved rows in the batch; `apart`: (R,) radians by which smoothing has moved them."""
+        batch, places, goals = self.batch, np.ix_(self.rows, self.joints), len(self.placed)
+        batch.rotations[places] = solved.rotations
+        batch.translations[places] = self._shifts(solved.translations, back=True)
+        batch.iterations = max(batch.iterations, int(solved.steps.max(initial=0)))
+        distances = solved.distances[:, :goals]
+        off = distances > self.tolerances[:, None]
+        off |= solved.angles[:, :goals] > batch.settings.solver.angle_tolerance
         met = dict.fromkeys(self.members, SolveStatus.CONVERGED.name)
         met.update(dict.fromkeys(self.gave_way, GAVE_WAY))
         for k in self.rows.tolist():
             batch.states[k].update(met)
         for place in np.flatnonzero(off.any(axis=1)).tolist():
-            ended = STATUSES[solved.statuses[rows[place]]].name
+            ended = STATUSES[solved.statuses[place]].name
             missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]
             batch.states[int(self.rows[place])].update(dict.fromkeys(missed, ended))
         for c, limb in self.limbs.items():
-            self._judge_eased(c, limb, off, solved.distances[rows, :goals])
-        moved = motion.apart[rows]
-        for place in np.flatnonzero(moved > UNCHANGED).tolist():
-            smoothed = SmoothedGroup(self.members, float(moved[place]))
+            self._judge_eased(c, limb, off, distances)
+        for place in np.flatnonzero(apart > UNCHANGED).tolist():
+            smoothed = SmoothedGroup(self.members, float(apart[place]))
             batch.smoothed[int(self.rows[place])].append(smoothed)
 
     def _judge_eased(self, c: int, limb: SoftLimb, off: Mask, distances: Array) -> None:

@@ -121,7 +121,7 @@ def keyed_locations(bake_frames: BakeFrames, motion: Motion) -> dict[int, Array]
     tracks = bake_frames.tracks
     if tracks is not None and tracks.support_chains.root_bone in tracks.keyed():
         j = tracks.support_chains.root_bone
-        locations[j] = locations_of(np.array(tracks.shifts), motion.translations[:, j])
+        locations[j] = locations_of(tracks.shifts, motion.translations[:, j])
     return locations
 
 

@@ -224,7 +224,7 @@ def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: B
         return _Channel(joint, armature_object.pose.bones[keys.bone].rotation_mode, keys, None)
     if joint in bake_frames.located:
         return _Channel(joint, PLACE, keys, bake_frames.shifts[:, bake_frames.located.index(joint)])
-    return _Channel(joint, PLACE, keys, np.array(bake_frames.planted_tracks.shifts))
+    return _Channel(joint, PLACE, keys, bake_frames.planted_tracks.shifts)
 
 
 def _tolerances(

@@ -18,7 +18,7 @@ base moves the figure.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -36,7 +36,6 @@ from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
 from ..properties.constraint_values import Constraint, Holds, TargetSample
-from ..scene.evaluation import FrameSample
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
@@ -159,7 +158,6 @@ class PlantedFrames:
         bake_frames: the frames of the bake.
         tracks: its planted bones.
         rows: (R,) rows of the bake.
-        sample_of: gives the sample of each.
         worlds: (R, 4, 4) armature space to world.
         bones: at each frame, or once where they are constant.
         animated: poses without constraints, with the body shifted.
@@ -175,7 +173,6 @@ class PlantedFrames:
     bake_frames: BakeFrames
     tracks: Tracks
     rows: Rows
-    sample_of: Callable[[int], FrameSample]
     worlds: Array
     bones: FigureBones
     animated: JointPoses
@@ -189,15 +186,9 @@ class PlantedFrames:
     _held: dict[tuple[bytes, ...], TargetSample] = field(default_factory=dict)
 
     @classmethod
-    def of(
-        cls,
-        bake_frames: BakeFrames,
-        rows: Rows,
-        sample_of: Callable[[int], FrameSample],
-        shifts: Array | None,
-    ) -> PlantedFrames:
-        """Frames in their animated poses, with the body shifted."""
-        tracks = bake_frames.planted_tracks
+    def of(cls, bake_frames: BakeFrames, shifts: Array | None) -> PlantedFrames:
+        """The solved frames in their animated poses, with the body shifted."""
+        tracks, rows = bake_frames.planted_tracks, bake_frames.solved_rows
         bones = FigureBones(bake_frames.skeleton, *bones_of(bake_frames, rows))
         animated = JointPoses(bake_frames.base, bake_frames.translations).at(rows)
         shifts = np.zeros((len(rows), 3)) if shifts is None else shifts
@@ -208,8 +199,7 @@ class PlantedFrames:
             bake_frames,
             tracks,
             rows,
-            sample_of,
-            np.array([tracks.worlds[row] for row in rows.tolist()]),
+            tracks.worlds[rows],
             bones,
             animated,
             animated.at(slice(None)),
@@ -229,6 +219,10 @@ class PlantedFrames:
     def frames(self) -> Array:
         """(R,) frame numbers."""
         return self.bake_frames.frames[self.rows]
+
+    def skeleton(self, row: int) -> Skeleton:
+        """The joints at a frame."""
+        return self.bake_frames.bones.skeleton(int(self.rows[row]))
 
     def has_target(self, row: int, c: int) -> bool:
         """Whether a planted bone is held at a target at a frame."""
@@ -316,7 +310,7 @@ def ground_below(
     tracks = bake_frames.tracks
     if tracks is None or not any(each.on_ground for each in bake_frames.constraints):
         return None
-    worlds, root_bone = np.array(tracks.worlds), tracks.support_chains.root_bone
+    worlds, root_bone = tracks.worlds, tracks.support_chains.root_bone
     heads, _ = bake_frames.transforms(bake_frames.base, bake_frames.translations)
     names = [joint.name for joint in bake_frames.skeleton.joints]
     tips = {names.index(bake_frames.constraints[c].tip) for c in tracks.support_chains.constraints}
@@ -339,22 +333,14 @@ class PlantedSolver:
     settings: FrameSolveSettings
     iterations: int = 0
 
-    def solve(
-        self,
-        bake_frames: BakeFrames,
-        rows: Rows,
-        sample_of: Callable[[int], FrameSample],
-        shifts: Array | None = None,
-    ) -> Generator[float, None, None]:
+    def solve(self, bake_frames: BakeFrames, shifts: Array | None = None) -> Generator[float, None, None]:
         """Solve frames; yields counts of solved frames.
 
         Args:
             bake_frames: of the bake.
-            rows: (R,) of the frames, in order of time.
-            sample_of: gives the sample of each.
-            shifts: (R, 3) of the body in the samples, armature space.
+            shifts: (S, 3) of the body beside its animation, armature space; None: it is not shifted.
         """
-        frames = PlantedFrames.of(bake_frames, rows, sample_of, shifts)
+        frames = PlantedFrames.of(bake_frames, shifts)
         skeleton, constraints = bake_frames.skeleton, bake_frames.constraints
         chains, every = frames.tracks.support_chains, tuple(range(len(bake_frames.constraints)))
         if chains.keeps_body:
@@ -382,7 +368,7 @@ class _GroupSolver:
         self.chains, self.joints = frames.tracks.support_chains, sorted(group.joints)
         self.iterations = 0
         self._ended: SegmentEnd | None = None  # of the segment that was finished last
-        self._freed: dict[tuple[int, float], tuple[Skeleton, Skeleton]] = {}  # see `_free_root`
+        self._freed: dict[tuple[int, float], Skeleton] = {}  # see `_free_root`
 
     def solve(self) -> Generator[float, None, None]:
         """Solve all segments."""
@@ -556,13 +542,11 @@ class _GroupSolver:
         targets = frames.bake_frames.targets.at(places).copy()
         seen = [anchors[row].seen(frames.worlds[row]) for row in rows.tolist()]
         targets.points[:, c], targets.rotations[:, c] = targets_of(seen)
-        sample = frames.sample_of(int(rows[0]))
-        influences = tuple([float(k == c) for k in range(len(constraints))])
         batch = Batch(
             frames.frames[rows],
             constraints,
             (c,),
-            [sample._replace(influences=influences)],
+            [frames.skeleton(int(rows[0]))],
             targets,
             frames.worlds[rows, :3, :3],
             frames.bake_frames.limits[int(places[0])],
@@ -605,7 +589,7 @@ class _GroupSolver:
 
     def _segment(self, first: int, last: int, key: object, active: tuple[int, ...]) -> ContactSegment:
         frames, root_bone = self.frames, self.chains.root_bone
-        constraints, skeleton = frames.constraints, frames.sample_of(first).reading.skeleton
+        constraints, skeleton = frames.constraints, frames.skeleton(first)
         planted = tuple(c for c in active if constraints[c].kind.plants)
         moves = {c: frozenset(chain_joints(skeleton, constraints[c])) for c in active}
         ends = frozenset(self.chains.joints)
@@ -636,7 +620,7 @@ class _GroupSolver:
     def _started(self, segment: ContactSegment) -> ContactSegment:
         """A segment that starts from the end of the segment before it."""
         frames, ended, root_bone = self.frames, self._ended, self.chains.root_bone
-        skeleton = frames.sample_of(segment.first).reading.skeleton
+        skeleton = frames.skeleton(segment.first)
         held = [c for c in segment.planted if not frames.has_target(segment.first, c)]
         tips = {c: skeleton.index(frames.constraints[c].tip) for c in held}
         if ended is None:
@@ -686,27 +670,29 @@ class _GroupSolver:
         nothing was planted.
         """
         frames, row = self.frames, segment.first
-        sample, constraints = frames.sample_of(row), frames.constraints
-        skeleton, start = sample.reading.skeleton, sample.unmoved or sample.reading.pose
+        bake_frames, constraints, skeleton = frames.bake_frames, frames.constraints, frames.skeleton(row)
+        place = frames.rows[[row]]
+        evaluated = JointPoses(bake_frames.base, bake_frames.translations).at(place)
         planting = [constraints[c] for c in held]
         legs = {j for each in planting for j in skeleton.chain(each.tip, each.chain_length)[1:]}
         influences, active = np.zeros((1, len(skeleton.joints))), []
+        assert bake_frames.unplanted is not None
+        unplanted = bake_frames.unplanted[place[0]].tolist()
         for c, constraint in enumerate(constraints):
             chain = list(chain_joints(skeleton, constraint))
-            if constraint.kind.reaches and sample.unplanted[c] > 0.0 and legs.intersection(chain):
+            if constraint.kind.reaches and unplanted[c] > 0.0 and legs.intersection(chain):
                 active.append(c)
-                influences[0, chain] = np.maximum(influences[0, chain], sample.unplanted[c])
+                influences[0, chain] = np.maximum(influences[0, chain], unplanted[c])
         if not active:
-            return start
-        base, place, bake_frames = JointPoses.of([start]), frames.rows[[row]], frames.bake_frames
-        evaluated = base
+            return evaluated.pose(0)
+        base = evaluated
         if bake_frames.reference is not None and self.chains.keeps_body:
             base = JointPoses(bake_frames.reference[place], base.translations)
         batch = Batch(
             frames.frames[[row]],
             constraints,
             tuple(active),
-            [sample],
+            [skeleton],
             bake_frames.targets.at(place),
             frames.worlds[[row], :3, :3],
             segment.limits,
@@ -862,23 +848,15 @@ class _GroupSolver:
         self, first: ContactSegment, rows: Rows, base: JointPoses, settings: FrameSolveSettings
     ) -> Batch:
         """Rows of segments like `first` as a batch; `base`: their reference poses."""
-        frames, root_bone, active = self.frames, self.chains.root_bone, set(first.active)
+        frames, root_bone = self.frames, self.chains.root_bone
         bake_frames, places = frames.bake_frames, frames.rows[rows]
-        constraints = [frames.constraints[c] for c in first.active]
-        samples = []
-        for row in (rows if not are_solved_at_once(constraints) else rows[:1]).tolist():
-            sample = frames.sample_of(row)
-            targets = [
-                frames.held_target(row, c) if c in first.planted else each
-                for c, each in enumerate(sample.targets)
-            ]
-            influences = tuple([i if c in active else 0.0 for c, i in enumerate(sample.influences)])
-            samples.append(sample._replace(targets=tuple(targets), influences=influences))
-        limits, skeleton = list(first.limits), samples[0].reading.skeleton
+        are_alike = are_solved_at_once([frames.constraints[c] for c in first.active])
+        skeletons = [frames.skeleton(row) for row in (rows[:1] if are_alike else rows).tolist()]
+        limits, skeleton = list(first.limits), skeletons[0]
         if self.stands_on(first) >= 0:
             limits[root_bone] = None
             shift = float(np.abs(base.translations[:, root_bone]).max())
-            samples = [self._free_root(sample, shift) for sample in samples]
+            skeletons = [self._free_root(each, shift) for each in skeletons]
         if bake_frames.reference is not None and self.chains.keeps_body:
             base = JointPoses(bake_frames.reference[places], base.translations)
         targets_at = bake_frames.targets.at(places).copy()
@@ -888,7 +866,7 @@ class _GroupSolver:
             frames.frames[rows],
             self._held_constraints(skeleton, first.planted),
             first.active,
-            samples,
+            skeletons,
             targets_at,
             frames.worlds[rows, :3, :3],
             tuple(limits),
@@ -919,9 +897,9 @@ class _GroupSolver:
             changed.append(constraint)
         return tuple(changed)
 
-    def _free_root(self, sample: FrameSample, shift: float) -> FrameSample:
-        """The sample with a root bone that is free to turn, and to move around shifts up to `shift`."""
-        skeleton, root_bone = sample.reading.skeleton, self.chains.root_bone
+    def _free_root(self, skeleton: Skeleton, shift: float) -> Skeleton:
+        """The skeleton with a root bone that is free to turn, and to move around shifts up to `shift`."""
+        root_bone = self.chains.root_bone
         size = shift + AROUND * math.fsum(joint.offset.length for joint in skeleton.joints)
         size = 2.0 ** math.ceil(math.log2(size))  # so that similar figures are solved together
         known = id(skeleton), size
@@ -930,6 +908,5 @@ class _GroupSolver:
             slides = tuple(Slide(axis, -size, size) for axis in axes)
             free = {"limit": None, "comfort": None, "stiffness": 0.0, "slides": slides}
             name = skeleton.joints[root_bone].name
-            freed = skeleton.replace({name: {**free, "max_step": Joint.max_step}})
-            self._freed[known] = skeleton, freed
-        return sample._replace(reading=replace(sample.reading, skeleton=self._freed[known][1]))
+            self._freed[known] = skeleton.replace({name: {**free, "max_step": Joint.max_step}})
+        return self._freed[known]

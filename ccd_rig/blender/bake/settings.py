@@ -11,7 +11,7 @@ import bpy
 
 from ...errors import InvalidInput, RigError
 from ...motion import interpolation
-from ...settings import EVEN_REDUCTION, PRESETS, SMOOTHNESS, Solver
+from ...settings import EVEN_REDUCTION, MOST_SMOOTHNESS, PRESETS, SMOOTHNESS, Solver
 from ..keys import channels
 from ..keys.writer import Destination
 from ..languages.translation import CONTEXT
@@ -40,10 +40,6 @@ class Keys(enum.Enum):
     def is_sparse(self) -> bool:
         """Whether Blender interpolates between solved frames."""
         return self is not Keys.EVERY_FRAME
-
-
-MOST_SMOOTHNESS = 1000.0
-"""Largest smoothness; more would keep departures constant."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import NamedTuple, TypeAlias
 
 import bpy
@@ -23,18 +23,17 @@ from ...settings import SolverSettings, SolveStatus
 from ...solvers.stepping import result_of
 from ..checks import Ready
 from ..keys.writer import obstacles
-from ..properties.constraint_kinds import SINGLE_PASS
 from ..properties.constraint_values import Constraint
 from ..rig import rotation_modes
 from ..scene import evaluation
-from ..scene.evaluation import Frames, FrameSample, Samples, Shown
+from ..scene.evaluation import Frames, Samples, Shown
 from ..scene.ground import rig_ground
 from ..scene.isolation import SharedScene
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints, whole_chain
 from ..solve.methods import FrameSolveSettings, Reference
 from . import body_motion, frame_selection, measuring
-from .bake_frames import BakeFrames, Motion, Solutions, note_riders
+from .bake_frames import BakeFrames, Motion, Rows, Solutions, carry_riders
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
 from .planted_solver import PlantedSolver, ground_below
@@ -102,13 +101,26 @@ def solve(scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task)
         The frames that get keys.
     """
     shot = _Shot.of(scene, armature_object, task)
-    bake_frames = yield from _evaluate(scene, armature_object, shot)
-    planted = shot.samples if task.keeps_body else []
-    if planted and task.body_obstacle:
-        body_motion.note_short_legs(bake_frames, planted, shot.preroll)
-    elif planted:
-        moving = Progress(shot.frames[planted[0][0]], 0, len(planted), "solved with the body moved")
-        yield from shown(body_motion.move_body(bake_frames, planted, task.solving), moving)
+    with evaluation.frames(
+        scene, armature_object, task.constraints, task.ready.layout, task.shared
+    ) as frames:
+        bake_frames, after = yield from _sample(armature_object, shot, frames)
+        solving = Progress(shot.frames[-1], 0, len(shot.solved))
+        if bake_frames.tracks is not None:
+            yield from shown(_solve_planted(scene, armature_object, task, bake_frames), solving)
+        else:
+            yield from _solve(shot, bake_frames, after, frames, solving)
+        if task.solved is not None:
+            bake_frames.restore(task.solved(bake_frames))
+        if bake_frames.tracks is not None or shot.preroll:
+            note_loop(bake_frames, shot.preroll, after, task.solving.reference)
+        if task.shared is not None:  # all armatures are solved before any is played
+            yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved), "evaluated", meets=True)
+    if task.keeps_body and task.body_obstacle:
+        body_motion.note_short_legs(bake_frames, shot.preroll)
+    elif task.keeps_body:
+        moving = Progress(shot.solved[0], 0, len(shot.solved), "solved with the body moved")
+        yield from shown(body_motion.move_body(bake_frames, task.solving), moving)
     if task.walks_on:
         body_motion.key_root_bone(bake_frames)
     yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved))
@@ -118,56 +130,20 @@ def solve(scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task)
     return bake_frames
 
 
-@dataclass
-class _Shot:
-    """The frames of a task, and the samples that are kept of them.
+class _Shot(NamedTuple):
+    """The frames of a task.
 
     Attributes:
         task: of the bake.
         frames: those to evaluate, increasing.
         solved: those of them to solve.
         preroll: how many of them come before the first keyed frame.
-        samples: row and sample of each solved frame, where the body is moved afterwards.
-        planted: row of each solved frame with planted bones, and its place in samples with base poses.
     """
 
     task: Task
     frames: Sequence[float]
     solved: Sequence[float]
     preroll: int
-    samples: list[tuple[int, FrameSample]] = field(default_factory=list)
-    planted: list[tuple[int, Samples, int]] = field(default_factory=list)
-    _solver: FrameSolver | None = None
-    _filled: int = 0  # evaluated rows
-
-    def planted_sample(self, k: int) -> FrameSample:
-        """The sample of a frame with planted bones."""
-        _, samples, place = self.planted[k]
-        return samples[place]
-
-    @property
-    def solver(self) -> FrameSolver:
-        """The solver of the frames, which exists from the first evaluated frame on."""
-        assert self._solver is not None
-        return self._solver
-
-    def keep(self, armature_object: bpy.types.Object, samples: Samples) -> None:
-        """Store the next evaluated frames, with their base poses."""
-        based = self.task.start.based(samples)
-        if self._solver is None:
-            frames = BakeFrames.empty(based, self.task.constraints, self.frames, self.solved)
-            note_riders(armature_object, frames)
-            self._solver = FrameSolver(frames, self.task.solving)
-        tracks = self._solver.bake_frames.tracks
-        if tracks is not None:
-            based = tracks.carried(based, samples)
-        row, self._filled = self._filled, self._filled + len(based)
-        self._solver.bake_frames.store(row, based, self.task.solving.reference(based), samples)
-        due = np.flatnonzero(np.isin(based.frames, self.solved)).tolist()
-        if tracks is not None:
-            self.planted += [(row + k, based, k) for k in due]
-        elif self.task.solved is None:
-            self._solver.add(row, based, due)
 
     @classmethod
     def of(cls, scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task) -> _Shot:
@@ -181,77 +157,104 @@ class _Shot:
         return cls(task, before + keyed, before + solved, len(before))
 
 
-def _evaluate(scene: bpy.types.Scene, armature_object: bpy.types.Object, shot: _Shot) -> Steps[BakeFrames]:
-    """Evaluate all frames, and solve them; see `solve`."""
-    task = shot.task
-    with evaluation.frames(
-        scene, armature_object, task.constraints, task.ready.layout, task.shared
-    ) as frames:
-        after = yield from _sample(armature_object, shot, frames)
-        solver, bake_frames, tracks = shot.solver, shot.solver.bake_frames, shot.solver.bake_frames.tracks
-        solving = Progress(shot.frames[-1], 0, len(shot.solved))
-        is_solved_once = tracks is None and not shot.preroll
-        if tracks is not None:
-            near = partial(rig_ground, scene, armature_object, bake_frames.frames.tolist(), at_rest=True)
-            tracks.unturned = bake_frames.reference
-            sample_of: Callable[[int], FrameSample] = shot.planted_sample
-            if task.keeps_body:  # they are needed again
-                shot.samples = [(row, samples[k]) for row, samples, k in shot.planted]
-            if task.walks_on:
-                shot.samples = body_motion.walk_on(bake_frames, shot.samples)
-            tracks.ground = ground_below(armature_object, bake_frames, near)
-            if task.walks_on:
-                shot.samples = body_motion.climb(bake_frames, shot.samples)
-            if task.keeps_body:
-                sample_of = [sample for _, sample in shot.samples].__getitem__
-            rows = np.array([row for row, _, _ in shot.planted])
-            yield from shown(PlantedSolver(task.solving).solve(bake_frames, rows, sample_of), solving)
-        else:
-            if is_solved_once:  # a loop is solved round and round
-                note_loop(bake_frames, shot.preroll, after, task.solving.reference)
-            yield from shown(solver.solve_with({}), solving)
-            if is_solved_once and not bake_frames.is_loop:
-                yield from _solve_beyond(shot, solver, frames, solving._replace(done=solving.total))
-        if task.solved is not None:
-            bake_frames.restore(task.solved(bake_frames))
-        if not is_solved_once:
-            note_loop(bake_frames, shot.preroll, after, task.solving.reference)
-        if task.shared is not None:  # all armatures are solved before any is played
-            yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved), "evaluated", meets=True)
-    return bake_frames
-
-
-def _sample(armature_object: bpy.types.Object, shot: _Shot, frames: Frames) -> Steps[Samples | None]:
-    """Evaluate all frames into `shot`; the frame after the range, if it is valid."""
+def _sample(
+    armature_object: bpy.types.Object, shot: _Shot, frames: Frames
+) -> Steps[tuple[BakeFrames, Samples | None]]:
+    """Evaluate all frames, and the frame after the range, if it is valid."""
     task, done, shared = shot.task, 0, shot.task.shared
     yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
     beyond, due = shot.frames[-1] + 1.0, frozenset(shot.solved)
     if shared is not None:
         shared.want(armature_object, [(frame,) for frame in (*shot.frames, beyond)])
+    blocks: list[_Block] = []
     waiting: list[Shown] = []
     for row, frame in enumerate(shot.frames):
         if shared is not None and shared.waits(armature_object, frame):
             yield Progress(frame, done, len(shot.solved), "evaluated", meets=True)
         now = frames.look(frame)
         if waiting and (len(waiting) == BLOCK or now.layout is not waiting[0].layout):
-            shot.keep(armature_object, frames.samples(waiting))
+            blocks.append(_Block.of(task, frames.samples(waiting)))
             waiting = []
         waiting.append(now)
         if row == 0:
-            shot.keep(armature_object, frames.samples(waiting))
-            _refuse_obstacles(armature_object, shot.solver.bake_frames, task.settings)
+            blocks.append(_Block.of(task, frames.samples(waiting)))
+            _refuse_obstacles(
+                armature_object, _bake_frames(armature_object, task, blocks, [frame]), task.settings
+            )
             waiting = []
         if frame in due:
             done += 1
             if shared is None:
                 yield Progress(frame, done, len(shot.solved), "evaluated")
     if waiting:
-        shot.keep(armature_object, frames.samples(waiting))
+        blocks.append(_Block.of(task, frames.samples(waiting)))
     if shared is not None and shared.waits(armature_object, beyond):
         yield Progress(shot.frames[-1], done, len(shot.solved), "evaluated", meets=True)
+    bake_frames = _bake_frames(armature_object, task, blocks, shot.solved)
     with suppress(RigError):  # a target may be invalid beyond the range
-        return task.start.based(frames.samples([frames.look(beyond)]))
-    return None
+        return bake_frames, task.start.based(frames.samples([frames.look(beyond)]))
+    return bake_frames, None
+
+
+class _Block(NamedTuple):
+    """Consecutive evaluated frames.
+
+    Attributes:
+        played: as they play.
+        based: with their base poses.
+        reference: (R, J, 4) reference poses; None for the base poses.
+    """
+
+    played: Samples
+    based: Samples
+    reference: Array | None
+
+    @classmethod
+    def of(cls, task: Task, played: Samples) -> _Block:
+        based, reference = task.start.based(played), task.solving.reference
+        return cls(played, based, None if reference is None else reference(based))
+
+
+def _bake_frames(
+    armature_object: bpy.types.Object, task: Task, blocks: Sequence[_Block], solved: Sequence[float]
+) -> BakeFrames:
+    """The frames of blocks, of which some are to be solved."""
+    references = [block.reference for block in blocks if block.reference is not None]
+    played, based = (
+        Samples.joined(each) for each in zip(*((b.played, b.based) for b in blocks), strict=True)
+    )
+    reference = np.concatenate(references) if references else None
+    bake_frames = BakeFrames.of(based, task.constraints, solved, reference, played)
+    carry_riders(armature_object, bake_frames, played)
+    return bake_frames
+
+
+def _solve_planted(
+    scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task, bake_frames: BakeFrames
+) -> SolvedCounts:
+    """Solve frames with planted bones, on their ground."""
+    tracks = bake_frames.planted_tracks
+    near = partial(rig_ground, scene, armature_object, bake_frames.frames.tolist(), at_rest=True)
+    tracks.unturned = bake_frames.reference
+    if task.walks_on:
+        body_motion.walk_on(bake_frames)
+    tracks.ground = ground_below(armature_object, bake_frames, near)
+    if task.walks_on:
+        body_motion.climb(bake_frames)
+    yield from PlantedSolver(task.solving).solve(bake_frames)
+
+
+def _solve(
+    shot: _Shot, bake_frames: BakeFrames, after: Samples | None, frames: Frames, progress: Progress
+) -> Steps[None]:
+    """Solve frames without planted bones, unless they are solved elsewhere."""
+    if not shot.preroll:  # a loop is solved round and round
+        note_loop(bake_frames, shot.preroll, after, shot.task.solving.reference)
+    if shot.task.solved is None:
+        solver = FrameSolver(bake_frames, shot.task.solving)
+        yield from shown(solver.solve_with({}), progress)
+        if not shot.preroll and not bake_frames.is_loop:
+            yield from _solve_beyond(shot, solver, frames, progress._replace(done=progress.total))
 
 
 def _refuse_obstacles(
@@ -298,12 +301,9 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
                 yield progress
             samples = _reachable(frames, there, way)
             if samples is not None:
-                samples = shot.task.start.based(samples)
-                times = samples.frames.tolist()
-                beyond = BakeFrames.empty(samples, shot.task.constraints, times, times)
-                beyond.store(0, samples, solving.reference(samples))
+                block, times = _Block.of(shot.task, samples), samples.frames.tolist()
+                beyond = _bake_frames(frames.reader.armature_object, shot.task, [block], times)
                 sides[way] = FrameSolver(beyond, solving)
-                sides[way].add(0, samples, range(len(times)))
         yield from shown(solver.solve_with(sides), progress)
 
 
@@ -321,26 +321,12 @@ SolvedCounts: TypeAlias = Generator[float, None, None]
 """Work that yields the number of frames solved since the last item."""
 
 
-class _Run(NamedTuple):
-    """Consecutive frames with the same active constraints, limits, slides and coupled offsets.
-
-    Attributes:
-        key: equal for equal runs.
-        rows: of the bake's frames.
-        samples: of all rows where a closed form solves them, else of the first.
-    """
-
-    key: tuple[object, ...]
-    rows: list[int]
-    samples: list[FrameSample]
-
-
 @dataclass
 class FrameSolver:
     """Solves the frames of a bake without planted bones into `bake_frames`.
 
     Attributes:
-        bake_frames: the frames; a row is sampled before it is added here.
+        bake_frames: the frames.
         settings: of every solve.
         iterations: the most iterations of any frame.
     """
@@ -348,60 +334,48 @@ class FrameSolver:
     bake_frames: BakeFrames
     settings: FrameSolveSettings
     iterations: int = 0
-    _runs: list[_Run] = field(default_factory=list)
 
-    def add(self, first: int, samples: Samples, places: Sequence[int]) -> None:
-        """Add places of samples to be solved by `solve_with`; `first` is the row of place 0."""
-        bake_frames = self.bake_frames
-        keeps_all = any(each.method in SINGLE_PASS for each in bake_frames.constraints)
-        for k in places:
-            row = first + k
+    @cached_property
+    def _runs(self) -> list[Rows]:
+        """Runs of solved rows with the same active constraints, limits, slides and coupled offsets."""
+        bake_frames, runs, last = self.bake_frames, list[list[int]](), None
+        for row in bake_frames.solved_rows.tolist():
             in_force = (bake_frames.influences[row] > 0.0).tobytes()
             key = in_force, bake_frames.limits[row], bake_frames.shifting[row]
-            is_new = not self._runs or self._runs[-1].key != key
-            if is_new:
-                self._runs.append(_Run(key, [], []))
-            self._runs[-1].rows.append(row)
-            if is_new or keeps_all:
-                self._runs[-1].samples.append(samples[k])
+            if key != last:
+                runs.append([])
+            runs[-1].append(row)
+            last = key
+        return [np.array(run, dtype=np.intp) for run in runs]
 
     def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
         """Whether smoothing has moved the first and the last frame.
 
         With frames beyond the range on a side (-1 before, 1 after; see `solve_with`), the outermost of them.
         """
-        if not self._runs:
-            return False, False
-        rows = {-1: self._runs[0].rows[0], 1: self._runs[-1].rows[-1]}
+        rows = {-1: self._runs[0][0], 1: self._runs[-1][-1]}
         moved = []
         for way, row in rows.items():
             frames = beyond[way].bake_frames if way in beyond else self.bake_frames
             outermost = row if way not in beyond else (0 if way < 0 else len(frames.frames) - 1)
-            moved.append(bool(frames.smoothed.get(outermost)))
+            moved.append(bool(frames.smoothed.get(int(outermost))))
         return moved[0], moved[1]
 
     def solve_with(self, beyond: Mapping[int, FrameSolver]) -> SolvedCounts:
         """Solve all runs as one motion, with frames before (-1) and after (1) the range."""
-        if not self._runs:
-            return
         solvers = [each for each in (beyond.get(-1), self, beyond.get(1)) if each is not None]
-        runs = [(solver, run) for solver in solvers for run in solver._runs]
-        batches = [
-            Batch.of(solver.bake_frames, np.array(run.rows, dtype=np.intp), run.samples, self.settings)
-            for solver, run in runs
-        ]
+        runs = [(solver.bake_frames, rows) for solver in solvers for rows in solver._runs]
+        batches = [Batch.of(bake_frames, rows, self.settings) for bake_frames, rows in runs]
         bake_frames, period = self.bake_frames, 0
         if bake_frames.is_loop:
             period = len(bake_frames.solved_frames) - (not bake_frames.repeats_after)
         yield from solve_batches(batches, period)
-        for (solver, run), batch in zip(runs, batches, strict=True):
-            if solver is self:
-                rows = np.array(run.rows, dtype=np.intp)
+        for (frames, rows), batch in zip(runs, batches, strict=True):
+            frames.smoothed.update(zip(rows.tolist(), map(tuple, batch.smoothed), strict=True))
+            if frames is bake_frames:
                 bake_frames.store_batch(rows, batch.rotations, batch.translations, batch.states)
+                bake_frames.helped.update({int(rows[k]): each for k, each in batch.helped.items()})
                 self.iterations = max(self.iterations, batch.iterations)
-            solver.bake_frames.smoothed.update(zip(run.rows, map(tuple, batch.smoothed), strict=True))
-            if solver is self:
-                bake_frames.helped.update({run.rows[k]: each for k, each in batch.helped.items()})
 
 
 # Loops ------------------------------------------------------------------------------------------------------
@@ -411,7 +385,9 @@ ALIKE = 1e-3
 """Radians, and parts of a chain's length, that both ends of a loop may differ by."""
 
 
-def note_loop(bake_frames: BakeFrames, preroll: int, after: Samples | None, reference: Reference) -> None:
+def note_loop(
+    bake_frames: BakeFrames, preroll: int, after: Samples | None, reference: Reference | None
+) -> None:
     """Note in the frames whether they are a loop, which is solved round and round.
 
     In a loop base poses (before any bake), targets and influences come back to where they began: at its last
@@ -422,7 +398,7 @@ def note_loop(bake_frames: BakeFrames, preroll: int, after: Samples | None, refe
         bake_frames: all frames are evaluated.
         preroll: count of frames before the range.
         after: the frame after the range, if it is valid.
-        reference: gives its base pose before any bake.
+        reference: gives its reference pose; None for its base pose.
     """
     joints = rotated_joints(bake_frames)
     if len(bake_frames.frames) < 3 or not joints:
@@ -436,7 +412,8 @@ def note_loop(bake_frames: BakeFrames, preroll: int, after: Samples | None, refe
     influences = bake_frames.influences[ends]
     bake_frames.is_loop = come_back(poses, targets, influences)
     if not bake_frames.is_loop and after is not None and bake_frames.tracks is None:
-        poses[1:], influences[1:] = reference(after)[:, joints], after.influences
+        turned = after.rig.rotations if reference is None else reference(after)
+        poses[1:], influences[1:] = turned[:, joints], after.influences
         targets.put([1], after.targets)
         bake_frames.is_loop = bake_frames.repeats_after = come_back(poses, targets, influences)
     if bake_frames.is_loop:
@@ -497,7 +474,7 @@ def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
     """
     if _leaves_limits(bake_frames):
         return
-    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames)
+    rows = bake_frames.solved_rows
     tolerances = (solver.position_tolerance, solver.angle_tolerance)
     old, new = (
         _misses(bake_frames, motion, tolerances)[rows]

@@ -29,7 +29,7 @@ from ..solve.constraint_goals import whole_chain
 from ..solve.methods import FrameSolveSettings
 from ..solve.plant_ground import GroundNear
 from . import body_motion, frame_selection, measuring, start
-from .bake_frames import BakeFrames, note_riders
+from .bake_frames import BakeFrames, carry_riders
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
 from .planted_solver import PlantedSolver, ground_below
@@ -102,13 +102,13 @@ def solve_sample(
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
     based = start.before_solve(armature_object, samples, _returning(ready, samples))
-    bake_frames = BakeFrames.empty(based, ready.constraints, [0], [0])
+    reference = None if settings.reference is None else settings.reference(based)
+    bake_frames = BakeFrames.of(based, ready.constraints, samples.frames, reference, samples)
     tracks = bake_frames.tracks
     if tracks is not None:
-        note_riders(armature_object, bake_frames)
-        root_bone = evaluated.pose.bones[bake_frames.skeleton.joints[tracks.support_chains.root_bone].name]
-        based = tracks.carried(based, samples, np.array(root_bone.head))
-    bake_frames.store(0, based, settings.reference(based), samples)
+        root_bone = bake_frames.skeleton.joints[tracks.support_chains.root_bone].name
+        shown = np.array(evaluated.pose.bones[root_bone].head)
+        carry_riders(armature_object, bake_frames, samples, shown)
     if tracks is not None and any(each.on_ground for each in ready.constraints):
         tracks.ground = ground_below(armature_object, bake_frames, ground_near)
         tracks.unturned = bake_frames.reference
@@ -118,14 +118,13 @@ def solve_sample(
     solver: FrameSolver | PlantedSolver
     if tracks is None:
         solver = FrameSolver(bake_frames, settings)
-        solver.add(0, based, [0])
         result_of(solver.solve_with({}))
     else:
         solver = PlantedSolver(settings)
-        result_of(solver.solve(bake_frames, np.array([0]), based.__getitem__))
+        result_of(solver.solve(bake_frames))
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_motion.body_obstacle(armature_object, body, present):
-        result_of(body_motion.move_body(bake_frames, [(0, based[0])], settings))
+        result_of(body_motion.move_body(bake_frames, settings))
     return solved_frame(bake_frames, settings.solver, solver.iterations)
 
 

@@ -28,7 +28,7 @@ from ..rig.armature import RigLayout
 from ..rig.rotation_modes import rotation_channel, rotation_of
 from ..scene.evaluation import Samples
 from ..solve.constraint_goals import whole_chain
-from ..solve.methods import Reference, base_rotations
+from ..solve.methods import Reference
 
 
 class Start(enum.Enum):
@@ -207,20 +207,20 @@ def base_from(armature_object: bpy.types.Object, time: float) -> Callable[[Sampl
     return StoredCurves(armature_object, time, pose_of(action), curves).based
 
 
-def reference_from(armature_object: bpy.types.Object, time: float) -> Reference:
-    """A function that gives reference poses: the base poses before any bake.
+def reference_from(armature_object: bpy.types.Object, time: float) -> Reference | None:
+    """A function that gives reference poses: the base poses before any bake. None: those of now.
 
     This makes a second bake lead to the result of the first. Arguments as of `base_from`.
     """
     animation = armature_object.animation_data
     action: Any = animation.action if animation is not None else None
     if action is None or POSE not in action:
-        return base_rotations
+        return None
     try:
         based = base_from(armature_object, time)
     except RigError:  # its source is not for this object any more
-        return base_rotations
-    return lambda samples: base_rotations(based(samples))
+        return None
+    return lambda samples: based(samples).rig.rotations
 
 
 def before_solve(armature_object: bpy.types.Object, samples: Samples, joints: Collection[int]) -> Samples:

@@ -192,7 +192,7 @@ class Chunk:
     @classmethod
     def of(cls, bake_frames: BakeFrames, record: Record) -> Chunk:
         """Take the solutions of a bake over the frames of a chunk."""
-        rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames).tolist()
+        rows = bake_frames.solved_rows.tolist()
         return cls(
             record,
             tuple(joint.name for joint in bake_frames.skeleton.joints),
@@ -286,7 +286,7 @@ def joined(bake_frames: BakeFrames, chunks: Sequence[tuple[Span, Chunk]], seams:
     solved, slides = np.empty_like(bake_frames.solved), np.empty_like(bake_frames.solved_slides)
     states: dict[int, Mapping[int, str]] = {}
     smoothed: dict[int, tuple[SmoothedGroup, ...]] = {}
-    rows = np.searchsorted(bake_frames.frames, bake_frames.solved_frames).tolist()
+    rows = bake_frames.solved_rows.tolist()
     starts = [-math.inf]
     for (_, earlier), (span, later) in pairwise(chunks):
         seams.append(_seam(span, earlier, later))

@@ -163,25 +163,42 @@ class BoneRows:
     carried: tuple[int, ...]
     offsets: Array
     rests: Array
+    _skeletons: dict[int, Skeleton] = field(default_factory=dict, repr=False)
 
     @cached_property
     def lengths(self) -> Array:
         """(R, J) lengths of the bones."""
         return np.array([placed.lengths for placed in self.kinds])[self.kind]
 
-    @cached_property
-    def shifts(self) -> Array:
-        """(R, J, 3, 3) matrices from location channels to translations of poses."""
-        return np.array([placed.shifts for placed in self.kinds])[self.kind]
+    def shifts(self, joints: Sequence[int]) -> Array:
+        """Return (R, K, 3, 3) matrices from location channels to translations of poses, for K joints."""
+        return np.array([placed.shifts[list(joints)] for placed in self.kinds])[self.kind]
+
+    @classmethod
+    def joined(cls, blocks: Sequence[BoneRows]) -> BoneRows:
+        """Join the rows of blocks of frames with the same bones."""
+        kinds = list({id(placed): placed for block in blocks for placed in block.kinds}.values())
+        numbers = {id(placed): k for k, placed in enumerate(kinds)}
+        kind = [np.array([numbers[id(placed)] for placed in block.kinds])[block.kind] for block in blocks]
+        offsets, rests = (
+            np.concatenate([getattr(block, name) for block in blocks]) for name in ("offsets", "rests")
+        )
+        return cls(kinds, np.concatenate(kind), blocks[0].carried, offsets, rests)
+
+    def at(self, rows: slice) -> BoneRows:
+        """Select frames."""
+        return BoneRows(self.kinds, self.kind[rows], self.carried, self.offsets[rows], self.rests[rows])
 
     def skeleton(self, k: int) -> Skeleton:
         """Return the joints at a frame."""
         skeleton = self.kinds[int(self.kind[k])].skeleton
         if not self.carried:
             return skeleton
-        offsets, rests = self.offsets[k].tolist(), self.rests[k].tolist()
-        places = {j: (Vector(offsets[j]).freeze(), Quaternion(rests[j]).freeze()) for j in self.carried}
-        return skeleton.moved(places)
+        if k not in self._skeletons:
+            offsets, rests = self.offsets[k].tolist(), self.rests[k].tolist()
+            places = {j: (Vector(offsets[j]).freeze(), Quaternion(rests[j]).freeze()) for j in self.carried}
+            self._skeletons[k] = skeleton.moved(places)
+        return self._skeletons[k]
 
 
 @dataclass
@@ -370,11 +387,15 @@ class RigRows:
     first: Indices
     _readings: dict[int, RigReading] = field(default_factory=dict, repr=False)
 
-    def at(self, k: int) -> RigRows:
-        """Return frame `k` as rows of one frame."""
-        row, bones = slice(k, k + 1), self.bones
-        bones = replace(bones, kind=bones.kind[row], offsets=bones.offsets[row], rests=bones.rests[row])
-        return RigRows(self.layout, self.rotations[row], self.translations[row], bones, np.zeros(1, np.intp))
+    @classmethod
+    def joined(cls, blocks: Sequence[RigRows]) -> RigRows:
+        """Join the rows of blocks of frames with the same bones."""
+        rotations, translations = (
+            np.concatenate([getattr(block, name) for block in blocks])
+            for name in ("rotations", "translations")
+        )
+        bones = BoneRows.joined([block.bones for block in blocks])
+        return RigRows(blocks[0].layout, rotations, translations, bones, np.arange(len(rotations)))
 
     def posed(self, rotations: Array, translations: Array) -> RigRows:
         """Return the rows with different poses."""
@@ -384,10 +405,9 @@ class RigRows:
         """Return the chains at a frame; consecutive equal frames share one reading."""
         k = int(self.first[k])
         if k not in self._readings:
-            pose = Pose.of_arrays(self.rotations[k], self.translations[k])
-            self._readings[k] = RigReading(
-                self.bones.skeleton(k), pose, self.layout.names, self.bones.shifts[k]
-            )
+            bones, pose = self.bones, Pose.of_arrays(self.rotations[k], self.translations[k])
+            shifts = bones.kinds[int(bones.kind[k])].shifts
+            self._readings[k] = RigReading(bones.skeleton(k), pose, self.layout.names, shifts)
         return self._readings[k]
 
     def translations_of(self, joint: int, channel: Array) -> Array:
@@ -395,7 +415,7 @@ class RigRows:
         projection = self.layout.projections.get(joint)
         if projection is not None:
             channel = bone_space.translations_of(projection, channel)
-        shifts = self.bones.shifts[:, joint]
+        shifts = self.bones.shifts([joint])[:, 0]
         moved = bone_space.translations_of(shifts, np.broadcast_to(channel, (len(shifts), 3)))
         return moved.astype(np.float32).astype(np.float64)
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...maths.batch import Array, cross, dot, length
-from ...skeleton.pose import Pose
 from ..properties import constraint_list, coupled_offsets, joints
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANTED, Constraint, TargetSample
@@ -165,7 +164,6 @@ class FrameSample(NamedTuple):
         influences: effective influences, 0 to 1, one per constraint (`effective_influences`).
         matrix_world: from armature space to world space.
         unplanted: effective influences if no bone were planted; empty if no constraint plants one.
-        unmoved: the evaluated base pose, if that of the reading has the body moved; else None.
     """
 
     frame: float
@@ -174,7 +172,6 @@ class FrameSample(NamedTuple):
     influences: tuple[float, ...]
     matrix_world: Matrix
     unplanted: tuple[float, ...] = ()
-    unmoved: Pose | None = None
 
     @property
     def active(self) -> tuple[int, ...]:
@@ -242,13 +239,33 @@ class Samples:
             () if self.unplanted is None else tuple(self.unplanted[k].tolist()),
         )
 
-    def at(self, k: int) -> Samples:
-        """Return frame `k` as samples of one frame."""
-        row = slice(k, k + 1)
-        unplanted = None if self.unplanted is None else self.unplanted[row]
-        targets, matrices = self.targets.at(row), self.matrices[row]
-        frames, influences, worlds = self.frames[row], self.influences[row], self.worlds[row]
-        return Samples(frames, self.rig.at(k), targets, influences, unplanted, worlds, matrices)
+    @classmethod
+    def joined(cls, blocks: Sequence[Samples]) -> Samples:
+        """Join blocks of frames.
+
+        Raises:
+            RigError: the chains of a block have other bones than those of the first one.
+        """
+        names = blocks[0].rig.layout.names
+        for block in blocks:
+            if block.rig.layout.names != names:
+                raise RigError(
+                    f"frame {block.frames[0]:g}: the chains have other bones than at the first frame"
+                )
+        frames, influences, worlds = (
+            np.concatenate([getattr(block, name) for block in blocks])
+            for name in ("frames", "influences", "worlds")
+        )
+        unplanted = [block.unplanted for block in blocks if block.unplanted is not None]
+        return cls(
+            frames,
+            RigRows.joined([block.rig for block in blocks]),
+            TargetRows.joined([block.targets for block in blocks]),
+            influences,
+            np.concatenate(unplanted) if unplanted else None,
+            worlds,
+            [matrix for block in blocks for matrix in block.matrices],
+        )
 
     def posed(self, rotations: Array, translations: Array) -> Samples:
         """Return the samples with different base poses, (R, J, 4) and (R, J, 3)."""
@@ -337,7 +354,7 @@ class FrameReader:
         matrices = [shown[0].world]
         for row in shown[1:]:
             matrices.append(matrices[-1] if row.world == matrices[-1] else row.world)
-        return Samples(np.array(frames), rig, targets, influences, unplanted, worlds, matrices)
+        return Samples(np.array(frames, np.float64), rig, targets, influences, unplanted, worlds, matrices)
 
     def _rig(self, shown: Sequence[Shown]) -> RigRows:
         """Convert the bones of R frames; see `samples`."""

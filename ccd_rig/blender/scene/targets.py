@@ -81,6 +81,16 @@ class TargetRows(NamedTuple):
         keyed = {c: {name: np.empty(rows) for name in values} for c, values in like.keyed.items()}
         return cls(*arrays, keyed=keyed)
 
+    @classmethod
+    def joined(cls, blocks: Sequence[TargetRows]) -> TargetRows:
+        """Join the targets of blocks of frames."""
+        keyed = {
+            c: {name: np.concatenate([block.keyed[c][name] for block in blocks]) for name in fields}
+            for c, fields in blocks[0].keyed.items()
+        }
+        columns = zip(*(block[:5] for block in blocks), strict=True)
+        return cls(*map(np.concatenate, columns), keyed=keyed)
+
     def put(self, rows: Any, targets: TargetRows) -> None:
         """Replace the targets of frames in place."""
         for array, values in zip(self[:5], targets[:5], strict=True):

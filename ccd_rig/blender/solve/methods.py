@@ -156,11 +156,6 @@ Reference: TypeAlias = Callable[[Samples], Array]
 """Gives the reference poses of R frames: (R, J, 4) rotations."""
 
 
-def base_rotations(samples: Samples) -> Array:
-    """(R, J, 4) of the evaluated poses."""
-    return samples.rig.rotations
-
-
 @dataclass(frozen=True)
 class FrameSolveSettings:
     """Settings of the solves of all frames.
@@ -176,5 +171,5 @@ class FrameSolveSettings:
     solver: SolverSettings
     error_reduction: float | None
     poses: Sequence[PoseEntry] = ()
-    reference: Reference = base_rotations
+    reference: Reference | None = None
     smoothness: float = 0.0

@@ -14,8 +14,7 @@ from mathutils import Matrix
 from ...maths.batch import Array, Indices, matrices
 from ...motion.ground import Ground, grade_of, plane_of
 from ...motion.retargeting.alignment import shortest
-from ...motion.retargeting.feet import HEEL
-from ...motion.walking.cycle import UPRIGHT
+from ...motion.retargeting.feet import UPRIGHT, heel_from_ball
 from ..properties.constraint_values import Constraint
 from ..scene.ground import ground_of
 from .planting import PlantAnchor
@@ -180,10 +179,9 @@ def _sole(
         ends.append((tail - head) * (1.0, 1.0, 0.0) + down)
     foot, heel = "", None
     if height > 0.0 and len(leg) > 2:
-        ball = head - np.array(world @ leg[1].head_local)  # from the ankle
-        if -ball[2] < UPRIGHT * float(np.hypot(*ball[:2])):
-            foot = leg[1].name
-            heel = (down - (1.0 + HEEL) * ball * (1.0, 1.0, 0.0)) @ _axes(world, leg[1])
+        ankle = np.array(world @ leg[1].head_local) - head
+        if ankle[2] < UPRIGHT * float(np.hypot(*ankle[:2])):
+            foot, heel = leg[1].name, heel_from_ball(ankle, -height) @ _axes(world, leg[1])
     room = clearance * scale * sum(each.length for each in leg[1:] or leg)
     up = axes.T @ np.array((0.0, 0.0, 1.0))
     return PlantSole(height, up, length, np.array(ends) @ axes, foot, heel, room)

@@ -35,6 +35,10 @@ NO_TURN = np.array((1.0, 0.0, 0.0, 0.0))
 CLEAR_BEND = 0.05
 """Sine of the angle of a knee or elbow from which its side is clear."""
 TINY = 1e-9
+STEEPEST = np.radians(75.0)
+"""Slope of a trunk on two pairs of legs up to which it is fitted to its legs."""
+ON_END = 0.1, 0.5
+"""Part of a trunk's length along the ground up to which its slope stays, and from which it is fitted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,7 +249,11 @@ def _hand(figures: _Figures, name: str, above: Array) -> Array:
 
 
 def carried_over(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, corrections: Mapping[str, Array]
+    figure_map: FigureMap,
+    target: TargetFigure,
+    source: SourceMotion,
+    corrections: Mapping[str, Array],
+    trunk_turns: Array | None = None,
 ) -> Array:
     """(F, n, 4) rotations of the target relative to rest, inside the joints' limits.
 
@@ -254,6 +262,7 @@ def carried_over(
         target: figure of the result.
         source: figure of the motion.
         corrections: by joint, see `corrections`.
+        trunk_turns: (F, 4) further rotations of hips and spine in the world; see `trunk_pitch`.
     """
     _, reference = target.reference
     count, rests = len(source.times), target.rests
@@ -269,6 +278,8 @@ def carried_over(
                 product(inverse(source.reference_rotations[k]), corrections[joint.name]), reference[i]
             )
             world[:, i] = product(source.rotations[:, k], constant)
+            if trunk_turns is not None and joint.name in (figure_map.hips, *figure_map.trunk):
+                world[:, i] = product(trunk_turns, world[:, i])
             local = product(inverse(above), world[:, i])
             if joint.limit is None:
                 local_rotations[:, i] = local
@@ -276,6 +287,50 @@ def carried_over(
             local_rotations[:, i] = BatchLimits([joint.limit]).project(local.T[:, None])[0][:, 0].T
         world[:, i] = product(above, local_rotations[:, i])
     return same_side(local_rotations)
+
+
+def trunk_pitch(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, rotations: Array, scale: float
+) -> Array | None:
+    """(F, 4) rotations in the world that pitch a trunk on two pairs of legs; None for other figures.
+
+    A trunk that is long for its legs carries one girdle too high and the other too low where it slopes as the
+    source's: a sitting cat's hips would be in the ground. With these turns, front legs begin as much higher
+    above hind legs than in the reference pose as the source's do, scaled. They fade to none where the trunk
+    stands on end.
+
+    Args:
+        figure_map: pairs of joints.
+        target: figure of the result.
+        source: figure of the motion; its reference pose stands.
+        rotations: (F, n, 4) as carried over.
+        scale: of lengths, from source to target.
+    """
+    hind = figure_map.hind_legs
+    front = [leg for leg in figure_map.legs if leg not in hind]
+    if len(hind) != 2 or len(front) != 2 or not source.stands:
+        return None
+
+    def trunk(heads: Array, indices: Mapping[str, int]) -> Array:
+        """(..., 3) from the middle of the hind hip joints to that of the front ones."""
+        ends = [[heads[..., indices[leg.upper], :] for leg in legs] for legs in (hind, front)]
+        return np.asarray(np.mean(ends[1], axis=0) - np.mean(ends[0], axis=0))
+
+    ours = {leg.upper: target.index(leg.upper) for leg in figure_map.legs}
+    theirs = {leg.upper: source.index(figure_map.sources[leg.upper]) for leg in figure_map.legs}
+    heads, _ = target.world(rotations, np.zeros((1, len(target.skeleton), 3)))
+    lines = trunk(heads, ours)
+    rises = trunk(source.heads, theirs)[:, 2] - trunk(source.reference_heads, theirs)[2]
+    wanted = trunk(target.reference[0], ours)[2] + scale * rises
+    sizes, along = batch.length(lines, -1), batch.length(lines[:, :2], -1)
+    steepest = np.sin(STEEPEST)
+    pitches = np.arcsin(np.clip(wanted / np.maximum(sizes, TINY), -steepest, steepest))
+    level = np.clip((along / np.maximum(sizes, TINY) - ON_END[0]) / (ON_END[1] - ON_END[0]), 0.0, 1.0)
+    angles = level * level * (3.0 - 2.0 * level) * (pitches - batch.arctan2(lines[:, 2], along))
+    axes = np.stack((lines[:, 1], -lines[:, 0], np.zeros(len(lines))), axis=1)
+    axes /= np.maximum(along, TINY)[:, None]
+    half = 0.5 * angles[:, None]
+    return np.asarray(np.concatenate((np.cos(half), np.sin(half) * axes), axis=1))
 
 
 def moved_root(

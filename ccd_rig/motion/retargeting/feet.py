@@ -32,6 +32,8 @@ from .figures import Limb, TargetFigure, inverse, product, turned
 
 HEEL = 0.3
 """How far the heel is behind the ankle, in distances of the ankle from the ball along the ground."""
+UPRIGHT = 1.2
+"""Height of an ankle above the ball, in distances along the ground, from which a foot stands on its toes."""
 TOES = 0.5
 """How long toes are whose bone does not tell, in the same distances."""
 AHEAD = 0.7
@@ -75,8 +77,9 @@ class Sole:
 
     Attributes:
         ball: (3,) from the ankle, in the foot's frame; 0 for a foot without a ball.
-        under, heel: (3,) points of the sole from the ball, in the foot's frame.
+        under, heel: (3,) points of the sole from the ball, in the foot's frame; see `heel_from_ball`.
         toe: (3,) end of the toes from the ball, in the frame of the toes; None where there are none.
+        across_toe: (3,) unit, the axis across the toes, along the ground, in their frame; to their left.
         across: (3,) unit, the axis across the foot, along the ground, in its frame; to its left.
         height: of the ball over the ground.
         front: (3,) end of a foot without a ball, from its ankle, in its frame; None where its bone does not
@@ -87,6 +90,7 @@ class Sole:
     under: Array
     heel: Array
     toe: Array | None
+    across_toe: Array | None
     across: Array
     height: float
     front: Array | None = None
@@ -96,6 +100,11 @@ class Sole:
         """Whether the foot has a ball about which its heel may rise."""
         return bool(self.ball.any())
 
+    @property
+    def stands_on_toes(self) -> bool:
+        """Whether its heel is in the air in the reference pose."""
+        return self.rolls and bool(np.allclose(self.heel, -self.ball, rtol=0.0, atol=1e-12))
+
     @classmethod
     def of(cls, target: TargetFigure, limb: Limb) -> Sole:
         """The sole in the target's reference pose."""
@@ -103,21 +112,23 @@ class Sole:
         foot, tip = target.index(limb.end), target.index(limb.tip or limb.end)
         ankle, ball = heads[foot], heads[tip]
         down = (0.0, 0.0, target.ground - ball[2])
-        behind = (ankle - ball) * (1.0 + HEEL, 1.0 + HEEL, 0.0) + down
         to_foot = inverse(rotations[foot])
-        toe = None
+        toe = across_toe = None
         if limb.tip:
             length = target.scale * target.skeleton.joints[tip].length
-            tail = turned(rotations[tip], np.array((0.0, length, 0.0)))
-            toe = turned(inverse(rotations[tip]), _toes(ball - ankle, tail) + down)
+            ahead = _toes(ball - ankle, turned(rotations[tip], np.array((0.0, length, 0.0))))
+            to_toe = inverse(rotations[tip])
+            toe = turned(to_toe, ahead + down)
+            across_toe = turned(to_toe, np.cross(UP, ahead) / max(float(np.linalg.norm(ahead)), 1e-12))
         across = np.cross(UP, (ball - ankle) if limb.tip else _along_bone(target, limb))
         across /= max(float(np.linalg.norm(across)), 1e-12)
         under, heel, offset, side = (
-            turned(to_foot, each) for each in (np.array(down), behind, ball - ankle, across)
+            turned(to_foot, each)
+            for each in (np.array(down), heel_from_ball(ankle - ball, down[2]), ball - ankle, across)
         )
         front = None if limb.tip else _front(target, limb)
         front = None if front is None else turned(to_foot, front)
-        return cls(offset, under, heel, toe, side, float(ball[2] - target.ground), front)
+        return cls(offset, under, heel, toe, across_toe, side, float(ball[2] - target.ground), front)
 
     def points(self, feet: Array, toes: Array | None) -> list[Array]:
         """(F, 3) each from the ball to a point of the sole, world, of rotations (F, 4) of foot and toes.
@@ -130,6 +141,20 @@ class Sole:
         if toes is not None and self.toe is not None:
             points.append(turned(toes, self.toe))
         return points
+
+
+def heel_from_ball(ankle: Array, ground: float) -> Array:
+    """(3,) from the ball to the heel: on the ground behind the ankle.
+
+    For a foot that stands on its toes, as a cat's, it is the ankle: such a heel is in the air.
+
+    Args:
+        ankle: (3,) from the ball, of a foot that stands.
+        ground: height of the ground above the ball.
+    """
+    if ankle[2] >= UPRIGHT * float(np.hypot(ankle[0], ankle[1])) > 0.0:
+        return ankle
+    return ankle * (1.0 + HEEL, 1.0 + HEEL, 0.0) + (0.0, 0.0, ground)
 
 
 def _toes(foot: Array, tail: Array) -> Array:
@@ -357,15 +382,12 @@ def _step(
     return locks
 
 
-def _pivoted(heading: Array, tips: Array) -> Array:
-    """(n, 3) the mean heading (3,) of toes, turned after tips (n, 3) that turn farther away than `PIVOT`."""
-    ways = np.unwrap(batch.arctan2(tips[:, 1], tips[:, 0]))
-    mean = math.atan2(heading[1], heading[0])
-    mean += 2.0 * math.pi * round((float(np.median(ways)) - mean) / (2.0 * math.pi))
-    past = ways - mean - np.clip(ways - mean, -PIVOT, PIVOT)
-    sine, cosine = np.sin(past), np.cos(past)
-    x, y, z = heading
-    return np.stack((cosine * x - sine * y, sine * x + cosine * y, np.full(len(past), z)), axis=1)
+def _pivoted(ahead: Array) -> Array:
+    """(n, 3) mean of headings (n, 3) of toes, turned after those that turn farther away than `PIVOT`."""
+    ways = np.unwrap(batch.arctan2(ahead[:, 1], ahead[:, 0]))
+    turn = ways - ways.mean()
+    ways = ways.mean() + turn - np.clip(turn, -PIVOT, PIVOT)
+    return np.stack((np.cos(ways), np.sin(ways), np.zeros(len(ways))), axis=1)
 
 
 def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: float) -> Array:
@@ -381,17 +403,17 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
         contacts: of the foot.
         blend: most seconds of the fade.
     """
-    assert sole.toe is not None
+    assert sole.toe is not None and sole.across_toe is not None
     tips = turned(toes, sole.toe)
+    along = math.sqrt(max(float(sole.toe @ sole.toe) - sole.height**2, 0.0))
+    if along < 1e-9:  # toes that lead straight down have no heading
+        return toes
+    # The line along toes that slope steeply leads back where they are raised: the axis across them does not.
+    ahead = _ahead(toes, sole.across_toe)
     times, phases = contacts.times, contacts.phases
     vectors = np.zeros_like(tips)
     for k, (first, last) in enumerate(phases):
-        heading = tips[first : last + 1].mean(axis=0) * (1.0, 1.0, 0.0)
-        size = float(np.linalg.norm(heading))
-        if size < 1e-9:
-            continue
-        along = math.sqrt(max(float(sole.toe @ sole.toe) - sole.height**2, 0.0))
-        flat = _pivoted(heading, tips[first : last + 1]) * (along / size) - (0.0, 0.0, sole.height)
+        flat = along * _pivoted(ahead[first : last + 1]) - (0.0, 0.0, sole.height)
         arcs = shortest(tips, flat[np.clip(np.arange(len(tips)) - first, 0, last - first)])  # w >= 0
         sines = batch.length(arcs[:, 1:], -1)
         turn = arcs[:, 1:] * (2.0 * batch.arctan2(sines, arcs[:, 0]) / np.maximum(sines, 1e-12))[:, None]
@@ -477,7 +499,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     The ankle goes up and ahead on a circle about the ball, as far as the leg can follow, to where it is
     nearest to the hip, or by `MOST_ROLL`. It never goes away from the hip, and near the angle where it would,
     it rolls no farther than it is from that: so the roll does not leap in time. A heel that is down stays
-    down. The hips sink by the rest.
+    down, and a foot that stands on its toes keeps its slope. The hips sink by the rest.
 
     Args:
         path: of the foot.
@@ -485,7 +507,7 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
         hips: (F, 3) the leg's hip joint.
         reach: (F,) how long the leg may be.
     """
-    if not sole.rolls:
+    if not sole.rolls or sole.stands_on_toes:
         return path
     balls = path.ankles + turned(path.feet, sole.ball)
     ahead, up = _ahead(path.feet, sole.across), turned(path.feet, -sole.ball)

@@ -50,6 +50,22 @@ def limb_length(target: TargetFigure, limb: Limb) -> float:
     return path_length([heads[target.index(name)] for name in (limb.upper, limb.middle, limb.end)])
 
 
+def length_scale(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
+) -> float:
+    """Scale of lengths from source to target: the setting, or the ratio of the legs' lengths."""
+    if settings.scale:
+        return settings.scale
+    sizes = [(limb_length(target, leg), leg_length(source, figure_map, leg)) for leg in figure_map.legs]
+    if not sizes:
+        heads = {name: target.reference[0][target.index(name)] for name in figure_map.sources}
+        others = {
+            name: source.reference_heads[source.index(each)] for name, each in figure_map.sources.items()
+        }
+        sizes = [(_spread(heads, figure_map.hips), _spread(others, figure_map.hips))]
+    return float(np.mean([size / other for size, other in sizes]))
+
+
 def scaled_way(
     figure_map: FigureMap,
     target: TargetFigure,
@@ -67,11 +83,7 @@ def scaled_way(
         feet: contacts, and by leg (F, 4) rotations of feet in the target's world.
     """
     stances, turns = feet
-    sizes = [(limb_length(target, leg), leg_length(source, figure_map, leg)) for leg in figure_map.legs]
-    heads = {name: target.reference[0][target.index(name)] for name in figure_map.sources}
-    followed = {name: source.reference_heads[source.index(each)] for name, each in figure_map.sources.items()}
-    sizes = sizes or [(_spread(heads, figure_map.hips), _spread(followed, figure_map.hips))]
-    scale = settings.scale or float(np.mean([size / other for size, other in sizes]))
+    scale = length_scale(figure_map, target, source, settings)
     drift: Array = np.zeros(3)
     if settings.in_place:
         hips = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
@@ -81,8 +93,9 @@ def scaled_way(
     ground = target.ground if settings.ground is None else settings.ground
     way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0), ground)
     if not figure_map.legs:
-        lift = heads[figure_map.hips][2] - scale * followed[figure_map.hips][2] + ground - target.ground
-        return replace(way, rise=float(lift)), {}
+        hips = target.reference[0][target.index(figure_map.hips), 2]
+        followed = source.reference_heads[source.index(figure_map.sources[figure_map.hips]), 2]
+        return replace(way, rise=float(hips - scale * followed + ground - target.ground)), {}
     heights, lows, lifts = {}, [], girdle_lifts(figure_map, target, source, scale)
     for leg in figure_map.legs:
         sole = Sole.of(target, leg)

@@ -11,7 +11,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import EVEN, LEVEL, SLIDES, ContactThresholds, Phase, contact_phases, ground_velocity
 from .alignment import UP, shortest
-from .feet import HEEL, TOES, Hold, SolePart
+from .feet import TOES, Hold, SolePart, heel_from_ball
 from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, path_length, product, turned
 
 FLAT = 30.0
@@ -137,8 +137,8 @@ def _sole_points(
     ankles, balls = source.heads[:, foot], source.heads[:, toe]
     flat = phase.first + int(np.argmin(ankles[phase.first : phase.last + 1, 2]))
     along = (balls[flat] - ankles[flat]) * (1.0, 1.0, 0.0)
-    down = (0.0, 0.0, balls[flat, 2] - ankles[flat, 2])
-    heel = turned(inverse(source.rotations[flat, foot]), down - HEEL * along)
+    heel = ankles[flat] - balls[flat]
+    heel = turned(inverse(source.rotations[flat, foot]), heel_from_ball(heel, 0.0) - heel)
     tip = turned(inverse(source.rotations[flat, toe]), TOES * along)
     return {
         SolePart.HEEL: ankles + turned(source.rotations[:, foot], heel),

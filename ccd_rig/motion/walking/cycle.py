@@ -21,7 +21,7 @@ from ...maths.batch import Array, Indices
 from ..contacts import ContactThresholds, Phase, ground_velocity
 from ..interpolation import same_side
 from ..retargeting.alignment import carried_over, moved_root
-from ..retargeting.feet import Sole
+from ..retargeting.feet import UPRIGHT, Sole
 from ..retargeting.figures import (
     MOST_LEGS,
     FigureMap,
@@ -58,8 +58,6 @@ PLANTED = 0.5
 at least; below that it slides."""
 LONG = 0.35
 """Part of a leg's length from which the bone at its end, without a ball, is one of its links and no foot."""
-UPRIGHT = 1.2
-"""Height of an ankle above the ball, in distances along the ground, from which a foot stands on its toes."""
 
 
 @dataclass(frozen=True, eq=False)

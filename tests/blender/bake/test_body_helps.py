@@ -82,6 +82,18 @@ def test_a_hand_beyond_its_reach_takes_the_body_along_and_feet_stand(ext):
     assert chest.y < -0.05  # it leans to where the hand goes
 
 
+def test_frames_before_the_range_do_not_count_as_helped(ext):
+    """With a preroll the report says the same, also where an influence below 1 leaves a distance."""
+    module, told = ext.module("ccd_rig.blender.bake.bake"), []
+    for preroll in (0, 9):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        rig, row = figure(FAR)
+        row.influence = 0.9
+        settings = module.BakeSettings(1, FRAMES, preroll=preroll, verify=False)
+        told.append(module.bake(bpy.context.scene, rig, settings).helped)
+    assert told[0] and told[0] == told[1]
+
+
 def test_without_it_the_hand_stays_short(ext):
     rig, row = figure(FAR)
     rig.ccd_rig.body_helps = False

@@ -48,10 +48,7 @@ def test_each_row_holds_its_own_frame(ext):
         assert layouts[:6] == layouts[:1] * 6 and layouts[6:] == layouts[6:7] * 8
         assert layouts[5] is not layouts[6]  # a bone has another rotation mode from there on
         samples = [sample_at.samples(shown[:1]), sample_at.samples(shown[1:6]), sample_at.samples(shown[6:])]
-        made, row, moved = bake_frames.empty(samples[0], rows, frames, frames), 0, 0
-        for each in samples:
-            made.store(row, each)
-            row += len(each)
+        made, moved = bake_frames.of(evaluation.Samples.joined(samples), rows, frames), 0
     for row, frame in enumerate(frames):
         with evaluation.frames(scene, rig, rows) as sample_at:  # nothing was read before it
             reading = sample_at(frame).reading

@@ -6,7 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -27,8 +27,8 @@ from ccd_rig import (
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.batch import Array
 from ccd_rig.solvers import motion as module
-from ccd_rig.solvers.motion import Frames, Kind, Motion, solve_motion
-from ccd_rig.solvers.pose_search import PoseSearch
+from ccd_rig.solvers.motion import Frames, Kind, solve_motion
+from ccd_rig.solvers.pose_search import PoseSearch, Solved
 from ccd_rig.solvers.problem_tables import Bones
 
 FRAMES = 121
@@ -88,6 +88,13 @@ def frames_of(
     )
 
 
+class Motion(NamedTuple):
+    """The result of `solve_motion`."""
+
+    solved: Solved
+    apart: Array
+
+
 def solved(frames: Frames, smoothness: float) -> Motion:
     """All of it."""
     work = solve_motion(frames, smoothness)
@@ -95,8 +102,7 @@ def solved(frames: Frames, smoothness: float) -> Motion:
         try:
             next(work)
         except StopIteration as end:
-            found: Motion = end.value
-            return found
+            return Motion(*end.value)
 
 
 def angles(one: Array, other: Array) -> Array:
@@ -231,6 +237,62 @@ def test_a_way_that_another_start_finds_goes_on_to_the_frames_beside(seed: int) 
     assert (found[0].solved.statuses != 0).all()
     assert (found[8].solved.statuses == 0).all()
     assert largest_turn(found[8]) < 2.0
+
+
+def wandering(seed: int) -> tuple[Skeleton, Array, Array]:
+    """Hinges, cones and free joints that follow curves inside their limits; points of the tip; the turns."""
+    rng = random.Random(seed)
+    count = rng.randrange(2, 7)
+    limits: dict[str, dict[str, Limit]] = {}
+    turns = []
+    times = np.linspace(0.0, 2.0 * math.pi, FRAMES, endpoint=False)
+    for i in range(count):
+        waves = [(rng.uniform(0, 2 * math.pi), rng.choice((1, 1, 2)), rng.uniform(0.2, 0.9)) for _ in "xz"]
+        x, z = (size * np.sin(rounds * times + start) for start, rounds, size in waves)
+        kind = rng.choice(("hinge", "cone", "free"))
+        if kind == "hinge":
+            lower, upper = -rng.uniform(0.05, 0.3), rng.uniform(1.2, 2.4)
+            limits[f"bone{i}"] = {"limit": Hinge(X, lower, upper)}
+            x, z = 0.5 * (lower + upper) + 0.45 * (upper - lower) * x / waves[0][2], 0.0 * z
+        elif kind == "cone":
+            radius = rng.uniform(0.5, 1.3)
+            limits[f"bone{i}"] = {"limit": SwingTwist(Cone(radius), (-math.pi, math.pi))}
+            inside = np.minimum(1.0, 0.9 * radius / np.maximum(np.hypot(x, z), 1e-9))
+            x, z = x * inside, z * inside
+        turns.append([Quaternion(Vector((a, 0.0, b))) for a, b in zip(x, z, strict=True)])
+    skeleton = chain(count).replace(limits)
+    poses = [Pose(pose, (Vector(),) * count) for pose in zip(*turns, strict=True)]
+    points = [forward_kinematics(skeleton, pose)[-1].point(Vector((0.0, 1.0, 0.0)))[:] for pose in poses]
+    return skeleton, np.array(points), np.array(turns).swapaxes(0, 1)
+
+
+@pytest.mark.parametrize("seed", [108, 113, 183, 245, 258])
+def test_smoothness_is_raised_where_the_motion_still_jumps(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skeleton, points, turns = wandering(seed)
+    frames = frames_of(skeleton, points)
+    raised = solved(frames, 5.0)
+    monkeypatch.setattr(module, "MOST_SMOOTHNESS", 0.0)
+    assert largest_turn(solved(frames, 5.0)) > 20.0
+    assert largest_turn(raised) < 3.5 * angles(turns[:-1], turns[1:]).max() < 20.0
+    assert (raised.solved.statuses == 0).all()
+    off = [
+        violation(joint.limit, Quaternion(q))
+        for pose in raised.solved.rotations
+        for joint, q in zip(skeleton.joints, pose, strict=True)
+        if joint.limit is not None
+    ]
+    assert max(off, default=0.0) < 1e-6
+
+
+def test_where_more_smoothness_does_not_help_poses_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    skeleton, points, _ = wandering(255)
+    frames = frames_of(skeleton, points)
+    raised = solved(frames, 5.0)
+    assert largest_turn(raised) > 20.0
+    monkeypatch.setattr(module, "MOST_SMOOTHNESS", 0.0)
+    assert (solved(frames, 5.0).solved.rotations == raised.solved.rotations).all()
 
 
 # --- the best path ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ccd_rig.errors import InvalidInput
 from ccd_rig.limits.batch import BatchLimits
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
+from ccd_rig.maths import batch
 from ccd_rig.motion.contacts import ContactThresholds
 from ccd_rig.motion.retargeting.alignment import _heading, shortest
 from ccd_rig.motion.retargeting.figures import (
@@ -24,6 +25,7 @@ from ccd_rig.motion.retargeting.figures import (
     Limb,
     SourceMotion,
     TargetFigure,
+    inverse,
     product,
     straightest_frame,
 )
@@ -517,3 +519,52 @@ def test_a_beast_of_other_proportions_stands_and_steps_on_its_own_feet():
         np.testing.assert_allclose(heads[0, foot] - heads[0, hip], rest[foot] - rest[hip], atol=0.03)
         assert heads[0, foot, 2] == pytest.approx(rest[foot, 2], abs=0.03)
         assert errors[leg.name] < 0.06
+
+
+@pytest.mark.parametrize("body", [0.6, 1.4])
+def test_a_trunk_of_another_length_pitches_so_that_both_girdles_are_as_high_as_the_sources(body):
+    """Front legs of a beast rise by up to 0.5 m over the hind ones, as it sits: its legs and head stay."""
+    own, other = beast(0.9, 0.6, 0.1), beast(body, 0.6, 0.1)
+    pitch = np.radians(np.linspace(0.0, 34.0, 20))
+
+    def about_x(angles):
+        return np.stack((np.cos(angles / 2), np.sin(angles / 2), 0.0 * angles, 0.0 * angles), axis=1)
+
+    rest = TargetFigure.at_rest(own).reference[1]
+    rotations = np.tile((1.0, 0.0, 0.0, 0.0), (20, len(own), 1))
+    for name in ("hips", "head", *(f"{p}thigh.{s}" for p in ("", "front_") for s in "LR")):
+        j = own.index(name)  # the hips go up in front: -Y to +Z is about -X; what hangs on them turns back
+        turn = about_x(-pitch if name == "hips" else pitch)
+        rotations[:, j] = product(product(inverse(rest[j]), turn), rest[j])
+    source = bipeds.source_of(own, rotations, np.zeros((20, len(own), 3)))
+    target, figure_map = TargetFigure.at_rest(other), beasts_map(own)
+    result = retarget(figure_map, target, source, FREE)
+    heads, world = target.world(result.rotations, result.translations)
+
+    def rises(points):
+        return points[:, own.index("front_thigh.L"), 2] - points[:, own.index("thigh.L"), 2]
+
+    assert np.ptp(rises(source.heads)) > 0.45
+    np.testing.assert_allclose(rises(heads), rises(source.heads), atol=1e-6)
+    head = batch.angles_between(world[:, own.index("head")], source.rotations[:, own.index("head")], -1)
+    assert head.max() < 1e-6
+    for leg in figure_map.legs:  # no leg has to bend otherwise
+        hips, ankles = (heads[:, own.index(name)] for name in (leg.upper, leg.end))
+        theirs = source.heads[:, own.index(leg.end)] - source.heads[:, own.index(leg.upper)]
+        np.testing.assert_allclose((ankles - hips)[:, 2], theirs[:, 2], atol=1e-5)
+
+
+def test_a_trunk_that_stands_on_end_keeps_its_slope():
+    """A beast that rears past upright: a slope of 90 degrees stays, and none is passed by a leap."""
+    own, other = beast(0.9, 0.6, 0.1), beast(1.4, 0.6, 0.1)
+    angles = -np.radians(np.arange(0.0, 180.0, 2.0))
+    rotations = np.tile((1.0, 0.0, 0.0, 0.0), (len(angles), len(own), 1))
+    rest = TargetFigure.at_rest(own).reference[1]
+    turn = np.stack((np.cos(angles / 2), np.sin(angles / 2), 0.0 * angles, 0.0 * angles), axis=1)
+    rotations[:, 0] = product(product(inverse(rest[0]), turn), rest[0])
+    source = bipeds.source_of(own, rotations, np.zeros((len(angles), len(own), 3)))
+    target, figure_map = TargetFigure.at_rest(other), beasts_map(own)
+    result = retarget(figure_map, target, source, FREE)
+    hips = target.world(result.rotations, result.translations)[1][:, 0]
+    assert batch.angles_between(hips[45:46], source.rotations[45:46, 0], -1)[0] < 1e-6
+    assert batch.angles_between(hips[1:], hips[:-1], -1).max() < np.radians(6.0)

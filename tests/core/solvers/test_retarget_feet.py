@@ -37,6 +37,7 @@ from ccd_rig.solvers.retarget import retarget
 FREE = RetargetSettings(contacts=False)
 MAP = bipeds.figure_map()
 EXACT, SOLVE = 1e-9, 2e-5
+ACROSS = np.array((0.0, 1.0, 0.0))
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_toes_that_point_down_are_lowest(toe, lowest):
     """Foot level, toes turned down by a right angle."""
     under, heel = np.array((0.0, 0.0, -0.02)), np.array((-0.1, 0.0, -0.02))
     end = None if toe is None else np.array(toe)
-    sole_ = Sole(np.array((0.1, 0.0, -0.08)), under, heel, end, np.array((0.0, 1.0, 0.0)), 0.02)
+    sole_ = Sole(np.array((0.1, 0.0, -0.08)), under, heel, end, ACROSS, ACROSS, 0.02)
     level = np.array([[1.0, 0.0, 0.0, 0.0]] * 2)
     down = np.array([[math.sqrt(0.5), 0.0, math.sqrt(0.5), 0.0]] * 2)  # +X to -Z
     balls = np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
@@ -106,7 +107,7 @@ def test_a_foot_on_its_instep_lies_on_the_ground_with_ball_and_ankle():
     """Turned over about the axis across it, joints are lowest, and come up to the ground."""
     under, heel = np.array((0.0, 0.0, -0.02)), np.array((-0.1, 0.0, -0.02))
     toe = np.array((0.05, 0.0, -0.02))
-    foot = Sole(np.array((0.1, 0.0, -0.08)), under, heel, toe, np.array((0.0, 1.0, 0.0)), 0.02)
+    foot = Sole(np.array((0.1, 0.0, -0.08)), under, heel, toe, ACROSS, ACROSS, 0.02)
     over = np.tile((0.0, 0.0, 1.0, 0.0), (9, 1))
     contacts = Contacts([], np.arange(9) / 30.0, np.zeros(3), np.zeros(0), 0.0, 0.1)
     ankles = np.tile((0.0, 0.0, -0.03), (9, 1))  # the ball is 8 cm above it now
@@ -135,7 +136,8 @@ PAW = Sole(
     under=np.array((0.0, 0.0, -0.02)),
     heel=np.array((-0.1, 0.0, -0.02)),
     toe=np.array((0.06, 0.0, -0.02)),
-    across=np.array((0.0, 1.0, 0.0)),
+    across_toe=ACROSS,
+    across=ACROSS,
     height=0.02,
 )
 
@@ -155,6 +157,17 @@ def test_toes_go_round_with_a_foot_that_pivots_on_its_ball():
     assert tips[:, 2] == pytest.approx(np.full(51, -0.02), abs=1e-9)
     steps = 2.0 * np.arccos(np.clip(np.abs((toes[1:] * toes[:-1]).sum(axis=1)), 0.0, 1.0))
     assert steps.max() < math.radians(180.0 / 40.0) * 1.01
+
+
+def test_toes_that_slope_steeply_lie_flat_while_the_heel_is_up():
+    """Toes as short as their ball is high, as in many files: raised with the foot they lead back below it."""
+    steep = dataclasses.replace(PAW, toe=np.array((0.02, 0.0, -0.03)), height=0.03, under=np.zeros(3))
+    half = 0.5 * np.radians(np.interp(np.arange(41), (5, 20, 35), (0.0, 70.0, 0.0)))  # the heel goes up
+    rotations = np.stack((np.cos(half), 0.0 * half, np.sin(half), 0.0 * half), axis=1)
+    contacts = Contacts([Phase(0, 40)], np.arange(41) / 30.0, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    assert turned(rotations, steep.toe)[20, 0] < -0.01
+    tips = turned(feet.flat_toes(rotations, rotations, steep, contacts, 0.15), steep.toe)
+    np.testing.assert_allclose(tips, np.tile(steep.toe, (41, 1)), atol=1e-9)
 
 
 def largest_step(rotations):
@@ -192,6 +205,29 @@ def test_toes_of_a_foot_that_lies_on_its_side_stay_as_they_are(roll, is_flat):
     assert largest_step(made[20:]) < 1e-6
 
 
+def test_a_foot_that_stands_on_its_toes_may_lie_down():
+    """A cat's, whose ankle is 12 cm above its ball: as it sits, the ankle comes down to the ground."""
+    ankle = np.array((-0.03, 0.0, 0.1))
+    heel = feet.heel_from_ball(ankle, -0.02)
+    np.testing.assert_array_equal(heel, ankle)
+    np.testing.assert_allclose(feet.heel_from_ball(np.array((-0.1, 0.0, 0.08)), -0.02), (-0.13, 0.0, -0.02))
+    hind = dataclasses.replace(PAW, ball=-ankle, heel=heel)
+    assert hind.stands_on_toes and not PAW.stands_on_toes
+    times, lying = np.arange(31) / 24.0, math.atan2(0.1, 0.03) + math.atan2(0.02, 0.1)
+    half = -0.5 * np.interp(np.arange(31), (5, 20), (0.0, lying + 0.1))
+    rotations = np.stack((np.cos(half), 0.0 * half, np.sin(half), 0.0 * half), axis=1)
+    level = np.tile((1.0, 0.0, 0.0, 0.0), (31, 1))
+    contacts = Contacts([Phase(0, 30)], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    balls = (0.0, 0.0, 0.02)
+    path = foot_path(balls - turned(rotations, hind.ball), (rotations, level), hind, contacts, 0.15)
+    np.testing.assert_allclose(path.feet[:15], rotations[:15], atol=1e-9)
+    assert path.ankles[0, 2] == pytest.approx(0.12)
+    assert path.ankles[-1, 2] == pytest.approx(0.0, abs=1e-9)
+    ones = np.ones(31)
+    hips = np.add(path.ankles, (0.0, 0.0, 0.5))
+    assert rolled(path, hind, hips, 0.49 * ones) is path  # its slope is not changed for a leg that is short
+
+
 def locked_foot(fps):
     """A foot that slows down, slides on and speeds up, locked where it is slow: its own way, and the path."""
     times = np.arange(2 * fps) / fps
@@ -199,7 +235,7 @@ def locked_foot(fps):
     x = np.cumsum(speed) / fps
     ankles = np.stack((x, np.zeros(len(x)), np.full(len(x), 0.1)), axis=1)
     under, heel = np.array((0.0, 0.0, -0.02)), np.array((-0.1, 0.0, -0.02))
-    sole = Sole(np.array((0.1, 0.0, -0.08)), under, heel, None, np.array((0.0, 1.0, 0.0)), 0.02)
+    sole = Sole(np.array((0.1, 0.0, -0.08)), under, heel, None, None, ACROSS, 0.02)
     rows = np.flatnonzero(speed < 0.3)
     phase = Phase(int(rows[0]), int(rows[-1]))
     contacts = Contacts([phase], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
@@ -347,7 +383,8 @@ def test_a_foot_in_the_air_goes_with_the_hips_down_as_far_as_the_ground_lets_it(
         np.array((0.0, 0.0, -0.02)),
         np.array((-0.1, 0.0, -0.02)),
         None,
-        np.array((0.0, 1.0, 0.0)),
+        None,
+        ACROSS,
         0.02,
     )
     ankles = np.array([(0.0, 0.0, 0.4), (0.0, 0.0, 0.11), (0.0, 0.0, 0.1), (0.0, 0.0, 0.4)])
@@ -481,7 +518,8 @@ def rolling_foot(fps=120):
         np.array((0.0, 0.0, -0.02)),
         np.array((-0.16, 0.0, -0.02)),
         np.array((0.06, 0.0, -0.02)),
-        np.array((0.0, 1.0, 0.0)),
+        ACROSS,
+        ACROSS,
         0.02,
     )
     landing = np.radians(np.interp(times, (0.2, 0.4), (25.0, 0.0)))
@@ -545,7 +583,7 @@ def test_toes_that_would_dip_into_the_ground_are_raised_for_no_longer_than_that_
     """A foot in the air comes down for a tenth of a second, its toes pointing down; the blend is 0.2 s."""
     times = np.arange(241) / 120
     point = np.array((0.06, 0.0, -0.02))
-    sole = Sole(np.zeros(3), np.array((0.0, 0.0, -0.02)), np.zeros(3), point, np.array((0.0, 1.0, 0.0)), 0.02)
+    sole = Sole(np.zeros(3), np.array((0.0, 0.0, -0.02)), np.zeros(3), point, ACROSS, ACROSS, 0.02)
     ankles = np.zeros((241, 3))
     ankles[:, 2] = 1.0 - 0.97 * np.clip(1.0 - np.abs(times - 1.0) / 0.05, 0.0, 1.0)
     feet, toes = pitched(np.zeros(241)), pitched(np.full(241, -1.0))

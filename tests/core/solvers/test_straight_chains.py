@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -131,7 +132,7 @@ def test_a_chain_that_falls_short_turns_as_its_target_does(kind: str, fields: di
         assert largest_turn(skeleton, base, 1.05) <= 2.0 * STEP, name
 
 
-@pytest.mark.parametrize("kind", ["two", "three", "six", "twelve"])
+@pytest.mark.parametrize("kind", list(LENGTHS))
 def test_so_does_one_that_falls_just_short(kind: str) -> None:
     skeleton = chain(LENGTHS[kind])
     for name, base in bases(skeleton).items():
@@ -139,7 +140,7 @@ def test_so_does_one_that_falls_just_short(kind: str) -> None:
 
 
 @pytest.mark.parametrize("far", [1.05, 1.5])
-@pytest.mark.parametrize(("count", "bend"), [(6, 0.0), (12, 0.0), (12, 0.3), (20, 0.0)])
+@pytest.mark.parametrize(("count", "bend"), [(6, 0.0), (12, 0.0), (12, 0.3), (20, 0.0), (20, 0.3)])
 def test_a_chain_in_cones_turns_as_its_target_does(count: int, bend: float, far: float) -> None:
     """Borders of the cones hold the first joints: which of them, and where on the border, must not jump."""
     cone = SwingTwist(Cone(math.radians(30.0)))
@@ -157,31 +158,101 @@ def test_a_chain_in_cones_turns_as_its_target_does(count: int, bend: float, far:
         before = rotations
 
 
-def test_two_hands_that_pull_apart_move_as_their_targets_do() -> None:
-    """Neither hand has what it wants; a spine that both share settles between them."""
+def two_hands() -> Skeleton:
+    """A spine of three bones with two arms of three."""
     links = [("spine0", -1), ("spine1", 0), ("spine2", 1)]
     for side in "LR":
         links += [(f"arm0.{side}", 2), (f"arm1.{side}", len(links)), (f"arm2.{side}", len(links) + 1)]
-    skeleton = Skeleton(
+    return Skeleton(
         Joint(name, parent, (0.0, 1.0 if parent >= 0 else 0.0, 0.0), Quaternion(), 1.0)
         for name, parent in links
     )
-    base = Pose.rest(skeleton)
-    before = None
+
+
+def pulls(frame: int, aside: float, **fields: tuple[float, float]) -> list[PositionGoal]:
+    """Goals of both hands, away from each other; `fields` of the left and right one."""
+    angle = 0.02 * frame
+    return [
+        PositionGoal(
+            f"arm2.{side}",
+            (way * (aside + math.sin(angle)), 2.0 + math.cos(angle), way * angle),
+            **{name: values[number] for name, values in fields.items()},  # type: ignore[arg-type]
+        )
+        for number, (side, way) in enumerate((("L", 1.0), ("R", -1.0)))
+    ]
+
+
+def test_two_hands_that_pull_apart_move_as_their_targets_do() -> None:
+    """Neither hand has what it wants; a spine that both share settles between them."""
+    skeleton = two_hands()
+    base, before = Pose.rest(skeleton), None
     for frame in range(24):
-        angle = 0.02 * frame
-        goals = [
-            PositionGoal(
-                f"arm2.{side}",
-                (way * (6.0 + math.sin(angle)), 2.0 + math.cos(angle), way * angle),
-                weight=weight,
-            )
-            for side, way, weight in (("L", 1.0, 1.0), ("R", -1.0, 0.2))
-        ]
+        goals = pulls(frame, 6.0, weight=(1.0, 0.2))
         result = solve(skeleton, base, goals, SolverSettings(restarts=0), reference=base)
         assert result.status is SolveStatus.OPTIMAL
         if before is not None:
             assert max(map(angle_between, before, result.pose.rotations)) <= 0.02, frame
+        before = result.pose.rotations
+
+
+@pytest.mark.parametrize(("aside", "weight"), [(3.2, 1.0), (4.5, 1.0), (4.5, 50.0), (6.0, 1.0)])
+def test_of_two_hands_that_pull_apart_the_later_one_has_what_the_first_leaves(
+    aside: float, weight: float
+) -> None:
+    """The first hand is where it would be alone, on its target or in line with it, and both move steadily."""
+    skeleton, settings = two_hands(), SolverSettings(restarts=0)
+    base, before = bases(skeleton)["bent"], None
+    for frame in range(24):
+        goals = pulls(frame, aside, weight=(1.0, weight), priority=(0, 1))
+        result = solve(skeleton, base, goals, settings, reference=base)
+        alone = solve(skeleton, base, goals[:1], settings, reference=base)
+        assert result.status is SolveStatus.OPTIMAL
+        assert result.errors[0].distance <= alone.errors[0].distance + 1e-4
+        # A weight that is nearly nothing leaves as much.
+        shared = pulls(frame, aside, weight=(1.0, 1e-5))
+        least = solve(skeleton, base, shared, settings, reference=base).errors[1].distance
+        assert result.errors[1].distance <= least + 0.02
+        if before is not None:
+            assert max(map(angle_between, before, result.pose.rotations)) <= 0.05, frame
+        before = result.pose.rotations
+
+
+def test_three_hands_in_three_ranks_are_as_near_as_earlier_ones_leave_them() -> None:
+    """Two ranks are missed before the last one: what they reach stays to 0.1 mm of seven metres."""
+    arms = [Joint("spine", -1, (0.0, 0.0, 0.0), Quaternion(), 1.0)]
+    for side in "LRT":
+        for k in range(3):
+            parent = len(arms) - 1 if k else 0
+            arms.append(Joint(f"{side}{k}", parent, (0.0, 1.0, 0.0), Quaternion(), 1.0))
+    skeleton, settings = Skeleton(arms), SolverSettings(restarts=0)
+    base = Pose.rest(skeleton)
+    goals = [
+        PositionGoal("L2", (6.0, 2.5, 0.4)),
+        PositionGoal("R2", (-6.0, 2.0, 0.3), priority=1),
+        PositionGoal("T2", (0.2, 7.0, 1.0), priority=2),
+    ]
+    distances = [
+        [error.distance for error in solve(skeleton, base, goals[:count], settings, reference=base).errors]
+        for count in (1, 2, 3)
+    ]
+    assert distances[1][0] <= distances[0][0] + 1e-4
+    assert distances[2][0] <= distances[0][0] + 1e-4
+    assert distances[2][1] <= distances[1][1] + 1e-3
+
+
+def test_a_rotation_in_the_middle_rank_keeps_the_hand_and_leaves_the_rest_to_the_other() -> None:
+    skeleton, settings = two_hands(), SolverSettings(restarts=0)
+    base, before = Pose.rest(skeleton), None
+    for frame in range(12):
+        left, right = pulls(frame, 3.0)
+        turned = OrientationGoal("arm2.L", Quaternion((1.0, 0.0, 0.0), 0.02 * frame + 1.5), priority=1)
+        goals = [left, turned, replace(right, priority=2)]
+        result = solve(skeleton, base, goals, settings, reference=base)
+        assert result.errors[0].distance <= settings.position_tolerance
+        alone = solve(skeleton, base, goals[:2], settings, reference=base)
+        assert result.errors[1].angle <= alone.errors[1].angle + 1e-3
+        if before is not None:
+            assert max(map(angle_between, before, result.pose.rotations)) <= 0.05, frame
         before = result.pose.rotations
 
 
