@@ -151,13 +151,15 @@ def least_lift(times: Array, needed: Array, fixed: Mask, reach: float) -> Array:
         fixed: (F,) where the curve is 0, whatever is needed there.
         reach: time over which it sets in.
     """
-    lift, free = np.zeros(len(times)), ~fixed
+    lift: Array = np.zeros(len(times))
+    free = ~fixed
     least = np.maximum(needed[free], 0.0)
     if not least.any():
         return lift
     bends = second_differences(times)[:, free]
     flexes = np.linalg.inv(np.eye(len(least)) + (0.5 * reach) ** 4 * bends.T @ bends)
-    forces, held = np.zeros(len(least)), np.zeros(len(least), np.bool_)
+    forces: Array = np.zeros(len(least))
+    held = np.zeros(len(least), np.bool_)
     close = 1e-9 * float(least.max())
     for _ in range(3 * len(least)):
         missing = np.where(held, -np.inf, least - flexes @ forces)

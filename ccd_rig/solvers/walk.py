@@ -174,7 +174,8 @@ def _fold(links: Sequence[Array], turns: Sequence[Array], line: Array) -> list[A
         return np.asarray(sum(turned(turn, link) for turn, link in zip(bent, links, strict=True)))
 
     far = batch.length(line, -1)
-    low, high = np.zeros(len(line)), np.pi / np.maximum(np.max(angles, axis=0), 1e-6)
+    low: Array = np.zeros(len(line))
+    high: Array = np.pi / np.maximum(np.max(angles, axis=0), 1e-6)
     over_low, over_high = (batch.length(reached(folded(each)), -1) - far for each in (low, high))
     for _ in range(CUTS):
         factor = low + np.clip(over_low / np.maximum(over_low - over_high, 1e-12), 0.0, 1.0) * (high - low)

@@ -428,8 +428,8 @@ class _GroupSolver:
         feet: dict[int, list[int]] = {}
         for c in self.group.members:
             if self._lies(c) and ground is not None:
-                foot = ground.soles[c].foot or frames.constraints[c].tip
-                feet.setdefault(skeleton.index(foot), []).append(c)
+                name = ground.soles[c].foot or frames.constraints[c].tip
+                feet.setdefault(skeleton.index(name), []).append(c)
         for foot, planting in feet.items():
             constraint = frames.constraints[planting[0]]
             leg = skeleton.chain(constraint.tip, constraint.chain_length)[1:]
@@ -461,7 +461,8 @@ class _GroupSolver:
         poses = frames.solved.at(slice(None))
         self._put(poses, np.arange(len(times)), frames.keyed.at(slice(None)))
         heads, axes = self._world(poses)
-        angles, turns = np.zeros(len(times)), np.tile(np.eye(3), (len(times), 1, 1))
+        angles: Array = np.zeros(len(times))
+        turns: Array = np.tile(np.eye(3), (len(times), 1, 1))
         still = np.tile((1.0, 0.0, 0.0, 0.0), (len(times), 1))
         if soles[0].heel is not None:
             ball, start = heads[:, tips[0]], axes[:, foot] @ soles[0].heel
