@@ -155,8 +155,6 @@ class Reach:
 
     reached: float
     iterations: float
-    turned: float  # sum over the joints, degrees
-    largest: float  # of one joint, degrees
     even: float
 
 
@@ -166,22 +164,16 @@ def cold(
     """Solves for random reachable targets, each from rest."""
     rng = random.Random(seed)
     start = Pose.rest(skeleton)
-    reached, iterations, sums, largest, even = 0, [], [], [], []
+    reached, iterations, even = 0, [], []
     for _ in range(targets):
         goal = goal_at(skeleton, tip_of(skeleton, legal_pose(skeleton, rng)))
         result = solve(skeleton, start, [goal], settings, reference=reference)
         iterations.append(result.iterations)
         if result.status is SolveStatus.CONVERGED:
             reached += 1
-            angles = turns(start, result.pose)
-            sums.append(math.degrees(sum(angles)))
-            largest.append(math.degrees(max(angles)))
-            even.append(evenness(angles))
-    mean = statistics.fmean
+            even.append(evenness(turns(start, result.pose)))
     return Reach(
-        reached / targets,
-        mean(iterations),
-        *(mean(values) if values else math.nan for values in (sums, largest, even)),
+        reached / targets, statistics.fmean(iterations), statistics.fmean(even) if even else math.nan
     )
 
 
@@ -231,11 +223,8 @@ class Following:
     largest: float
     mean: float
     iterations: float
-    error: float  # the largest, part of the chain's length
     missed: int  # frames that did not converge
     bend: float  # sum of the joints' rotations from rest, mean over frames, degrees
-    even: float  # of the pose, mean over frames
-    per_frame: tuple[float, ...]  # the largest turn of each frame
     poses: tuple[Pose, ...]
 
 
@@ -270,11 +259,8 @@ def follow(
         math.degrees(max(max(move) for move in moves)),
         math.degrees(statistics.fmean(statistics.fmean(move) for move in moves)),
         statistics.fmean(result.iterations for result in results[1:]),
-        max(result.errors[0].distance for result in results) / length_of(skeleton),
         sum(result.status is not SolveStatus.CONVERGED for result in results),
         math.degrees(statistics.fmean(sum(bend) for bend in bends)),
-        statistics.fmean(evenness(bend) for bend in bends),
-        tuple(math.degrees(max(move)) for move in moves),
         tuple(poses),
     )
 

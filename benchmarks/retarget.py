@@ -152,7 +152,8 @@ def measured(source: Played, ours: Played, limbs: dict[str, tuple[list[str], lis
     count = len(next(iter(source.heads.values())))
     times = np.arange(count) / FPS
     feet = [source.heads[pair[0][-1]] for pair in legs.values()]
-    velocity = ground_velocity(feet, times, float(leg), moves=True)
+    thresholds = RetargetSettings().thresholds
+    velocity = ground_velocity(feet, times, float(leg), thresholds, moves=True)
     if np.linalg.norm(velocity) < SLOW * leg:
         velocity = np.zeros(3)
     drifts, slides, ends, misses, depths, sides, jerks, own_jerks = [], [], [], [], [], 0, [], []

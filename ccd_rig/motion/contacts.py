@@ -50,6 +50,9 @@ SWINGS, FASTEST = 0.15, 95.0
 EVEN = 1.0 - 1e-6
 """Part of a span of time that counts as the full span: sums of frames are not exact."""
 
+BRISK = 10.0 / 3.0
+"""Leg lengths per second from which contacts of a faster figure may be shorter, in proportion."""
+
 ONE_WAY = 0.5
 """Part of the way of feet on moving ground that remains after what they go back on it."""
 
@@ -68,7 +71,8 @@ class ContactThresholds:
         speed: leg lengths per second below which a contact begins; more for feet that go fast, see above.
         height: leg lengths above the ground below which a contact begins.
         release: factor on both at which a contact ends, at least 1.
-        shortest: seconds; shorter gaps between contacts are closed, then shorter contacts left out.
+        shortest: seconds; shorter gaps between contacts are closed, then shorter contacts left out. Those of
+            fast feet may be shorter, see `shortest_contact`.
     """
 
     speed: float = 0.4
@@ -133,6 +137,7 @@ def contact_phases(
     else:
         heights = heights_above(points, ground) / leg
     slow = _slide(thresholds.speed, ground_velocity / leg, speeds)
+    shortest = shortest_contact(float(np.median(speeds)), thresholds)
     down, is_down = np.zeros(len(times), np.bool_), False
     for f, (speed, height) in enumerate(zip(speeds.tolist(), heights.tolist(), strict=True)):
         factor = thresholds.release if is_down else 1.0
@@ -141,8 +146,13 @@ def contact_phases(
     _drop_short(~down, down, times, thresholds.shortest, at_ends=False)
     if beside is not None and ground is None:
         _drop_lifted(down, points[:, 2] - beside[:, 2], below - below.min(), low)
-    _drop_short(down, down, times, thresholds.shortest, at_ends=True)
+    _drop_short(down, down, times, shortest, at_ends=True)
     return [Phase(first, last) for first, last in _runs(down)]
+
+
+def shortest_contact(pace: float, thresholds: ContactThresholds) -> float:
+    """Seconds that a contact lasts at least, at a pace in leg lengths per second: less in a gallop."""
+    return thresholds.shortest * min(1.0, BRISK / max(pace, 1e-12))
 
 
 def heights_above(points: Array, ground: Array) -> Array:
@@ -231,9 +241,10 @@ def ground_velocity(
     velocity = votes[int(np.argmax(beside.sum(axis=1)))] * (1.0, 1.0, 0.0)
     for step in range(MOST_SHIFTS + 1):
         is_last = step == MOST_SHIFTS
-        slide = _slide(thresholds.speed * leg, velocity, batch.length(velocities - velocity, -1))
-        most = slide if is_last else thresholds.release * slide
-        near = votes[np.linalg.norm(votes - velocity, axis=1) <= most]
+        slide = max(thresholds.speed * leg, SLIDES * float(np.linalg.norm(velocity)))
+        if not is_last:
+            slide = thresholds.release * _slide(slide, velocity, batch.length(velocities - velocity, -1))
+        near = votes[np.linalg.norm(votes - velocity, axis=1) <= slide]
         if len(near):
             middle = np.median(near, axis=0) if is_last else near.mean(axis=0)
             velocity = middle * (1.0, 1.0, 0.0)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ ORDERS = tuple(Sweep)
 THREADS = min(os.cpu_count() or 1, 8)
 """Most threads that solve poses in parallel."""
 PER_THREAD = 3e-3
-"""Seconds of solves from which a thread is worth its start and its own problem, some 0.4 ms."""
+"""Seconds of the processor from which a thread is worth its start and its own problem, some 0.4 ms."""
 USUAL = 5e-5
 """Seconds of a solve, before one is measured."""
 ENDLESS = 2**31 - 1
@@ -332,7 +332,9 @@ class PoseSearch:
         joints = len(self.skeleton)
         others = starts or _no_starts(joints)
 
-        def solve_share(share: Indices) -> None:
+        def solve_share(share: Indices) -> float:
+            """Solve a share; returns seconds of the processor: a busy machine needs no more threads."""
+            began = thread_time()
             size = len(share)
             poses, rows = solved, inputs
             if size < len(solved.statuses):
@@ -377,17 +379,16 @@ class PoseSearch:
             idle.append(problem)
             if poses is not solved:
                 solved.put(share, poses)
+            return thread_time() - began
 
         solves = len(which) * (1 + len(others.rotations))
         count = max(1, min(THREADS, len(which), int(solves * self._seconds / PER_THREAD)))
-        began = perf_counter()
         if count == 1:
-            solve_share(which)
+            seconds = solve_share(which)
         else:
             with ThreadPoolExecutor(count, "CCD Rig") as pool:
-                for _ in pool.map(solve_share, np.array_split(which, count)):
-                    pass
-        self._seconds = (perf_counter() - began) * count / solves
+                seconds = sum(pool.map(solve_share, np.array_split(which, count)))
+        self._seconds = seconds / solves
 
     def templates(self, poses: Sequence[PoseEntry] = ()) -> Starts:
         """Start poses that all poses share: entries of a library, then seeded random poses.

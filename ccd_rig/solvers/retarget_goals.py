@@ -13,7 +13,16 @@ from ..limits.batch import BatchLimits
 from ..maths import batch
 from ..maths.batch import Array
 from ..motion.retargeting.feet import FootPath
-from ..motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, product
+from ..motion.retargeting.figures import (
+    STRAIGHT,
+    FigureMap,
+    Limb,
+    SourceMotion,
+    TargetFigure,
+    inverse,
+    past_straight,
+    product,
+)
 from ..motion.retargeting.scaled_way import (
     Effector,
     ScaledWay,
@@ -31,13 +40,6 @@ PRECISION = 1e-5
 """Position tolerance, in lengths of a leg."""
 ANGLE_PRECISION = 1e-4
 """Angle tolerance, radians."""
-STRAIGHT = 0.1
-"""Distance of a knee or elbow from its limb's line, in lengths of the limb, from which its side counts fully.
-
-The side of a straight limb is noise.
-"""
-STEADY = 0.5
-"""Part of all bends of a limb that must be to one side for a usual side."""
 
 NO_OFFSET = Vector((0.0, 0.0, 0.0))
 Pose = tuple[Array, Array]
@@ -168,27 +170,13 @@ def bent_to_usual_side(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) 
     for limb in limbs:
         upper, middle, end = (target.index(name) for name in limb.joints[:3])
         first, second = heads[:, middle] - heads[:, upper], heads[:, end] - heads[:, middle]
-        sizes = batch.length(first, -1), batch.length(second, -1)
-        across = batch.cross(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12)[:, None]
-        # Seen from the upper bone the axis of a knee or elbow stands still.
-        local = batch.rotate(batch.conjugate(world[:, upper].T).T, across, -1)
-        usual = local.sum(axis=0)
-        if np.linalg.norm(usual) <= STEADY * batch.length(local, -1).sum():
-            continue
-        sine = batch.length(across, -1)
-        off = (
-            sizes[0]
-            * sizes[1]
-            * sine
-            / np.maximum(batch.length(first + second, -1) * (sizes[0] + sizes[1]), 1e-12)
-        )
-        beyond = local @ usual < 0.0
-        edges = np.flatnonzero(np.diff(np.concatenate(([False], beyond, [False])).astype(int)))
-        for first_row, end_row in zip(edges[::2], edges[1::2], strict=True):
-            beyond[first_row:end_row] = off[first_row:end_row].max() < STRAIGHT
+        beyond = past_straight(first, second, world[:, upper])
         if not beyond.any():
             continue
-        angle = batch.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12))
+        sizes = batch.length(first, -1) * batch.length(second, -1)
+        across = batch.cross(first, second, -1) / np.maximum(sizes, 1e-12)[:, None]
+        sine = batch.length(across, -1)
+        angle = batch.arctan2(sine, batch.dot(first, second, -1) / np.maximum(sizes, 1e-12))
         axis = across / np.maximum(sine, 1e-12)[:, None]
         half = np.where(beyond, -angle, 0.0)
         turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)

@@ -15,15 +15,13 @@ from ..maths.batch import Array
 from ..motion.ground import Ground
 from ..motion.interpolation import same_side
 from ..motion.retargeting.alignment import NO_TURN, shortest
-from ..motion.retargeting.figures import TargetFigure, inverse, product, turned
+from ..motion.retargeting.figures import STEADY, STRAIGHT, TargetFigure, inverse, product, turned
 from ..motion.walking.cycle import Cycle, Standing, WalkLeg
 from ..motion.walking.path import Strides, Way
 from ..motion.walking.settings import WalkSettings
 from ..motion.walking.steps import WalkPlan, plan_walk
 from ..motion.walking.timeline import Timeline
 from .retarget_goals import (
-    STEADY,
-    STRAIGHT,
     Pose,
     add_place,
     add_turn,

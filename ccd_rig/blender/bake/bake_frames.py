@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from ...limits.shapes import Limit, Slide
 from ...maths import batch
 from ...maths.batch import Array
-from ...settings import SolveStatus
 from ...skeleton.joints import Coupling, Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
-from ..properties.constraint_values import Constraint, TargetSample
+from ..properties.constraint_values import Constraint
 from ..rig.armature import BoneRows, RigRows
 from ..rig.bone_space import location_offset, location_slide, locations_of
 from ..scene import dependence
@@ -32,15 +31,10 @@ from ..scene.targets import TargetRows
 from ..solve.constraint_goals import body_joints, chain_joints, whole_chain
 from ..solve.plant_ground import PlantGround
 from ..solve.planting import (
-    ContactState,
-    FigureBones,
-    JointPoses,
+    Contacts,
     SupportChains,
-    placed,
     support_chains,
-    targets_of,
 )
-from .report import EASED
 
 Rows = NDArray[np.intp]
 T = TypeVar("T")
@@ -179,16 +173,6 @@ class Solutions:
     states: Mapping[int, Mapping[int, str]]
     smoothed: Mapping[int, tuple[SmoothedGroup, ...]]
 
-    def missed(self) -> int:
-        """The number of frames that do not reach all their targets."""
-        good = (SolveStatus.CONVERGED.name, EASED)
-        return sum(any(state not in good for state in states.values()) for states in self.states.values())
-
-    def largest_rotation(self) -> float:
-        """Radians of the largest turn of a joint from one solved frame to the next."""
-        rotations = batch.unit(self.rotations, axis=-1)
-        return float(np.max(batch.angles_between(rotations[:-1], rotations[1:], axis=-1), initial=0.0))
-
 
 @dataclass
 class BakeFrames:
@@ -281,7 +265,7 @@ class BakeFrames:
             shifts=bones.shifts(located),
             solved=np.empty((len(solved_frames), *samples.rig.rotations.shape[1:])),
             solved_slides=np.empty((len(solved_frames), len(slides))),
-            tracks=None if planted is None else Tracks.of(samples, tuple(constraints), skeleton, planted),
+            tracks=None if planted is None else Tracks.of(samples, planted),
         )
         if reference is not None:
             bake_frames.reference = bake_frames.base.copy()
@@ -364,12 +348,6 @@ class BakeFrames:
             lengths[:, k] = locations_of(shifts, translations[:, j]) @ np.array(slide.axis)
         return lengths
 
-    def solutions(self) -> Solutions:
-        """A copy of the present solutions."""
-        return Solutions(
-            self.solved.copy(), self.solved_slides.copy(), dict(self.states), dict(self.smoothed)
-        )
-
     def restore(self, solutions: Solutions) -> None:
         """Replace the solutions."""
         self.solved[:], self.solved_slides[:] = solutions.rotations, solutions.slides
@@ -412,12 +390,10 @@ class Tracks:
     where the bones' slerped rotations put it, so the base does not move at all.
     """
 
-    constraints: tuple[Constraint, ...]
-    skeleton: Skeleton
     support_chains: SupportChains
     worlds: Array  # (F, 4, 4) armature space to world
     shifts: Array  # (F, 3, 3) of the root bone: locations to translations
-    contact_states: list[ContactState] = field(default_factory=list)  # (S,)
+    contacts: Contacts  # (S,); of no frame before these are solved
     short_rows: list[int] = field(default_factory=list)  # where legs are too short for a fixed body
     ground: PlantGround | None = None  # with a row for each frame
     unturned: Array | None = (
@@ -427,21 +403,16 @@ class Tracks:
     riders: Riders = field(default_factory=Riders)  # of a root bone that keeps its animation
 
     @classmethod
-    def of(
-        cls,
-        samples: Samples,
-        constraints: tuple[Constraint, ...],
-        skeleton: Skeleton,
-        support_chains: SupportChains,
-    ) -> Tracks:
+    def of(cls, samples: Samples, support_chains: SupportChains) -> Tracks:
         """Tracks of frames that are not solved yet."""
         shifts = samples.rig.bones.shifts([support_chains.root_bone])[:, 0]
-        return cls(constraints, skeleton, support_chains, samples.worlds, shifts)
+        unsolved = Contacts([], [], [], np.empty((0, 0, 4)), np.empty((0, 0, 3)))
+        return cls(support_chains, samples.worlds, shifts, unsolved)
 
     def without_first(self, rows: int) -> Tracks:
         """A copy without its first rows, all of which are solved."""
-        worlds, shifts = self.worlds[rows:], self.shifts[rows:]
-        return replace(self, worlds=worlds, shifts=shifts, contact_states=self.contact_states[rows:])
+        contacts = self.contacts.without_first(rows)
+        return replace(self, worlds=self.worlds[rows:], shifts=self.shifts[rows:], contacts=contacts)
 
     def joints(self) -> list[int]:
         """Joints that planted bones key: the support chains and the root bone."""
@@ -449,61 +420,10 @@ class Tracks:
 
     def keyed(self) -> list[int]:
         """The joints of `joints` that anything moves at any frame."""
-        moved = frozenset[int]().union(*(contact_state.moved for contact_state in self.contact_states))
+        moved = frozenset[int]().union(*self.contacts.moved)
         return sorted(moved.intersection(self.joints()))
 
     @property
     def keeps_body(self) -> bool:
         """Whether the root bone keeps its animation."""
         return self.support_chains.keeps_body
-
-    def held(self, frames: Array, solved_frames: Array, targets: TargetRows) -> list[dict[int, TargetSample]]:
-        """(F) the targets of planted bones by constraint, armature space.
-
-        Args:
-            frames: (F,) the keyed ones.
-            solved_frames: (S,)
-            targets: (F, C) as sampled, for constraints with a target.
-        """
-        held = []
-        known: dict[tuple[int, bytes], TargetSample] = {}
-        for f, frame in enumerate(frames):
-            after = int(np.searchsorted(solved_frames, frame))
-            last, following = self.contact_states[max(after - 1, 0)], self.contact_states[after]
-            planted = {}
-            for c, anchor in following.anchors.items():
-                if solved_frames[after] == frame or not self.constraints[c].target:
-                    key = id(anchor), self.worlds[f].tobytes()
-                    planted[c] = known.get(key) or known.setdefault(key, anchor.seen(self.worlds[f]))
-                elif c in last.anchors:  # it is at its target by now
-                    planted[c] = targets.sample(f, c)
-            held.append(planted)
-        return held
-
-    def carry(
-        self,
-        held: Sequence[dict[int, TargetSample]],
-        frames: Array,
-        solved_frames: Array,
-        figure: FigureBones,
-        motion: JointPoses,
-    ) -> None:
-        """Put the root bone where the base of each frame is held; in place.
-
-        Args:
-            held: (F) of `held`.
-            frames: (F,) the keyed ones.
-            solved_frames: (S,)
-            figure: the bones at F frames.
-            motion: poses at F frames; changed in place.
-        """
-        bases = [self.contact_states[k].base for k in np.searchsorted(solved_frames, frames).tolist()]
-        rows = np.array([f for f, base in enumerate(bases) if base in held[f]], dtype=np.intp)
-        if not len(rows):
-            return
-        tips = [self.skeleton.index(self.constraints[bases[f]].tip) for f in rows.tolist()]
-        poses, root_bone = motion.at(rows), self.support_chains.root_bone
-        targets = targets_of([held[f][bases[f]] for f in rows.tolist()])
-        placed(poses, figure.at(rows), root_bone, tips, targets)
-        motion.rotations[rows, root_bone] = poses.rotations[:, root_bone]
-        motion.translations[rows, root_bone] = poses.translations[:, root_bone]

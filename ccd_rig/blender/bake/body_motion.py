@@ -80,11 +80,13 @@ def leg_reaches(
     follows = np.array([_follows(bake_frames, c) for c in planted])
     # In armature space where legs take their whole place from the body, which is the same along any axes.
     axes = np.eye(3) if follows.all() else _world_axes(bake_frames)
-    for s, (at, contact_state) in enumerate(zip(rows, tracks.contact_states, strict=True)):
+    contacts = tracks.contacts
+    for s, (at, anchors) in enumerate(zip(rows, contacts.anchors, strict=True)):
         skeleton = bake_frames.bones.skeleton(at)
-        heads = forward_kinematics(skeleton, contact_state.pose) if contact_state.anchors else ()
+        pose = Pose.of_arrays(contacts.rotations[s], contacts.translations[s])
+        heads = forward_kinematics(skeleton, pose) if anchors else ()
         for k, c in enumerate(planted):
-            if c not in contact_state.anchors:
+            if c not in anchors:
                 continue
             row = bake_frames.constraints[c]
             # From the first joint that turns to the planted one, without locked joints between.
@@ -92,12 +94,12 @@ def leg_reaches(
             leg = [*(j for j in between if not skeleton.joints[j].locked), tip]
             known = (c, *(tuple(skeleton.joints[j].offset) for j in leg[1:]))
             if known not in extensions:
-                extensions[known] = _largest_extension(skeleton, contact_state.pose, leg)
+                extensions[known] = _largest_extension(skeleton, pose, leg)
             head = axes @ (np.array(heads[leg[0]].translation[:]) - shifts[s])
             if s > 0:
                 origins[s, k] = _origin(bake_frames, skeleton, s, c, int(origins[s - 1, k]))
             origin = int(origins[s, k])
-            place = axes @ np.array(contact_state.anchors[c].seen(contact_state.world).point[:])
+            place = axes @ np.array(anchors[c].seen(tracks.worlds[at]).point[:])
             centres[s, k] = place - (follows[k] * (axes @ shifts[origin]) if origin >= 0 else 0.0) - head
             radii[s, k] = extensions[known]
     return Reaches(centres, radii, origins, follows, axes)
@@ -121,13 +123,13 @@ def _world_axes(bake_frames: BakeFrames) -> Array:
 
 def _origin(bake_frames: BakeFrames, skeleton: Skeleton, s: int, c: int, before: int) -> int:
     """`Reaches.origins` of constraint `c` after the first solved frame; `before`: of the frame before."""
-    row, last = bake_frames.constraints[c], bake_frames.planted_tracks.contact_states[s - 1]
+    row, contacts = bake_frames.constraints[c], bake_frames.planted_tracks.contacts
     if row.target:
         return -1
-    if c in last.anchors:
+    if c in contacts.anchors[s - 1]:
         return before
     leg = skeleton.chain(row.tip, row.chain_length)[1:]
-    return s - 1 if last.moved.isdisjoint(leg) else -1
+    return s - 1 if contacts.moved[s - 1].isdisjoint(leg) else -1
 
 
 def _largest_extension(skeleton: Skeleton, pose: Pose, leg: Sequence[int]) -> float:
@@ -303,7 +305,6 @@ def move_body(bake_frames: BakeFrames, settings: FrameSolveSettings) -> Generato
         if np.abs(planned - shifts).max(initial=0.0) <= SAME * length:
             break
         shifts = planned
-        tracks.contact_states.clear()
         if any(tracks.riders):
             by_row = np.zeros((len(bake_frames.frames), 3))
             by_row[rows] = shifts
@@ -314,9 +315,8 @@ def move_body(bake_frames: BakeFrames, settings: FrameSolveSettings) -> Generato
 
 def key_root_bone(bake_frames: BakeFrames) -> None:
     """Mark the root bone as moved in all frames, so that it gets keys."""
-    states = bake_frames.planted_tracks.contact_states
-    root_bone = bake_frames.planted_tracks.support_chains.root_bone
-    states[:] = [replace(each, moved=each.moved | {root_bone}) for each in states]
+    tracks = bake_frames.planted_tracks
+    tracks.contacts.moved = [each | {tracks.support_chains.root_bone} for each in tracks.contacts.moved]
 
 
 def note_short_legs(bake_frames: BakeFrames, preroll: int) -> None:
@@ -334,10 +334,7 @@ def shift_lengths(bake_frames: BakeFrames) -> Array:
     tracks = bake_frames.planted_tracks
     root_bone = tracks.support_chains.root_bone
     rows = bake_frames.solved_rows
-    placed = np.array(
-        [contact_state.pose.translations[root_bone][:] for contact_state in tracks.contact_states]
-    )
-    shifts = placed - bake_frames.translations[rows, root_bone]
+    shifts = tracks.contacts.translations[:, root_bone] - bake_frames.translations[rows, root_bone]
     shifts = rotate(unit(bake_frames.rests[rows, root_bone], axis=-1), shifts, axis=-1)
     lengths: Array = np.linalg.norm(np.einsum("sij,sj->si", bake_frames.worlds[rows], shifts), axis=1)
     return lengths
@@ -577,8 +574,8 @@ def _hover(bake_frames: BakeFrames, worlds: Array, heads: Array) -> Peak | None:
     """The planted bone held highest above its animation; `heads`: (F, J, 3) of the base poses."""
     tracks, peaks = bake_frames.planted_tracks, []
     rows = bake_frames.solved_rows.tolist()
-    for row, state in zip(rows, tracks.contact_states, strict=True):
-        for c, anchor in state.anchors.items():
+    for row, anchors in zip(rows, tracks.contacts.anchors, strict=True):
+        for c, anchor in anchors.items():
             constraint = bake_frames.constraints[c]
             if constraint.target or not constraint.holds.height:
                 continue

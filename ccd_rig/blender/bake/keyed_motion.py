@@ -10,6 +10,7 @@ Pure functions of `BakeFrames`, which states the letters of shapes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,8 +21,9 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ...motion import interpolation
 from ...skeleton.coupled_offset import coupled_angles
+from ..properties.constraint_values import TargetSample
 from ..rig.bone_space import locations_of, translations_of
-from ..solve.planting import FigureBones, JointPoses
+from ..solve.planting import FigureBones, JointPoses, placed, targets_of
 from .bake_frames import BakeFrames, Motion, Tracks
 
 ROUNDING = 1e-6
@@ -191,20 +193,18 @@ def _hold_planted(
     """
     frames, solved_frames = bake_frames.frames, bake_frames.solved_frames
     joints, root_bone = tracks.joints(), tracks.support_chains.root_bone
-    solved = np.array([state.rotations for state in tracks.contact_states])[:, joints]
+    solved = tracks.contacts.rotations[:, joints]
     keyed.rotations[:, joints] = interpolation.slerp_rotations(solved_frames, solved, frames)
     where = np.zeros(keyed.rotations.shape[:2], dtype=bool)
     where[np.ix_(between, joints)] = True
     _hold_limits(bake_frames, keyed.rotations, where)
-    root = np.array([state.translations[root_bone] for state in tracks.contact_states])
+    root = tracks.contacts.translations[:, root_bone]
     for axis in range(3):
         along = np.interp(frames, solved_frames, root[:, axis])
         keyed.translations[:, root_bone, axis] = full.translations[:, root_bone, axis] = along
-    held = tracks.held(frames, solved_frames, bake_frames.targets)
-    bones = FigureBones(bake_frames.skeleton, bake_frames.offsets, batch.unit(bake_frames.rests, axis=-1))
-    for motion in () if tracks.keeps_body else (keyed, full):
-        placed = JointPoses(motion.rotations, motion.translations)
-        tracks.carry(held, frames, solved_frames, bones, placed)
+    held = _held_targets(bake_frames, tracks)
+    if not tracks.keeps_body:
+        _put_on_bases(bake_frames, tracks, held, (keyed, full))
     influences = bake_frames.influences.copy()
     for f, planted in enumerate(held):
         for c in tracks.support_chains.constraints:
@@ -214,6 +214,50 @@ def _hold_planted(
         for c, target in planted.items():
             targets.set(f, c, target)
     return replace(bake_frames, targets=targets, influences=influences)
+
+
+def _held_targets(bake_frames: BakeFrames, tracks: Tracks) -> list[dict[int, TargetSample]]:
+    """(F) the targets of planted bones by constraint, armature space."""
+    solved_frames, held = bake_frames.solved_frames, []
+    known: dict[tuple[int, bytes], TargetSample] = {}
+    for f, frame in enumerate(bake_frames.frames):
+        after, world = int(np.searchsorted(solved_frames, frame)), tracks.worlds[f]
+        last, following = tracks.contacts.anchors[max(after - 1, 0)], tracks.contacts.anchors[after]
+        planted = {}
+        for c, anchor in following.items():
+            if solved_frames[after] == frame or not bake_frames.constraints[c].target:
+                key = id(anchor), world.tobytes()
+                planted[c] = known.get(key) or known.setdefault(key, anchor.seen(world))
+            elif c in last:  # it is at its target by now
+                planted[c] = bake_frames.targets.sample(f, c)
+        held.append(planted)
+    return held
+
+
+def _put_on_bases(
+    bake_frames: BakeFrames,
+    tracks: Tracks,
+    held: Sequence[Mapping[int, TargetSample]],
+    motions: Sequence[Motion],
+) -> None:
+    """Put the root bone of motions where the base of each frame is held; in place.
+
+    `held`: (F) of `_held_targets`.
+    """
+    skeleton, root_bone = bake_frames.skeleton, tracks.support_chains.root_bone
+    states = np.searchsorted(bake_frames.solved_frames, bake_frames.frames).tolist()
+    bases = [tracks.contacts.bases[k] for k in states]
+    rows = np.array([f for f, base in enumerate(bases) if base in held[f]], dtype=np.intp)
+    if not len(rows):
+        return
+    tips = [skeleton.index(bake_frames.constraints[bases[f]].tip) for f in rows.tolist()]
+    targets = targets_of([held[f][bases[f]] for f in rows.tolist()])
+    bones = FigureBones(skeleton, bake_frames.offsets, batch.unit(bake_frames.rests, axis=-1)).at(rows)
+    for motion in motions:
+        poses = JointPoses(motion.rotations, motion.translations).at(rows)
+        placed(poses, bones, root_bone, tips, targets)
+        motion.rotations[rows, root_bone] = poses.rotations[:, root_bone]
+        motion.translations[rows, root_bone] = poses.translations[:, root_bone]
 
 
 def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Mask, base: Array | None = None) -> None:

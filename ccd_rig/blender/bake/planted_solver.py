@@ -41,7 +41,7 @@ from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, group
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
 from ..solve.planting import (
     RETURN,
-    ContactState,
+    Contacts,
     FigureBones,
     JointPoses,
     PlantAnchor,
@@ -290,17 +290,7 @@ class PlantedFrames:
         """Store everything in the bake's frames."""
         self.bake_frames.store_batch(self.rows, *self.solved, self.states)
         keyed = JointPoses(*(np.float32(each).astype(np.float64) for each in self.keyed))  # as poses are
-        self.tracks.contact_states += [
-            ContactState(
-                self.bases[row],
-                self.anchors[row],
-                keyed.rotations[row],
-                keyed.translations[row],
-                self.worlds[row],
-                self.moved[row],
-            )
-            for row in range(len(self.rows))
-        ]
+        self.tracks.contacts = Contacts(self.bases, self.anchors, self.moved, *keyed)
 
 
 def ground_below(

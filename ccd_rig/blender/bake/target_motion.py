@@ -149,7 +149,7 @@ def key_targets(
     with evaluation.frames(scene, armature_object, constraints) as sample_at:
         for frame in frames:
             sample = sample_at(frame)
-            samples.append((met_targets(sample, constraints), sample.matrix_world.copy()))
+            samples.append((met_targets(sample, constraints), sample.matrix_world))
     steps = np.diff(np.array(frames))
     interpolation = "LINEAR" if len(steps) == 0 or steps.max() <= 1.0 else "BEZIER"
     times = np.array(frames, dtype=np.float64) * key_time(scene)

@@ -405,8 +405,8 @@ def quadruped_limit(body: Body, name: str, role: Role) -> JointLimit:
         InvalidInput: the bone's axes allow none.
     """
     if role.part in _TRUNK:
-        parts, motion = _TRUNK[role.part]
-        return vertebra(body, name, motion, sum(len(body.figure.bones(part)) for part in parts))
+        pieces, motion = _TRUNK[role.part]
+        return vertebra(body, name, motion, sum(len(body.figure.bones(part)) for part in pieces))
     if role.index > 0:
         return None  # a second bone of the same part, as in the foot: its joint is not measured
     if role.part in _HINGES:

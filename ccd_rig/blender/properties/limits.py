@@ -55,7 +55,7 @@ class LimitKind(str):
     def values(self, limit: Limit | None) -> Mapping[str, Any] | None:
         """Properties that store a limit, by name, besides the kind; None if it is not of this kind."""
         is_free = isinstance(limit, SwingTwist) and limit.swing is None and limit.twist is None
-        if is_free and _is_about_bone(limit):
+        if is_free and _twists_bone(limit):
             return {"use_twist": False}
         return {} if limit is None else None
 
@@ -119,7 +119,7 @@ class TwistKind(LimitKind):
         return SwingTwist(self.swing(group), twist if self.limits_twist(group) else None)
 
     def values(self, limit: Limit | None) -> Mapping[str, Any] | None:
-        if not isinstance(limit, SwingTwist) or not _is_about_bone(limit):
+        if not isinstance(limit, SwingTwist) or not _twists_bone(limit):
             return None
         swing = self.swing_values(limit.swing)
         if swing is None or (limit.swing is None and limit.twist is None):
@@ -243,7 +243,7 @@ def _pair(group: Any, lower: str, upper: str) -> Line:
     return Line((Shown(group, lower), Shown(group, upper)), is_column=True)
 
 
-def _is_about_bone(limit: SwingTwist) -> bool:
+def _twists_bone(limit: SwingTwist) -> bool:
     """Whether the axis of a swing and twist is the bone, as stored ones have it."""
     return max(abs(a - b) for a, b in zip(limit.axis, _BONE, strict=True)) <= _SLACK
 

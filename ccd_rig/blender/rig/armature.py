@@ -377,14 +377,12 @@ class RigRows:
         rotations: (R, J, 4), rounded to float32; see `RigReading.pose`.
         translations: (R, J, 3), rounded to float32; see `RigReading.pose`.
         bones: the bones as joints.
-        first: (R,) first frame of the run of equal frames that a frame is in.
     """
 
     layout: RigLayout
     rotations: Array
     translations: Array
     bones: BoneRows
-    first: Indices
     _readings: dict[int, RigReading] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -395,15 +393,14 @@ class RigRows:
             for name in ("rotations", "translations")
         )
         bones = BoneRows.joined([block.bones for block in blocks])
-        return RigRows(blocks[0].layout, rotations, translations, bones, np.arange(len(rotations)))
+        return RigRows(blocks[0].layout, rotations, translations, bones)
 
     def posed(self, rotations: Array, translations: Array) -> RigRows:
         """Return the rows with different poses."""
-        return RigRows(self.layout, rotations, translations, self.bones, np.arange(len(rotations)))
+        return RigRows(self.layout, rotations, translations, self.bones)
 
     def reading(self, k: int) -> RigReading:
-        """Return the chains at a frame; consecutive equal frames share one reading."""
-        k = int(self.first[k])
+        """Return the chains at a frame."""
         if k not in self._readings:
             bones, pose = self.bones, Pose.of_arrays(self.rotations[k], self.translations[k])
             shifts = bones.kinds[int(bones.kind[k])].shifts
@@ -463,17 +460,13 @@ class RigLayout:
             RigError: as `layout`; also if a channel is not a finite number.
         """
         pose_bones, slots = armature_object.pose.bones, self.slots
-        shown = np.array(seen)
-        values, bits = self.watched.values(shown), shown.view(np.uint32)
+        values = self.watched.values(np.array(seen))
         rotations = read_rotations(pose_bones, slots, self.modes, values)
         bones = self.bones(pose_bones, values)
         channels = values["location"][:, slots].astype(np.float64)
         channels[:, self.connected] = 0.0
         require_finite(pose_bones, slots, channels, "location")
-        is_new = np.ones(len(seen), np.bool_)
-        is_new[1:] = (bits[1:] != bits[:-1]).any(axis=1)
-        first = np.maximum.accumulate(np.where(is_new, np.arange(len(seen)), 0))
-        rows = RigRows(self, rotations, np.zeros_like(channels), bones, first)
+        rows = RigRows(self, rotations, np.zeros_like(channels), bones)
         for j in np.flatnonzero(channels.any(axis=(0, 2))).tolist():
             rows.translations[:, j] = rows.translations_of(j, channels[:, j])
         return rows

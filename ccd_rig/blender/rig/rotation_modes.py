@@ -111,13 +111,13 @@ def with_locked(mode: str, rotations: Array, angles: Array, locked: Array) -> Ar
     # Remove the locked rotations from both ends: rotation = last * middle * first.
     rest = rotations
     if is_locked[first]:
-        rest = batch.multiply(rest, _about_axis(first, -locked[:, first]), axis=-1)
+        rest = batch.multiply(rest, _axis_turn(first, -locked[:, first]), axis=-1)
     if is_locked[last]:
-        rest = batch.multiply(_about_axis(last, -locked[:, last]), rest, axis=-1)
+        rest = batch.multiply(_axis_turn(last, -locked[:, last]), rest, axis=-1)
     if is_locked[middle] and is_locked[first]:
-        rest = batch.multiply(rest, _about_axis(middle, -locked[:, middle]), axis=-1)
+        rest = batch.multiply(rest, _axis_turn(middle, -locked[:, middle]), axis=-1)
     elif is_locked[middle]:
-        rest = batch.multiply(_about_axis(middle, -locked[:, middle]), rest, axis=-1)
+        rest = batch.multiply(_axis_turn(middle, -locked[:, middle]), rest, axis=-1)
     free = [axis for axis in (last, middle, first) if not is_locked[axis]]
     if len(free) == 1:
         result[:, free[0]] = 2.0 * batch.arctan2(rest[:, 1 + free[0]], rest[:, 0])
@@ -143,7 +143,7 @@ def _two_angles(rotations: Array, outer: int, inner: int) -> tuple[Array, Array]
     )
 
 
-def _about_axis(axis: int, angles: Array) -> Array:
+def _axis_turn(axis: int, angles: Array) -> Array:
     """Return (F, 4) rotations about one axis."""
     rotations = np.zeros((len(angles), 4))
     rotations[:, 0], rotations[:, 1 + axis] = np.cos(angles / 2.0), np.sin(angles / 2.0)

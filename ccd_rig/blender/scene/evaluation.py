@@ -214,7 +214,6 @@ class Samples:
         influences: (R, C) effective influences, 0 to 1 (`effective_influences`).
         unplanted: (R, C) effective influences if no bone were planted; None if no constraint plants one.
         worlds: (R, 4, 4) from armature space to world space.
-        matrices: (R,) `worlds` as matrices of Blender; consecutive equal ones are one object.
     """
 
     frames: Array
@@ -223,7 +222,6 @@ class Samples:
     influences: Array
     unplanted: Array | None
     worlds: Array
-    matrices: Sequence[Matrix]
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -235,7 +233,7 @@ class Samples:
             self.rig.reading(k),
             self.targets.row(k),
             tuple(self.influences[k].tolist()),
-            self.matrices[k],
+            Matrix(self.worlds[k].tolist()),
             () if self.unplanted is None else tuple(self.unplanted[k].tolist()),
         )
 
@@ -264,7 +262,6 @@ class Samples:
             influences,
             np.concatenate(unplanted) if unplanted else None,
             worlds,
-            [matrix for block in blocks for matrix in block.matrices],
         )
 
     def posed(self, rotations: Array, translations: Array) -> Samples:
@@ -351,10 +348,7 @@ class FrameReader:
             self.armature_object, self.constraints, self.targets.influences(frames, numbers)
         )
         rig = self._rig(shown)
-        matrices = [shown[0].world]
-        for row in shown[1:]:
-            matrices.append(matrices[-1] if row.world == matrices[-1] else row.world)
-        return Samples(np.array(frames, np.float64), rig, targets, influences, unplanted, worlds, matrices)
+        return Samples(np.array(frames, np.float64), rig, targets, influences, unplanted, worlds)
 
     def _rig(self, shown: Sequence[Shown]) -> RigRows:
         """Convert the bones of R frames; see `samples`."""

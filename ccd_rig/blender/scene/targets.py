@@ -59,21 +59,6 @@ class TargetRows(NamedTuple):
     keyed: Mapping[int, Mapping[str, Array]]
 
     @classmethod
-    def of(cls, samples: Sequence[Sequence[TargetSample]]) -> TargetRows:
-        """Pack the targets of all constraints, by frame and constraint."""
-        keyed = {
-            c: {name: np.empty(len(samples)) for name, _ in first.keyed}
-            for c, first in enumerate(samples[0])
-            if first.keyed
-        }
-        sizes = [(len(samples), len(samples[0]), width) for width in (3, 4, 3, 3, 3)]
-        targets = cls(*(np.empty(size) for size in sizes), keyed=keyed)
-        for k, row in enumerate(samples):
-            for c, sample in enumerate(row):
-                targets.set(k, c, sample)
-        return targets
-
-    @classmethod
     def empty(cls, rows: int, like: TargetRows) -> TargetRows:
         """Allocate targets of the same constraints at `rows` frames, filled with NaN."""
         count = like.points.shape[1]

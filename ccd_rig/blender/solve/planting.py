@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Planted bones: support chains, anchors in the world, contact states, and the root bone.
+"""Planted bones: support chains, anchors in the world, contacts, and the root bone.
 
 Legs are the bones from planted bones up to the root bone, at the other end of their chains. The root bone
 carries the whole armature and alone gets a location. While a bone is planted the skeleton hangs on the first
@@ -79,7 +79,7 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
     return SupportChains(tuple(planted), root_bone, tuple(joints), keeps_body)
 
 
-# Anchors and contact states ---------------------------------------------------------------------------------
+# Anchors and contacts ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -118,30 +118,33 @@ class PlantAnchor:
         return TargetSample(Vector(head.tolist()), upright(back[:3, :3] @ self.axes))
 
 
-@dataclass(frozen=True)
-class ContactState:
-    """Contacts and keyed pose of a figure in a solved frame.
+@dataclass
+class Contacts:
+    """Contacts and keyed poses of a figure in S solved frames.
 
     Attributes:
-        base: index of the constraint on whose bone the figure hangs, or -1.
+        bases: index of the constraint on whose bone the figure hangs, or -1.
         anchors: of each planted constraint.
-        rotations: (J, 4) of legs and root bone, blended by influence.
-        translations: (J, 3) likewise.
-        world: (4, 4) armature space to world.
         moved: joints of the legs, and the root bone, that anything moves.
+        rotations: (S, J, 4) of legs and root bone, blended by influence.
+        translations: (S, J, 3) likewise.
     """
 
-    base: int
-    anchors: Mapping[int, PlantAnchor]
+    bases: list[int]
+    anchors: list[dict[int, PlantAnchor]]
+    moved: list[frozenset[int]]
     rotations: Array
     translations: Array
-    world: Array
-    moved: frozenset[int]
 
-    @property
-    def pose(self) -> Pose:
-        """The keyed pose."""
-        return Pose.of_arrays(self.rotations, self.translations)
+    def without_first(self, count: int) -> Contacts:
+        """Those of all frames but the first ones."""
+        return Contacts(
+            self.bases[count:],
+            self.anchors[count:],
+            self.moved[count:],
+            self.rotations[count:],
+            self.translations[count:],
+        )
 
 
 def upright(axes: Array) -> Quaternion:
@@ -202,10 +205,6 @@ class JointPoses(NamedTuple):
     def at(self, rows: object) -> JointPoses:
         """A copy of the poses of rows."""
         return JointPoses(self.rotations[rows].copy(), self.translations[rows].copy())  # type: ignore[index]
-
-    def put(self, rows: object, other: JointPoses) -> None:
-        """Replace the poses of rows."""
-        self.rotations[rows], self.translations[rows] = other  # type: ignore[index]
 
 
 class FigureBones(NamedTuple):

@@ -28,12 +28,14 @@ from ...maths import batch
 from ...maths.batch import Array, Mask
 from ..contacts import LEVEL, ContactThresholds, Phase
 from .alignment import UP, shortest
-from .figures import Limb, TargetFigure, inverse, product, turned
+from .figures import Limb, TargetFigure, inverse, path_length, product, turned
 
 HEEL = 0.3
 """How far the heel is behind the ankle, in distances of the ankle from the ball along the ground."""
 UPRIGHT = 1.2
 """Height of an ankle above the ball, in distances along the ground, from which a foot stands on its toes."""
+HIGH = 0.2
+"""Height of an ankle above the ball, in lengths of the leg, of a foot that stands on its toes."""
 TOES = 0.5
 """How long toes are whose bone does not tell, in the same distances."""
 AHEAD = 0.7
@@ -112,6 +114,7 @@ class Sole:
         foot, tip = target.index(limb.end), target.index(limb.tip or limb.end)
         ankle, ball = heads[foot], heads[tip]
         down = (0.0, 0.0, target.ground - ball[2])
+        leg = path_length([heads[target.index(name)] for name in (limb.upper, limb.middle, limb.end)])
         to_foot = inverse(rotations[foot])
         toe = across_toe = None
         if limb.tip:
@@ -124,7 +127,7 @@ class Sole:
         across /= max(float(np.linalg.norm(across)), 1e-12)
         under, heel, offset, side = (
             turned(to_foot, each)
-            for each in (np.array(down), heel_from_ball(ankle - ball, down[2]), ball - ankle, across)
+            for each in (np.array(down), heel_from_ball(ankle - ball, down[2], leg), ball - ankle, across)
         )
         front = None if limb.tip else _front(target, limb)
         front = None if front is None else turned(to_foot, front)
@@ -143,16 +146,18 @@ class Sole:
         return points
 
 
-def heel_from_ball(ankle: Array, ground: float) -> Array:
+def heel_from_ball(ankle: Array, ground: float, leg: float) -> Array:
     """(3,) from the ball to the heel: on the ground behind the ankle.
 
-    For a foot that stands on its toes, as a cat's, it is the ankle: such a heel is in the air.
+    For a foot that stands on its toes, as a cat's, it is the ankle: such a heel is in the air. Its ankle is
+    above the ball rather than behind it, and high in its leg.
 
     Args:
         ankle: (3,) from the ball, of a foot that stands.
         ground: height of the ground above the ball.
+        leg: its length from hip to ankle, metres.
     """
-    if ankle[2] >= UPRIGHT * float(np.hypot(ankle[0], ankle[1])) > 0.0:
+    if ankle[2] >= UPRIGHT * float(np.hypot(ankle[0], ankle[1])) > 0.0 and ankle[2] >= HIGH * leg:
         return ankle
     return ankle * (1.0 + HEEL, 1.0 + HEEL, 0.0) + (0.0, 0.0, ground)
 

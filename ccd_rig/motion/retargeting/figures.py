@@ -15,10 +15,17 @@ import numpy as np
 
 from ...errors import InvalidInput
 from ...maths import batch
-from ...maths.batch import Array
+from ...maths.batch import Array, Mask
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 
+STRAIGHT = 0.1
+"""Distance of a knee or elbow from its limb's line, in lengths of the limb, from which its side counts fully.
+
+The side of a straight limb is noise.
+"""
+STEADY = 0.5
+"""Part of all bends of a limb that must be to one side for a usual side."""
 MOST_LEGS = 4
 """Most legs of a figure whose legs lead down from the body rather than aside."""
 
@@ -300,6 +307,32 @@ def _like(rotation: Array, values: Array) -> Array:
 def path_length(points: Sequence[Array]) -> float:
     """The length of the polyline through points (3,)."""
     return float(sum(np.linalg.norm(b - a) for a, b in pairwise(points)))
+
+
+def past_straight(first: Array, second: Array, uppers: Array) -> Mask:
+    """(F,) whether a nearly straight limb bends to the other side than in its other frames.
+
+    The knee of a source may be hyperextended a little. A limb without a usual side is never past straight.
+
+    Args:
+        first, second: (F, 3) from the hip to the knee, and on to the ankle.
+        uppers: (F, 4) rotations of the upper bone.
+    """
+    sizes = batch.length(first, -1), batch.length(second, -1)
+    across = batch.cross(first, second, -1) / np.maximum(sizes[0] * sizes[1], 1e-12)[:, None]
+    # Seen from the upper bone the axis of a knee or elbow stands still.
+    local = batch.rotate(batch.conjugate(uppers.T).T, across, -1)
+    usual, sines = local.sum(axis=0), batch.length(local, -1)
+    beyond: Mask = np.zeros(len(first), np.bool_)
+    if np.linalg.norm(usual) <= STEADY * sines.sum():
+        return beyond
+    lines = batch.length(first + second, -1) * (sizes[0] + sizes[1])
+    off = sizes[0] * sizes[1] * sines / np.maximum(lines, 1e-12)
+    beyond[:] = local @ usual < 0.0
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], beyond, [False])).astype(int)))
+    for first_row, end_row in zip(edges[::2], edges[1::2], strict=True):
+        beyond[first_row:end_row] = off[first_row:end_row].max() < STRAIGHT
+    return beyond
 
 
 def straightest_frame(figure_map: FigureMap, source: SourceMotion) -> int:

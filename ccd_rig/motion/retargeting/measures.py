@@ -17,7 +17,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import Phase
 from .feet import FootPath, Sole
-from .figures import FigureMap, Limb, SourceMotion, TargetFigure
+from .figures import FigureMap, Limb, SourceMotion, TargetFigure, past_straight
 from .scaled_way import ScaledWay, head_effector, limb_effectors, limb_length, poles
 from .settings import RetargetSettings
 from .stances import Stances, ball, leg_length
@@ -77,7 +77,8 @@ class Measures:
         turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
         jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in
             lengths of the limbs.
-        flipped: frames in which a knee or an elbow bends to the other side than the source's.
+        flipped: frames in which a knee or an elbow bends to the other side than the source's; without those
+            in which the source's is hyperextended.
         broken: joints outside their limits, with the frames summed up.
         moved_frames: frames in which the hips were moved for legs to reach.
         moved: by how much at most, metres.
@@ -108,6 +109,10 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
     source_places = {name: source.heads[:, source.index(other)] for name, other in figure_map.sources.items()}
     mapped = [target.index(name) for name in figure_map.sources]
     followed = [source.index(name) for name in figure_map.sources.values()]
+    uppers = {
+        limb.name: source.rotations[:, source.index(figure_map.sources[limb.upper])]
+        for limb in figure_map.limbs
+    }
     limits = BatchLimits([joint.limit for joint in target.skeleton.joints])
     broken = limits.violations(np.ascontiguousarray(made.rotations.transpose(2, 1, 0))) > BROKEN
     moved = batch.length(made.moved, -1)
@@ -121,7 +126,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
         _largest_turn(source.rotations[:, followed]),
         _percentile([jerk for jerk, _ in jerks]),
         _percentile([jerk for _, jerk in jerks]),
-        sum(_flips(limb, places, source_places) for limb in figure_map.limbs),
+        sum(_flips(limb, places, source_places, uppers[limb.name]) for limb in figure_map.limbs),
         int(broken.sum()),
         int((moved > 1e-4).sum()),
         float(moved.max(initial=0.0)),
@@ -247,11 +252,16 @@ def _percentile(values: Sequence[Array]) -> float:
     return float(np.percentile(np.concatenate(values), JERK_PERCENTILE)) if values else 0.0
 
 
-def _flips(limb: Limb, places: Mapping[str, Array], source_places: Mapping[str, Array]) -> int:
-    """Frames in which a limb bends to the other side than the source's, where both bend."""
+def _flips(limb: Limb, places: Mapping[str, Array], source_places: Mapping[str, Array], uppers: Array) -> int:
+    """Frames in which a limb bends to the other side than the source's, where both bend.
+
+    A limb that the source (upper bone turned by (F, 4)) hyperextends a little is bent to its usual side.
+    """
     ours, theirs = _bends(limb, places), _bends(limb, source_places)
     clear = (batch.length(ours, -1) > STRAIGHT) & (batch.length(theirs, -1) > STRAIGHT)
-    return int((clear & (batch.dot(ours, theirs, -1) < 0.0)).sum())
+    upper, middle, end = (source_places[name] for name in limb.joints[:3])
+    usual = ~past_straight(middle - upper, end - middle, uppers)
+    return int((clear & usual & (batch.dot(ours, theirs, -1) < 0.0)).sum())
 
 
 def _bends(limb: Limb, places: Mapping[str, Array]) -> Array:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...maths import batch
 from ...maths.batch import Array
-from ..contacts import EVEN, LEVEL, SLIDES, ContactThresholds, Phase, contact_phases, ground_velocity
+from ..contacts import (
+    EVEN,
+    LEVEL,
+    SLIDES,
+    ContactThresholds,
+    Phase,
+    contact_phases,
+    ground_velocity,
+    shortest_contact,
+)
 from .alignment import UP, shortest
 from .feet import TOES, Hold, SolePart, heel_from_ball
 from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, path_length, product, turned
@@ -81,11 +90,15 @@ def yielding_phases(
         ahead: (3,) unit direction in which the figure goes.
         thresholds: of contacts.
     """
-    speeds = np.maximum(np.gradient(points @ ahead, times), 0.0)
-    gone = np.concatenate(([0.0], np.cumsum(0.5 * (speeds[1:] + speeds[:-1]) * np.diff(times))))
+    speeds = np.gradient(points @ ahead, times)
+    yielding = np.maximum(speeds, 0.0)
+    gone = np.concatenate(([0.0], np.cumsum(0.5 * (yielding[1:] + yielding[:-1]) * np.diff(times))))
     over_ground = np.stack((gone, np.zeros_like(gone), points[:, 2]), axis=1)
+    pace = float(np.median(-speeds[speeds < 0.0])) if (speeds < 0.0).any() else 0.0
+    thresholds = replace(thresholds, shortest=shortest_contact(pace / leg, thresholds))
     candidates = contact_phases(over_ground, times, leg, np.zeros(3), thresholds)
-    return _trimmed(candidates, over_ground, times, leg * thresholds.speed, leg, thresholds)
+    slow = max(leg * thresholds.speed, SLIDES * pace)
+    return _trimmed(candidates, over_ground, times, slow, leg, thresholds)
 
 
 def _rolls(
@@ -137,8 +150,9 @@ def _sole_points(
     ankles, balls = source.heads[:, foot], source.heads[:, toe]
     flat = phase.first + int(np.argmin(ankles[phase.first : phase.last + 1, 2]))
     along = (balls[flat] - ankles[flat]) * (1.0, 1.0, 0.0)
-    heel = ankles[flat] - balls[flat]
-    heel = turned(inverse(source.rotations[flat, foot]), heel_from_ball(heel, 0.0) - heel)
+    ankle = ankles[flat] - balls[flat]
+    heel = heel_from_ball(ankle, 0.0, leg_length(source, figure_map, limb)) - ankle
+    heel = turned(inverse(source.rotations[flat, foot]), heel)
     tip = turned(inverse(source.rotations[flat, toe]), TOES * along)
     return {
         SolePart.HEEL: ankles + turned(source.rotations[:, foot], heel),
@@ -159,24 +173,27 @@ def _trimmed(
     `contact_phases` ends contacts later. Locking a moving foot pulls at the leg, and locking a raised foot
     makes it jump. A foot moves where it is faster over the ground than `slow`, metres per second, and than
     the contact's median: feet slide more in a run than in a walk. It is up where it is higher than the median
-    by the distance between two levels of the ground.
+    by the distance between two levels of the ground, or by what a slow foot may rise in a frame, whatever is
+    more.
     """
     if not phases:
         return []
     trimmed = []
     speeds = batch.length(np.gradient(points, times, axis=0), -1)
     frame = float(np.median(np.diff(times)))
+    shortest = shortest_contact(float(np.median(speeds)) / leg, thresholds)
+    level = max(LEVEL * thresholds.height * leg, slow * frame)
     for phase in phases:
         first, last = phase
         moving = max(slow, thresholds.release * float(np.median(speeds[first : last + 1])))
         while True:
             rows = np.arange(first, last + 1)
             rises = points[rows, 2] - np.median(points[rows, 2])
-            rests = rows[(speeds[rows] <= moving) & (rises <= LEVEL * thresholds.height * leg)]
+            rests = rows[(speeds[rows] <= moving) & (rises <= level)]
             if not len(rests):
                 break
             if rests[0] == first and rests[-1] == last:
-                if times[last] - times[first] + frame >= EVEN * thresholds.shortest:
+                if times[last] - times[first] + frame >= EVEN * shortest:
                     trimmed.append(Phase(first, last))
                 break
             first, last = int(rests[0]), int(rests[-1])

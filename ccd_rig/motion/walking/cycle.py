@@ -41,6 +41,8 @@ UNLIKE = 0.25
 """The same of the two frames that are most alike, from which a clip is no cycle."""
 NEXT = 1.5
 """Usual steps from frame to frame up to which the last frame may be from the first, to lead on to it."""
+HELD = 0.25
+"""Part of a usual step below which the last step is a frame that is held, and leads nowhere."""
 LONGEST_SEARCH = 1200
 """Frames in which a cycle is looked for; longer clips are looked at up to there."""
 SHORTEST = 0.25
@@ -364,7 +366,7 @@ def _walked(
         for name, each in balls.items()
     }
     if any(_length(phases[name], count) < PLANTED * _length(yielding[name], count) for name in balls):
-        phases = yielding
+        phases = {name: yielding[name] or each for name, each in phases.items()}
     spans: dict[str, list[tuple[int, int]]] = {}
     for leg in legs:
         name = leg.limb.name
@@ -547,7 +549,9 @@ def _period(
     errors[~allowed] = np.inf
     best = float(errors.min())
     steps = [apart(a, b) for a, b in pairwise(seen)]
-    if not best < UNLIKE and is_whole and gap <= NEXT * float(np.median(steps)) and ahead < gap:
+    usual = float(np.median(steps))
+    leads_on = ahead < gap or steps[-1] < HELD * usual
+    if not best < UNLIKE and is_whole and gap <= NEXT * usual and leads_on:
         return 0, count, True  # few frames of a fast cycle, of which the last leads on to the first
     if not best < UNLIKE:
         raise InvalidInput(

@@ -455,6 +455,13 @@ def test_a_leg_that_the_source_stretches_past_straight_keeps_its_side():
         )
         assert (np.sign(bends) == np.sign(bends[0])).all()
         assert turned.max() < 2.0 * own_turned.max()
+    # The source's legs are hyperextended in some frames: to bend to their usual side there is no flip.
+    assert measures(MAP, target, source, result).flipped == 0
+    back = dataclasses.replace(result, rotations=result.rotations.copy())
+    knee, frame = target.index("shin.L"), 2
+    w, x, y, z = back.rotations[frame, knee]
+    back.rotations[frame, knee] = (w, -x, -y, -z)
+    assert measures(MAP, target, source, back).flipped == 1
 
 
 def beast(body, front, high):

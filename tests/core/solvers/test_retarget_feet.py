@@ -208,9 +208,12 @@ def test_toes_of_a_foot_that_lies_on_its_side_stay_as_they_are(roll, is_flat):
 def test_a_foot_that_stands_on_its_toes_may_lie_down():
     """A cat's, whose ankle is 12 cm above its ball: as it sits, the ankle comes down to the ground."""
     ankle = np.array((-0.03, 0.0, 0.1))
-    heel = feet.heel_from_ball(ankle, -0.02)
+    heel = feet.heel_from_ball(ankle, -0.02, 0.3)
     np.testing.assert_array_equal(heel, ankle)
-    np.testing.assert_allclose(feet.heel_from_ball(np.array((-0.1, 0.0, 0.08)), -0.02), (-0.13, 0.0, -0.02))
+    human = feet.heel_from_ball(np.array((-0.1, 0.0, 0.08)), -0.02, 0.3)
+    np.testing.assert_allclose(human, (-0.13, 0.0, -0.02))
+    # A joint of the toes below the ankle of a long leg, as in many files, makes no animal of a figure.
+    np.testing.assert_allclose(feet.heel_from_ball(ankle, -0.02, 0.85), (-0.039, 0.0, -0.02))
     hind = dataclasses.replace(PAW, ball=-ankle, heel=heel)
     assert hind.stands_on_toes and not PAW.stands_on_toes
     times, lying = np.arange(31) / 24.0, math.atan2(0.1, 0.03) + math.atan2(0.02, 0.1)

@@ -172,6 +172,31 @@ def test_a_cycle_without_its_last_frame_is_the_same():
     assert result.speed == pytest.approx(same.speed, rel=1e-4)
 
 
+SPRINT = {"frames": 12, "stride": 3.0, "duty": 0.2, "lift": 0.4, "sink": 0.08}
+
+
+def test_a_sprint_whose_feet_are_down_for_two_frames_is_a_cycle():
+    """7.5 m/s: each foot is down for 0.08 s, and in the air in between."""
+    result = cycle_of(MAP, FIGURE, gait(FIGURE, MAP, STARTS, **SPRINT), SETTINGS.thresholds)
+    assert result.speed == pytest.approx(7.5, rel=0.1)
+    for name, start in STARTS.items():
+        (stance,) = result.feet[name].stances
+        assert stance.first == pytest.approx(start * result.period, abs=2.1 * STEP)
+        assert stance.last - stance.first <= 3.1 * STEP
+
+
+def test_a_fast_cycle_whose_last_frame_is_held_is_one():
+    """Few frames, of which the last is the one before it again: none says where the motion goes on."""
+    whole = gait(FIGURE, MAP, STARTS, **SPRINT)
+    rows = [*range(12), 11]
+    held = dataclasses.replace(
+        whole, times=np.arange(13) * STEP, heads=whole.heads[rows], rotations=whole.rotations[rows]
+    )
+    result = cycle_of(MAP, FIGURE, held, SETTINGS.thresholds)
+    assert result.frames == (0, 13)
+    assert all(len(foot.stances) == 1 for foot in result.feet.values())
+
+
 def test_what_is_sampled_at_frames_are_the_frames(cycle):
     k = np.arange(-5, 70)
     np.testing.assert_allclose(sampled(cycle.hips, k.astype(float)), cycle.hips[k % 32], atol=1e-15)
