@@ -30,7 +30,7 @@ from .retarget_goals import (
     turned_to,
 )
 
-CUTS = 10
+CUTS = 8
 """Steps of the search for the factor of a leg's bends."""
 
 
