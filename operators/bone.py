@@ -49,8 +49,7 @@ class LimitCommand(Dialog):
             outcome = self.give(context, chosen(active_rig(context), self.bones))
         except CCDRigError as error:
             raise RigError(sentence(str(error))) from error
-        for area in context.screen.areas if context.screen is not None else ():
-            area.tag_redraw()  # limits are drawn in other areas than the panel's too
+        command.redraw_views(context)
         notes = [sentence(note) for note in outcome.notes]
         self.told = "\n".join([outcome.source, *notes] if outcome.source else notes)
         words = f"Limits of {named(outcome.done)} set"

@@ -130,6 +130,12 @@ def draw_lines(layout: bpy.types.UILayout, words: str) -> None:
             lines.label(text=text, translate=False)
 
 
+def redraw_views(context: bpy.types.Context) -> None:
+    """Redraw all areas of the window; views draw what is in no data-block only when they are redrawn."""
+    for area in context.screen.areas if context.screen is not None else ():
+        area.tag_redraw()
+
+
 def shown_range(scene: bpy.types.Scene) -> tuple[int, int]:
     """First and last frame of the preview range if it is used, else of the scene."""
     if scene.use_preview_range:

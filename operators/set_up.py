@@ -130,14 +130,16 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
         self.check(context)
         return self.ask(context)
 
-    def check(self, _context: bpy.types.Context) -> bool:
+    def check(self, context: bpy.types.Context) -> bool:
         """Show the present roles of the dialog in the viewport, after each change."""
         if self.asks:
             dialog_roles[self.figure] = {item.name: item.role for item in self.roles}
+            command.redraw_views(context)
         return True
 
-    def cancel(self, _context: bpy.types.Context) -> None:
+    def cancel(self, context: bpy.types.Context) -> None:
         dialog_roles.pop(self.figure, None)
+        command.redraw_views(context)
 
     def _list(self, roles: Mapping[str, tuple[str, str]], rig: bpy.types.Object) -> None:
         """List roles, each beside the recognised one."""
@@ -151,6 +153,7 @@ class CCD_RIG_OT_figure_set_up(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         dialog_roles.pop(rig.name, None)
+        command.redraw_views(context)
         self.asks = False
         chosen = [group for group in Group if getattr(self, group)]
         before: set[str] = set(rig.ccd_rig.constraints.keys())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Overlay of limits and constraints in 3D viewports that show overlays and bones."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import blf
@@ -18,12 +19,24 @@ from ..ccd_rig.blender.properties import constraint_list
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.viewport.constraints import sketch_rows
 from ..ccd_rig.blender.viewport.limits import sketch_limits
-from ..ccd_rig.blender.viewport.sketch import Label, Sketch, dialog_roles, sketch_pins, sketch_roles
+from ..ccd_rig.blender.viewport.sketch import (
+    Box,
+    Label,
+    Sketch,
+    apart,
+    dialog_roles,
+    sketch_pins,
+    sketch_roles,
+)
 from .drag_tool import is_chosen
 from .preferences import palette, preferences
 
 TEXT_SIZE = 13  # [points] at interface scale 1
-TEXT_OFFSET = 8  # [pixels]
+TEXT_OFFSET = 12  # [pixels] handles at the same place are smaller
+TEXT_HEIGHT = 1.3  # of a line, in sizes of its text
+GROUND = (0.08, 0.08, 0.08, 0.75)  # colour behind words
+GROUND_ROOM = 3  # [pixels] beside words
+TEXT_RISE = 0.25  # of a line's foot above the line, in the line's height
 SET_UP = "CCD_RIG_OT_figure_set_up"
 
 _handlers: list[Any] = []  # handles of the draw functions, needed to remove them
@@ -157,21 +170,44 @@ def _draw_words() -> None:
     region, view = bpy.context.region, bpy.context.region_data
     scale = bpy.context.preferences.system.ui_scale
     blf.size(0, TEXT_SIZE * scale)
-    blf.enable(0, blf.SHADOW)
-    blf.shadow(0, 5, 0.0, 0.0, 0.0, 0.8)
+    words, boxes = [], []
+    height = TEXT_HEIGHT * TEXT_SIZE * scale
     for label in _labels:
         place = location_3d_to_region_2d(region, view, label.point)
         if place is None:  # behind the viewer
             continue
         other = location_3d_to_region_2d(region, view, label.away_from)
         is_right = other is None or other.x <= place.x
-        words = translated(label.words)
-        size: Any = blf.dimensions(0, words)
-        x = place.x + (TEXT_OFFSET * scale if is_right else -size[0] - TEXT_OFFSET * scale)
-        blf.color(0, *label.colour)
-        blf.position(0, x, place.y - 0.5 * size[1], 0.0)
-        blf.draw(0, words)
-    blf.disable(0, blf.SHADOW)
+        text = translated(label.words)
+        width, offset = blf.dimensions(0, text)[0], TEXT_OFFSET * scale
+        x = place.x + (offset if is_right else -width - offset)
+        words.append((text, label.colour))
+        boxes.append(Box(x, place.y - 0.5 * height, width, height))
+    placed = apart(boxes)
+    _draw_grounds(placed, GROUND_ROOM * scale)
+    for (text, colour), box in zip(words, placed, strict=True):
+        blf.color(0, *colour)
+        blf.position(0, box.x, box.y + TEXT_RISE * height, 0.0)
+        blf.draw(0, text)
+
+
+def _draw_grounds(boxes: Sequence[Box], room: float) -> None:
+    """Draw dark grounds of words: bones behind them have the same colour, and a light view is as light."""
+    if not boxes:
+        return
+    corners = [
+        (box.x + side * (box.width + room) - (1.0 - side) * room, box.y + up * box.height)
+        for box in boxes
+        for side, up in ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 0.0), (1.0, 1.0), (0.0, 1.0))
+    ]
+    blend = gpu.state.blend_get()
+    gpu.state.blend_set("ALPHA")
+    shader = gpu.shader.from_builtin("UNIFORM_COLOR")
+    shader.bind()
+    shader.uniform_float("color", GROUND)
+    points: dict[str, Any] = {"pos": corners}
+    batch_for_shader(shader, "TRIS", points).draw(shader)
+    gpu.state.blend_set(blend)
 
 
 def register() -> None:

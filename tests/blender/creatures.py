@@ -562,3 +562,17 @@ def tyrannosaur():
         *row("Arm_L", "Spine_2", (0.2, -0.15, 1.9), (0.35, -0.2, 1.6), (0.35, -0.5, 1.5)),
         *leg("Leg", "Hips", *heads),
     )
+
+
+def dolphin():
+    """Its flippers are shorter than its flukes, and both are short beside its body."""
+    return creature(
+        ("root", "", (0, 0, 0)),
+        ("base", "root", (0, 0, 0.9)),
+        *row("torso", "base", (0, -0.2, 0.9), (0, -0.5, 0.9)),
+        ("head", "torso_2", (0, -0.8, 0.9)),
+        ("beak", "head", (0, -1.0, 0.85)),
+        *row("flipper_L", "torso_1", (0.2, -0.2, 0.8), (0.35, -0.1, 0.7)),
+        *row("tail", "base", (0, 0.4, 0.9), (0, 0.8, 0.9), (0, 1.1, 0.9)),
+        *row("fluke_L", "tail_3", (0.1, 1.2, 0.9), (0.4, 1.4, 0.9)),
+    )

@@ -57,7 +57,7 @@ def way() -> Iterator[float]:
     frame_view(rig)
     yield SHOWN
     _, area, _ = view()
-    sh("xdotool", "mousemove", area.x + area.width // 3, area.height // 2)
+    sh("xdotool", "mousemove", area.x + area.width // 8, area.height // 2)
     yield REDRAW
     photograph("before")
     command()
@@ -66,6 +66,7 @@ def way() -> Iterator[float]:
     seen("asked", rig)
     sh("xdotool", "key", "Escape")
     yield SHOWN
+    photograph("escaped")
     seen("escape", rig)
     command()
     yield SHOWN

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from visits import saw
+from visits import pixels, saw
 
 SCRIPT = "drive_roles.py"
 ERRORS = ()
+LEG = "rgb(78,212,143)"  # the colour of left legs
 
 
 def test_roles_are_shown_and_nothing_is_made_yet(visit):
@@ -17,6 +18,13 @@ def test_roles_are_shown_and_nothing_is_made_yet(visit):
 
 def test_escape_makes_nothing_and_shows_them_no_more(visit):
     assert saw(visit, "escape") == {"roles": 0, "asked": False, "constraints": 0, "objects": 1}
+
+
+def test_bones_have_the_colours_of_their_roles_as_long_as_the_dialog_is_open(visit):
+    """Without anti-aliasing Blender draws a view once, and so showed them when something else redrew it."""
+    assert pixels("asked", LEG) > 300
+    assert pixels("before", LEG) < 30
+    assert pixels("escaped", LEG) < 30
 
 
 def test_return_makes_what_is_listed(visit):

@@ -5,21 +5,20 @@ A body that keeps its animation is shifted by as little as lets legs reach plant
 the bounds of the shift, `least_shifts` the smallest smooth shift within them.
 
 A body that walks on travels along the ground, pushed by planted bones. A planted bone must not move along the
-ground from one frame to the next, so the body goes against the animated motion of the planted bones, on
-average over them:
+ground from one frame to the next. The body therefore goes against the mean animated motion of these bones:
 
     travel[f] = travel[f - 1] - sum w[f] (animated[f] - animated[f - 1]) / sum w[f]
 
-The weight w of a bone is the number of frames to the nearer end of its contact, so that the body goes over
-smoothly from one foot to the next. Where nothing is planted the speed is interpolated. The legs take up the
-rest. Height and rotation stay animated, so errors of steps never add up to a climb. A walk that already moves
+The weight w of a bone is the number of frames to the nearer end of its contact. The body thus passes smoothly
+from one foot to the next. Where nothing is planted the speed is interpolated. The legs take up the rest.
+Height and rotation stay animated, so errors of steps never add up to a climb. A walk that already moves
 through the world travels only by the slide of its feet.
 
 Where planted bones lie on the ground, such a body goes up and down with it. In the middle of a contact the
 ground holds a bone by some distance above its animation, its lift; from one middle to the next that goes
-straight. The body's lift is the mean over these bones, smoothed over half a stride. So a bone comes down on a
-slope about where the animation has it beside the body, and where the animation follows the ground itself
-nothing is lifted.
+straight. The body's lift is the mean over these bones, smoothed over half a stride. On a slope a bone comes
+down about where the animation has it beside the body. Nothing is lifted where the animation follows the
+ground itself.
 
 Shapes: S solved frames, F keyed frames, P constraints that plant bones, J joints.
 """
@@ -445,7 +444,7 @@ def climb(bake_frames: BakeFrames) -> None:
 def _middle(frames: Array, first: int, last: int, half: float | None) -> float:
     """Frame in the middle of a contact.
 
-    That of one which the range cuts off is told by `half` of the length of whole ones, if there is one.
+    `half`: half of the length of whole contacts, for one that the range cuts off; None without a whole one.
     """
     if half is not None and (first == 0) != (last == len(frames) - 1):
         return float(frames[last] - half if first == 0 else frames[first] + half)

@@ -294,11 +294,13 @@ class Help(NamedTuple):
         missed: constraints that miss their targets alone.
         eased: constraints that reach their targets when straight, and stay short of them by Softness.
         idle: constraints without animated targets that left their chains in the base pose, see `_yielding`.
+        carried: constraints whose targets are where their carriers have taken them, see `_yielding`.
     """
 
     missed: tuple[int, ...] = ()
     eased: tuple[int, ...] = ()
     idle: tuple[int, ...] = ()
+    carried: tuple[int, ...] = ()
 
     @property
     def constraints(self) -> tuple[int, ...]:
@@ -319,7 +321,7 @@ def _help_of(batch: Batch) -> list[Help | None]:
     off = [[c for c in whole if states.get(c, reached) != reached] for states in batch.states]
     if not any(off):
         return [None] * len(off)
-    left = _left_to_carriers(batch, sorted({c for each in off for c in each}))
+    left = _left_to_carriers(batch)
     moved = {c: _apart_from_base(batch, c) > MOVED for c in batch.active}
     helped: list[Help | None] = []
     for k, states in enumerate(batch.states):
@@ -329,7 +331,8 @@ def _help_of(batch: Batch) -> list[Help | None]:
         missed = tuple(c for c in asking if states[c] != EASED)
         eased = tuple(c for c in asking if states[c] == EASED)
         idle = tuple(c for c in batch.active if not (moved[c][k] or constraints[c].is_animated))
-        helped.append(Help(missed, eased, idle) if asking else None)
+        carried = tuple(c for c, where in left.items() if where[k])
+        helped.append(Help(missed, eased, idle, carried) if asking else None)
     return helped
 
 
@@ -344,11 +347,11 @@ MOVED = 0.01
 """Radians from its base pose beyond which a chain counts as moved."""
 
 
-def _left_to_carriers(batch: Batch, candidates: Sequence[int]) -> dict[int, Mask]:
+def _left_to_carriers(batch: Batch) -> dict[int, Mask]:
     """(R,) masks of rows at which carried targets are where their carriers take the base pose."""
     constraints, skeleton, bones = batch.constraints, batch.skeleton, batch.bones
     places = {constraint.name: c for c, constraint in enumerate(constraints)}
-    carried = {c: places[constraints[c].carrier] for c in candidates if constraints[c].carrier in places}
+    carried = {c: places[constraints[c].carrier] for c in batch.active if constraints[c].carrier in places}
     if not carried:
         return {}
     poses = (batch.base.rotations, batch.base.translations), (batch.rotations, batch.translations)
@@ -540,7 +543,7 @@ def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]
     """Constraints that are inactive while the body helps others.
 
     These are the constraints on bones of the body, idle constraints that share bones with the body, such as a
-    head with the spine, and constraints whose target hangs on a target of these.
+    head with the spine, and constraints whose target is where a target of these has taken it.
     """
     constraints, others = batch.constraints, [c for c in members if c not in help.constraints]
     places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}
@@ -552,7 +555,9 @@ def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]
         and (places.get(c) in body or (c in chains and not body.isdisjoint(chains[c])))
     ]
     names = {constraints[c].name for c in yielding}
-    yielding += [c for c in others if c not in yielding and constraints[c].carrier in names]
+    yielding += [
+        c for c in others if c in help.carried and c not in yielding and constraints[c].carrier in names
+    ]
     return tuple(sorted(yielding))
 
 

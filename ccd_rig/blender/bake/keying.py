@@ -22,7 +22,7 @@ from ...limits.shapes import contains
 from ...maths.batch import Array
 from ...motion import key_reduction
 from ...motion.key_reduction import PLACE, Mask
-from ...solvers.stepping import Ended, Work, advance
+from ...solvers.stepping import Ended, T, Work, advance
 from ..keys import channels
 from ..keys.writer import BoneKeys, Destination, PropertyKeys, write
 from ..rig import rotation_modes
@@ -197,25 +197,37 @@ def _thin(
     """Like `reduce_steps`; yields the share of work that is done, 0 to 1."""
     channels = [_channel(armature_object, bake_frames, each) for each in keys]
     first, wide = _tolerances(bake_frames, motion, channels, settings)
-    kept = yield from _chosen(channels, first, 0.0)
+    size = 1.0 / (1 + len(FACTORS)) if settings.reduce_error > 0.0 else 1.0
+    kept = yield from _share(_chosen(channels, first), 0.0, size)
     if settings.reduce_error > 0.0:
         errors = _errors(bake_frames, motion, _played(bake_frames, motion, channels, kept))
         # Outliers get keys below, so the rest sets the scale.
         largest = float(np.quantile(errors, 0.99)) if errors.size else 0.0
         scale = 0.9 * settings.reduce_error / largest if largest > 0.0 else math.inf
         tries = []
-        for factor in FACTORS:  # finer tolerances need fewer keys back, coarser ones keep fewer at first
-            masks = yield from _chosen(channels, np.clip(first * scale * factor, FINEST, wide), 0.4)
-            tries.append((yield from _near(bake_frames, motion, channels, masks, settings.reduce_error)))
+        # Finer tolerances need fewer keys back, coarser ones keep fewer at first.
+        for k, factor in enumerate(FACTORS, 1):
+            tolerances = np.clip(first * scale * factor, FINEST, wide)
+            masks = yield from _share(_chosen(channels, tolerances), k * size, size)
+            back = _near(bake_frames, motion, channels, masks, settings.reduce_error)
+            tries.append((yield from _share(back, (k + 1) * size, 0.0)))
         kept = min(tries, key=lambda masks: sum(int(mask.sum()) for mask in masks))
     _inside(bake_frames, motion, channels, kept)
     if settings.reduce_error > 0.0:  # a key for a limit may move an effector away
-        kept = yield from _near(bake_frames, motion, channels, kept, settings.reduce_error)
+        back = _near(bake_frames, motion, channels, kept, settings.reduce_error)
+        kept = yield from _share(back, 1.0, 0.0)
     thin = [
         replace(channel.keys, frames=channel.keys.frames[mask], values=channel.keys.values[mask])
         for channel, mask in zip(channels, kept, strict=True)
     ]
     return thin, _played(bake_frames, motion, channels, kept)
+
+
+def _share(work: Generator[float, None, T], begin: float, size: float) -> Generator[float, None, T]:
+    """Work whose progress, 0 to 1, is a share of a longer one's."""
+    while not isinstance(part := advance(work), Ended):
+        yield begin + size * part
+    return part.result
 
 
 def _channel(armature_object: bpy.types.Object, bake_frames: BakeFrames, keys: BoneKeys) -> _Channel:
@@ -261,20 +273,18 @@ def _tolerances(
     return np.maximum(first, FINEST), np.maximum(wide, FINEST)
 
 
-def _chosen(
-    channels: Sequence[_Channel], tolerances: Array, begin: float
-) -> Generator[float, None, list[Mask]]:
+def _chosen(channels: Sequence[_Channel], tolerances: Array) -> Generator[float, None, list[Mask]]:
     """Masks of the keys that channels keep within tolerances; channels of one kind at once."""
     kept: list[Mask] = [np.zeros(0, np.bool_)] * len(channels)
-    for kind in dict.fromkeys(channel.kind for channel in channels):
+    kinds = dict.fromkeys(channel.kind for channel in channels)
+    for k, kind in enumerate(kinds):
         members = [t for t, channel in enumerate(channels) if channel.kind == kind]
         values = np.array([channels[t].keys.values for t in members], np.float64)
         must = np.zeros(values.shape[:2], np.bool_)
         frames = np.asarray(channels[members[0]].keys.frames, np.float64)
         steps = key_reduction.choose(kind, frames, values, tolerances[members], must)
-        while not isinstance(done := advance(steps), Ended):
-            yield begin + 0.4 * done
-        for t, mask in zip(members, done.result, strict=True):
+        masks = yield from _share(steps, k / len(kinds), 1.0 / len(kinds))
+        for t, mask in zip(members, masks, strict=True):
             kept[t] = mask
     return kept
 
@@ -334,7 +344,7 @@ def _near(
                 for channel, mask in zip(channels, masks, strict=True):
                     if channel.joint in above and not mask[f]:
                         mask[f] = changed = True
-        yield 0.95
+        yield 1.0
         if not changed:
             return masks
 

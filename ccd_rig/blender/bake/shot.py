@@ -464,7 +464,7 @@ INSIDE = 1e-5
 
 
 def keep_baked(bake_frames: BakeFrames, solver: SolverSettings) -> None:
-    """Keep the base poses of a motion baked before, where they are as near to the goals as the new ones.
+    """Keep base poses that were baked before, where they are as near to the goals as the new ones.
 
     A solve that starts from a baked motion leads to another one, which is no better.
 

@@ -380,8 +380,8 @@ def row_of(shot: Shot, report: BakeReport, seams: Sequence[Seam] = ()) -> dict[s
     }
 
 
-FORMULA = ("=", "+", "-", "@")
-"""First characters of formulas in spreadsheets."""
+FORMULA = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""First characters of formulas in spreadsheets; the last four are full-width, as some of them take too."""
 
 CLIP_COLUMNS = (
     "clip",

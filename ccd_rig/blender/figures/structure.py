@@ -23,6 +23,7 @@ from .symmetry import (
     Trunk,
     body_of_legs,
     ends,
+    fins_of,
     halves,
     is_arm,
     joints,
@@ -180,10 +181,16 @@ def by_structure(tree: SkeletonTree) -> tuple[Kind, dict[str, Role]]:
         flukes = any(bones.halves.partners.keys() & bones.tree.children[name] for name in middle.tail)
         roles = _trunk_roles(middle) | _arms(bones, arms, middle) | _wings(bones, wings, middle)
         return Kind.FISH if flukes else Kind.HUMAN, roles
-    if fins := [limb for limb in pairs if limb in free or limb in wings]:
-        middle = trunk(bones, None, fins[0])
-        return Kind.FISH, _trunk_roles(middle) | _wings(bones, fins, middle)
-    return chain(tree)
+    if swimming := [limb for limb in pairs if limb in free or limb in wings]:
+        return _fish(bones, fins_of(bones, swimming, head))
+    kind, roles = chain(tree)
+    fins = fins_of(bones, (), head) if kind is Kind.UNKNOWN else []
+    return _fish(bones, fins) if fins else (kind, roles)
+
+
+def _fish(bones: Skeleton, fins: Sequence[Limb]) -> tuple[Kind, dict[str, Role]]:
+    middle = trunk(bones, None, fins[0])
+    return Kind.FISH, _trunk_roles(middle) | _wings(bones, fins, middle)
 
 
 def _two_legs(

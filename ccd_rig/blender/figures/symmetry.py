@@ -178,6 +178,8 @@ GROUND = 0.25
 """Largest height of a limb's end on the ground, in heights of the limb's root."""
 LEAST_LIMB = 0.15
 """Smallest length of a limb, in the figure's size; shorter pairs are ears, eyes, feathers."""
+LEAST_FIN = 0.05
+"""The same of the fins of a body without other limbs."""
 STEEP = 0.6
 """Largest sideways offset of a single pair of legs, in their drop; fins lead further."""
 DOWN = 0.5
@@ -255,8 +257,8 @@ def skeleton(tree: SkeletonTree, halves: Halves) -> Skeleton:
     return Skeleton(tree, halves, places, tails, reaches, size_of(points), ground)
 
 
-def limbs(bones: Skeleton) -> list[Limb]:
-    """Return pairs of limbs that are long enough, the longest first."""
+def limbs(bones: Skeleton, least: float = LEAST_LIMB) -> list[Limb]:
+    """Return pairs of limbs that are long enough, in the figure's size, the longest first."""
     pairs = []
     for name, side in bones.halves.sides.items():
         parent = bones.tree.bones[name].parent
@@ -266,7 +268,7 @@ def limbs(bones: Skeleton) -> list[Limb]:
                 limb
                 for first in _firsts(bones, name)
                 if len((limb := _limb(bones, parent, first)).bones) > 1
-                and _limb_length(bones, first) >= LEAST_LIMB * bones.size
+                and _limb_length(bones, first) >= least * bones.size
             ]
     return sorted(pairs, key=lambda limb: -_limb_length(bones, limb.bones[0]))
 
@@ -284,6 +286,30 @@ def wings_of(bones: Skeleton, pairs: Sequence[Limb]) -> list[Limb]:
         legs = legs_of(without_wings(bones, [*named, *spread]), steep)
         named += spread if len(legs) > 1 else []
     return named
+
+
+def fins_of(bones: Skeleton, pairs: Sequence[Limb], head: str) -> list[Limb]:
+    """Return pairs of fins, those of the body before its flukes, with which it ends.
+
+    A body without long fins has short ones.
+
+    Args:
+        bones: a symmetrical skeleton.
+        pairs: of limbs that are no legs or arms.
+        head: by its name; empty if no name tells it.
+    """
+    short = [
+        limb
+        for limb in limbs(bones, LEAST_FIN)
+        if limb.root and not _ends_body(bones, limb) and not (head and bones.tree.is_below(limb.root, head))
+    ]
+    flukes = [limb for limb in pairs if _ends_body(bones, limb)]
+    return [*([limb for limb in pairs if limb not in flukes] or short), *flukes]
+
+
+def _ends_body(bones: Skeleton, limb: Limb) -> bool:
+    """Whether no middle bone goes on beyond the root of a pair."""
+    return not any(map(bones.is_middle, bones.tree.children[limb.root]))
 
 
 def is_arm(bones: Skeleton, limb: Limb) -> bool:
@@ -413,6 +439,8 @@ STEP = 0.01
 LONGER = 1.05
 LEVEL = 0.5
 """Smallest run over rise from hips to head by which the front is told."""
+STEEPEST = 0.4
+"""Largest sine of the slope of a lying body; a root bone on the ground is steeper below it."""
 LOW = 0.15
 """Largest height of joints that belong to the foot, in the hips' height."""
 
@@ -475,41 +503,63 @@ def body_of_legs(bones: Skeleton, legs: Sequence[Limb]) -> tuple[str, ...]:
 def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
     """The trunk of a body on many legs, with a head that a name or a neck tells; else without.
 
-    A neck rises from the body, and leads to the usual front or away from a row that does not rise. Nothing
-    tells another row in front from an abdomen.
+    A neck rises from the body, and its end leads away from that; the end of a scorpion's tail leads back.
+    Of several such rows it is the one that leads to the usual front, or away from a row that does not rise.
+    A figure without a neck faces away from its tail. Nothing tells another row in front from an abdomen.
     """
     body = body_of_legs(bones, legs)
     if head := named_head(bones, body):
         return middle._replace(head=head)
+    ahead = usual_front(bones)
     rows = [
-        (child, *_beyond(bones, (), child))
+        _Row(
+            row, way.z, float(way.dot(ahead)), float((bones.ends[row[-1]] - bones.places[row[-2]]).dot(ahead))
+        )
         for name in body
         for child in bones.tree.children[name]
         if bones.is_middle(child) and child not in body and words.read(child).part is not Part.TAIL
+        if len(row := (child, *_beyond(bones, (), child))) > 1
+        if bones.reaches[child] >= LEAST_TAIL * bones.size
+        for way in (bones.ends[row[-1]] - bones.places[child],)
     ]
-    ahead = usual_front(bones)
-    necks = []
-    for row in rows:
-        way, run = _lead(bones, row, ahead)
-        rises = bones.reaches[row[0]] >= LEAST_TAIL * bones.size and way.z > LEVEL * abs(run)
-        opposite = any(_lead(bones, other, ahead)[1] * run < 0.0 for other in rows if other != row)
-        if len(row) > 1 and rises and (run > 0.0 or opposite):
-            necks.append((run > 0.0, bones.reaches[row[0]], row))
+    necks = [row for row in rows if row.rise > LEVEL * abs(row.run) and row.end * row.run > 0.0]
     if not necks:
-        return middle._replace(head="", neck=())
-    row = max(necks)[2]
-    last, before = (_bone_length(bones, row, name) for name in (row[-1], row[-2]))
-    head = row[-2] if len(row) > 2 and last <= LONGER * before else row[-1]  # the last one marks its end
-    front = ahead * (1.0 if _lead(bones, row, ahead)[1] >= 0.0 else -1.0)
+        return _without_neck(bones, body, middle, rows)
+    row = max(necks, key=lambda row: (row.run > 0.0, bones.reaches[row.bones[0]]))
+    last, before = (_bone_length(bones, row.bones, name) for name in (row.bones[-1], row.bones[-2]))
+    marks_end = len(row.bones) > 2 and last <= LONGER * before
+    head = row.bones[-2 if marks_end else -1]
     return middle._replace(
-        neck=row[: row.index(head)], head=head, tail=_tail(bones, body, {*row}), front=front
+        neck=row.bones[: row.bones.index(head)],
+        head=head,
+        tail=_tail(bones, body, {*row.bones}),
+        front=ahead * math.copysign(1.0, row.run),
     )
 
 
-def _lead(bones: Skeleton, row: Sequence[str], ahead: Vector) -> tuple[Vector, float]:
-    """The way from the first joint of a row of middle bones to its end, and its part along `ahead`."""
-    way = bones.ends[row[-1]] - bones.places[row[0]]
-    return way, float(way.dot(ahead))
+class _Row(NamedTuple):
+    """A row of middle bones on a body.
+
+    Attributes:
+        bones: away from the body.
+        rise: height of its end above its first joint.
+        run: part of the way to its end along the usual front.
+        end: the same of its last two bones.
+    """
+
+    bones: tuple[str, ...]
+    rise: float
+    run: float
+    end: float
+
+
+def _without_neck(bones: Skeleton, body: Sequence[str], middle: Trunk, rows: Sequence[_Row]) -> Trunk:
+    """The trunk of a body on many legs whose rows of middle bones are no necks."""
+    tail, ahead = _tail(bones, body, set()), usual_front(bones)
+    row = next((row for row in rows if row.bones[0] in tail), None)
+    if row is not None and (row.run < 0.0 or row.end * row.run < 0.0):
+        ahead *= -math.copysign(1.0, row.run)
+    return middle._replace(head="", neck=(), tail=tail, front=ahead)
 
 
 def _body_root(bones: Skeleton, hips: str) -> str:
@@ -530,7 +580,7 @@ def _top(bones: Skeleton, name: str, lies: bool) -> str:
     path = [each for each in bones.tree.ancestors(name) if bones.is_middle(each)][::-1]
     for above, below in pairwise(path):
         way = bones.places[below] - bones.places[above]
-        beside = lies and (way.length <= STEP * bones.size or way.z**2 > 0.5 * way.length_squared)
+        beside = lies and (way.length <= STEP * bones.size or abs(way.z) > STEEPEST * way.length)
         if not words.says(above, Clue.ROOT) and (len(bones.tree.children[above]) > 1 or not beside):
             return above
     return path[-1] if path else ""
@@ -666,6 +716,17 @@ def _front(bones: Skeleton, hind: Limb | None, fore: Limb | None, head: str, hip
 
 
 def usual_front(bones: Skeleton) -> Vector:
-    """Direction that figures usually face: -Y in Blender, +X if the plane is along X, as of machines."""
+    """Direction that a figure faces if no place tells it: as names of left and right have it.
+
+    Without these -Y, as usual in Blender, or +X if the plane is along X, as of machines.
+    """
     along = Vector(bones.halves.across.cross(Vector((0.0, 0.0, 1.0))))
+    told = {name: words.read(name).side for name in bones.halves.partners}
+    lefts = sum(
+        bones.halves.sides[name] * (1 if side is Side.LEFT else -1)
+        for name, side in told.items()
+        if side is not Side.MIDDLE
+    )
+    if lefts:
+        return along * math.copysign(1.0, lefts)
     return along * (1.0 if along.y < 0.0 or (along.y == 0.0 and along.x > 0.0) else -1.0)

@@ -311,6 +311,7 @@ def _add_digits(tree: SkeletonTree, roles: dict[str, Role], hand: str, part: Par
                 chains.append(chain)
     if all(finger_number(chain[0]) is None for chain in chains):
         chains.sort(key=lambda chain: chain[0])
+    chains.sort(key=lambda chain: finger_number(chain[0]) is None)
     taken: set[int] = set()
     for chain in chains:
         told = finger_number(chain[0])

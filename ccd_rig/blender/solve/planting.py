@@ -106,7 +106,7 @@ class PlantAnchor:
         return cls(head, world[:3, :3] @ _axes(transform))
 
     def held(self, animated: PlantAnchor, holds: Holds) -> PlantAnchor:
-        """This anchor with the components that are not held taken from the animation."""
+        """The anchor, with components that are not held from the animation."""
         keeps = np.array((holds.ground, holds.ground, holds.height))
         head = np.where(keeps, self.head, animated.head)
         return PlantAnchor(head, self.axes if holds.rotation else animated.axes)
@@ -137,7 +137,7 @@ class Contacts:
     translations: Array
 
     def without_first(self, count: int) -> Contacts:
-        """Those of all frames but the first ones."""
+        """A copy without the first frames."""
         return Contacts(
             self.bases[count:],
             self.anchors[count:],

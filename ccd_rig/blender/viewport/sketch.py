@@ -30,6 +30,33 @@ class Label(NamedTuple):
     colour: Colour
 
 
+class Box(NamedTuple):
+    """A rectangle on the screen: its lower left corner and its size, pixels."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+def apart(boxes: Sequence[Box]) -> list[Box]:
+    """Boxes in the same order, the upper ones first in their places, others below those that they cover."""
+    placed: dict[int, Box] = {}
+    for k in sorted(range(len(boxes)), key=lambda k: -boxes[k].y):
+        box, left = boxes[k], list(placed.values())
+        while covered := [each for each in left if _meet(box, each)]:
+            box = box._replace(y=min(each.y for each in covered) - box.height)
+            left = [each for each in left if each not in covered]  # whatever the sum was rounded to
+        placed[k] = box
+    return [placed[k] for k in range(len(boxes))]
+
+
+def _meet(one: Box, other: Box) -> bool:
+    beside = one.x >= other.x + other.width or other.x >= one.x + one.width
+    above = one.y >= other.y + other.height or other.y >= one.y + one.height
+    return not (beside or above)
+
+
 class Palette(NamedTuple):
     """Colours of sketches.
 

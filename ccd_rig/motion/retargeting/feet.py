@@ -46,6 +46,8 @@ PIVOT = math.radians(20.0)
 """How far a foot turns on its ball at most while its toes stay as they are."""
 LIES = 0.5, 0.87
 """Sine of the tilt of the axis across a foot, up to which toes are flat, and from which they are not."""
+OVER = math.radians(100.0), math.radians(130.0)
+"""How far toes are bent at most to lie flat, and from where they keep their motion."""
 MOST_ROLL = math.radians(20.0)
 """How far a heel is raised further at most for a leg that is too short."""
 RAISED = 0.15
@@ -399,7 +401,8 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
     """(F, 4) rotations of toes, flat and still in each phase of the ball, with their own motion between.
 
     Toes go round with a foot that pivots farther than `PIVOT` from where it points in the mean of a phase.
-    Those of a foot that lies on its side, as of a body that has fallen, keep their own motion: see `LIES`.
+    Those of a foot that lies on its side or on its instep, as of a body that has fallen, keep their own
+    motion: see `LIES` and `OVER`.
 
     Args:
         toes: (F, 4) as they move freely, world.
@@ -421,9 +424,12 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
         flat = along * _pivoted(ahead[first : last + 1]) - (0.0, 0.0, sole.height)
         arcs = shortest(tips, flat[np.clip(np.arange(len(tips)) - first, 0, last - first)])  # w >= 0
         sines = batch.length(arcs[:, 1:], -1)
-        turn = arcs[:, 1:] * (2.0 * batch.arctan2(sines, arcs[:, 0]) / np.maximum(sines, 1e-12))[:, None]
+        angles = 2.0 * batch.arctan2(sines, arcs[:, 0])
+        turn = arcs[:, 1:] * (angles / np.maximum(sines, 1e-12))[:, None]
         side = np.abs(turned(feet[first : last + 1], sole.across)[:, 2])
         turn *= np.clip((LIES[1] - float(side.mean())) / (LIES[1] - LIES[0]), 0.0, 1.0)
+        over = float(angles[first : last + 1].mean())
+        turn *= np.clip((OVER[1] - over) / (OVER[1] - OVER[0]), 0.0, 1.0)
         vectors[first : last + 1] = turn[first : last + 1]
         if k:
             gap = float(times[first] - times[phases[k - 1].last])
@@ -471,7 +477,8 @@ def foot_path(
     the ground; `blend` is in seconds."""
     feet, toes = rotations
     balls = ankles + turned(feet, sole.ball)
-    ground = contacts.ground(_lowest(balls, feet, toes, sole), blend)
+    # Toes that point down tell no lower ground: they are turned up.
+    ground = contacts.ground(_lowest(balls, feet, None, sole), blend)
     borne = np.minimum(1.0, faded(np.ones((len(balls), 1)), contacts, blend)[:, 0])
     heights = balls[:, 2] + faded(contacts.steps(sole.height)[:, None] - balls[:, 2:], contacts, blend)[:, 0]
     ahead = _ahead(feet, sole.across)

@@ -157,3 +157,13 @@ def test_a_tail_is_not_told_to_keep_from_straight(bake):
     rigs.reach(rig, "bone_7", rigs.keyed(rigs.empty("Goal"), path))
     jumps = of(run(bake, rig, 60), "JUMP")
     assert jumps and all(each.fix != "EXTENSION" for each in jumps)
+
+
+@pytest.mark.parametrize(("solver", "fix"), [("CCD", "LEAST_SQUARES"), ("CCD_LEAST_SQUARES", "")])
+def test_the_other_solver_is_advised_where_it_is_not_in_use(bake, solver, fix):
+    """A long chain snaps straight: neither a pole nor a largest extension is for it."""
+    rig = rigs.chain(6)
+    rig.ccd_rig.solver.solver = solver
+    rigs.reach(rig, "bone_5", rigs.keyed(rigs.empty("Goal"), {1: (3.0, 0.0, 3.0), FRAMES: (9.0, 0.0, 0.0)}))
+    jumps = of(run(bake, rig, smoothness=0.0), "JUMP")
+    assert jumps and {each.fix for each in jumps} == {fix}

@@ -76,6 +76,14 @@ def test_frames_count_when_they_are_solved(bake, solver):
     assert done[-1] == total and len(set(done)) > total // 4
 
 
+def test_reduction_counts_up_to_its_end_and_no_further(bake):
+    settings = bake.BakeSettings(1, FRAMES, verify=False, reduce_error=0.01)
+    steps = bake.bake_steps(bpy.context.scene, tail(0.5, "CCD_LEAST_SQUARES"), settings)
+    shares = [item.done / item.total for item in steps if item.verb == "reduced"]
+    assert shares == sorted(shares)
+    assert 0.0 < shares[0] < 0.5 and shares[-1] == 1.0
+
+
 @pytest.mark.mass
 def test_parts_change_no_key(ext, bake, monkeypatch):
     keys = []

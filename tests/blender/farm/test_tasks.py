@@ -139,7 +139,7 @@ def test_the_table_has_a_row_per_armature(cli, tmp_path):
     assert len((job.baked / "table.txt").read_text().splitlines()) == 3
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@A1", " =1"])
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@A1", " =1", "\uff1d1"])
 def test_names_are_no_formulas_and_keep_to_their_lines(cli, tmp_path, name):
     file = wander(tmp_path / f"{name}.blend", SHORT)
     bpy.data.objects["Rig"].name = "=Rig\n\x1b[31m"

@@ -145,10 +145,52 @@ GENERATED = {
             "toe.L": "left toe",
         },
     ),
+    "bird": (
+        "bird",
+        {
+            "torso": "hips",
+            "spine_fk.005": "spine 2",
+            "neck": "neck",
+            "head": "head",
+            "spine": "tail 3",
+            "shoulder.L": "left wing",
+            "Wing.002.R": "right wing 4",
+            "shin_fk.L": "left shin",
+            "foot_fk.R": "right foot",
+        },
+    ),
+    "horse": (
+        "quadruped",
+        {
+            "torso": "hips",
+            "spine_fk.005": "spine 4",
+            "head": "head",
+            "tail.005": "tail 5",
+            "shoulder.L": "left shoulder",
+            "forearm_fk.L": "left front shin",
+            "f_hoof.R": "right front toe 2",
+            "lower_leg_fk.L": "left shin",
+            "hind_foot_fk.R": "right foot",
+        },
+    ),
+    "shark": (
+        "fish",
+        {
+            "torso": "hips",
+            "spine_fk.008": "spine",
+            "neck": "neck",
+            "head": "head",
+            "spine": "tail 3",
+            "side_fin.L.001": "left wing 3",
+        },
+    ),
 }
+QUICK = ("basic_human", "basic_quadruped")
 
 
-@pytest.mark.parametrize("kind", GENERATED)
+@pytest.mark.parametrize(
+    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.mass) for kind in GENERATED]
+)
 def test_generated_rigs_by_their_fk_controls(ext, kind):
     expected_kind, expected = GENERATED[kind]
     generated = rigs.generated(kind)
@@ -158,7 +200,8 @@ def test_generated_rigs_by_their_fk_controls(ext, kind):
     told = words_of(figure)
     assert {name: told.get(name) for name in expected} == expected
     assert [name for name in told if name.startswith(("ORG-", "DEF-", "MCH-"))] == []
-    assert roles.partner_in(figure, generated.data.bones.keys(), "DEF-thigh.L") == "DEF-thigh.R"
+    pair = ("DEF-side_fin.L", "DEF-side_fin.R") if kind == "shark" else ("DEF-thigh.L", "DEF-thigh.R")
+    assert roles.partner_in(figure, generated.data.bones.keys(), pair[0]) == pair[1]
 
 
 @pytest.mark.parametrize("pairs", [3, 4])

@@ -7,6 +7,7 @@ import math
 import creatures
 import pytest
 import rigs
+from mathutils import Matrix, Vector
 from named_humans import nameless, words_of
 
 
@@ -25,9 +26,10 @@ def test_a_spider_whose_legs_hang_on_side_anchors(ext):
     assert not {"Anchor_L", "Anchor_R", "root"} & set(told)
 
 
-@pytest.mark.parametrize(("front", "tail"), [(-1.0, False), (-1.0, True), (1.0, True)])
+@pytest.mark.parametrize("tail", [False, True])
+@pytest.mark.parametrize("front", [-1.0, 1.0])
 def test_a_neck_on_many_legs_is_told_by_its_rise(ext, front, tail):
-    """It was a tail, and the body's foremost bone the hips, which carried no hind legs."""
+    """Also where it is the only row, and the figure faces backwards: no head was there then."""
     figure = figure_of(ext, creatures.six_legs(front, tail))
     assert figure.kind == "many-legged animal"
     assert figure.bones("hips") == ("a",)
@@ -37,9 +39,56 @@ def test_a_neck_on_many_legs_is_told_by_its_rise(ext, front, tail):
     assert words_of(figure)["r_1_L"] == "left leg"  # the foremost pair
 
 
-def test_one_row_behind_many_legs_is_no_neck(ext):
-    """Nothing tells a neck of a figure that faces backwards from a raised abdomen."""
-    assert figure_of(ext, creatures.six_legs(1.0)).bones("head") == ()
+TURNS = [Matrix.Rotation(math.radians(angle), 3, "Z") for angle in (0.0, 90.0, 180.0, 270.0)]
+
+
+def turned(bones, turn):
+    """Rest bones in another orientation."""
+    return [
+        bone._replace(head=tuple(turn @ Vector(bone.head)), tail=tuple(turn @ Vector(bone.tail)))
+        for bone in bones
+    ]
+
+
+@pytest.mark.parametrize("turn", TURNS)
+def test_the_tail_of_a_scorpion_without_names_is_no_neck(ext, turn):
+    """It rises, and its end leads back over the body; the scorpion faced along it, with left as right."""
+    roles = ext.module("ccd_rig.blender.figures.roles")
+    bones, back = nameless(roles.rest_bones(rigs.armature(creatures.scorpion())))
+    told = {back[name]: words for name, words in words_of(roles.recognise(turned(bones, turn))).items()}
+    assert [told[f"Tail_{k}"] for k in (1, 2, 3, 4)] == ["tail", "tail 2", "tail 3", "tail 4"]
+    assert told["Leg0_1_L"] == "left leg"  # the foremost pair
+    assert "head" not in told.values()
+
+
+@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.parametrize("make", [creatures.crab, creatures.hexapod])
+def test_names_of_left_and_right_tell_the_front_where_no_place_does(ext, make, turn):
+    """Legs of a crab that faces along Y were counted from behind."""
+    roles = ext.module("ccd_rig.blender.figures.roles")
+    bones = roles.rest_bones(rigs.armature(make()))
+    expected = words_of(roles.recognise(bones))
+    assert words_of(roles.recognise(turned(bones, turn))) == expected
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("turn", TURNS)
+def test_flippers_shorter_than_flukes(ext, turn, named):
+    """The spine led to the flukes, and a dolphin with short flippers alone was refused."""
+    roles = ext.module("ccd_rig.blender.figures.roles")
+    bones = roles.rest_bones(rigs.armature(creatures.dolphin()))
+    back = {bone.name: bone.name for bone in bones}
+    if not named:
+        bones, back = nameless(bones)
+    for left_out in ((), ("fluke_1_L", "fluke_1_R", "fluke_2_L", "fluke_2_R")):
+        kept = [bone for bone in turned(bones, turn) if back[bone.name] not in left_out]
+        figure = roles.recognise(kept)
+        told = {back[name]: words for name, words in words_of(figure).items()}
+        assert figure.kind == "fish"
+        assert (told["base"], told["torso_1"], told["tail_3"]) == ("hips", "spine", "tail 3")
+        assert (told["flipper_2_L"], told["flipper_1_R"]) == ("left wing 2", "right wing")
+        assert told.get("fluke_2_L") == (None if left_out else "left wing 2:2")
+        assert told["head"] == "head"
 
 
 def test_a_snake_with_a_mouth_is_a_chain_with_a_head(ext):

@@ -88,3 +88,17 @@ def test_fingers_that_have_numbers_only(ext):
         "left finger",
         *(f"left finger {number}:1" for number in range(2, 6)),
     ]
+
+
+def test_a_thumb_is_the_first_finger(ext):
+    """In captures and MakeHuman's rigs for them all other fingers hang on a bone without a number."""
+    bones, called = human(ext, FAMILIES["CMU"])
+    hand = next(bone for bone in bones if bone.name == called["left hand"])
+    base, thumb = (
+        hand._replace(name="LeftFingerBase", parent=hand.name),
+        hand._replace(name="LThumb", parent=hand.name),
+    )
+    fingers = hand._replace(name="LeftHandFinger1", parent=base.name)
+    told = words_of(recognise(ext, [*bones, base, fingers, thumb]))
+    assert told["LThumb"] == "left finger"
+    assert (told["LeftFingerBase"], told["LeftHandFinger1"]) == ("left finger 2:1", "left finger 2:2")

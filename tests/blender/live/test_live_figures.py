@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import bpy
 import creatures
 import pytest
 import rigs
 from mathutils import Vector
-from shown import SOLVED, apart, matrices
+from shown import REACHED, SOLVED, apart, matrices
 from test_live_is_solve import solved
 
 WAYS = [Vector(way) for way in ((1, 0, 0), (0, -1, 0), (0, 0, 1), (-1, 0, 0), (0, 1, 0), (0, 0, -1))]
@@ -15,7 +17,7 @@ STEPS = 6
 FAR = 0.35  # of a chain's length that a target is dragged
 
 FIGURES = {
-    **{kind: lambda kind=kind: rigs.metarig(kind) for kind in ("human", "cat")},
+    **{kind: lambda kind=kind: rigs.metarig(kind) for kind in ("human", "cat", "horse")},
     **{
         make.__name__: lambda make=make: rigs.armature(make())
         for make in (creatures.anchored_spider, creatures.dragon, creatures.snake, creatures.crab)
@@ -57,3 +59,23 @@ def test_a_figure_shows_the_same_on_the_way_back(ext, name):
             assert apart(shown[STEPS], solved(rig)) < SOLVED, row.name
         target.location = base
         rigs.update()
+
+
+def test_a_head_that_is_dragged_is_followed_while_the_hips_give_way(ext, live):
+    """A horse's front legs ask for the hips: its head stayed behind with them by 4 times the drag."""
+    rig = FIGURES["horse"]()
+    rigs.activate(rig)
+    assert bpy.ops.ccd_rig.figure_set_up() == {"FINISHED"}
+    rigs.update()
+    bpy.ops.ccd_rig.live()
+    rows, names = rig.ccd_rig.constraints, [row.name for row in rig.ccd_rig.constraints]
+    base, shown = rows["head"].target.location.copy(), []
+    for step in range(1, 9):
+        rows["head"].target.location = base + step * Vector((0.02, -0.02, 0.02))
+        shown.append(matrices(rig))
+        states = dict(zip(names, live.preview_of(rig).solved.states, strict=True))
+        graph = bpy.context.evaluated_depsgraph_get()
+        head = rig.matrix_world @ rig.evaluated_get(graph).pose.bones["head"].head
+        assert (head - rows["head"].target.evaluated_get(graph).matrix_world.translation).length < REACHED
+    assert states["spine.001"] == states["tail.005"] == "GAVE_WAY"
+    assert max(apart(a, b) for a, b in pairwise(shown)) < 10.0

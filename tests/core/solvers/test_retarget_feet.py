@@ -205,6 +205,29 @@ def test_toes_of_a_foot_that_lies_on_its_side_stay_as_they_are(roll, is_flat):
     assert largest_step(made[20:]) < 1e-6
 
 
+def test_toes_that_point_into_the_ground_tell_no_lower_ground():
+    """A body that crawls: after a contact the foot stands on end, its toes 6 cm below the ground."""
+    times, half = np.arange(41) / 24.0, 0.25 * math.pi * np.clip((np.arange(41) - 15) / 8.0, 0.0, 1.0)
+    on_end = np.stack((np.cos(half), 0.0 * half, np.sin(half), 0.0 * half), axis=1)
+    contacts = Contacts([Phase(0, 15)], times, np.zeros(3), np.array([0.0]), 0.0, 0.03)
+    ankles = (0.0, 0.0, 0.02) - turned(on_end, PAW.ball)
+    path = foot_path(ankles, (on_end, on_end), PAW, contacts, 0.15)
+    assert path.ground == pytest.approx(np.zeros(41), abs=1e-12)
+    balls = path.ankles + turned(path.feet, PAW.ball)
+    assert (balls + turned(path.toes, PAW.toe))[:, 2].min() > -1e-9
+
+
+@pytest.mark.parametrize(("pitch", "is_flat"), [(60.0, True), (95.0, True), (150.0, False)])
+def test_toes_of_a_foot_that_lies_on_its_instep_are_not_bent_round(pitch, is_flat):
+    """A body that lies prone: its feet point back. One that kneels on its toes bends them."""
+    times, half = np.arange(31) / 24.0, 0.5 * math.radians(pitch)
+    over = np.tile((math.cos(half), 0.0, math.sin(half), 0.0), (31, 1))
+    contacts = Contacts([Phase(0, 30)], times, np.zeros(3), np.array([0.0]), 0.0, 0.1)
+    made = feet.flat_toes(over, over, PAW, contacts, 0.15)
+    wanted = np.tile(PAW.toe, (31, 1)) if is_flat else turned(over, PAW.toe)
+    np.testing.assert_allclose(turned(made, PAW.toe), wanted, atol=1e-9)
+
+
 def test_a_foot_that_stands_on_its_toes_may_lie_down():
     """A cat's, whose ankle is 12 cm above its ball: as it sits, the ankle comes down to the ground."""
     ankle = np.array((-0.03, 0.0, 0.1))
