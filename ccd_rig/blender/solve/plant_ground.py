@@ -14,7 +14,7 @@ from mathutils import Matrix
 from ...maths.batch import Array, Indices, matrices
 from ...motion.ground import Ground, grade_of, plane_of
 from ...motion.retargeting.alignment import shortest
-from ...motion.retargeting.feet import UPRIGHT, heel_from_ball
+from ...motion.retargeting.feet import heel_from_ball
 from ..properties.constraint_values import Constraint
 from ..scene.ground import ground_of
 from .planting import PlantAnchor
@@ -180,8 +180,9 @@ def _sole(
     foot, heel = "", None
     if height > 0.0 and len(leg) > 2:
         ankle = np.array(world @ leg[1].head_local) - head
-        if ankle[2] < UPRIGHT * float(np.hypot(*ankle[:2])):
-            foot, heel = leg[1].name, heel_from_ball(ankle, -height) @ _axes(world, leg[1])
+        behind = heel_from_ball(ankle, -height, scale * sum(each.length for each in leg[2:]))
+        if behind[2] < ankle[2]:  # not in the air
+            foot, heel = leg[1].name, behind @ _axes(world, leg[1])
     room = clearance * scale * sum(each.length for each in leg[1:] or leg)
     up = axes.T @ np.array((0.0, 0.0, 1.0))
     return PlantSole(height, up, length, np.array(ends) @ axes, foot, heel, room)
