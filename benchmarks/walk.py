@@ -4,6 +4,7 @@
     python3 dev.py bench walk -- --data FOLDER --plot docs/images/walk.png
     python3 dev.py bench walk -- --data FOLDER --figures human --ways hills --side 708
     python3 dev.py bench walk --blender 5.2 -- --figures cat,spider
+    python3 dev.py bench walk -- --data FOLDER --figures all --ways up,down,across,kerb,drop,valley,ridge
 
 FOLDER holds cmu/002_01.bvh (60 frames per second, centimetres); without it the human is left out by name.
 
@@ -12,6 +13,10 @@ Figures:
     cat      Rigify's cat metarig with a walk of four beats: paws go back evenly for 0.65 of the period and
              swing ahead on an arc
     spider   eight legs of four bones that take turns, two groups of four
+    insect   the same with six legs
+    bird, wolf, horse   Rigify's metarigs with walks like the cat's, the bird's of two beats
+
+The first three are those of the manual's table, and so are the first four ways; --figures all takes all.
 
 Ways:
     line     a straight level line, four strides and more
@@ -19,6 +24,9 @@ Ways:
     hills    an S of six strides over waves with slopes to 25 degrees, 2.8 strides or legs long, what is more
     stairs   up six stairs of 18 cm, 30 cm deep for a human with legs of 0.9 m, others in proportion to their
              legs
+    up, down, across   six strides on slopes of 20 degrees
+    kerb, drop         a step up or down of a fifth of a leg
+    valley, ridge      down and up, or up and down, slopes of 20 degrees
 
 Measured on what Blender plays, by the product's own measures (`motion/walking/measures`), lengths in mm: how
 far a planted ball gets from where it came down, how deep soles get into the ground in any frame, how far a
@@ -38,6 +46,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import bpy
@@ -58,6 +67,7 @@ from ccd_rig.motion.walking.settings import WalkSettings
 
 FPS = 30
 SLOPE = math.radians(25.0)
+GRADE, KERB = math.tan(math.radians(20.0)), 0.2
 SIDE = 241  # places along each side of the mesh of hills
 STAIR, TREAD, STAIRS, LEG = 0.18, 0.3, 6, 0.9  # [m] of a human with legs of that length
 HEADS = (
@@ -110,16 +120,21 @@ def human(data: Path | None) -> Case:
     return case(rig, done.action, 1.4)
 
 
-def cat(_data: Path | None) -> Case:
+def four_legs(kind: str, _data: Path | None) -> Case:
     starts = {"left leg": 0.0, "left front leg": 0.25, "right leg": 0.5, "right front leg": 0.75}
-    return made(rigs.metarig("cat"), starts, frames=24, stride=0.9, duty=0.65, lift=0.15, sink=0.08)
+    return made(rigs.metarig(kind), starts, frames=24, stride=0.9, duty=0.65, lift=0.15, sink=0.08)
 
 
-def spider(_data: Path | None) -> Case:
-    rig = rigs.armature(rigs.spider(), "Spider")
+def bird(_data: Path | None) -> Case:
+    starts = {"left leg": 0.0, "right leg": 0.5}
+    return made(rigs.metarig("bird"), starts, frames=24, stride=0.8, duty=0.6, lift=0.15, sink=0.06)
+
+
+def many_legs(pairs: int, _data: Path | None) -> Case:
+    rig = rigs.armature(rigs.spider(pairs), "Spider")
     groups = {
         f"{side} leg {k + 1}": 0.5 * ((k + (side == "right")) % 2)
-        for k in range(4)
+        for k in range(pairs)
         for side in ("left", "right")
     }
     return made(rig, groups, frames=20, stride=0.5, duty=0.6, lift=0.15, sink=0.05)
@@ -188,6 +203,16 @@ def stairs(case: Case) -> tuple[bpy.types.Object, bpy.types.Object | None, float
     return curve([(0.0, 0.0), (0.0, end)]), mesh(corners, faces), 1.0
 
 
+def rough(
+    height: Callable[[Case, float, float], float], case: Case
+) -> tuple[bpy.types.Object, bpy.types.Object | None, float]:
+    """Six strides straight on, over the height at a place."""
+    length, wide = 6.0 * case.stride, 4.0 * max(case.stride, case.leg)
+    side, lines = wide + 2.0 * case.stride, np.linspace(0.0, 1.0, 61)
+    ground = surface((-side, -length - wide), (side, wide), lambda x, y: height(case, x, y))
+    return curve([(0.0, -length * u) for u in lines]), ground, 1.0
+
+
 def curve(points: list[tuple[float, float]], closed: bool = False) -> bpy.types.Object:
     data = bpy.data.curves.new("Way", "CURVE")
     data.dimensions = "3D"
@@ -221,8 +246,29 @@ def mesh(corners: list[tuple[float, ...]], faces: list[tuple[int, ...]]) -> bpy.
     return rigs.link(data, "Ground")
 
 
-FIGURES = {"human": human, "cat": cat, "spider": spider}
-WAYS = {"line": line, "circle": circle, "hills": hills, "stairs": stairs}
+FIGURES = {
+    "human": human,
+    "cat": partial(four_legs, "cat"),
+    "spider": partial(many_legs, 4),
+    "insect": partial(many_legs, 3),
+    "bird": bird,
+    "wolf": partial(four_legs, "wolf"),
+    "horse": partial(four_legs, "horse"),
+}
+WAYS = {
+    "line": line,
+    "circle": circle,
+    "hills": hills,
+    "stairs": stairs,
+    "up": partial(rough, lambda _, x, y: -GRADE * y),
+    "down": partial(rough, lambda _, x, y: GRADE * y),
+    "across": partial(rough, lambda _, x, y: GRADE * x),
+    "kerb": partial(rough, lambda case, x, y: KERB * case.leg * (y < -2.37 * case.stride)),
+    "drop": partial(rough, lambda case, x, y: -KERB * case.leg * (y < -2.37 * case.stride)),
+    "valley": partial(rough, lambda case, x, y: GRADE * abs(y + 3.0 * case.stride)),
+    "ridge": partial(rough, lambda case, x, y: -GRADE * abs(y + 3.0 * case.stride)),
+}
+TABLE = "human,cat,spider", "line,circle,hills,stairs"
 
 
 # One row ------------------------------------------------------------------------------------------
@@ -274,8 +320,8 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, help="folder with cmu/002_01.bvh")
-    parser.add_argument("--figures", default=",".join(FIGURES))
-    parser.add_argument("--ways", default=",".join(WAYS))
+    parser.add_argument("--figures", default=TABLE[0])
+    parser.add_argument("--ways", default=TABLE[1])
     parser.add_argument("--plot", type=Path, help="write the picture of the manual here")
     parser.add_argument("--side", type=int, default=SIDE, help="places along each side of the mesh of hills")
     options = parser.parse_args()
@@ -284,7 +330,7 @@ def main() -> None:
     bpy.context.scene.render.fps = FPS
     print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
     drawn = []
-    for name in options.figures.split(","):
+    for name in FIGURES if options.figures == "all" else options.figures.split(","):
         try:
             each = FIGURES[name](options.data)
         except FileNotFoundError as missing:

@@ -17,8 +17,8 @@ from ..errors import InvalidInput
 from ..maths import batch
 from ..maths.batch import Array, Indices, Mask
 
-MOST_TREES = 64
-"""Search trees of moving triangles that are kept at a time."""
+MOST_TREES, MOST_LEAVES = 64, 2_000_000
+"""Search trees of moving triangles that are kept, and triangles in all of them from which no more are."""
 ASIDE = 2e-5
 """Metres by which a ray that slips through an edge between triangles is moved to be cast again."""
 DOWN = Vector((0.0, 0.0, -1.0))
@@ -109,6 +109,14 @@ class LevelGround:
         return np.tile(point, (len(rows), 1)), np.tile((1.0, 0.0, 0.0, 0.0), (len(rows), 1))
 
 
+def require_numbers(vertices: Array) -> None:
+    """Raise InvalidInput if a vertex, of (V, 3), is not a number."""
+    is_number = np.isfinite(vertices).all(axis=-1)
+    if not is_number.all():
+        k = int(is_number.argmin())
+        raise InvalidInput(f"vertex {k} of the ground is not a number: repair or delete it")
+
+
 class TriangleGround:
     """Triangles, by a bounding volume tree for each state of them.
 
@@ -128,9 +136,8 @@ class TriangleGround:
             raise InvalidInput("the ground has no face: give at least one triangle")
         if triangles.min() < 0 or triangles.max() >= vertices.shape[1]:
             raise InvalidInput("triangles must hold indices of vertices")
-        if not np.isfinite(vertices).all():
-            k = int(np.argwhere(~np.isfinite(vertices))[0][1])
-            raise InvalidInput(f"vertex {k} of the ground is not a number: repair or delete it")
+        for state in vertices:
+            require_numbers(state)
         self.vertices, self.triangles = vertices, triangles
         self._trees: OrderedDict[int, Any] = OrderedDict()
         self._tree(0)
@@ -147,7 +154,7 @@ class TriangleGround:
         if state not in self._trees:
             corners: Any = self.vertices[state].tolist()
             self._trees[state] = BVHTree.FromPolygons(corners, self.triangles.tolist(), all_triangles=True)
-            if len(self._trees) > MOST_TREES:
+            if len(self._trees) > max(MOST_TREES, MOST_LEAVES // len(self.triangles)):
                 self._trees.popitem(last=False)
         return self._trees[state]
 

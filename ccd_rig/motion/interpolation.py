@@ -1,4 +1,4 @@
-"""Solved frames of a range, and slerps between them.
+"""Solved frames of a range, slerps between them, and smooth curves over them.
 
 Functions work on NumPy arrays in double precision, one row per frame: a bake has thousands of frames.
 Quaternions are (w, x, y, z).
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import InvalidInput
-from ..maths.batch import Array, dot, length, slerp, unit
+from ..maths.batch import Array, Mask, dot, length, slerp, unit
 
 
 def solve_frames(frame_start: int, frame_end: int, step: int) -> list[int]:
@@ -125,3 +125,57 @@ def straight_on(at: Array, places: Array, values: Array) -> Array:
         rate = float(np.diff(values[pair])[0] / np.diff(places[pair])[0])
         extended = extended + rate * beyond
     return np.asarray(extended)
+
+
+def second_differences(times: Array) -> Array:
+    """(F - 2, F) matrix that takes values at times (F,) to their second derivatives."""
+    count = len(times)
+    differences = np.zeros((max(0, count - 2), count))
+    for i in range(count - 2):
+        before, after = times[i + 1] - times[i], times[i + 2] - times[i + 1]
+        differences[i, i : i + 3] = 2.0 * np.array(
+            (1.0 / (before * (before + after)), -1.0 / (before * after), 1.0 / (after * (before + after)))
+        )
+    return differences
+
+
+def least_lift(times: Array, needed: Array, fixed: Mask, reach: float) -> Array:
+    """(F,) the smallest smooth curve that is nowhere below needed values, nor below 0.
+
+    It minimises the sum of L^2 + (reach / 2)^4 L''^2, a beam on an elastic bed, by the active set method of
+    Lawson and Hanson (1974, "Solving Least Squares Problems", chapter 23) on the forces that hold it up.
+
+    Args:
+        times: (F,) increasing.
+        needed: (F,)
+        fixed: (F,) where the curve is 0, whatever is needed there.
+        reach: time over which it sets in.
+    """
+    lift: Array = np.zeros(len(times))
+    free = ~fixed
+    least = np.maximum(needed[free], 0.0)
+    if not least.any():
+        return lift
+    bends = second_differences(times)[:, free]
+    flexes = np.linalg.inv(np.eye(len(least)) + (0.5 * reach) ** 4 * bends.T @ bends)
+    forces: Array = np.zeros(len(least))
+    held = np.zeros(len(least), np.bool_)
+    close = 1e-9 * float(least.max())
+    for _ in range(3 * len(least)):
+        missing = np.where(held, -np.inf, least - flexes @ forces)
+        if missing.max() <= close:
+            break
+        held[missing.argmax()] = True
+        while True:
+            exact = np.zeros(len(least))
+            exact[held] = np.linalg.solve(flexes[np.ix_(held, held)], least[held])
+            pulls = held & (exact <= 0.0)
+            if not pulls.any():
+                break
+            steps = forces[pulls] / np.maximum(forces[pulls] - exact[pulls], 1e-300)
+            forces = forces + float(steps.min()) * (exact - forces)
+            held &= ~(pulls & (forces <= 1e-12 * np.abs(exact).max()))
+            forces[~held] = 0.0
+        forces = exact
+    lift[free] = np.maximum(flexes @ forces, least)
+    return lift

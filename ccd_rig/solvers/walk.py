@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from mathutils import Vector
 
 from ..goals import Goal
 from ..maths import batch
-from ..maths.batch import Array, Mask
+from ..maths.batch import Array
 from ..motion.ground import Ground
 from ..motion.interpolation import same_side
 from ..motion.retargeting.alignment import NO_TURN, shortest
-from ..motion.retargeting.figures import STEADY, STRAIGHT, TargetFigure, product
+from ..motion.retargeting.figures import STEADY, STRAIGHT, TargetFigure, inverse, product, turned
 from ..motion.walking.cycle import Cycle, Standing, WalkLeg
 from ..motion.walking.path import Strides, Way
 from ..motion.walking.settings import WalkSettings
@@ -28,6 +29,9 @@ from .retarget_goals import (
     goals_met,
     turned_to,
 )
+
+CUTS = 8
+"""Steps of the search for the factor of a leg's bends."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,55 +83,104 @@ def walk(
             point = Vector((leg.sole.ball / target.scale).tolist())
             add_place(goals, targets, end, length, target.points_to_model(foot.balls), point)
     rotations = bent_to_usual_side(target, pose, [leg.limb for leg in cycle.legs])
-    rotations = _bent_ahead(target, (rotations, pose[1]), cycle.legs, plan)
+    rotations = _folded(target, (rotations, pose[1]), cycle.legs, plan)
     rotations = goals_met(figure_map, target, (rotations, pose[1]), goals, targets)
     tips = {leg.limb.tip: toes for leg in cycle.legs if (toes := plan.feet[leg.limb.name].toes) is not None}
     rotations = turned_to(target, rotations, tips)
     return Walk(same_side(rotations), plan.translations, plan, cycle)
 
 
-def _bent_ahead(target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], plan: WalkPlan) -> Array:
-    """Rotations with legs that are about straight put where they are planned, bent to their usual side.
+def _folded(target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], plan: WalkPlan) -> Array:
+    """Rotations with legs put where they are planned, each bent in its joints as in the cycle.
 
-    A solve that starts at a straight leg, or passes one, may bend it to either side.
+    All bends of a leg are multiplied by the same factor, at which it is as long as it is planned: so it folds
+    and stretches smoothly, and no joint turns over. A solve that starts elsewhere may bend it to either side.
+    Legs whose last bone turns freely have more bends than that needs, and are left to the solve.
 
     Args:
         target: the figure.
         pose: (F, n, 4) rotations and (F, n, 3) translations relative to rest.
-        legs: bent by the law of cosines where two bones make them.
+        legs: to be put.
         plan: of their feet.
     """
     heads, world = target.world(*pose)
-    straight: dict[WalkLeg, Mask] = {}
-    knees: dict[str, Array] = {}
-    for leg in legs:
-        upper, middle, end = (target.index(name) for name in leg.limb.joints[:3])
-        first, second = heads[:, middle] - heads[:, upper], heads[:, end] - heads[:, middle]
-        a, b = batch.length(first, -1), batch.length(second, -1)
-        across = batch.cross(first, second, -1) / np.maximum(a * b, 1e-12)[:, None]
-        sides = batch.rotate(batch.conjugate(world[:, upper].T).T, across, -1)
+    levels: list[dict[str, Array]] = []
+    for leg in (each for each in legs if not each.is_free):
+        foot, end = plan.feet[leg.limb.name], target.index(leg.limb.end)
+        names = [target.skeleton.joints[i].name for i in target.skeleton.chain(leg.limb.end)]
+        bends = [name for name in names if name == leg.limb.middle or name in leg.limb.bends]
+        joints = [target.index(name) for name in (leg.limb.upper, *bends)]
+        points = [heads[:, i] for i in (*joints, end)]
+        line = foot.ankles(leg) - points[0]
+        turns = _fold([b - a for a, b in pairwise(points)], [world[:, i] for i in joints], line)
+        puts = {
+            target.skeleton.joints[i].name: product(turn, world[:, i])
+            for i, turn in zip(joints, turns, strict=True)
+        }
+        for level, (name, rotation) in enumerate((*puts.items(), (leg.limb.end, foot.feet))):
+            if level == len(levels):
+                levels.append({})
+            levels[level][name] = rotation
+    rotations = pose[0]
+    for each in levels:
+        rotations = turned_to(target, rotations, each)
+    return rotations
+
+
+def _fold(links: Sequence[Array], turns: Sequence[Array], line: Array) -> list[Array]:
+    """(F, 4) world rotations by which links (F, 3) of a leg lead along a line (F, 3), see `_folded`.
+
+    The factor is bracketed and then cut down by regula falsi (Dowell and Jarratt 1971).
+
+    Args:
+        links: from the hip on.
+        turns: (F, 4) world rotations of their joints.
+        line: from the hip to the leg's end.
+    """
+    axes, angles, straight = [], [], []
+    for i in range(1, len(links)):
+        before, after = (
+            each / np.maximum(batch.length(each, -1), 1e-12)[:, None] for each in links[i - 1 : i + 1]
+        )
+        across, cosine = batch.cross(before, after, -1), batch.dot(before, after, -1)
+        sides = turned(inverse(turns[i - 1]), across)
         usual = sides.sum(axis=0)
         size = float(np.linalg.norm(usual))
-        near = batch.length(across, -1) < STRAIGHT
-        is_steady = size > STEADY * batch.length(sides, -1).sum() and size > 1e-9
-        if leg.limb.bends or not is_steady or not near.any():
-            continue
-        axis = batch.rotate(world[:, upper], np.broadcast_to(usual / size, first.shape), -1)
-        present = batch.arctan2(
-            batch.dot(across, axis, -1), batch.dot(first, second, -1) / np.maximum(a * b, 1e-12)
-        )
-        far = batch.length(plan.feet[leg.limb.name].ankles(leg) - heads[:, upper], -1)
-        cosine = (far**2 - a**2 - b**2) / np.maximum(2.0 * a * b, 1e-12)
-        half = np.where(near, 0.5 * (np.arccos(np.clip(cosine, -1.0, 1.0)) - present), 0.0)
-        turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
-        straight[leg], knees[leg.limb.middle] = near, product(turn, world[:, middle])
-    rotations, thighs, feet = turned_to(target, pose[0], knees), {}, {}
-    heads, _ = target.world(rotations, pose[1])
-    for leg, near in straight.items():
-        foot, hips = plan.feet[leg.limb.name], heads[:, target.index(leg.limb.upper)]
-        turn = shortest(heads[:, target.index(leg.limb.end)] - hips, foot.ankles(leg) - hips)
-        thigh, present = (world[:, target.index(name)] for name in (leg.limb.upper, leg.limb.end))
-        thighs[leg.limb.upper] = product(np.where(near[:, None], turn, NO_TURN), thigh)
-        if not leg.is_free:
-            feet[leg.limb.end] = np.where(near[:, None], foot.feet, present)
-    return turned_to(target, turned_to(target, rotations, thighs), feet)
+        if size > STEADY * batch.length(sides, -1).sum() and size > 1e-9:
+            axis = turned(turns[i - 1], np.broadcast_to(usual / size, across.shape))
+            side = batch.dot(across, axis, -1)
+            near = (np.abs(side) < STRAIGHT) & (
+                cosine > 0.0
+            )  # what is about straight bends to its usual side
+            across = across + np.where(near, STRAIGHT - side, 0.0)[:, None] * axis
+        sine = batch.length(across, -1)
+        axes.append(across / np.maximum(sine, 1e-12)[:, None])
+        angles.append(np.asarray(batch.arctan2(sine, cosine)))
+        straight.append(shortest(links[i], links[i - 1]))
+    if not axes:
+        return [shortest(links[0], line)]
+
+    def folded(factor: Array) -> list[Array]:
+        bent = [np.broadcast_to(NO_TURN, (len(line), 4))]
+        for axis, angle, back in zip(axes, angles, straight, strict=True):
+            half = 0.5 * factor * angle
+            turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
+            bent.append(product(bent[-1], product(turn, back)))
+        return bent
+
+    def reached(bent: Sequence[Array]) -> Array:
+        return np.asarray(sum(turned(turn, link) for turn, link in zip(bent, links, strict=True)))
+
+    far = batch.length(line, -1)
+    low: Array = np.zeros(len(line))
+    high: Array = np.pi / np.maximum(np.max(angles, axis=0), 1e-6)
+    over_low, over_high = (batch.length(reached(folded(each)), -1) - far for each in (low, high))
+    for _ in range(CUTS):
+        factor = low + np.clip(over_low / np.maximum(over_low - over_high, 1e-12), 0.0, 1.0) * (high - low)
+        over = batch.length(reached(folded(factor)), -1) - far
+        is_low = over > 0.0
+        low, high = np.where(is_low, factor, low), np.where(is_low, high, factor)
+        over_low, over_high = np.where(is_low, over, 0.5 * over_low), np.where(is_low, 0.5 * over_high, over)
+    bent = folded(factor)
+    whole = shortest(reached(bent), line)
+    return [product(whole, turn) for turn in bent]

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from ...errors import RigError
 from ...goals import PositionGoal
 from ...maths.batch import Array, arctan2, conjugate, inverse, matrices, rotate, unit
-from ...motion.interpolation import straight_on
+from ...motion.interpolation import second_differences, straight_on
 from ...settings import SolverSettings
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics
@@ -231,7 +231,7 @@ def least_shifts(frames: Array, reaches: Reaches, length: float) -> Array:
 def _smooth_shifts(frames: Array, reaches: Reaches) -> Array:
     """Shifts of one block in lengths of a leg, by the alternating direction method of multipliers (ADMM)."""
     count, legs = reaches.radii.shape
-    bends = _second_differences(frames)
+    bends = second_differences(frames)
     held = [np.flatnonzero(reaches.origins[:, k] >= 0) for k in range(legs)]
     origins = [reaches.origins[held[k], k] for k in range(legs)]
     patterns, pattern_of = np.unique(reaches.follows.T, axis=0, return_inverse=True)
@@ -276,18 +276,6 @@ def _into_ball(points: Array, centres: Array, radii: Array) -> Array:
     outside = distances > radii
     scale = np.where(outside, radii / np.where(outside, distances, 1.0), 1.0)
     return np.where(outside[:, None], centres + offsets * scale[:, None], points)
-
-
-def _second_differences(frames: Array) -> Array:
-    """(S - 2, S) matrix that takes values at frames to their second derivatives."""
-    count = len(frames)
-    differences = np.zeros((max(0, count - 2), count))
-    for i in range(count - 2):
-        before, after = frames[i + 1] - frames[i], frames[i + 2] - frames[i + 1]
-        differences[i, i : i + 3] = 2.0 * np.array(
-            (1.0 / (before * (before + after)), -1.0 / (before * after), 1.0 / (after * (before + after)))
-        )
-    return differences
 
 
 PASSES = 3

@@ -292,12 +292,15 @@ class Help(NamedTuple):
 
     Attributes:
         missed: constraints that miss their targets alone.
+        held: of these, constraints whose targets are where the base pose has their effectors, such as feet
+            that stand while the head takes their legs along. They are served first.
         eased: constraints that reach their targets when straight, and stay short of them by Softness.
         idle: constraints without animated targets that left their chains in the base pose, see `_yielding`.
         carried: constraints whose targets are where their carriers have taken them, see `_yielding`.
     """
 
     missed: tuple[int, ...] = ()
+    held: tuple[int, ...] = ()
     eased: tuple[int, ...] = ()
     idle: tuple[int, ...] = ()
     carried: tuple[int, ...] = ()
@@ -321,7 +324,7 @@ def _help_of(batch: Batch) -> list[Help | None]:
     off = [[c for c in whole if states.get(c, reached) != reached] for states in batch.states]
     if not any(off):
         return [None] * len(off)
-    left = _left_to_carriers(batch)
+    stays, left = _left_in_place(batch)
     moved = {c: _apart_from_base(batch, c) > MOVED for c in batch.active}
     helped: list[Help | None] = []
     for k, states in enumerate(batch.states):
@@ -329,10 +332,11 @@ def _help_of(batch: Batch) -> list[Help | None]:
         asking = [c for c in off[k] if c not in given_up]
         states.update((c, GAVE_WAY) for c in given_up if states[c] != EASED)
         missed = tuple(c for c in asking if states[c] != EASED)
+        held = tuple(c for c in missed if stays[c][k])
         eased = tuple(c for c in asking if states[c] == EASED)
         idle = tuple(c for c in batch.active if not (moved[c][k] or constraints[c].is_animated))
         carried = tuple(c for c, where in left.items() if where[k])
-        helped.append(Help(missed, eased, idle, carried) if asking else None)
+        helped.append(Help(missed, held, eased, idle, carried) if asking else None)
     return helped
 
 
@@ -347,30 +351,31 @@ MOVED = 0.01
 """Radians from its base pose beyond which a chain counts as moved."""
 
 
-def _left_to_carriers(batch: Batch) -> dict[int, Mask]:
-    """(R,) masks of rows at which carried targets are where their carriers take the base pose."""
+def _left_in_place(batch: Batch) -> tuple[dict[int, Mask], dict[int, Mask]]:
+    """(R,) masks of rows at which targets are where the base pose has the effectors of constraints; and of
+    those at which carried targets are where their carriers take that place."""
     constraints, skeleton, bones = batch.constraints, batch.skeleton, batch.bones
     places = {constraint.name: c for c, constraint in enumerate(constraints)}
-    carried = {c: places[constraints[c].carrier] for c in batch.active if constraints[c].carrier in places}
-    if not carried:
-        return {}
     poses = (batch.base.rotations, batch.base.translations), (batch.rotations, batch.translations)
     (heads, frames), (solved_heads, solved_frames) = (
         forward_kinematics_of_frames(skeleton, bones.offsets, bones.rests, unit(turned, axis=-1), shifted)
         for turned, shifted in poses
     )
-    left = {}
-    for c, carrier in carried.items():
-        tip, above = skeleton.index(constraints[c].tip), skeleton.index(constraints[carrier].tip)
+    stays, left = {}, {}
+    for c in (c for c in batch.active if constraints[c].kind.reaches or constraints[c].carrier in places):
+        tip, targets = skeleton.index(constraints[c].tip), batch.targets.points[:, c]
         ends = heads[:, tip] + rotate(
             frames[:, tip], effectors(constraints[c], batch.lengths[:, tip]), axis=-1
         )
-        turns = multiply(solved_frames[:, above].T, conjugate(frames[:, above].T))
-        taken = solved_heads[:, above] + rotate(turns, (ends - heads[:, above]).T).T
         chain = list(skeleton.chain(constraints[c].tip, constraints[c].chain_length))
-        extent = batch.lengths[:, chain].sum(axis=1)
-        left[c] = length(batch.targets.points[:, c] - taken, axis=-1) <= MOVED * extent
-    return left
+        slack = MOVED * batch.lengths[:, chain].sum(axis=1)
+        stays[c] = length(targets - ends, axis=-1) <= slack
+        if constraints[c].carrier in places:
+            above = skeleton.index(constraints[places[constraints[c].carrier]].tip)
+            turns = multiply(solved_frames[:, above].T, conjugate(frames[:, above].T))
+            taken = solved_heads[:, above] + rotate(turns, (ends - heads[:, above]).T).T
+            left[c] = length(targets - taken, axis=-1) <= slack
+    return stays, left
 
 
 def _helped_row(
@@ -631,10 +636,11 @@ class _Share:
             chains = {j for c in self.members for j in chain_joints(batch.skeleton, batch.constraints[c])}
             moving = frozenset(chains | body)
             # Missed targets come after met ones: feet stand, whatever a hand reaches for.
+            asking = set(help.missed).difference(help.held)
             alone = tuple(goal for _, goal in placed)
             placed = [(c, with_body(self.skeleton, batch.constraints[c], goal)) for c, goal in placed]
             placed = [
-                (c, replace(goal, priority=goal.priority + LATER) if c in help.missed else goal)
+                (c, replace(goal, priority=goal.priority + LATER) if c in asking else goal)
                 for c, goal in placed
             ]
             if self.limbs:

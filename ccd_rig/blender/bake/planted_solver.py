@@ -26,13 +26,16 @@ import bpy
 import numpy as np
 from mathutils import Quaternion
 
+from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit, Slide
-from ...maths.batch import Array, conjugate, inverse, matrices, rotate
+from ...maths.batch import Array, Mask, arctan2, conjugate, inverse, length, matrices, multiply, rotate, unit
+from ...motion.interpolation import least_lift
+from ...motion.retargeting.feet import raised_ahead, smooth_envelope
 from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
-from ..properties.constraint_values import Constraint, TargetSample
+from ..properties.constraint_values import Constraint, Holds, TargetSample
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
@@ -56,6 +59,10 @@ from .group_solving import Batch, bones_of, solve_batches
 
 SHARPER = 0.1
 """Factor on the tolerances while bones are planted, as the error of planted bones beside the base slides."""
+ALIKE = 1e-6
+"""Radians, and parts of a planted bone's length, by which a foot is not brought out of the ground."""
+PASSES = 2
+"""Turns of a foot whose heel is in the ground."""
 AROUND = 2.0
 """Largest distance of the root bone from its animated place above the base, in lengths of all bones."""
 
@@ -379,6 +386,7 @@ class _GroupSolver:
         if self.chains.keeps_body:
             for before, segment in pairwise(segments):
                 self._come_down(before, segment)
+            self._clear_ground(segments)
 
     def _come_down(self, before: ContactSegment, segment: ContactSegment) -> None:
         """Let joints whose bones come down on the ground get there before, while nothing moves them."""
@@ -403,6 +411,147 @@ class _GroupSolver:
                     turn,
                     segment.limits[j],
                 )
+
+    def _clear_ground(self, segments: Sequence[ContactSegment]) -> None:
+        """Bring heels and swinging feet out of the ground, of legs that nothing but it moves."""
+        frames, skeleton, ground = self.frames, self.frames.bones.skeleton, self.frames.tracks.ground
+        feet: dict[int, list[int]] = {}
+        for c in self.group.members:
+            if self._lies(c) and ground is not None:
+                name = ground.soles[c].foot or frames.constraints[c].tip
+                feet.setdefault(skeleton.index(name), []).append(c)
+        for foot, planting in feet.items():
+            constraint = frames.constraints[planting[0]]
+            leg = skeleton.chain(constraint.tip, constraint.chain_length)[1:]
+            rolls, swings = np.zeros(len(frames.rows), np.bool_), np.ones(len(frames.rows), np.bool_)
+            for segment in segments:
+                moving = [c for c, joints in segment.moves.items() if joints.intersection(leg)]
+                swings[segment.rows] = not moving
+                rolls[segment.rows] = moving == planting[:1]
+            if not swings.all():
+                self._clear_foot(leg[: leg.index(foot) + 1], planting, rolls, swings)
+
+    def _clear_foot(self, leg: Sequence[int], planting: Sequence[int], rolls: Mask, swings: Mask) -> None:
+        """Bring a foot out of the ground.
+
+        A heel in the ground turns the foot about the planted bone. A foot that swings from or to a contact is
+        lifted over what lies below it: by the clearance, or as high as its animation lifts it if that is
+        less.
+
+        Args:
+            leg: joints from below the root bone to the foot.
+            planting: the constraints that plant it.
+            rolls: (R,) where the first of them alone does, and the foot may turn about its bone.
+            swings: (R,) where nothing moves the leg.
+        """
+        frames, ground, foot, times = self.frames, self.frames.tracks.ground, leg[-1], self.frames.frames
+        assert ground is not None
+        soles = [ground.soles[c] for c in planting]
+        tips = [frames.bones.skeleton.index(frames.constraints[c].tip) for c in planting]
+        poses = frames.solved.at(slice(None))
+        self._put(poses, np.arange(len(times)), frames.keyed.at(slice(None)))
+        heads, axes = self._world(poses)
+        angles: Array = np.zeros(len(times))
+        turns: Array = np.tile(np.eye(3), (len(times), 1, 1))
+        still = np.tile((1.0, 0.0, 0.0, 0.0), (len(times), 1))
+        if soles[0].heel is not None:
+            ball, start = heads[:, tips[0]], axes[:, foot] @ soles[0].heel
+            flat = np.maximum(length(start[:, :2], -1), 1e-12)
+            elevation, behind = arctan2(start[:, 2], flat), start * (1.0, 1.0, 0.0) / flat[:, None]
+            for _ in range(PASSES):  # the ground is another one where the heel gets to
+                arms = np.einsum("rij,rj->ri", turns, start)
+                level = ground.heights((ball + arms)[:, None], frames.rows)[:, 0] - ball[:, 2]
+                wanted = np.arcsin(np.clip(level / np.maximum(length(arms, -1), 1e-12), -1.0, 1.0))
+                missing = np.where(rolls, np.maximum(0.0, wanted - elevation), 0.0)
+                angles = smooth_envelope(missing, times, RETURN) * (rolls | swings)
+                turns = matrices(raised_ahead(still, behind, angles).T).transpose(2, 0, 1)
+
+        def points(heads: Array, axes: Array, turns: Array) -> Array:
+            """(R, P, 3) of the sole, with the foot turned about the first planted bone."""
+            rigid = [
+                heads[:, tip, None] + np.einsum("rij,pj->rpi", axes[:, tip], sole.points)
+                for tip, sole in zip(tips, soles, strict=True)
+            ]
+            if soles[0].heel is not None:
+                arms = np.einsum("rij,rj->ri", turns, axes[:, foot] @ soles[0].heel)
+                rigid.append((heads[:, tips[0]] + arms)[:, None])
+            return np.concatenate(rigid, axis=1)
+
+        sole = points(heads, axes, turns)
+        animated = points(*self._world(frames.animated), np.broadcast_to(np.eye(3), turns.shape))
+        lowest = animated[..., 2].min(axis=1)
+        rise = lowest - np.interp(times, times[~swings], lowest[~swings])
+        margin = np.clip(rise, 0.0, soles[0].clearance)
+        missing = (ground.heights(sole, frames.rows) - sole[..., 2]).max(axis=1) + margin
+        lift = least_lift(times, missing, ~swings, RETURN)
+        rows = np.flatnonzero((angles > ALIKE) | (lift > ALIKE * soles[0].length))
+        if not len(rows):
+            return
+        arms = np.einsum("rij,rj->ri", turns, heads[:, foot] - heads[:, tips[0]])
+        places, turned_axes = heads[:, tips[0]] + arms, turns @ axes[:, foot]
+        places[:, 2] += lift
+        by_limits: dict[object, list[int]] = {}
+        for row in rows.tolist():
+            by_limits.setdefault(frames.bake_frames.limits[int(frames.rows[row])], []).append(row)
+        for same in by_limits.values():
+            anchors = {row: PlantAnchor(places[row], turned_axes[row]) for row in same}
+            self._bring(leg, planting[0], anchors, poses)
+        _, rotations = frames.bones.transforms(poses)
+        for tip in set(tips) - {foot}:
+            rests = np.broadcast_to(frames.bones.rests[:, tip], (len(times), 4))
+            _, moved = frames.bones.transforms(frames.solved)
+            above = multiply(moved[rows, foot].T, rests[rows].T)
+            turned_back = unit(multiply(conjugate(above), rotations[rows, tip].T))
+            limits = [joint.limit for joint in frames.bones.skeleton.joints]
+            kept = BatchLimits([limits[tip]]).project(turned_back[:, None])[0][:, 0].T
+            for stored in (frames.solved, frames.keyed):
+                stored.rotations[rows, tip] = kept
+
+    def _world(self, poses: JointPoses) -> tuple[Array, Array]:
+        """(R, J, 3) heads and (R, J, 3, 3) unit axes as columns, in the world."""
+        heads, rotations = self.frames.bones.transforms(poses)
+        worlds = self.frames.worlds
+        heads = np.einsum("rij,rkj->rki", worlds[:, :3, :3], heads) + worlds[:, None, :3, 3]
+        axes = matrices(np.moveaxis(rotations, -1, 0)).transpose(2, 3, 0, 1)
+        axes = np.einsum("rij,rkjl->rkil", worlds[:, :3, :3], axes)
+        return heads, axes / np.linalg.norm(axes, axis=-2, keepdims=True)
+
+    def _bring(
+        self, leg: Sequence[int], c: int, anchors: Mapping[int, PlantAnchor], poses: JointPoses
+    ) -> None:
+        """Bring the last joint of a leg to anchors by row, from poses of all rows."""
+        frames, skeleton, rows = self.frames, self.frames.bones.skeleton, np.array(list(anchors))
+        constraints = list(frames.constraints)
+        name = skeleton.joints[leg[-1]].name
+        constraints[c] = replace(
+            constraints[c],
+            tip=name,
+            chain_length=len(leg) + 1,
+            holds=Holds(*[True] * len(constraints[c].holds)),
+        )
+        places = frames.rows[rows]
+        targets = frames.bake_frames.targets.at(places).copy()
+        seen = [anchors[row].seen(frames.worlds[row]) for row in rows.tolist()]
+        targets.points[:, c], targets.rotations[:, c] = targets_of(seen)
+        batch = Batch(
+            frames.frames[rows],
+            constraints,
+            (c,),
+            [frames.skeleton(int(rows[0]))],
+            targets,
+            frames.worlds[rows, :3, :3],
+            frames.bake_frames.limits[int(places[0])],
+            bones_of(frames.bake_frames, places),
+            frames.bake_frames.lengths[places],
+            poses.at(rows),
+            replace(self.settings, smoothness=0.0),
+            sharper=SHARPER,
+        )
+        for _ in solve_batches([batch]):
+            pass
+        at = np.ix_(rows, leg)
+        for stored in (frames.solved, frames.keyed):
+            stored.rotations[at] = batch.rotations[:, leg]
 
     def _lies(self, c: int) -> bool:
         """Whether a constraint's bone lies on the ground."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array, Indices
-from ...motion.ground import Ground, LevelGround, TriangleGround
+from ...motion.ground import Ground, LevelGround, TriangleGround, require_numbers
 from ..properties.armature_data import SURFACES
 from .evaluation import is_evaluated
 from .isolation import set_frame, shared_scene
@@ -218,8 +218,12 @@ def _triangles(vertices: Array, triangles: Indices, objects: Sequence[bpy.types.
     try:
         return TriangleGround(vertices, triangles)
     except InvalidInput as error:
-        names = ", ".join(f"'{each.name}'" for each in objects)
-        raise RigError(f"the ground {names}: {error}") from error
+        raise _refused(objects, error) from error
+
+
+def _refused(objects: Sequence[bpy.types.Object], error: InvalidInput) -> RigError:
+    names = ", ".join(f"'{each.name}'" for each in objects)
+    return RigError(f"the ground {names}: {error}")
 
 
 def _is_animated(thing: bpy.types.Object) -> bool:
@@ -242,7 +246,11 @@ def _alike(a: tuple[Array, Indices], b: tuple[Array, Indices]) -> bool:
 
 
 def _world(depsgraph: bpy.types.Depsgraph, objects: Sequence[bpy.types.Object]) -> tuple[Array, Indices]:
-    """(V, 3) world vertices and (T, 3) triangles."""
+    """(V, 3) world vertices and (T, 3) triangles.
+
+    Raises:
+        RigError: an object has no faces, or a vertex is not a number.
+    """
     corners, faces, count = [], [], 0
     for each in objects:
         evaluated = each.evaluated_get(depsgraph)
@@ -259,6 +267,10 @@ def _world(depsgraph: bpy.types.Depsgraph, objects: Sequence[bpy.types.Object]) 
             evaluated.to_mesh_clear()
         world = np.array([row[:] for row in evaluated.matrix_world])
         local = vertices.reshape(-1, 3).astype(np.float64)
+        try:
+            require_numbers(local)
+        except InvalidInput as error:
+            raise _refused([each], error) from error
         corners.append(local @ world[:3, :3].T + world[:3, 3])
         faces.append(triangles.reshape(-1, 3).astype(np.int64) + count)
         count += len(local)

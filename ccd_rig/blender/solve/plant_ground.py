@@ -9,10 +9,12 @@ from typing import TypeAlias
 
 import bpy
 import numpy as np
+from mathutils import Matrix
 
-from ...maths.batch import Array, matrices
+from ...maths.batch import Array, Indices, matrices
 from ...motion.ground import Ground, grade_of, plane_of
 from ...motion.retargeting.alignment import shortest
+from ...motion.retargeting.feet import heel_from_ball
 from ..properties.constraint_values import Constraint
 from ..scene.ground import ground_of
 from .planting import PlantAnchor
@@ -32,11 +34,19 @@ class PlantSole:
             a hand.
         up: (3,) the world's Z in the bone's axes.
         length: of the bone, world metres.
+        points: (P, 3) of the sole from the bone's head, in its axes, world metres.
+        foot: name of the bone above, if that lies on the ground with a heel; else empty.
+        heel: (3,) of that from the bone's head, in the axes of the foot; None without one.
+        clearance: world metres by which it stays above what it swings over.
     """
 
     height: float
     up: Array
     length: float
+    points: Array
+    foot: str
+    heel: Array | None
+    clearance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +72,18 @@ class PlantGround:
         heads, turns = self.ground.carried(anchor.head, row, rows)
         axes = matrices(np.ascontiguousarray(turns.T)).transpose(2, 0, 1) @ anchor.axes
         return [PlantAnchor(head, columns) for head, columns in zip(heads, axes, strict=True)]
+
+    def heights(self, points: Array, rows: Indices) -> Array:
+        """(R, P) heights of the ground below points (R, P, 3) at rows; minus infinity where there is none."""
+        starts = points.copy()
+        starts[..., 2] = self.tops[rows, None]
+        starts = starts.reshape(-1, 3)
+        each = np.repeat(rows, points.shape[1])
+        heights, _ = self.ground.below(starts, each)
+        unseen = np.isnan(heights)
+        starts[unseen, 2] = np.inf
+        heights[unseen], _ = self.ground.below(starts[unseen], each[unseen])
+        return np.where(np.isnan(heights), -np.inf, heights).reshape(points.shape[:2])
 
     def lying(self, anchor: PlantAnchor, row: int, c: int, is_held: bool) -> PlantAnchor:
         """The anchor with its sole on the surface, turned to its slope; unchanged over a hole.
@@ -127,15 +149,46 @@ def plant_ground(
     ground = ground_near(points.reshape(-1, 3), room)
     if ground is None:
         return None
+    walk = armature_object.ccd_rig.walk
+    soles = {c: _sole(armature_object, constraints[c], root_bone, float(walk.clearance)) for c in planting}
+    tops = np.maximum(heads[root_bone][:, 2], points[..., 2].max(axis=1))
+    return PlantGround(ground, soles, tops, float(walk.steepest))
+
+
+def _sole(
+    armature_object: bpy.types.Object, constraint: Constraint, root_bone: str, clearance: float
+) -> PlantSole:
+    """The sole of a planted bone as the armature stands at rest; `clearance` is in lengths of its leg."""
     world, low = armature_object.matrix_world, ground_of(armature_object)
     scale = float(np.mean([abs(each) for each in world.to_scale()]))
-    soles = {}
-    for c, name in zip(planting, names, strict=True):
-        bone = armature_object.data.bones[name]
-        axes = np.array((world @ bone.matrix_local).to_3x3())
-        axes = axes / np.linalg.norm(axes, axis=0)
-        height, length = float((world @ bone.head_local).z) - low, scale * bone.length
-        up = axes.T @ np.array((0.0, 0.0, 1.0))
-        soles[c] = PlantSole(height if height <= length else 0.0, up, length)
-    tops = np.maximum(heads[root_bone][:, 2], points[..., 2].max(axis=1))
-    return PlantGround(ground, soles, tops, float(armature_object.ccd_rig.walk.steepest))
+    bone = armature_object.data.bones[constraint.tip]
+    leg = [bone]
+    while len(leg) < constraint.chain_length - 1 or not constraint.chain_length:
+        parent = leg[-1].parent
+        if parent is None or parent.name == root_bone:
+            break
+        leg.append(parent)
+    head, tail = (np.array(world @ end) for end in (bone.head_local, bone.tail_local))
+    height, length = float(head[2]) - low, scale * bone.length
+    if height > length:
+        height = 0.0
+    axes = _axes(world, bone)
+    down = np.array((0.0, 0.0, -height))
+    ends = [down]
+    if height > 0.0 and tail[2] < low + length:
+        ends.append((tail - head) * (1.0, 1.0, 0.0) + down)
+    foot, heel = "", None
+    if height > 0.0 and len(leg) > 2:
+        ankle = np.array(world @ leg[1].head_local) - head
+        behind = heel_from_ball(ankle, -height, scale * sum(each.length for each in leg[2:]))
+        if behind[2] < ankle[2]:  # not in the air
+            foot, heel = leg[1].name, behind @ _axes(world, leg[1])
+    room = clearance * scale * sum(each.length for each in leg[1:] or leg)
+    up = axes.T @ np.array((0.0, 0.0, 1.0))
+    return PlantSole(height, up, length, np.array(ends) @ axes, foot, heel, room)
+
+
+def _axes(world: Matrix, bone: bpy.types.Bone) -> Array:
+    """(3, 3) unit axes of a bone at rest in the world, as columns."""
+    axes = np.array((world @ bone.matrix_local).to_3x3())
+    return np.asarray(axes / np.linalg.norm(axes, axis=0))

@@ -213,17 +213,38 @@ def profile_along(
     _require_no_wall(ground, places, heights, grid, rows, inside, leg)
     known = np.isfinite(heights)
     heights = np.interp(grid, grid[known], heights[known])
+    return Profile(grid, heights, _means(cycle, grid, heights, strides))
+
+
+def means_beside(
+    cycle: Cycle, way: Way, ground: Ground, along: Array, strides: Strides, profile: Profile, aside: float
+) -> Array:
+    """(P,) mean heights of the ground over a stride at the places of a profile, metres to the left of them.
+
+    Where there is none near, that on the way counts. Arguments are as in `profile_along`.
+    """
+    places, headings = way.at(profile.along)
+    left = np.stack((-np.sin(headings), np.cos(headings)), axis=-1)
+    tops = profile.heights + STEP_UP * cycle.leg
+    rows = np.searchsorted(along, profile.along).clip(0, len(along) - 1)
+    heights, _ = ground.below(np.column_stack((places + aside * left, tops)), rows)
+    is_near = np.abs(heights - profile.heights) < STEP_UP * cycle.leg  # never of what is no number
+    return _means(cycle, profile.along, np.where(is_near, heights, profile.heights), strides)
+
+
+def _means(cycle: Cycle, grid: Array, heights: Array, strides: Strides) -> Array:
+    """(P,) means of heights (P,) over a stride."""
     edges = strides.line_at(grid[[0, -1]])
-    places_over = max(count, int(np.ceil((edges[1] - edges[0]) / (GRAIN * leg))) + 1)
-    line: Array = np.linspace(float(edges[0]), float(edges[1]), places_over, dtype=np.float64)
+    count = max(len(grid), int(np.ceil((edges[1] - edges[0]) / (GRAIN * cycle.leg))) + 1)
+    line: Array = np.linspace(float(edges[0]), float(edges[1]), count, dtype=np.float64)
     over = np.interp(strides.along_at(line), grid, heights)
-    half = max(1, round(0.5 * stride / (line[1] - line[0])))
+    half = max(1, round(0.5 * cycle.stride / (line[1] - line[0])))
     bell = np.hanning(2 * half + 3)[1:-1]
     # Straight on beyond the ends, so that a slope stays one.
     before = 2.0 * over[0] - over[half:0:-1]
     after = 2.0 * over[-1] - over[-2 : -half - 2 : -1]
     means = np.convolve(np.concatenate((before, over, after)), bell / bell.sum(), mode="valid")
-    return Profile(grid, heights, np.interp(strides.line_at(grid), line, means))
+    return np.interp(strides.line_at(grid), line, means)
 
 
 def heights_along(

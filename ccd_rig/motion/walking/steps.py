@@ -49,12 +49,16 @@ from .cycle import (
     standing_on_average,
     yaw_of,
 )
-from .path import STEP_UP, Profile, Strides, Way, profile_along
+from .path import STEP_UP, Profile, Strides, Way, means_beside, profile_along
 from .settings import WalkSettings
 from .timeline import Timeline, smooth
 
-LYING = 0.3
-"""Leg lengths from the hindmost leg to the foremost from which a body lies along the ground."""
+LYING, SPLAYED = 0.3, 0.6
+"""Leg lengths from the hindmost foot to the foremost from which a body lies along the ground, and from the
+rightmost to the leftmost from which it lies across it."""
+LEAN = 0.5
+"""Height of the point about which a body is turned to a slope, in that of the starts of its legs: these lean
+half as far as it does. Legs that lean as far put its weight behind its feet, upright ones lack length."""
 SHARPEST = float(np.radians(150.0))
 """How far a way may turn within a stride."""
 TRIES = 17
@@ -78,8 +82,6 @@ ROLLING = 0.3
 """Seconds over which heels are raised further for a leg that is too short, toes over what they would hit."""
 WINDOWS = ((0.0, 1.0), (0.0, 0.85), (0.0, 0.7), (0.0, 0.55), (0.15, 1.0), (0.3, 1.0), (0.45, 1.0))
 """Parts of a swing in which the base may go from the height of one footfall to that of the next."""
-HASTE = 0.15
-"""What a shorter of these costs, in parts of the rise or fall."""
 NONE = np.array((1.0, 0.0, 0.0, 0.0))
 """No rotation."""
 
@@ -150,6 +152,30 @@ class WalkPlan:
 
 
 @dataclass(frozen=True, eq=False)
+class _Lie:
+    """The plane that a body goes along.
+
+    Attributes:
+        places: (F,) metres of the way under its middle.
+        heights: (F,) world heights there.
+        grades: (F, 2) by which it rises ahead and to the left, for a metre; 0 for an upright body.
+        centre: (3,) of the cycle's frame about which a body is turned to it.
+        is_long: whether it goes along the ground below several pairs of legs.
+    """
+
+    places: Array
+    heights: Array
+    grades: Array
+    centre: Array
+    is_long: bool
+
+    def height(self, rows: Indices, along: Array, aside: Array) -> Array:
+        """(R,) heights of the plane at rows (R,), at metres of the way and metres to its left."""
+        ahead = along - self.places[rows]
+        return np.asarray(self.heights[rows] + self.grades[rows, 0] * ahead + self.grades[rows, 1] * aside)
+
+
+@dataclass(frozen=True, eq=False)
 class _Course:
     """The inputs of a walk.
 
@@ -166,6 +192,7 @@ class _Course:
     line: Array
     along: Array
     profile: Profile
+    lie: _Lie
     reach: Mapping[str, Array]
     standing: Standing
 
@@ -216,8 +243,9 @@ def plan_walk(
     line = cycle.speed * (time.phases - time.phases[0])
     along = strides.along_at(line)
     profile = profile_along(cycle, way, height, ground, along, strides)
+    lie = _lie(cycle, way, ground, settings, strides, along, profile)
     reach = _reaches(cycle, settings, standing, time.shares)
-    course = _Course(cycle, way, ground, time, settings, strides, line, along, profile, reach, standing)
+    course = _Course(cycle, way, ground, time, settings, strides, line, along, profile, lie, reach, standing)
     body = _body(course)
     heads, _ = posed(cycle.figure_map, cycle.target, *body)
     feet = {leg.limb.name: _rolled(course, leg, _foot(course, leg), heads) for leg in cycle.legs}
@@ -245,30 +273,57 @@ def _body(course: _Course) -> tuple[Array, Array, Array]:
     limits = BatchLimits([joint.limit for joint in cycle.target.skeleton.joints])
     rotations = limits.project(np.ascontiguousarray(rotations.transpose(2, 1, 0)))[0].transpose(2, 1, 0)
     middle, headings = course.way.at(course.along)
-    heading, (heights, slopes, pivot) = _yaw_rotations(headings), _lie(course)
-    pitch = np.zeros((len(slopes), 4))
-    pitch[:, 0], pitch[:, 2] = np.cos(0.5 * np.arctan(slopes)), -np.sin(0.5 * np.arctan(slopes))
-    along = np.array((pivot, 0.0, 0.0))
-    world = turned(heading, along + turned(pitch, hips - along))
+    heading, lie = _yaw_rotations(headings), course.lie
+    planes = np.column_stack((-lie.grades, np.ones(len(headings))))
+    lean = shortest(np.broadcast_to(UP, planes.shape), planes)
+    world = turned(heading, lie.centre + turned(lean, hips - lie.centre))
     world[:, :2] += middle
-    world[:, 2] += heights
-    return np.ascontiguousarray(rotations), world, product(heading, product(pitch, turns))
+    world[:, 2] += lie.heights
+    return np.ascontiguousarray(rotations), world, product(heading, product(lean, turns))
 
 
-def _lie(course: _Course) -> tuple[Array, Array, float]:
-    """(F,) heights and (F,) slopes of the line that fits best (least squares) through the mean ground below
-    the legs, and metres ahead of the body where those heights are. A figure whose legs are about below one
-    place stays upright."""
-    before = np.array([foot.before for foot in course.cycle.feet.values()])
+def _lie(
+    cycle: Cycle,
+    way: Way,
+    ground: Ground,
+    settings: WalkSettings,
+    strides: Strides,
+    along: Array,
+    profile: Profile,
+) -> _Lie:
+    """The plane that fits best (least squares) through the mean ground below the legs.
+
+    It is level along the way for a figure whose legs are about below one place, and across it for one whose
+    legs are not far apart: that stays upright.
+    """
+    feet = list(cycle.feet.values())
+    before = np.array([foot.before for foot in feet])
+    aside = np.array([np.mean([each.aside for each in foot.stances] or foot.balls[:, 1]) for foot in feet])
     pivot = float(before.mean())
-    below = [np.interp(course.along + each, course.profile.along, course.profile.means) for each in before]
-    heights = np.mean(below, axis=0)
-    slopes = np.zeros(len(heights))
-    if np.ptp(before) > LYING * course.cycle.leg:
-        weights = (before - pivot) / float(((before - pivot) ** 2).sum())
-        slopes = np.sum([weight * height for weight, height in zip(weights, below, strict=True)], axis=0)
-    steepest = float(np.tan(course.settings.steepest))
-    return heights, np.clip(slopes, -steepest, steepest), pivot
+    below = np.stack([np.interp(along + each, profile.along, profile.means) for each in before])
+    is_long, is_splayed = np.ptp(before) > LYING * cycle.leg, np.ptp(aside) > SPLAYED * cycle.leg
+    if is_splayed:
+        for is_side in (aside > 0.0, aside <= 0.0):
+            far = float(aside[is_side].mean()) if is_side.any() else 0.0
+            means = means_beside(cycle, way, ground, along, strides, profile, far)
+            for k in np.flatnonzero(is_side):
+                below[k] = np.interp(along + before[k], profile.along, means)
+    axes = np.column_stack(
+        (
+            (before - pivot) * is_long,
+            (aside - aside.mean()) * is_splayed,
+        )
+    )
+    heights = below.mean(axis=0)
+    grades = (np.linalg.pinv(axes) @ (below - heights)).T
+    heads, _ = posed(cycle.figure_map, cycle.target, cycle.rotations, cycle.hips, cycle.hip_turns)
+    starts = [cycle.target.index(leg.limb.upper) for leg in cycle.legs]
+    centre = np.array((pivot, 0.0, LEAN * float(heads[:, starts, 2].mean())))
+    heights = heights - grades[:, 1] * float(aside.mean())
+    steepest = float(np.tan(settings.steepest))
+    sizes = np.maximum(batch.length(grades, -1), 1e-12)
+    grades = grades * np.minimum(1.0, steepest / sizes)[:, None]
+    return _Lie(along + pivot, heights, grades, centre, bool(is_long))
 
 
 def _from(start: Array, rotations: Array, share: Array) -> Array:
@@ -390,7 +445,12 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         margin = np.clip(
             cycle_clearance, 0.0, course.settings.clearance * cycle.leg
         )  # the cycle's, where it is lower
-        bases[rows] = _swing_base(u, p, low, float(falls[i + 1].place[2]), need + margin)
+        around = np.array((max(rows[0] - 1, 0), *rows, min(rows[-1] + 1, count - 1)))
+        ends = low, float(falls[i + 1].place[2])
+        plane = ends[0] + (ends[1] - ends[0]) * np.concatenate(([0.0], p, [1.0]))
+        if course.lie.is_long:
+            plane = course.lie.height(around, ahead[around], aside[around])
+        bases[rows] = _swing_base(u, p, ends, plane, rises[rows], need + margin)
     plan = FootPlan(falls, np.column_stack((xy, bases)) + arms, feet, toes, down)
     return _on_surface(course, leg, plan, ahead)
 
@@ -511,31 +571,42 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     return best[1]
 
 
-def _swing_base(u: Array, p: Array, start: float, end: float, needed: Array) -> Array:
+def _swing_base(
+    u: Array, p: Array, ends: tuple[float, float], plane: Array, rises: Array, needed: Array
+) -> Array:
     """(R,) heights from one footfall to the next that are not below the needed ones, but near the ends.
 
-    On a slope it is a line by how far the foot is on its way, so that the swing is the cycle's, turned. Over
-    a stair it is a smooth step in a part of the time: the foot goes up before it goes ahead. An arch is added
-    for what lies between; of all ways the one with the lowest arch is taken.
+    It is a line by how far the foot is on its way, so that on a slope the swing is the cycle's, turned; or
+    goes along the plane of the body, and from how far one footfall is above it to how far the next is in a
+    smooth step; or is a smooth step in a part of the time: over a stair the foot goes up before it goes
+    ahead. An arch is added for what lies between. Of all ways the one is taken on which the foot is slowest
+    beside the plane of the body.
 
     Args:
         u: (R,) part of the time, 0 to 1.
         p: (R,) how far the foot is, 0 to 1.
-        start, end: heights of the footfalls.
+        ends: heights of the footfalls.
+        plane: (R + 2,) heights of the body's plane below the foot, with those at the footfalls.
+        rises: (R,) of the foot over the base.
         needed: (R,) heights.
     """
-    best: tuple[float, Array] | None = None
-    ways = [(p, p, 0.0)]
+    (start, end), times = ends, np.concatenate(([0.0], u, [1.0]))
+    far = (end - plane[-1]) - (start - plane[0])
+    ways = [(start + (end - start) * p, p), (plane[1:-1] + start - plane[0] + far * smooth(u), u)]
     for low, high in WINDOWS:
         v = np.clip((u - low) / (high - low), 0.0, 1.0)
-        ways.append((v**3 * (10.0 - 15.0 * v + 6.0 * v * v), u, HASTE / (high - low)))
-    for part, over, haste in ways:
-        base, arch = start + (end - start) * part, 4.0 * over * (1.0 - over)
+        ways.append((start + (end - start) * v**3 * (10.0 - 15.0 * v + 6.0 * v * v), u))
+    steps = np.maximum(np.diff(times), 1e-3)
+    best: tuple[float, Array] | None = None
+    for base, over in ways:
+        arch = 4.0 * over * (1.0 - over)
         clear = arch > 0.2
         lift = float(np.max(((needed - base) / np.maximum(arch, 0.2))[clear], initial=0.0))
-        cost = lift + haste * abs(end - start)
-        if best is None or cost < best[0] - 1e-12:
-            best = cost, base + lift * arch
+        lifted = base + lift * arch
+        rates = np.diff(np.concatenate(([start], lifted + rises, [end])) - plane) / steps
+        cost = float(np.abs(rates).max())
+        if best is None or cost < best[0] - 1e-9:
+            best = cost, lifted
     assert best is not None
     return best[1]
 

@@ -383,3 +383,24 @@ def test_a_neck_and_a_tail_ease_into_straight(ext):
         assert max(np.degrees(largest_step(matrices)) for matrices in seen.values()) < 6.0
         row.target.animation_data_clear()
         bpy.context.scene.frame_set(1)
+
+
+def out_and_back(rig, name, way):
+    """A target that goes by a vector of the world within half a second, and back."""
+    row = pulled(rig, name, way, 1, 13)
+    row.target.matrix_world = Matrix.Translation(-Vector(way)) @ row.target.matrix_world
+    rigs.update()
+    row.target.keyframe_insert("location", frame=FRAMES)
+    return row
+
+
+def test_feet_stand_while_a_head_takes_their_legs_along(ext):
+    """Front legs hang on the spine that the head bends: they slid by up to 5 cm as it was pulled up."""
+    rig = set_up("cat")
+    feet = ("r_toe.L", "r_toe.R", "f_toe.L", "f_toe.R")
+    base = played(rig, feet, [1])
+    out_and_back(rig, "spine.006", (0.0, -0.076, 0.254))
+    bake(rig)
+    seen = played(rig, feet)
+    for foot in feet:
+        assert max((m.translation - base[foot][0].translation).length for m in seen[foot]) < 1e-4

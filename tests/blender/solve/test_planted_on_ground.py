@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import rigs
 import walks
-from mathutils import Quaternion
+from mathutils import Quaternion, Vector
 from walks import select
 
 SLIP, ON = 1e-3, 2e-3  # [m] what a planted bone may slide, and be off the surface
@@ -331,3 +331,71 @@ def test_solve_pressed_again_turns_a_bone_over_the_slope_no_further(ext, keep_bo
     bpy.ops.ccd_rig.solve()
     rigs.update()
     assert math.degrees(up_of(rig, "foot.L").angle((0.0, 0.0, 1.0))) == pytest.approx(before, abs=0.05)
+
+
+def soles(rig, frames):
+    """(F, 2, 3, 3) of heel, ball and end of the toes of both feet, where they touch the ground at rest."""
+    seen = []
+    for frame in frames:
+        bpy.context.scene.frame_set(frame)
+        for side, x in (("L", 0.1), ("R", -0.1)):
+            for bone, y in (("foot", walks.HEEL.y), ("foot", walks.BALL.y), ("toe", -0.2)):
+                pose_bone = rig.pose.bones[f"{bone}.{side}"]
+                rest = pose_bone.bone.matrix_local.inverted()
+                seen.append((pose_bone.matrix @ rest @ Vector((x, y, 0.0)))[:])
+    return np.array(seen).reshape(len(frames), 2, 3, 3)
+
+
+@pytest.mark.parametrize(
+    "height",
+    [
+        lambda x, y: 0.0,
+        lambda x, y: -0.36 * y,
+        lambda x, y: 0.36 * x,
+        lambda x, y: 0.04 * math.sin(9.0 * y) * math.cos(7.0 * x),
+        lambda x, y: 0.08 * (y < -0.8),
+    ],
+    ids=["level", "up", "across", "bumps", "kerb"],
+)
+def test_neither_heels_nor_swinging_feet_get_into_the_ground(ext, bake, height):
+    """A ball that is planted as its heel strikes takes the heel down to the ground, not through it."""
+    rig, scene = walks.walk(ext, 3), bpy.context.scene
+    frames = range(1, 3 * walks.PERIOD + 2)
+    cycle = largest_turn(rig, frames)
+    thing = waves("Ground", height)
+    stand_on(rig, thing)
+    select(ext, rig, *FEET)
+    assert bpy.ops.ccd_rig.feet_plant() == {"FINISHED"}
+    bake.bake(scene, rig, bake.BakeSettings(1, frames[-1]))
+    points = soles(rig, frames)
+    above = np.array([place.z - surface(thing, place) for place in map(Vector, points.reshape(-1, 3))])
+    above = above.reshape(points.shape[:-1])
+    for k, tip in enumerate(FEET):
+        first, last = np.flatnonzero(planted_rows(rig, tip, frames))[[0, -1]]
+        assert above[first : last + 1, k].min() > -2.5e-3
+    assert largest_turn(rig, frames) < 1.3 * cycle
+
+
+def surface(thing, place):
+    hit, on, _, _ = thing.ray_cast((place.x, place.y, 10.0), (0.0, 0.0, -1.0))
+    assert hit
+    return on.z
+
+
+def test_a_leg_that_something_else_moves_is_not_lifted(ext, bake):
+    """The target of its Reach says where it swings."""
+    rig, scene = walks.figure(), bpy.context.scene
+    rig.pose.bones["hips"].location = (0.0, -0.08, 0.0)
+    rig.pose.bones["hips"].keyframe_insert("location", frame=1)
+    stand_on(rig, plane("Level", lambda x, y: 0.05))
+    row = plant(rig, "foot.L")
+    for frame in range(1, 13):
+        row.influence = float(frame < 4)
+        row.keyframe_insert("influence", frame=frame)
+    target = rigs.empty("Target", rig.data.bones["foot.L"].head_local)
+    reach = rig.ccd_rig.constraints.add()
+    reach.name, reach.tip, reach.target, reach.chain_length, reach.use_tail = "R", "foot.L", target, 3, False
+    rigs.update()
+    bake.bake(scene, rig, bake.BakeSettings(1, 12))
+    feet = walks.heads(rig, ("foot.L",), range(1, 13))[:, 0]
+    assert np.linalg.norm(feet[8:] - target.location, axis=1).max() < SLIP

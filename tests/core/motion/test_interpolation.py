@@ -11,7 +11,13 @@ from mathutils import Quaternion
 
 from ccd_rig.errors import InvalidInput
 from ccd_rig.maths.batch import slerp
-from ccd_rig.motion.interpolation import same_side, slerp_rotations, solve_frames
+from ccd_rig.motion.interpolation import (
+    least_lift,
+    same_side,
+    second_differences,
+    slerp_rotations,
+    solve_frames,
+)
 
 EXACT = 1e-12
 FLOAT32 = 2e-6
@@ -173,3 +179,32 @@ def test_input_is_not_changed():
 def test_slerp_refuses_what_it_cannot_take(frames, rotations, wanted, words):
     with pytest.raises(InvalidInput, match=words):
         slerp_rotations(frames, rotations, wanted)
+
+
+def test_the_least_lift_is_smooth_and_nowhere_below_what_is_needed():
+    """No curve through the same points bends less: its forces only push, and only where it is held up."""
+    times = np.arange(40.0)
+    needed = np.full(40, -1.0)
+    needed[[12, 13, 25]] = 0.04, 0.05, 0.03
+    fixed = np.isin(np.arange(40), (4, 5, 34, 35))
+    lift = least_lift(times, needed, fixed, 8.0)
+    assert (lift >= needed).all() and (lift >= 0.0).all() and not lift[fixed].any()
+    np.testing.assert_allclose(lift[[13, 25]], needed[[13, 25]], atol=1e-9)
+    bends = second_differences(times)
+    forces = lift + 4.0**4 * bends.T @ (bends @ lift)
+    free = ~fixed & (lift > 1e-6) & (lift > needed + 1e-6)
+    assert free.sum() > 15
+    np.testing.assert_allclose(forces[free], 0.0, atol=1e-6)
+    assert (forces[~fixed] > -1e-6).all()
+    assert np.abs(np.diff(lift, 3)).max() < 0.01
+
+
+def test_no_lift_where_nothing_is_needed_or_may_be():
+    times = np.arange(12.0)
+    np.testing.assert_array_equal(least_lift(times, np.full(12, -0.1), times < 3, 8.0), np.zeros(12))
+    np.testing.assert_array_equal(least_lift(times, np.full(12, 0.1), times > -1, 8.0), np.zeros(12))
+
+
+def test_second_differences_are_exact_of_parabolas_at_uneven_times():
+    times = np.array((0.0, 0.5, 2.0, 2.25, 5.0))
+    np.testing.assert_allclose(second_differences(times) @ (3.0 * times**2 - times), 6.0, atol=1e-12)

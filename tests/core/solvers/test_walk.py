@@ -22,7 +22,7 @@ from ccd_rig.motion.walking.path import way_along
 from ccd_rig.motion.walking.settings import WalkSettings
 from ccd_rig.motion.walking.strides import fitted_strides
 from ccd_rig.motion.walking.timeline import timeline
-from ccd_rig.solvers.walk import walk
+from ccd_rig.solvers.walk import _fold, walk
 
 FIGURE = TargetFigure.at_rest(bipeds.skeleton())
 MAP = bipeds.figure_map()
@@ -565,3 +565,20 @@ def test_motions_that_are_no_cycle_are_told():
 def test_settings_name_the_field(field, value):
     with pytest.raises(InvalidInput, match=field):
         WalkSettings(**{field: value})
+
+
+def test_a_leg_folds_in_all_its_joints_alike():
+    """All bends are multiplied by one factor, and the leg ends where it is to."""
+    links = [np.array([each]) for each in ((0.02, 0.1, -0.4), (0.0, -0.2, -0.3), (0.0, 0.15, -0.2))]
+    still = [np.array([(1.0, 0.0, 0.0, 0.0)])] * 3
+    bends = [angle_between(a, b) for a, b in pairwise(links)]
+    for far in (0.5, 0.6, 0.75, 0.85):
+        line = far * np.array([(0.3, 0.2, -0.9)])
+        put = [turned(turn, link) for turn, link in zip(_fold(links, still, line), links, strict=True)]
+        np.testing.assert_allclose(sum(put), line, atol=1e-3)  # the solve does the rest
+        factors = [angle_between(a, b) / bend for (a, b), bend in zip(pairwise(put), bends, strict=True)]
+        assert factors[0] == pytest.approx(factors[1], rel=1e-6)
+
+
+def angle_between(a, b):
+    return float(np.arctan2(np.linalg.norm(np.cross(a, b)), np.sum(a * b)))
