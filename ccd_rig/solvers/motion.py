@@ -26,7 +26,6 @@ from time import perf_counter
 import numpy as np
 
 from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, dot, multiply, unit
-from ..settings import MOST_SMOOTHNESS
 from .pose_search import PoseSearch, Solved, Starts
 from .problem_tables import Bones, GoalSettings, reach_of_goals
 
@@ -61,7 +60,9 @@ The first frame of the run is retried; after each failure the gap doubles.
 MOST_SWEEPS = 24
 """Most sweeps over a motion."""
 RAISE = 4.0
-"""Factor by which smoothness is raised between frames that still jump."""
+"""Factor by which smoothness is raised at once between frames that still jump."""
+MOST_RAISE = 64.0
+"""Largest factor in all: what a jump may cost in departures, beside a change that does not jump."""
 
 
 @dataclass(frozen=True)
@@ -186,13 +187,16 @@ class Frames:
         return solved
 
 
-def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, tuple[Solved, Array]]:
+def solve_motion(
+    frames: Frames, smoothness: float, most_raise: float = MOST_RAISE
+) -> Generator[int, None, tuple[Solved, Array]]:
     """Solve for the nearest motion; yields numbers of solved frames as progress.
 
     Args:
         frames: base poses and goals.
         smoothness: weight of changes of departures; 0: each frame by itself, as always where poses do not
             follow their references.
+        most_raise: largest factor of the smoothness where the motion still jumps; 1: it is never raised.
 
     Returns:
         The poses, and (F,) radians, the largest rotation of a joint from the frame's independent solution.
@@ -212,7 +216,7 @@ def solve_motion(frames: Frames, smoothness: float) -> Generator[int, None, tupl
         yield 0
         if sudden.any():
             yield from _take_best_path(frames, motion, turned, sudden, smoothness)
-            yield from _sweep(frames, motion, smoothness)
+            yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
             yield 0
         elif not frames.closes:
             return motion, apart
@@ -457,11 +461,12 @@ def _cheapest(
 # Sweeps ---------------------------------------------------------------------------------------------
 
 
-def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, None, None]:
+def _sweep(frames: Frames, motion: Solved, smoothness: float, most: float) -> Generator[int, None, None]:
     """Smooth sudden turns: solve the frames around them again, with references made by their neighbours.
 
-    The range around a turn grows as far as it has to; all other frames stay. Where a turn stays sudden, the
-    smoothness around it is raised. Frames for which that does not help keep the poses from before.
+    The range around a turn grows as far as it has to; all other frames stay. Where a turn between frames that
+    meet their goals stays sudden, the smoothness around it is raised up to `most`. Frames for which that does
+    not help keep the poses from before.
     """
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
@@ -473,34 +478,36 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float) -> Generator[int, 
         yield 0
         around = _widened(frames, sudden, ROOM)
         if near[around].all():
-            if not sudden.any() or weights[sudden].min() >= MOST_SMOOTHNESS:
+            sudden &= motion.statuses == 0
+            if not sudden.any() or weights[sudden].min() >= most:
                 break
+            around = _widened(frames, sudden, ROOM)
             unraised = motion.at(np.arange(len(turned))) if unraised is None else unraised
-            weights[around] = np.minimum(weights[around] * RAISE, MOST_SMOOTHNESS)
+            weights[around] = np.minimum(weights[around] * RAISE, most)
         near |= around
         yield from _relax(frames, motion, turned, near, weights)
-    if unraised is not None and sudden.any():
-        _undo_where_worse(frames, motion, unraised, sudden)
+    if unraised is not None:
+        _undo_where_no_better(frames, motion, unraised, most)
 
 
-def _undo_where_worse(frames: Frames, motion: Solved, old: Solved, sudden: Mask) -> None:
-    """Restore poses around sudden turns in stretches whose largest turn has not become smaller."""
+def _undo_where_no_better(frames: Frames, motion: Solved, old: Solved, smoothness: float) -> None:
+    """Restore poses in stretches of changed frames whose departures and jumps do not sum up to less."""
     turned = departures(frames, motion.rotations), departures(frames, old.rotations)
-    changed = (turned[0] != turned[1]).any(axis=(1, 2))
-    turns = []
+    left: Mask = (turned[0] != turned[1]).any(axis=(1, 2))
+    changed, sums = left.copy(), []
     for each in turned:
-        between = angles_between(each[frames.before], each, axis=-1).max(axis=1, initial=0.0)
-        turns.append(np.where(frames.before >= 0, between, 0.0))
-    left = sudden.copy()
+        departed = (angles_between(each, np.array((1.0, 0.0, 0.0, 0.0)), axis=-1) ** 2).sum(axis=1)
+        jumps = (angles_between(each[frames.before], each, axis=-1) ** 2).sum(axis=1)
+        sums.append((departed, np.where(frames.before >= 0, jumps, 0.0)))
     while left.any():
         stretch: Mask = np.zeros(len(left), np.bool_)
         wider = np.arange(len(left)) == np.flatnonzero(left)[0]
         while (wider != stretch).any():
-            stretch, wider = wider, wider | (_widened(frames, wider, 1) & (changed | sudden))
+            stretch, wider = wider, wider | (_widened(frames, wider, 1) & changed)
         left &= ~stretch
-        ends = _widened(frames, stretch, 1)
-        if turns[0][ends].max() > turns[1][ends].max() - STILL:
-            rows = np.flatnonzero(stretch)
+        rows, ends = np.flatnonzero(stretch), _widened(frames, stretch, 1)
+        new, former = (departed[rows].sum() + smoothness * jumps[ends].sum() for departed, jumps in sums)
+        if new >= former:
             motion.put(rows, old.at(rows))
 
 

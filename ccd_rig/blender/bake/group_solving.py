@@ -25,7 +25,7 @@ from ...settings import Solver, SolveStatus
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
-from ...solvers.motion import Frames, solve_motion
+from ...solvers.motion import MOST_RAISE, Frames, solve_motion
 from ...solvers.motion import Kind as FrameKind
 from ...solvers.pose_search import STATUSES, PoseSearch, Solved
 from ...solvers.problem_tables import Bones, GoalSettings
@@ -459,7 +459,9 @@ def _solve_group(
         after,
         closes,
     )
-    solved, apart = yield from solve_motion(frames, batches[0].settings.smoothness)
+    # Frames beside those that the body helps are not in the motion: it would be smooth, and jump at its ends.
+    most_raise = MOST_RAISE if wanted is None else 1.0
+    solved, apart = yield from solve_motion(frames, batches[0].settings.smoothness, most_raise)
     places = np.split(np.argsort(order), np.cumsum(sizes)[:-1])
     for share, rows in zip(shares, places, strict=True):
         share.store(solved.at(rows), apart[rows])
