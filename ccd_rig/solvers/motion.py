@@ -493,22 +493,31 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float, most: float) -> Ge
 def _undo_where_no_better(frames: Frames, motion: Solved, old: Solved, smoothness: float) -> None:
     """Restore poses in stretches of changed frames whose departures and jumps do not sum up to less."""
     turned = departures(frames, motion.rotations), departures(frames, old.rotations)
-    left: Mask = (turned[0] != turned[1]).any(axis=(1, 2))
-    changed, sums = left.copy(), []
+    changed: Mask = (turned[0] != turned[1]).any(axis=(1, 2))
+    sums = []
     for each in turned:
         departed = (angles_between(each, np.array((1.0, 0.0, 0.0, 0.0)), axis=-1) ** 2).sum(axis=1)
         jumps = (angles_between(each[frames.before], each, axis=-1) ** 2).sum(axis=1)
         sums.append((departed, np.where(frames.before >= 0, jumps, 0.0)))
-    while left.any():
-        stretch: Mask = np.zeros(len(left), np.bool_)
-        wider = np.arange(len(left)) == np.flatnonzero(left)[0]
-        while (wider != stretch).any():
-            stretch, wider = wider, wider | (_widened(frames, wider, 1) & changed)
-        left &= ~stretch
-        rows, ends = np.flatnonzero(stretch), _widened(frames, stretch, 1)
+    for rows in _stretches(frames, changed):
+        ends = np.union1d(rows, frames.after[rows][frames.after[rows] >= 0])
         new, former = (departed[rows].sum() + smoothness * jumps[ends].sum() for departed, jumps in sums)
         if new >= former:
             motion.put(rows, old.at(rows))
+
+
+def _stretches(frames: Frames, chosen: Mask) -> list[Indices]:
+    """Rows of frames that are chosen, in stretches of neighbours; round the end of a ring too."""
+    rows = np.flatnonzero(chosen)
+    if not len(rows):
+        return []
+    before = frames.before[rows]
+    follows = (before >= 0) & chosen[before]
+    stretches = np.split(rows, np.flatnonzero(~(follows & (before < rows)))[1:])
+    ends = [int(stretch[-1]) for stretch in stretches]
+    if follows[0] and (last := ends.index(before[0])) > 0:
+        stretches[0] = np.concatenate((stretches.pop(last), stretches[0]))
+    return stretches
 
 
 def _widened(frames: Frames, chosen: Mask, count: int) -> Mask:

@@ -297,6 +297,19 @@ def test_what_more_smoothness_costs_is_bounded(seed: int) -> None:
     assert sums[1] <= sums[0] * (1.0 + 1e-9)
 
 
+@pytest.mark.parametrize(
+    ("ring", "expected"),
+    [(0, [[0, 1], [3], [6, 7], [9]]), (10, [[9, 0, 1], [3], [6, 7]]), (9, [[0, 1], [3], [6, 7], [9]])],
+)
+def test_stretches_of_neighbours(ring: int, expected: list[list[int]]) -> None:
+    """With a ring of nine the last frame repeats the first, and has no neighbours."""
+    frames = frames_of(chain(1), np.ones((10, 3)), ring=ring)
+    chosen = np.isin(np.arange(10), np.concatenate(expected))
+    assert [stretch.tolist() for stretch in module._stretches(frames, chosen)] == expected
+    if ring:
+        assert module._stretches(frames, np.arange(10) < ring)[0].tolist() == list(range(ring))
+
+
 # --- the best path ------------------------------------------------------------------------------------
 
 
