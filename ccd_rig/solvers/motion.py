@@ -465,8 +465,8 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float, most: float) -> Ge
     """Smooth sudden turns: solve the frames around them again, with references made by their neighbours.
 
     The range around a turn grows as far as it has to; all other frames stay. Where a turn between frames that
-    meet their goals stays sudden, the smoothness around it is raised up to `most`. Frames for which that does
-    not help keep the poses from before.
+    meet their goals stays sudden, the smoothness around it is raised up to `most`. Stretches of frames that
+    still jump then, or depart by more than that is worth, keep the poses from before.
     """
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
@@ -478,31 +478,40 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float, most: float) -> Ge
         yield 0
         around = _widened(frames, sudden, ROOM)
         if near[around].all():
-            sudden &= motion.statuses == 0
-            if not sudden.any() or weights[sudden].min() >= most:
+            raised = sudden & (motion.statuses == 0)
+            if not raised.any() or weights[raised].min() >= most:
                 break
-            around = _widened(frames, sudden, ROOM)
+            around = _widened(frames, raised, ROOM)
             unraised = motion.at(np.arange(len(turned))) if unraised is None else unraised
             weights[around] = np.minimum(weights[around] * RAISE, most)
         near |= around
         yield from _relax(frames, motion, turned, near, weights)
     if unraised is not None:
-        _undo_where_no_better(frames, motion, unraised, most)
+        _undo_where_no_better(frames, motion, unraised, sudden, most)
 
 
-def _undo_where_no_better(frames: Frames, motion: Solved, old: Solved, smoothness: float) -> None:
-    """Restore poses in stretches of changed frames whose departures and jumps do not sum up to less."""
+def _undo_where_no_better(
+    frames: Frames, motion: Solved, old: Solved, sudden: Mask, smoothness: float
+) -> None:
+    """Restore poses in stretches of changed frames that still jump, or whose sum has not become smaller.
+
+    Args:
+        frames: base poses and goals.
+        motion: the poses, changed in place.
+        old: those to restore.
+        sudden: (F,) frames at which the motion jumps.
+        smoothness: of the sum, see the module.
+    """
     turned = departures(frames, motion.rotations), departures(frames, old.rotations)
-    changed: Mask = (turned[0] != turned[1]).any(axis=(1, 2))
     sums = []
     for each in turned:
         departed = (angles_between(each, np.array((1.0, 0.0, 0.0, 0.0)), axis=-1) ** 2).sum(axis=1)
         jumps = (angles_between(each[frames.before], each, axis=-1) ** 2).sum(axis=1)
         sums.append((departed, np.where(frames.before >= 0, jumps, 0.0)))
-    for rows in _stretches(frames, changed):
+    for rows in _stretches(frames, (turned[0] != turned[1]).any(axis=(1, 2))):
         ends = np.union1d(rows, frames.after[rows][frames.after[rows] >= 0])
         new, former = (departed[rows].sum() + smoothness * jumps[ends].sum() for departed, jumps in sums)
-        if new >= former:
+        if new >= former or sudden[ends].any():
             motion.put(rows, old.at(rows))
 
 
