@@ -487,28 +487,29 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float, most: float) -> Ge
         near |= around
         yield from _relax(frames, motion, turned, near, weights)
     if unraised is not None:
-        _undo_where_no_better(frames, motion, unraised, sudden, most)
+        _undo_where_no_better(frames, motion, turned, unraised, sudden, most)
 
 
 def _undo_where_no_better(
-    frames: Frames, motion: Solved, old: Solved, sudden: Mask, smoothness: float
+    frames: Frames, motion: Solved, turned: Array, old: Solved, sudden: Mask, smoothness: float
 ) -> None:
     """Restore poses in stretches of changed frames that still jump, or whose sum has not become smaller.
 
     Args:
         frames: base poses and goals.
         motion: the poses, changed in place.
-        old: those to restore.
+        turned: (F, M, 4) their departures.
+        old: the poses to restore.
         sudden: (F,) frames at which the motion jumps.
         smoothness: of the sum, see the module.
     """
-    turned = departures(frames, motion.rotations), departures(frames, old.rotations)
+    before = departures(frames, old.rotations)
     sums = []
-    for each in turned:
+    for each in (turned, before):
         departed = (angles_between(each, np.array((1.0, 0.0, 0.0, 0.0)), axis=-1) ** 2).sum(axis=1)
         jumps = (angles_between(each[frames.before], each, axis=-1) ** 2).sum(axis=1)
         sums.append((departed, np.where(frames.before >= 0, jumps, 0.0)))
-    for rows in _stretches(frames, (turned[0] != turned[1]).any(axis=(1, 2))):
+    for rows in _stretches(frames, (turned != before).any(axis=(1, 2))):
         ends = np.union1d(rows, frames.after[rows][frames.after[rows] >= 0])
         new, former = (departed[rows].sum() + smoothness * jumps[ends].sum() for departed, jumps in sums)
         if new >= former or sudden[ends].any():
