@@ -484,7 +484,9 @@ class Session:
         if role is not None and not settings["stiffness"]:
             if role.part is Part.SPINE:
                 changed["stiffness"] = 1.0 - math.sqrt(ARM_MASS / UPPER_MASS)
-            elif role.part is Part.SHOULDER and self._controls.figure.bones(Part.UPPER_ARM, role.side, role.number):
+            elif role.part is Part.SHOULDER and self._controls.figure.bones(
+                Part.UPPER_ARM, role.side, role.number
+            ):
                 changed["stiffness"] = 1.0 - CLAVICLE_MOBILITY
         constraint = blender_limits.constraint_of(bone)
         if settings["limit"] is None and constraint is not None and not constraint.mute:
