@@ -38,13 +38,14 @@ from ..rig.rotation_modes import rotation_channel
 from .controls import TURNING, Controls, ends_of, placing_constraints
 
 ARM_MASS, UPPER_MASS = 0.049, 0.41
-"""Parts of a body's mass that an arm has, and all above the middle of the spine (de Leva 1996, "Adjustments to
+"""An arm's part of a body's mass, and that of all above the middle of the spine (de Leva 1996, "Adjustments to
 Zatsiorsky-Seluyanov's segment inertia parameters").
 
 Turns and shifts of spine and body are counted by the root of the mass that they move, beside an arm's."""
 CLAVICLE_MOBILITY = 45.0 / 180.0
-"""Of a clavicle beside its upper arm: their ranges of elevation (see `limit_sources.joint_ranges`). With equal
-mobilities a pull shrugs the shoulder by 30 degrees where the elbow could bend."""
+"""Mobility of a clavicle beside its arm, as their ranges of elevation are (`limit_sources.joint_ranges`).
+
+With equal mobilities a pull shrugs the shoulder by 30 degrees where the elbow could bend."""
 FAR = 1e6
 """Range of free shifts, in lengths of the bone."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
@@ -480,13 +481,12 @@ class Session:
         if not self._controls.turns(bone):
             return {"stiffness": 1.0, "limit": None, "comfort": None}
         changed: dict[str, Any] = {}
-        role = self._controls.figure.roles.get(bone.name)
+        figure = self._controls.figure
+        role = figure.roles.get(bone.name)
         if role is not None and not settings["stiffness"]:
             if role.part is Part.SPINE:
                 changed["stiffness"] = 1.0 - math.sqrt(ARM_MASS / UPPER_MASS)
-            elif role.part is Part.SHOULDER and self._controls.figure.bones(
-                Part.UPPER_ARM, role.side, role.number
-            ):
+            elif role.part is Part.SHOULDER and figure.bones(Part.UPPER_ARM, role.side, role.number):
                 changed["stiffness"] = 1.0 - CLAVICLE_MOBILITY
         constraint = blender_limits.constraint_of(bone)
         if settings["limit"] is None and constraint is not None and not constraint.mute:
