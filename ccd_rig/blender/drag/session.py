@@ -38,7 +38,7 @@ from ..rig.rotation_modes import rotation_channel
 from .controls import TURNING, Controls, ends_of, placing_constraints
 
 ARM_MASS, UPPER_MASS = 0.049, 0.41
-"""An arm's part of a body's mass, and that of all above the middle of the spine (de Leva 1996, "Adjustments to
+"""Parts of a body's mass: an arm, and all above the middle of the spine (de Leva 1996, "Adjustments to
 Zatsiorsky-Seluyanov's segment inertia parameters").
 
 Turns and shifts of spine and body are counted by the root of the mass that they move, beside an arm's."""
