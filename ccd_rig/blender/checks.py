@@ -616,8 +616,8 @@ def helped(
     """The constraints with their `body_length`, `carrier` and `is_animated`.
 
     The body goes up from a chain to the bone that carries all chains. It ends below a bone that something
-    else moves: a constraint of the rig, or a target that hangs on it. It also ends below a bone that carries the
-    one that planted bones go up to, since that alone carries the figure over them.
+    else moves: a constraint of the rig, or a target that hangs on it. It also ends below a bone that carries
+    the one that planted bones go up to, since that alone carries the figure over them.
 
     Args:
         armature_object: carries the constraints.
@@ -632,7 +632,11 @@ def helped(
     carriers = [[bone.name for bone in (top, *top.parent_recursive)] for (top,) in filter(None, tops)]
     common = [name for name in carriers[0] if all(name in names for names in carriers)] if carriers else []
     end = common[0] if common else ""
-    roots = [chain[: each.chain_length or None] for each, chain in zip(constraints, whole, strict=True) if each.kind.plants]
+    roots = [
+        chain[: each.chain_length or None]
+        for each, chain in zip(constraints, whole, strict=True)
+        if each.kind.plants
+    ]
     carriers_of_feet = {bone for chain in roots if chain for bone in chain[-1].parent_recursive}
     with_body = []
     for constraint, chain in zip(constraints, whole, strict=True):

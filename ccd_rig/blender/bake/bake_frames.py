@@ -295,7 +295,7 @@ class BakeFrames:
         return self.base if self.reference is None else self.reference
 
     def _note_returning(self, played: RigRows) -> None:
-        """Note joints of the body, and of legs of a planted figure, whose poses differ from those that play."""
+        """Note joints of the body, and of legs with planted bones, whose poses differ from those that play."""
         joints = sorted({j for each in self.constraints for j in body_joints(self.skeleton, each)})
         if joints and self.tracks is not None:
             joints = sorted({*joints, *self.tracks.joints()})
@@ -405,7 +405,9 @@ class Tracks:
     )
     travel: float = 0.0  # world metres along the ground by which a body walks on
     riders: Riders = field(default_factory=Riders)  # of a root bone that keeps its animation
-    unhelped: Array | None = None  # (S, 3) translations of the root bone before the body helps; None without help
+    unhelped: Array | None = (
+        None  # (S, 3) translations of the root bone before the body helps; None without help
+    )
     turns_body: bool = False  # whether a root bone that keeps its animation helps, or returns from that
 
     @classmethod

@@ -45,8 +45,8 @@ from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers.solve import solve
 from ..keys.writer import Destination, obstacles
-from ..rig.rotation_modes import rotation_channel
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
+from ..rig.rotation_modes import rotation_channel
 from ..solve.methods import FrameSolveSettings
 from ..solve.planting import PlantAnchor
 from .bake_frames import BakeFrames, Motion

@@ -7,8 +7,8 @@ from the pose of the chains alone. The bone that carries the figure is free to t
 is held where it is before: planted ones at their anchors, and those that swing on their way, so that a body
 that has moved changes no step.
 
-A body that keeps its animation is moved where legs are too short. Chains whose targets are where the animation
-has their ends ask for no help then, and stay behind as they do without it.
+A body that keeps its animation is moved where legs are too short. Chains whose targets are where the
+animation has their ends ask for no help then, and stay behind as they do without it.
 
 Shapes: S solved frames, J joints.
 """
@@ -31,6 +31,7 @@ from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, Rows
 from .group_solving import MOVED, Batch, bones_of, let_body_help
 from .planted_solver import AROUND, SHARPER, PlantedFrames
+from .report import GAVE_WAY
 
 REACHED = SolveStatus.CONVERGED.name
 
@@ -92,7 +93,7 @@ class _Figure:
 
     @classmethod
     def of(cls, bake_frames: BakeFrames, settings: FrameSolveSettings, is_free: bool) -> _Figure:
-        tracks, rows = bake_frames.planted_tracks, bake_frames.solved_rows
+        tracks = bake_frames.planted_tracks
         joints, contacts = tracks.joints(), tracks.contacts
         frames = PlantedFrames.of(bake_frames, None)
         keyed = JointPoses(bake_frames.solved.copy(), frames.animated.translations.copy())
@@ -118,7 +119,10 @@ class _Figure:
 
     def _ends(self, c: int, heads: Array, turns: Array) -> Array:
         """(S, 3) ends of a chain in poses with heads (S, J, 3) and rotations (S, J, 4)."""
-        constraint, tip = self.bake_frames.constraints[c], self.bake_frames.skeleton.index(self.bake_frames.constraints[c].tip)
+        constraint, tip = (
+            self.bake_frames.constraints[c],
+            self.bake_frames.skeleton.index(self.bake_frames.constraints[c].tip),
+        )
         lengths = self.bake_frames.lengths[self.bake_frames.solved_rows, tip]
         return heads[:, tip] + rotate(turns[:, tip], effectors(constraint, lengths), axis=-1)
 
@@ -243,13 +247,16 @@ class _Figure:
             tracks.unhelped = contacts.translations[:, root_bone].copy()
         known, at = bake_frames.smoothed, places[helped]
         bake_frames.solved[at] = batch.rotations[helped]
-        bake_frames.solved_slides[at] = bake_frames.slid(bake_frames.solved_rows[at], batch.translations[helped])
+        bake_frames.solved_slides[at] = bake_frames.slid(
+            bake_frames.solved_rows[at], batch.translations[helped]
+        )
         contacts.rotations[at] = np.float32(batch.rotations[helped])
         contacts.translations[at] = np.float32(batch.translations[helped])
         for k in helped.tolist():
             row, place = rows[k], int(places[k])
             members = [c for c in batch.active if not batch.constraints[c].kind.plants]
-            ended = {c: batch.states[k][c] for c in members if not self._rests(place, c)}
+            states = {c: batch.states[k][c] for c in members}
+            ended = {c: each for c, each in states.items() if each == GAVE_WAY or not self._rests(place, c)}
             bake_frames.states[row] = {**bake_frames.states[row], **ended}
             bake_frames.helped[row] = batch.helped[k]
             known[row] = (*known.get(row, ()), *batch.smoothed[k])

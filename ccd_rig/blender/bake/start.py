@@ -105,7 +105,8 @@ REMEMBERED = "ccd_rig_original"
 SETTINGS = "ccd_rig_bake_settings"
 """Custom property of a baked action: the `fingerprint` of its last bake."""
 HELPED = "ccd_rig_helped"
-"""Custom property of a baked action: the bone of a helping body that carries the figure, and a hash of its keys."""
+"""Custom property of a baked action: the bone that carries a figure whose body has helped, and a hash of its
+keys."""
 
 
 def fingerprint(*made_with: Any) -> str:
@@ -137,7 +138,9 @@ def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
         undo.callback(properties.pop, FOLLOWED, None)
 
 
-def note_helped(action: bpy.types.Action, armature_object: bpy.types.Object, bone: str, undo: ExitStack) -> None:
+def note_helped(
+    action: bpy.types.Action, armature_object: bpy.types.Object, bone: str, undo: ExitStack
+) -> None:
     """Note that the keys of a bone come from a body that helps, and what they are; empty to forget it.
 
     Args:
@@ -399,8 +402,8 @@ def _has_helped(
 ) -> bool:
     """Whether a helping body has keyed the bone that carries a planted figure.
 
-    The figure starts from the motion before the first bake then, so that its body comes back where it is needed
-    no more.
+    The figure starts from the motion before the first bake then, so that its body comes back where it is
+    needed no more.
     """
     plants = next((each for each in constraints if each.kind.plants), None)
     if plants is None or not is_baked(armature_object):
