@@ -295,7 +295,7 @@ class BakeFrames:
         return self.base if self.reference is None else self.reference
 
     def _note_returning(self, played: RigRows) -> None:
-        """Note joints of the body, and of legs with planted bones, whose poses differ from those that play."""
+        """Note joints of the body, and of planted legs, whose poses differ from those that play."""
         joints = sorted({j for each in self.constraints for j in body_joints(self.skeleton, each)})
         if joints and self.tracks is not None:
             joints = sorted({*joints, *self.tracks.joints()})
