@@ -23,8 +23,9 @@ from collections.abc import Sequence
 import _product as product
 import bpy
 import numpy as np
-from _bake_pairs import machine, set_limit
+from _bake_pairs import set_limit
 from _bake_scenes import cone, key_all, keyed_empty, set_range
+from _tables import Table, machine
 from chains import tail
 from mathutils import Quaternion
 from robots import X, Z, tiled
@@ -152,7 +153,7 @@ def _reach(rig: bpy.types.Object, tip: str, count: int, target: bpy.types.Object
 # Bakes and solves -------------------------------------------------------------------------------------------
 
 FEW = 10
-HEADS = ("figures", "one by one, ms", "in one pass, ms", "ratio", "keys apart", "reached", "memory, MB")
+HEADS = "figures | one by one, ms | in one pass, ms | ratio | keys apart | reached | memory, MB"
 
 
 def baked_alone(figures: list[bpy.types.Object], settings: product.BakeSettings) -> float:
@@ -304,9 +305,9 @@ def main() -> int:
     chosen = parser.parse_args()
     frames_of(chosen.figures, 20)
     print(f"\nBlender {bpy.app.version_string}; {machine()}; {chosen.frames} frames; per figure and frame.\n")
-    print("| " + " | ".join(HEADS) + " |\n|" + " --- |" * len(HEADS))
+    table = Table(HEADS)
     for count in chosen.figures:
-        print("| " + " | ".join(row(count, chosen.frames)) + " |", flush=True)
+        table.row(*row(count, chosen.frames))
     if chosen.peer:
         cost = blenders(chosen.peer, chosen.frames)
         print(f"\nBlender's IK and nla.bake, {chosen.peer} figures: {cost:.2f} ms a figure and frame")
