@@ -26,7 +26,7 @@ PROBE_TIMEOUT = 60  # [s] the first import of bpy reads about 1 GB from disk
 CONNECTION = "check the connection to PyPI"
 
 TEST_TOOLS = ("pytest==8.4.2", "hypothesis==6.140.3")
-BENCH_TOOLS = ("matplotlib==3.10.7",)  # for the plots that benchmarks draw
+BENCH_TOOLS = ("matplotlib==3.10.7", "scipy==1.16.2")  # plots; least squares of a peer
 COVERAGE_TOOLS = ("coverage==7.10.7", "pytest-cov==7.0.0")
 MUTATION_TOOLS = ("cosmic-ray==8.7.0",)
 DOCS_TOOLS = ("mkdocs==1.6.1", "mkdocs-material==9.8.1", *TEST_TOOLS)
