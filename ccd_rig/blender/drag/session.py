@@ -28,7 +28,7 @@ from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers import drag
 from ...solvers.soft_reach import SOFTNESS
-from ..figures import rigify, roles
+from ..figures import recognition, rigify
 from ..figures.role import Figure, Part
 from ..limit_sources import blender_limits
 from ..properties.joints import PINS, joint_settings, masses
@@ -245,7 +245,7 @@ class Session:
         if self.armature_object.pose.use_mirror_x:
             names = self.armature_object.pose.bones.keys()
             for grab in grabs[:]:
-                other = roles.partner_in(self._controls.figure, names, grab.control)
+                other = recognition.partner_in(self._controls.figure, names, grab.control)
                 if not other or any(self._are_in_line(other, each.control) for each in grabs):
                     continue
                 across = self._bone(other)
