@@ -14,7 +14,7 @@ several pairs of legs is turned to its slope. It sinks, as smooth as that, for l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -215,8 +215,8 @@ def plan_walk(
     settings: WalkSettings,
     strides: Strides | None = None,
     standing: Standing | None = None,
-) -> WalkPlan:
-    """The walk along a way.
+) -> Generator[None, None, WalkPlan]:
+    """The walk along a way; yields nothing between its parts, where it may be closed.
 
     Args:
         cycle: what is walked.
@@ -248,11 +248,17 @@ def plan_walk(
     course = _Course(cycle, way, ground, time, settings, strides, line, along, profile, lie, reach, standing)
     body = _body(course)
     heads, _ = posed(cycle.figure_map, cycle.target, *body)
-    feet = {leg.limb.name: _rolled(course, leg, _foot(course, leg), heads) for leg in cycle.legs}
+    feet = {}
+    for leg in cycle.legs:
+        yield
+        feet[leg.limb.name] = _rolled(course, leg, _foot(course, leg), heads)
+    yield
     moved = _moved(course, heads, feet)
     rotations, hips, turns = body
     pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
-    feet = {leg.limb.name: _lowered(course, leg, feet[leg.limb.name], moved) for leg in cycle.legs}
+    for leg in cycle.legs:
+        yield
+        feet[leg.limb.name] = _lowered(course, leg, feet[leg.limb.name], moved)
     return WalkPlan(*pose, feet, moved, time.times, along, course.reach)
 
 
