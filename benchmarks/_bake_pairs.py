@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import bpy
@@ -101,18 +98,6 @@ def _ratio(ours: Sequence[Cost], its: Sequence[Cost], kind: int) -> float:
 def seconds(costs: Sequence[Cost]) -> float:
     """Median wall time."""
     return statistics.median(cost.wall for cost in costs)
-
-
-def machine() -> str:
-    """The processor's name and how many of them."""
-    name = platform.processor() or platform.machine()
-    listed = Path("/proc/cpuinfo")
-    if listed.is_file():
-        names = [
-            line.split(":")[1].strip() for line in listed.read_text().splitlines() if "model name" in line
-        ]
-        name = names[0] if names else name
-    return f"{name}, {os.cpu_count()} processors, {platform.system()}"
 
 
 POP, POPS = 20.0, 3.0  # degrees, and parts of the clip's largest turn, that a pop is above

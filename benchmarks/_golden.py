@@ -45,11 +45,11 @@ from _bake_pairs import (
     add_rows,
     between,
     keys_of,
-    machine,
     played,
     settings,
     shot_of,
 )
+from _tables import machine
 
 HASHES, VALUES = ROOT / "benchmarks" / "golden", ROOT / ".cache" / "golden"
 SOLVES, BLOCK = 20_000, 1000

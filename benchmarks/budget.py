@@ -38,6 +38,7 @@ import _product as product
 import bpy
 import numpy as np
 from _bake_pairs import add_rows, settings
+from _tables import Table
 from mathutils import Quaternion, Vector
 
 from ccd_rig import OrientationGoal, SolverSettings, SolveStatus, solve_many
@@ -203,20 +204,14 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--runs", type=int, default=3)
     chosen = parser.parse_args()
-    print(
-        f"{'set-up':10s}{'way':6s}{'reached, ms':>12s}{'missed':>8s}{'missed, ms':>12s}{'missed':>8s}"
-        f"{'ratio':>8s}  budget"
-    )
+    table = Table("set-up   | way | reached, ms | missed | missed, ms | missed | ratio | budget")
     for name in chosen.setups:
         for way in chosen.ways:
             reached, missed = (measure(name, way, hard, chosen.runs) for hard in (False, True))
             ratio = missed.frame / reached.frame
             kept = ratio <= RATIO and missed.frame <= MOST
-            print(
-                f"{name:10s}{way:6s}{reached.frame:12.2f}{reached.missed:8d}{missed.frame:12.2f}"
-                f"{missed.missed:8d}{ratio:8.1f}  {'kept' if kept else 'OVER'}",
-                flush=True,
-            )
+            pair = f"{reached.frame:.2f}", reached.missed, f"{missed.frame:.2f}", missed.missed
+            table.row(name, way, *pair, f"{ratio:.1f}", "kept" if kept else "OVER")
 
 
 if __name__ == "__main__":

@@ -37,17 +37,19 @@ from _bake_pairs import (
     add_iks,
     add_rows,
     between,
-    machine,
     played,
     time_blenders,
     time_ours,
 )
-from characters import FRAMES, add_clip, clip_of, line, rule
+from _tables import Table, machine
+from characters import FRAMES, add_clip, clip_of
 
 Make = Callable[[], scenes.Shot]
 
-HEADS = ("what", "case", "ours", "Blender", "motion, or each frame alone", "pops")
-WIDTHS = (28, 20, 24, 24, 28, 8)
+HEADS = (
+    "what                      | case                | ours              | Blender           "
+    " | motion, or each frame alone | pops"
+)
 REST = np.array((1.0, 0.0, 0.0, 0.0))
 GOALS = {
     "position": {},
@@ -61,6 +63,7 @@ SOLVED = 60  # a frame that is solved before the bake
 BONES = (5, 20, 50)  # of a free chain
 
 
+table: list[Table] = []
 baked: dict[str, list[int]] = {"ours": [], "Blender's": []}
 """Pops of each bake of all frames, as it is by default."""
 told: dict[str, int] = dict.fromkeys(baked, 0)
@@ -72,7 +75,7 @@ def _row(what: str, case: str, ours: str, its: str = "", motion: str = "") -> No
     new = {side: pops[told[side] :] for side, pops in baked.items()}
     told.update({side: len(pops) for side, pops in baked.items()})
     counts = " / ".join(str(sum(pops)) for pops in new.values() if pops)
-    line((what, case, ours, its, motion, counts), WIDTHS)
+    table[0].row(what, case, ours, its, motion, counts)
 
 
 # --- bakes --------------------------------------------------------------------------------------------------
@@ -233,8 +236,7 @@ def main() -> int:
     clip = clip_of(chosen)
     with_clip = f"; {clip.name}" if clip else ""
     print(f"Blender {bpy.app.version_string}; {machine()}{with_clip}. Degrees.\n")
-    line(HEADS, WIDTHS)
-    rule(WIDTHS)
+    table.append(Table(HEADS))
     for case in chosen.case:
         CASES[case](clip)
     print(

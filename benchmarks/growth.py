@@ -36,8 +36,8 @@ from typing import Any, NamedTuple
 import _product as product
 import bpy
 import numpy as np
-from _bake_pairs import machine
 from _bake_scenes import key_all, set_range
+from _tables import Table, machine
 from mathutils import Vector
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -261,27 +261,23 @@ def main() -> int:
         print(json.dumps(measured(prepared(case, int(size)))))
         return 0
     print(f"Blender {bpy.app.version_string}; {machine()}.\n")
-    print(
-        "| | size | s | MB | longest wait, s | after | reached |\n| --- | --: | --: | --: | --: | --- | --: |"
-    )
+    table = Table(f"{'what grows':36} | size | s | MB | longest wait, s | {'after':24} | reached")
     results: dict[str, list[Cost]] = {}
     for case in chosen.case:
         _, sizes, what = CASES[case]
         for size in sizes:
             cost = in_a_process(case, size)
             results.setdefault(case, []).append(cost)
-            numbers = f"{cost.seconds:.2f} | {cost.memory:.0f} | {cost.wait:.2f} | {cost.after}"
-            print(f"| {what} | {size} | {numbers} | {100.0 * cost.reached:.1f} % |", flush=True)
-    print(
-        "\n| | slope of time | end | of memory | end | longest wait, s |"
-        "\n| --- | --: | --: | --: | --: | --: |"
-    )
+            numbers = f"{cost.seconds:.2f}", f"{cost.memory:.0f}", f"{cost.wait:.2f}", cost.after
+            table.row(what, size, *numbers, f"{100.0 * cost.reached:.1f} %")
+    print()
+    table = Table(f"{'what grows':36} | slope of time | end | of memory | end | longest wait, s")
     for case, costs in results.items():
         _, sizes, what = CASES[case]
         time_slopes = slopes(sizes, [cost.seconds for cost in costs])
         memory_slopes = slopes(sizes, [cost.memory for cost in costs])
-        numbers = " | ".join(f"{slope:.2f}" for slope in (*time_slopes, *memory_slopes))
-        print(f"| {what} | {numbers} | {max(cost.wait for cost in costs):.2f} |")
+        values = (*time_slopes, *memory_slopes, max(cost.wait for cost in costs))
+        table.row(what, *(f"{value:.2f}" for value in values))
     return 0
 
 

@@ -57,6 +57,7 @@ import gaits
 import numpy as np
 import rigs
 from _product import run
+from _tables import Table
 
 from ccd_rig.blender.retarget import retarget
 from ccd_rig.blender.retarget.sampling import Reference
@@ -71,20 +72,8 @@ GRADE, KERB = math.tan(math.radians(20.0)), 0.2
 SIDE = 241  # places along each side of the mesh of hills
 STAIR, TREAD, STAIRS, LEG = 0.18, 0.3, 6, 0.9  # [m] of a human with legs of that length
 HEADS = (
-    "figure",
-    "way",
-    "frames",
-    "slide",
-    "in",
-    "above",
-    "reach",
-    "knees",
-    "turn",
-    "joint",
-    "jerk",
-    "ms",
-    "check, ms",
-    "ground, s",
+    "figure | way    | frames | slide | in | above | reach | knees | turn | joint | jerk | ms | check, ms"
+    " | ground, s"
 )
 
 
@@ -328,17 +317,17 @@ def main() -> None:
     globals()["SIDE"] = options.side
     bpy.ops.wm.read_homefile(use_empty=True)
     bpy.context.scene.render.fps = FPS
-    print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
+    table = Table(HEADS)
     drawn = []
     for name in FIGURES if options.figures == "all" else options.figures.split(","):
         try:
             each = FIGURES[name](options.data)
         except FileNotFoundError as missing:
-            print(f"| {name} | left out: {missing} is not there |")
+            print(f"{name}: left out, {missing} is not there")
             continue
         for way in options.ways.split(","):
             cells, done, ground = row(name, way, each)
-            print(f"| {' | '.join(cells)} |", flush=True)
+            table.row(*cells)
             if options.plot is not None:
                 import _plots
 

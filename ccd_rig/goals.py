@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -38,12 +38,6 @@ class GoalError(NamedTuple):
 
     distance: float = 0.0
     angle: float = 0.0
-
-    @classmethod
-    def largest(cls, errors: Iterable[GoalError]) -> GoalError:
-        """The largest distance and the largest angle of one or more errors."""
-        several = list(errors)
-        return cls(max(error.distance for error in several), max(error.angle for error in several))
 
 
 class TargetKind(enum.Enum):

@@ -9,7 +9,7 @@ from bpy_extras.io_utils import ExportHelper, ImportHelper
 from ..ccd_rig.blender import atomic_write
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.registration import LAST
-from ..ccd_rig.blender.retarget import bone_map, chosen, clips, retarget
+from ..ccd_rig.blender.retarget import bone_map, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
 from ..ccd_rig.blender.walk import report as walk_report
 from ..ccd_rig.blender.walk.walk import choice_of, walk_along
@@ -82,7 +82,7 @@ class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):
     why_grey = staticmethod(no_source)
 
     def run(self, context: bpy.types.Context) -> None:
-        bone_pairs = chosen.fill_map(active_rig(context))
+        bone_pairs = retarget.fill_map(active_rig(context))
         if bone_pairs.missing:
             self.tell("WARNING", f"Nothing to follow for: {', '.join(bone_pairs.missing[:6])}")
         self.tell("INFO", f"{len(bone_pairs.bones)} bones follow one of the source")
@@ -97,7 +97,7 @@ class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
 
     def run(self, context: bpy.types.Context) -> None:
         pairs = bone_map.read_map(Path(bpy.path.abspath(self.filepath)))
-        chosen.set_pairs(active_rig(context), pairs)
+        retarget.set_pairs(active_rig(context), pairs)
         self.tell("INFO", f"Read {len(pairs)} pairs")
 
 
@@ -139,7 +139,7 @@ class CCD_RIG_OT_retarget_reference(Command, bpy.types.Operator):
     why_grey = staticmethod(no_source)
 
     def run(self, context: bpy.types.Context) -> None:
-        frame = chosen.use_frame(context.scene, active_rig(context), ReferenceFrame(self.frame))
+        frame = retarget.use_frame(context.scene, active_rig(context), ReferenceFrame(self.frame))
         self.tell("INFO", f"Frame {frame:g} of the source is the reference")
 
 
@@ -153,9 +153,9 @@ class CCD_RIG_OT_retarget_preview(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         try:
-            show_frame(context.scene, rig.ccd_rig.retarget.source, rig, chosen.choice_of(rig))
+            show_frame(context.scene, rig.ccd_rig.retarget.source, rig, retarget.choice_of(rig))
         except CCDRigError as error:
-            chosen.note_refusal(rig, error)
+            retarget.note_refusal(rig, error)
             raise
 
 
@@ -173,11 +173,11 @@ class CCD_RIG_OT_retarget(Command, bpy.types.Operator):
         rig = active_rig(context)
         group = rig.ccd_rig.retarget
         try:
-            result = retarget_motion(context.scene, group.source, rig, chosen.choice_of(rig))
+            result = retarget_motion(context.scene, group.source, rig, retarget.choice_of(rig))
         except CCDRigError as error:
-            chosen.note_refusal(rig, error)
+            retarget.note_refusal(rig, error)
             raise
-        chosen.note_refusal(rig, None)
+        retarget.note_refusal(rig, None)
         lines = retarget.lines(result)
         group.report = "\n".join(lines)
         self.tell("INFO", lines[0])

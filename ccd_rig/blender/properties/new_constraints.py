@@ -14,7 +14,7 @@ import bpy
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RigError
-from ..figures import control_bones, rigify, roles, words
+from ..figures import control_bones, recognition, rigify, words
 from ..figures.control_bones import MADE
 from . import constraint_list
 from .active_rig import keep_overrides
@@ -372,7 +372,7 @@ def _root(owner: bpy.types.Object, tips: Sequence[str]) -> str | None:
     if len(roots) != 1:
         return None
     root = owner.pose.bones[next(iter(roots))]
-    if figure := roles.roles_of(owner):
+    if figure := recognition.roles_of(owner):
         return None if root.name in figure else root.name
     carried = [child for child in root.children if not control_bones.is_control(child)]
     is_apart = len(carried) == 1 and not constraint_list.is_joined(carried[0])
