@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bpy
 import pytest
 import rigs
 from keyed import key_tuples, link, make_armature, vary

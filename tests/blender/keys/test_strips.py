@@ -214,7 +214,7 @@ def test_times_of_keys_in_strips_are_those_at_which_blender_plays_them(channels,
 
 
 def test_times_of_keys_are_those_of_strips_that_play(channels, rig):
-    """Not of muted ones, beside a solo track of that alone, and of the keys inside a strip's part of its action."""
+    """Not of muted ones; of a solo track alone; and of keys inside a strip's part of its action."""
     for frame in (1, 4, 11):
         rig.keyframe_insert("location", index=0, frame=frame)
     animation = rig.animation_data
@@ -407,7 +407,7 @@ def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, ch
     before = dump()
     with (
         ExitStack() as undo,
-        pytest.raises(errors.RigError, match="'Rig': the F-curve of location.* is muted"),
+        pytest.raises(errors.RigError, match=r"'Rig': the F-curve of location.* is muted"),
     ):
         writing.write_in_place(rig, "Object Transforms", times, values, "LINEAR", undo)
     assert differences(before, dump()) == []
