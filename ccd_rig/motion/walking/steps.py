@@ -468,6 +468,7 @@ def _evenly(u: Array) -> Array:
 
     Its speed rises in the first `SPEEDING` of the time as a smooth step does, and falls as in the last.
     """
+
     def gone(v: Array) -> Array:  # the integral of the smooth step 3 v^2 - 2 v^3
         v = np.clip(v / SPEEDING, 0.0, 1.0)
         return np.asarray(SPEEDING * v**3 * (1.0 - 0.5 * v))
@@ -555,7 +556,7 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     tries = tries[np.argsort(np.abs(tries), kind="stable")]
     best: tuple[float, Footfall] | None = None
     for shifts in (tries[:1], tries[1:]):  # nearly always the first will do
-        along = stance.along + shifts
+        along = np.asarray(stance.along + shifts, np.float64)
         xy, headings = course.way.bent(along, np.full(len(shifts), stance.aside), before)
         yaw, count = _yaw_rotations(headings), len(offsets)
         arms = turned(np.repeat(yaw, count, axis=0), np.tile(offsets, (len(shifts), 1)))
