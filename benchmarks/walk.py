@@ -218,15 +218,7 @@ def surface(
     high: tuple[float, float],
     height: Callable[[float, float], float],
 ) -> bpy.types.Object:
-    count = SIDE
-    xs, ys = (np.linspace(a, b, count).tolist() for a, b in zip(low, high, strict=True))
-    corners = [(x, y, height(x, y)) for x in xs for y in ys]
-    faces = [
-        (i * count + j, (i + 1) * count + j, (i + 1) * count + j + 1, i * count + j + 1)
-        for i in range(count - 1)
-        for j in range(count - 1)
-    ]
-    return mesh(corners, faces)
+    return rigs.ground(height, *(np.linspace(a, b, SIDE).tolist() for a, b in zip(low, high, strict=True)))
 
 
 def mesh(corners: list[tuple[float, ...]], faces: list[tuple[int, ...]]) -> bpy.types.Object:
