@@ -20,6 +20,7 @@ import time
 import _product as product
 import bpy
 import numpy as np
+import rigs
 from _bake_pairs import set_limit
 from _bake_scenes import cone, key_all, keyed_empty, set_range
 from _tables import Table, machine
@@ -56,7 +57,9 @@ def crowd(count: int, frames: int) -> list[bpy.types.Object]:
     """An empty file with so many figures, each in its own place and phase."""
     bpy.ops.wm.read_homefile(use_empty=True)
     set_range(frames)
-    data = _armature()
+    first = rigs.armature([rigs.B(name, *ends, parent) for name, (parent, *ends) in BONES.items()])
+    data = first.data
+    bpy.data.objects.remove(first)
     random = np.random.default_rng(0)
     side = math.ceil(math.sqrt(count))
     figures = [bpy.data.objects.new(f"Figure {k}", data) for k in range(count)]
@@ -74,21 +77,6 @@ def ground(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Height of the ground at places."""
     heights: np.ndarray = 0.05 * np.sin(1.7 * x + 0.4) * np.cos(1.1 * y) + 0.03 * np.sin(2.9 * y + x)
     return heights
-
-
-def _armature() -> bpy.types.Armature:
-    """The bones that all figures share."""
-    data = bpy.data.armatures.new("Figure")
-    rig = bpy.data.objects.new("Figure", data)
-    bpy.context.scene.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.object.mode_set(mode="EDIT")
-    for name, (parent, head, end) in BONES.items():
-        bone = data.edit_bones.new(name)
-        bone.head, bone.tail, bone.parent = head, end, data.edit_bones.get(parent)
-    bpy.ops.object.mode_set(mode="OBJECT")
-    bpy.data.objects.remove(rig)
-    return data
 
 
 def _animate(rig: bpy.types.Object, k: int, place: np.ndarray, phase: float, frames: int) -> None:
