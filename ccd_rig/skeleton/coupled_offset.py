@@ -96,7 +96,9 @@ def natural_slopes(angles: tuple[float, ...], shifts: tuple[float, ...]) -> tupl
     processor.
     """
     widths = [after - before for before, after in pairwise(angles)]
-    chords = [(after - before) / width for (before, after), width in zip(pairwise(shifts), widths, strict=True)]
+    chords = [
+        (after - before) / width for (before, after), width in zip(pairwise(shifts), widths, strict=True)
+    ]
     rows = [(0.0, 2.0, 1.0, 3.0 * chords[0])]  # coefficients of three slopes in turn, and the right side
     for (before, after), (chord, next_chord) in zip(pairwise(widths), pairwise(chords), strict=True):
         rows.append((after, 2.0 * (before + after), before, 3.0 * (after * chord + before * next_chord)))

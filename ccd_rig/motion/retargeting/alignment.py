@@ -339,12 +339,12 @@ def trunk_pitch(
     sinks = [
         reach(source.heads, theirs, legs) - reach(source.reference_heads, theirs, legs) for legs in pairs
     ]
-    sizes = [
+    ratios = [
         length(target.reference[0], ours, legs) / length(source.reference_heads, theirs, legs)
         for legs in pairs
     ]
     crouch = np.minimum(np.maximum(*sinks), 0.0)
-    rises = rises + crouch * (sizes[0] - sizes[1]) / np.mean(sizes)
+    rises = rises + crouch * (ratios[0] - ratios[1]) / np.mean(ratios)
     wanted = trunk(target.reference[0], ours)[2] + scale * rises
     sizes, along = batch.length(lines, -1), batch.length(lines[:, :2], -1)
     steepest = np.sin(STEEPEST)

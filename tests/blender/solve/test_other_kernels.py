@@ -108,7 +108,7 @@ def test_keys_have_the_same_bits_with_other_loops_of_numpy(usual: bytes, without
 
 
 def test_keys_have_the_same_bits_however_numpy_rounds_sines() -> None:
-    """As with AVX-512, for which NumPy has sines and arc tangents of its own. Nor do locations need LAPACK."""
+    """As with AVX-512, for which NumPy has sines and arc tangents of its own. Locations need no LAPACK."""
     values = keys(SLIDES="1")
     assert len(values) == 20 * (9 * 4 + 3) * 4  # frames, rotations and a location, bytes
     assert keys(SLIDES="1", ROUGH="1") == values
