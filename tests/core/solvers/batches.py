@@ -38,8 +38,8 @@ SIZE, SIZES = 64, (1, 2, 7)
 def differing() -> list[int]:
     """Sizes of batches in which poses have other bits than in a batch of 64.
 
-    The goals ask for what adds up over joints: a centre of mass, a pole; and for slides and rotations. A joint
-    rolls.
+    The goals ask for what adds up over joints: a centre of mass, a pole; and for slides and rotations. A
+    joint rolls.
     """
     rng = random.Random(4)
     angles, shifts = (-0.3, 0.1, 0.9, 1.4, 2.1), (0.0, 0.03, 0.07, 0.02, 0.1)
