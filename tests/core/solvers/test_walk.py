@@ -476,6 +476,15 @@ def test_swinging_feet_are_lifted_over_a_kerb_that_lies_between(cycle):
             assert abs(fall.place[2]) < 1e-6 and abs(fall.place[1] - before.place[1]) < 0.17
 
 
+def test_feet_turn_evenly_from_one_slope_to_the_next(cycle):
+    """In a valley: they turned in the middle of a swing, where they are fastest in the cycle."""
+    ground = surface(lambda x, y: 0.36 * np.abs(y + 2.4))
+    result, _, _ = walked(cycle, AHEAD, ground, height=9.0)
+    for foot in result.plan.feet.values():
+        turns = batch.angles_between(foot.toes[1:], foot.toes[:-1], -1)
+        assert turns.max() / STEP < 8.5
+
+
 def test_feet_go_along_with_ground_that_moves(cycle):
     frames = 400
     still = surface(lambda x, y: 0.0 * x, -8.0, 4.0, 5)
