@@ -36,6 +36,7 @@ from typing import Any, NamedTuple
 import _product as product
 import bpy
 import numpy as np
+import rigs
 from _bake_scenes import key_all, set_range
 from _tables import Table, machine
 from mathutils import Vector
@@ -84,21 +85,14 @@ class Chain(NamedTuple):
 
 def armature(name: str, chains: list[Chain], frames: int) -> bpy.types.Object:
     """An armature object of chains upwards, each with a constraint and its keyed target."""
-    data = bpy.data.armatures.new(name)
-    rig = bpy.data.objects.new(name, data)
-    bpy.context.scene.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.object.mode_set(mode="EDIT")
+    bones = []
     for k, chain in enumerate(chains):
-        before = data.edit_bones.get(chain.parent)
-        root = Vector(chain.root)
+        parent = chain.parent
         for place in range(chain.bones):
-            bone = data.edit_bones.new(chain.name(k, place))
-            bone.head = root + Vector((0.0, 0.0, chain.bone * place))
-            bone.tail = root + Vector((0.0, 0.0, chain.bone * (place + 1)))
-            bone.parent = before
-            before = bone
-    bpy.ops.object.mode_set(mode="OBJECT")
+            ends = (Vector(chain.root) + Vector((0.0, 0.0, chain.bone * each)) for each in (place, place + 1))
+            bones.append(rigs.B(chain.name(k, place), *ends, parent))
+            parent = bones[-1].name
+    rig = rigs.armature(bones, name)
     for k, chain in enumerate(chains):
         row = rig.ccd_rig.constraints.add()
         row.name, row.tip = f"Reach {k}", chain.name(k, chain.bones - 1)
@@ -150,7 +144,7 @@ def one_chain(bones: int, frames: int) -> Shot:
     return Shot((armature("Rig", [Chain((0.0, 0.0, 0.0), bones)], frames),), frames)
 
 
-def rigs(count: int) -> Shot:
+def many_rigs(count: int) -> Shot:
     return Shot(tuple(armature(f"Rig {k}", [c], 50) for k, c in enumerate(side_by_side(count))), 50)
 
 
@@ -162,7 +156,7 @@ CASES: dict[str, tuple[Callable[[int], Shot], tuple[int, ...], str]] = {
     "shared": (lambda n: spine(n, True), (1, 2, 3, 5), "the same, the spine in all chains"),
     "bones": (lambda n: one_chain(n, 100), (30, 75, 150, 300), "bones of a chain"),
     "frames": (lambda n: one_chain(20, n), (300, 1000, 3000, 10000), "frames"),
-    "rigs": (rigs, (10, 30, 100, 300), "armatures"),
+    "rigs": (many_rigs, (10, 30, 100, 300), "armatures"),
 }
 """How a shot of a size is made, the sizes, and what is counted."""
 

@@ -44,7 +44,7 @@ import contextlib
 import io
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -218,15 +218,7 @@ def surface(
     high: tuple[float, float],
     height: Callable[[float, float], float],
 ) -> bpy.types.Object:
-    count = SIDE
-    xs, ys = (np.linspace(a, b, count).tolist() for a, b in zip(low, high, strict=True))
-    corners = [(x, y, height(x, y)) for x in xs for y in ys]
-    faces = [
-        (i * count + j, (i + 1) * count + j, (i + 1) * count + j + 1, i * count + j + 1)
-        for i in range(count - 1)
-        for j in range(count - 1)
-    ]
-    return mesh(corners, faces)
+    return rigs.ground(height, *(np.linspace(a, b, SIDE).tolist() for a, b in zip(low, high, strict=True)))
 
 
 def mesh(corners: list[tuple[float, ...]], faces: list[tuple[int, ...]]) -> bpy.types.Object:
@@ -271,18 +263,20 @@ def row(figure: str, way: str, case: Case) -> tuple[list[str], walk.Walked, bpy.
     spent = {"_measured": 0.0, "_ground": 0.0}
     plain = {name: getattr(walk, name) for name in spent}
 
-    def timed(name: str) -> Callable[..., object]:
-        def run(*arguments: object) -> object:
-            start = time.process_time()
-            result = plain[name](*arguments)
-            spent[name] = time.process_time() - start
-            return result
+    def measured(*arguments: object) -> object:
+        start = time.process_time()
+        result = plain["_measured"](*arguments)
+        spent["_measured"] = time.process_time() - start
+        return result
 
-        return run
+    def read(*arguments: object) -> Generator[float, None, object]:
+        start = time.process_time()
+        result = yield from plain["_ground"](*arguments)
+        spent["_ground"] = time.process_time() - start
+        return result
 
     try:
-        for name in spent:
-            setattr(walk, name, timed(name))
+        walk._measured, walk._ground = measured, read
         start = time.process_time()
         done = walk.walk_along(bpy.context.scene, case.rig, path, choice)
         whole = time.process_time() - start - sum(spent.values())

@@ -7,14 +7,16 @@ import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender import atomic_write
+from ..ccd_rig.blender.bake.progress import Steps
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.registration import LAST
 from ..ccd_rig.blender.retarget import bone_map, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
 from ..ccd_rig.blender.walk import report as walk_report
-from ..ccd_rig.blender.walk.walk import choice_of, walk_along
+from ..ccd_rig.blender.walk.walk import Walked, choice_of, walk_steps
 from ..ccd_rig.errors import CCDRigError
 from . import command
+from .bake import ModalCommand
 from .command import Command, JsonFile
 
 
@@ -192,7 +194,7 @@ def no_curve(context: bpy.types.Context) -> str:
     return "" if active_rig(context).ccd_rig.walk.curve is not None else "Choose the curve to walk along"
 
 
-class CCD_RIG_OT_walk_along(Command, bpy.types.Operator):
+class CCD_RIG_OT_walk_along(ModalCommand, bpy.types.Operator):
     bl_idname = "ccd_rig.walk_along"
     bl_label = "Walk Along"
     bl_description = (
@@ -202,17 +204,20 @@ class CCD_RIG_OT_walk_along(Command, bpy.types.Operator):
 
     why_grey = staticmethod(no_curve)
 
-    def run(self, context: bpy.types.Context) -> None:
+    def begin(self, context: bpy.types.Context) -> Steps[Walked]:
         rig = active_rig(context)
-        group = rig.ccd_rig.walk
-        playing = rig.animation_data.action if rig.animation_data is not None else None
-        result = walk_along(context.scene, rig, group.curve, choice_of(rig))
+        self._rig, self._scene = rig, context.scene
+        self._playing = rig.animation_data.action if rig.animation_data is not None else None
+        return walk_steps(context.scene, rig, rig.ccd_rig.walk.curve, choice_of(rig))
+
+    def finish(self, result: Walked) -> None:
+        group = self._rig.ccd_rig.walk
         if group.cycle is None:
-            group.cycle = playing  # a second run walks the cycle, not the walk
+            group.cycle = self._playing  # a second run walks the cycle, not the walk
         lines = walk_report.lines(result)
         group.report = "\n".join(lines)
         self.tell("INFO", lines[0])
-        end, last = context.scene.frame_end, result.frames[-1]
+        end, last = self._scene.frame_end, result.frames[-1]
         if last > end:
             self.tell("WARNING", f"The scene ends at frame {end}, the walk at {last:g}: set the scene's End")
         for warning in walk_report.warnings(result):

@@ -260,14 +260,19 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
         if at_once:
             for count in _solve_group(group, at_once, every, period):
                 yield count / len(parents_first)
-    yield from _let_body_help(batches, every, period)
+    yield from let_body_help(batches, every, period)
 
 
-def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Generator[float, None, None]:
-    """Solve rows again with the body, where chains miss their targets alone.
+def let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Generator[float, None, None]:
+    """Solve rows again with the body, where chains miss their targets alone; yields counts of 0.
 
     The reference is the pose of the chains alone: the body moves no further than it must, and starts to move
     where the first target is missed.
+
+    Args:
+        batches: solved, with their states.
+        every: (R,) frames of all batches, increasing; frames between them separate the rows on either side.
+        period: see `solve_batches`.
     """
     wanted = [_help_of(batch) for batch in batches]
     if not any(map(any, wanted)):
@@ -320,7 +325,8 @@ def _help_of(batch: Batch) -> list[Help | None]:
     A carried target that is left where its carrier has it asks for nothing: its constraint gives way.
     """
     constraints, reached = batch.constraints, SolveStatus.CONVERGED.name
-    whole = [c for c in batch.active if constraints[c].body_length]
+    helps = batch.influences is not None
+    whole = [c for c in batch.active if helps and constraints[c].body_length]
     off = [[c for c in whole if states.get(c, reached) != reached] for states in batch.states]
     if not any(off):
         return [None] * len(off)

@@ -64,7 +64,8 @@ def rig_layout(
         offsets = coupled_offsets.coupled_offsets(armature_object.pose.bones[name])
         settings[name] = {"stiffness": 1.0, "coupled_offsets": offsets}
     if fixed in settings:
-        settings[fixed] = {"stiffness": 1.0, "mass": settings[fixed]["mass"]}
+        kept = {name: settings[fixed][name] for name in ("limit", "comfort", "mass")}
+        settings[fixed] = {**kept, "stiffness": 1.0}
     balances = any(kind_of(constraint).balances for constraint in constraints)
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 
