@@ -45,7 +45,8 @@ OPERATORS = re.compile(  # of each kind the nearest others, as any test of the l
     "|ReplaceUnaryOperator_Delete.*|ReplaceBinaryOperator_(Add_Sub|Sub_Add|(Div|Mod|Pow)_Mul|Mul_Div|BitAnd_BitOr)"
     "|ReplaceComparisonOperator_(Lt_(LtE|GtE)|LtE_(Lt|Gt)|Gt_(GtE|LtE)|GtE_(Gt|Lt)|Eq_NotEq|NotEq_Eq|Is.*))$"
 )
-NO_PROMISE = re.compile(r"^\s*(assert|def) |strict=|@dataclass|TYPE_CHECKING")  # lines that no test reads
+# Lines that no test reads.
+NO_PROMISE = re.compile(r"^\s*(assert|def) |strict=|@dataclass|@lru_cache|TYPE_CHECKING")
 
 
 def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
