@@ -198,14 +198,19 @@ def tests_of_line(part: str, file: str, line: int) -> set[str]:
 
 
 def statement(source: str, line: int) -> range:
-    """Lines of the innermost statement around one, without its block; none for what runs on import."""
+    """Lines of the innermost statement around one, without its block.
+
+    None for what runs on import, and in functions whose results are kept: only the first test runs them.
+    """
     kinds = (ast.stmt, ast.ExceptHandler)
     inside = [
         node
         for node in ast.walk(ast.parse(source))
         if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)
     ]
-    if not any(isinstance(node, ast.FunctionDef) for node in inside[:-1]):
+    functions = [node for node in inside[:-1] if isinstance(node, ast.FunctionDef)]
+    kept = (ast.unparse(each) for function in functions for each in function.decorator_list)
+    if not functions or any(re.match(r"(functools\.)?(lru_)?cache\b", name) for name in kept):
         return range(0)
     inner = max(inside, key=lambda node: node.lineno)
     body = getattr(inner, "body", None)

@@ -41,6 +41,11 @@ class Bone:
 
     def turn(self):
         return self.length
+
+
+@lru_cache(maxsize=2)
+def kept():
+    return 1
 '''
 
 
@@ -57,6 +62,7 @@ class Bone:
         (22, (22, 22)),
         (26, ()),
         (29, (29, 29)),
+        (34, ()),  # which only the first call runs
     ],
 )
 def test_the_statement_around_a_line(line, lines):
