@@ -12,8 +12,13 @@ from typing import Any, NamedTuple
 import bpy
 import numpy as np
 from _bake_scenes import Limit, Reach, Shot
-from _product import BakeSettings, bake, fcurves_of, joint_settings, select_bone, violation
 from mathutils import Quaternion, Vector
+
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.settings import BakeSettings
+from ccd_rig.blender.keys.channels import fcurves_of, select_bone
+from ccd_rig.blender.properties.joints import joint_settings
+from ccd_rig.limits.shapes import violation
 
 
 class Cost(NamedTuple):

@@ -31,7 +31,6 @@ from functools import partial
 from pathlib import Path
 
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
 from _bake_pairs import (
@@ -43,7 +42,7 @@ from _bake_pairs import (
     seconds,
     time_ours,
 )
-from _tables import Table, machine
+from _script import Table, machine, run_benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -196,4 +195,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

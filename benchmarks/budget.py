@@ -34,15 +34,15 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
 from _bake_pairs import add_rows, settings
-from _tables import Table
+from _script import Table, run_benchmark
 from mathutils import Quaternion, Vector
 
 from ccd_rig import OrientationGoal, SolverSettings, SolveStatus, solve_many
 from ccd_rig.blender import checks
+from ccd_rig.blender.bake.bake import bake
 from ccd_rig.blender.scene import evaluation
 from ccd_rig.blender.solve.constraint_goals import goals
 from ccd_rig.solvers.stepping import result_of
@@ -141,13 +141,13 @@ SETUPS: dict[str, Callable[[bool], scenes.Shot]] = {
 # --- ways ---------------------------------------------------------------------------------------------------
 
 
-def bake(shot: scenes.Shot) -> Callable[[], Cost]:
+def one_bake(shot: scenes.Shot) -> Callable[[], Cost]:
     """A bake; the shot is set up before the clock starts."""
     add_rows(shot)
 
     def run() -> Cost:
         began = time.process_time()
-        report = product.bake(bpy.context.scene, shot.rig, settings(FRAMES))
+        report = bake(bpy.context.scene, shot.rig, settings(FRAMES))
         took = time.process_time() - began
         return Cost(1e3 * took / FRAMES, len({entry.frame for entry in report.unsolved()}))
 
@@ -187,7 +187,7 @@ def _units(values: Sequence[Sequence[float]], unit: bool) -> np.ndarray:
 
 
 WAYS: dict[str, Callable[[scenes.Shot], Callable[[], Cost]]] = {
-    "bake": bake,
+    "bake": one_bake,
     "many": many,
 }
 
@@ -215,4 +215,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

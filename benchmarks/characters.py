@@ -48,12 +48,11 @@ from pathlib import Path
 
 import _bake_characters as characters
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
 from _bake_captured import MOVED, captured
 from _bake_pairs import Pairs, Played, measure
-from _tables import Table, machine
+from _script import Table, machine, run_benchmark
 
 FRAMES = 250
 MANY = 10_000
@@ -201,4 +200,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

@@ -17,13 +17,17 @@ import math
 import resource
 import time
 
-import _product as product
 import bpy
 import numpy as np
 import rigs
 from _bake_pairs import set_limit
 from _bake_scenes import cone, key_all, keyed_empty, set_range
-from _tables import Table, machine
+from _script import Table, machine, run_benchmark
+
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.bake_all import bake_all
+from ccd_rig.blender.bake.settings import BakeSettings
+from ccd_rig.blender.keys.channels import fcurves_of
 
 # A crowd of two-legged figures of 11 links that walk over uneven ground with their hands at goals, as in
 # Kenwright 2012, section 13. Lengths in metres, angles in degrees.
@@ -125,11 +129,11 @@ FEW = 10
 HEADS = "figures | one by one, ms | in one pass, ms | ratio | keys apart | reached | memory, MB"
 
 
-def baked_alone(figures: list[bpy.types.Object], settings: product.BakeSettings) -> float:
+def baked_alone(figures: list[bpy.types.Object], settings: BakeSettings) -> float:
     """Seconds of processor time for each figure."""
     began = time.process_time()
     for figure in figures:
-        product.bake(bpy.context.scene, figure, settings)
+        bake(bpy.context.scene, figure, settings)
     return (time.process_time() - began) / len(figures)
 
 
@@ -137,21 +141,21 @@ def keys_of(figures: list[bpy.types.Object]) -> list[np.ndarray]:
     """The values of all keys, figure after figure."""
     keys = []
     for figure in figures:
-        curves = sorted(product.fcurves_of(figure), key=lambda curve: (curve.data_path, curve.array_index))
+        curves = sorted(fcurves_of(figure), key=lambda curve: (curve.data_path, curve.array_index))
         keys.append(np.array([[key.co[1] for key in curve.keyframe_points] for curve in curves]))
     return keys
 
 
 def row(count: int, frames: int) -> list[str]:
     """Measure a size of the crowd."""
-    settings = product.BakeSettings(1, frames, verify=False)
+    settings = BakeSettings(1, frames, verify=False)
     few = min(FEW, count)
     figures = crowd(count, frames)
     alone = baked_alone(figures[:few], settings)
     before = keys_of(figures[:few])
     figures = crowd(count, frames)
     began = time.process_time()
-    reports = product.bake_all(bpy.context.scene, dict.fromkeys(figures, settings))
+    reports = bake_all(bpy.context.scene, dict.fromkeys(figures, settings))
     together = (time.process_time() - began) / count
     after = keys_of(figures[:few])
     apart = max(float(np.abs(a - b).max()) for a, b in zip(before, after, strict=True))
@@ -209,4 +213,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

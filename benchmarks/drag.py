@@ -43,11 +43,10 @@ from collections.abc import Callable
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import _product as product
 import bpy
 import numpy as np
 import rigs
-from _tables import Table, machine
+from _script import Table, machine, run_benchmark
 from mathutils import Quaternion, Vector
 
 from ccd_rig.blender.drag.session import Pulled, Session
@@ -223,4 +222,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

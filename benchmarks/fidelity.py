@@ -28,7 +28,6 @@ from pathlib import Path
 
 import _bake_characters as characters
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
 from _bake_captured import MOVED, captured
@@ -41,8 +40,10 @@ from _bake_pairs import (
     time_blenders,
     time_ours,
 )
-from _tables import Table, machine
+from _script import Table, machine, run_benchmark
 from characters import FRAMES, add_clip, clip_of
+
+from ccd_rig.blender.bake.bake import solve_current
 
 Make = Callable[[], scenes.Shot]
 
@@ -181,7 +182,7 @@ def _in_chunks(shot: scenes.Shot, frames: int) -> None:
 
 def _after_solve(shot: scenes.Shot, frames: int) -> None:
     bpy.context.scene.frame_set(SOLVED)
-    product.solve_current(bpy.context.evaluated_depsgraph_get(), shot.rig)
+    solve_current(bpy.context.evaluated_depsgraph_get(), shot.rig)
     time_ours(shot, frames)
 
 
@@ -248,4 +249,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

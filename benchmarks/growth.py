@@ -33,13 +33,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import _product as product
 import bpy
 import numpy as np
 import rigs
 from _bake_scenes import key_all, set_range
-from _tables import Table, machine
+from _script import Table, machine, run_benchmark
 from mathutils import Vector
+
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.bake_all import bake_all
+from ccd_rig.blender.bake.settings import BakeSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -207,11 +210,11 @@ def measured(shot: Shot) -> Cost:
             longest, after = now - latest, words
         latest, words = now, f"{item.verb} {item.done} of {item.total}"
 
-    settings = product.BakeSettings(1, shot.frames)
+    settings = BakeSettings(1, shot.frames)
     if len(shot.rigs) == 1:
-        reports = [product.bake(bpy.context.scene, shot.rigs[0], settings, take)]
+        reports = [bake(bpy.context.scene, shot.rigs[0], settings, take)]
     else:
-        reports = list(product.bake_all(bpy.context.scene, dict.fromkeys(shot.rigs, settings), take))
+        reports = list(bake_all(bpy.context.scene, dict.fromkeys(shot.rigs, settings), take))
     ended = time.process_time()
     if ended - latest > longest:
         longest, after = ended - latest, words
@@ -276,4 +279,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

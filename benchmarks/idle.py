@@ -29,9 +29,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import _bake_scenes as scenes
-import _product as product
 import bpy
-from _tables import Table, machine
+from _script import Table, machine, run_benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -161,4 +160,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main, registers=False)
+    run_benchmark(main, registers=False)

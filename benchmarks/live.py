@@ -30,11 +30,10 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import _bake_characters as characters
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
 from _bake_pairs import add_iks, add_rows
-from _tables import Table, machine
+from _script import Table, machine, run_benchmark
 
 FRAMES, WARM = 200, 10
 FAR = 8.0  # metres that targets go up where they are out of reach
@@ -148,4 +147,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

@@ -29,10 +29,11 @@ import bpy
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))  # whose `walk` the demo means
 
-import _product as product
 import stage
 import walk
-from _tables import Table, machine
+from _script import Table, machine, run_benchmark
+
+from ccd_rig.blender.keys.channels import fcurves_of
 
 HEADS = "what                              | frames | processor, s | clock, s | ms a frame | memory, MB"
 SHORT = 100
@@ -66,7 +67,7 @@ def save_shot(path: Path, frames: int) -> None:
     for action in bpy.data.actions:
         for user in [thing for thing in bpy.data.objects if thing.animation_data]:
             if user.animation_data.action == action:
-                for curve in product.fcurves_of(user):
+                for curve in fcurves_of(user):
                     curve.modifiers.new("CYCLES")
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = walk.FRAME_START, walk.FRAME_START + frames - 1
@@ -174,4 +175,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

@@ -23,15 +23,16 @@ from pathlib import Path
 from typing import Any
 
 import _osim as osim
-import _product as product
 import bpy
 import numpy as np
 from _osim import Array
 from _osim_skeleton import Figure, figure
-from _tables import Table
+from _script import Table, run_benchmark
 from mathutils import Matrix, Vector
 
 from ccd_rig import EulerBox, Hinge, Pose, SolverSettings, forward_kinematics, solve_many
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.settings import BakeSettings
 
 MODEL, MARKERS, TASKS, TRC = "CCD_RIG_OSIM", "CCD_RIG_OSIM_MARKERS", "CCD_RIG_OSIM_TASKS", "CCD_RIG_TRC"
 BONE = 0.05  # metres, of the bones that show joints
@@ -148,7 +149,7 @@ def baked(body: Figure, targets: Array, weights: Array) -> tuple[Array, Any]:
         row = rig.ccd_rig.constraints.add()
         row.name, row.tip, row.target = f"marker {n}", bone, empty
         row.use_tail, row.effector_offset, row.weight = False, at, weight
-    report = product.bake(bpy.context.scene, rig, product.BakeSettings(1, len(targets)))
+    report = bake(bpy.context.scene, rig, BakeSettings(1, len(targets)))
     positions = []
     for frame in range(1, len(targets) + 1):
         bpy.context.scene.frame_set(frame)
@@ -225,4 +226,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

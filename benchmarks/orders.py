@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import bpy  # noqa: F401 - brings mathutils
-from _tables import Table
+from _script import Table
 from chains import legal_pose, tail
 from mathutils import Vector
 

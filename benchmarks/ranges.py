@@ -17,10 +17,11 @@ from collections.abc import Callable
 
 import bpy
 import rigs
-from _product import BakeSettings, bake, run
-from _tables import Table
+from _script import Table, run_benchmark
 from mathutils import Quaternion, Vector
 
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.settings import BakeSettings
 from ccd_rig.blender.set_up import build
 from ccd_rig.blender.set_up.plan import Choices, Group, Ranges
 
@@ -99,4 +100,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_benchmark(main)

@@ -44,8 +44,7 @@ import bpy
 import addon_utils  # comes with bpy
 import numpy as np
 from _bake_pairs import count_pops
-from _product import run
-from _tables import Table
+from _script import Table, run_benchmark
 from mathutils import Matrix, Vector
 
 from ccd_rig.blender.retarget.retarget import (
@@ -459,4 +458,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_benchmark(main)

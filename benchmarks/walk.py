@@ -56,8 +56,7 @@ import addon_utils  # comes with bpy
 import gaits
 import numpy as np
 import rigs
-from _product import run
-from _tables import Table
+from _script import Table, run_benchmark
 
 from ccd_rig.blender.retarget import retarget
 from ccd_rig.blender.retarget.sampling import Reference
@@ -333,4 +332,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_benchmark(main)

@@ -64,9 +64,10 @@ def new_rows(
 def _row(armature_object: bpy.types.Object, tip: str, kind: Kind, chain_length: int | None) -> NewRow:
     if chain_length is None:
         chain_length = kind.chain_length(armature_object, tip)
+    bone = armature_object.pose.bones[tip]
     is_chain = kind.reaches and chain_length != 1
-    use_tail = not (is_chain and constraint_list.has_guessed_tail(armature_object.pose.bones[tip]))
-    return NewRow(tip, chain_length, use_tail)
+    uses_head = constraint_list.has_guessed_tail(bone) or constraint_list.is_foot(bone)
+    return NewRow(tip, chain_length, not (is_chain and uses_head))
 
 
 def describe(
@@ -79,7 +80,10 @@ def describe(
             yield f"'{tip}' with {len(chain)} bones up to '{chain[-1].name}'"
     if alone := [tip for tip, chain in chains.items() if len(chain) == 1]:
         yield f"alone in their chains, so that they only turn towards their targets: {_listed(alone)}"
-    if ends := [row.tip for row in rows if not row.use_tail]:
+    bones, heads = armature_object.pose.bones, [row.tip for row in rows if not row.use_tail]
+    if feet := [tip for tip in heads if not constraint_list.has_guessed_tail(bones[tip])]:
+        yield f"reaching with their heads, as feet do: {_listed(feet)}"
+    if ends := [tip for tip in heads if tip not in feet]:
         yield f"reaching with their heads, since importers guess such tails: {_listed(ends)}"
     if in_chains:
         yield f"not added, in the chain of another: {_listed(list(in_chains))}"

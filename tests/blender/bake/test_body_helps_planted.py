@@ -73,10 +73,10 @@ def test_spine_and_hips_go_along_and_feet_hold(ext, keeps):
     assert max(off(rig, row, frame) for frame in range(1, FRAMES + 1)) < SOLVE
     for foot in FEET:
         assert max((each[foot].translation - before[foot].translation).length for each in poses) < PLANTED
-    assert (poses[-1]["spine"].translation - before["spine"].translation).length > 0.05
+    assert (poses[-1]["spine"].translation - before["spine"].translation).length > 0.02
     assert (poses[-1]["spine.003"].translation - before["spine.003"].translation).y < -0.05
     legs_and_body = [{name: each[name] for name in (*BODY, *LEGS)} for each in poses]
-    assert max(largest_turn(a, b) for a, b in pairwise(legs_and_body)) < 4.0
+    assert max(largest_turn(a, b) for a, b in pairwise(legs_and_body)) < 6.0
 
 
 def test_without_it_the_hand_stays_short(ext):
@@ -175,7 +175,7 @@ def test_the_report_says_what_the_body_did(ext):
     assert helped.constraints == ("hand.L",)
     assert helped.gave_way == ("spine.006",)
     assert helped.shifted == "spine"
-    assert helped.distance > 0.05
+    assert helped.distance > 0.02
     assert report.body.moved_frames == 0  # no leg was too short
     assert "so that legs reach" not in report.summary()
 

@@ -1,10 +1,14 @@
-"""Tables in Markdown that benchmarks print row by row, and what they say of the machine."""
+"""What scripts of benchmarks share: their start and end, tables in Markdown, and words on the machine."""
 
 from __future__ import annotations
 
 import os
 import platform
+import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 
 class Table:
@@ -36,3 +40,26 @@ def machine() -> str:
         ]
         name = names[0] if names else name
     return f"{name}, {os.cpu_count()} processors, {platform.system()}"
+
+
+def run_benchmark(main: Callable[[], int | None], registers: bool = True) -> NoReturn:
+    """Register the product, unless the benchmark does, and run it; its exit code ends the process.
+
+    Blender's own shutdown crashes (4.2) or hangs (4.5) with Rigify.
+    """
+    if registers:
+        from ccd_rig.blender import register
+
+        register()
+    try:
+        code = main() or 0
+    except Exception:
+        traceback.print_exc()
+        code = 1
+    except SystemExit as ended:  # of argparse, or a line that says what is missing
+        if isinstance(ended.code, str):
+            print(ended.code, file=sys.stderr)
+        code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
