@@ -45,7 +45,7 @@ cdef double approach_goals(Problem p, double aside) noexcept nogil
 cdef void return_to_goals(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil
 @cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint, is_blind=cython.bint)
-cdef bint settle(Problem p) noexcept nogil
+cdef bint settle(Problem p, double part) noexcept nogil
 cdef Vector normal_at(Problem p, Py_ssize_t i, Py_ssize_t k) noexcept nogil
 @cython.locals(count=cython.Py_ssize_t, other=cython.Py_ssize_t)
 cdef Vector across_others(Problem p, Py_ssize_t i, Py_ssize_t k) noexcept nogil
@@ -61,7 +61,7 @@ cdef void press_on_borders(Problem p) noexcept nogil
 cdef double border_distance(Problem p, Py_ssize_t i, Quaternion q, Vector outward, Vector step) noexcept nogil
 cdef void add_product(double[::1] values, Py_ssize_t at, Vector a, Vector b) noexcept nogil
 @cython.locals(column=cython.Py_ssize_t, row=cython.Py_ssize_t)
-cdef bint correct_step(Problem p, double pull, double turned) noexcept nogil
+cdef bint correct_step(Problem p, double pull, double curvature) noexcept nogil
 @cython.locals(is_missed=cython.bint)
 cdef bint set_rank_weights(Problem p, double factor) noexcept nogil
 cdef bint is_kept(Problem p, Py_ssize_t k) noexcept nogil
@@ -79,6 +79,8 @@ cdef double norm_of(double[::1] values, Py_ssize_t count) noexcept nogil
 cdef void add_least_curvature(Problem p, double radius, double size) noexcept nogil
 @cython.locals(n=cython.Py_ssize_t, a=cython.Py_ssize_t, b=cython.Py_ssize_t)
 cdef double solve_trusted(Problem p, double radius) noexcept nogil
+@cython.locals(n=cython.Py_ssize_t, a=cython.Py_ssize_t, b=cython.Py_ssize_t)
+cdef void find_trusted(Problem p, double radius) noexcept nogil
 @cython.locals(n=cython.Py_ssize_t, a=cython.Py_ssize_t, b=cython.Py_ssize_t, i=cython.Py_ssize_t, k=cython.Py_ssize_t, column=cython.Py_ssize_t)
 cdef void reduce_hessian(Problem p) noexcept nogil
 @cython.locals(at=cython.Py_ssize_t)

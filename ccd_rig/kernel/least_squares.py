@@ -95,15 +95,17 @@ RETURN_PART = 0.1
 """Largest return to the goals, in parts of a slide's step: the range of the linear model."""
 FLAT = 1e-7
 """Least gain of a step, in parts of the departure."""
-SETTLES = 60
+SETTLES = 200
 """Most of Newton's steps towards the least error."""
 PULL = 1e-4
 """Part of the error that weighs the square departure beside the square error.
 
 A joint that bends a straight chain is off the least error by this part of its departure.
 """
-FIRST_PULL = 1e-2
-"""The same at first: the valley of least errors is wider then, and steps along it are longer."""
+FIRST_PULL = 1.0
+"""The same at first, for a pose that depends evenly on goals: the path of least sums starts at the reference."""
+NEAR_PULL = 1e-2
+"""The same at first for a pose that is near already: the valley of least errors is wider than at the end."""
 CLOSE = 0.03
 """Radians off the nearest pose below which the pull becomes smaller: 40 steps of chains in cones without."""
 FIRST_RADIUS = 0.5
@@ -134,8 +136,6 @@ LAST_WEIGHT = 1e6
 """Largest such weight. At `FIRST` a rank that just misses its goals can lose 4 % of its error to the next."""
 MOST_WEIGHT = 1e11
 """Largest such weight: beside it a rounding error of 1e-16 counts as little as the pull."""
-CORRECTIONS = 2
-"""Most corrections of a step."""
 SHORT_FORCE = 1e-4
 """Part of the forces that is a step so short that it leaves no limit from inside."""
 RETURNS = 4
@@ -742,7 +742,7 @@ def return_to_goals(p):
 # Missed goals ---------------------------------------------------------------------------------------
 
 
-def settle(p):
+def settle(p, part):
     """Move to the nearby least error of missed goals, and of equal errors to the nearest to the reference.
 
     Newton's steps inside a trust region minimise half of the square error, plus a part of the square
@@ -754,16 +754,19 @@ def settle(p):
     step returns onto them. Square errors of a missed rank count `FIRST` times those of the next, and more
     once forces vanish.
 
+    Args:
+        part: of the error, which first weighs the square departure beside the square error.
+
     Returns:
         Whether the pose moved and forces nearly vanish, which `is_stationary` says. Not where no step
         improves the pose, and where second derivatives are unknown. Poses that miss an earlier rank count
         all the same: least squares would bend what is straight.
     """
-    if missed_square(p) == 0.0 or not set_rank_weights(p, FIRST):
+    if missed_square(p) == 0.0 or not set_rank_weights(p, HEAVIER):
         return False
     if p.stage > 0:
         return_to_kept_goals(p)
-    radius, part, force, has_moved, weight = FIRST_RADIUS, FIRST_PULL, 0.0, False, FIRST
+    radius, force, has_moved, weight = FIRST_RADIUS, 0.0, False, HEAVIER
     is_blind, last_force = False, 0.0
     p.is_stationary = False
     for _ in range(SETTLES):
@@ -781,23 +784,28 @@ def settle(p):
             force = solve_trusted(p, radius)
             if not activate_limits(p) and not stop_at_borders(p):
                 break
-        is_still = part == PULL and (force <= SETTLED * pull or (is_blind and force > 0.5 * last_force))
-        if is_still or radius < LEAST_RADIUS:
-            p.is_stationary = p.is_stationary or is_still
-            weight *= HEAVIER
-            is_last = part > PULL or not p.has_missed_earlier or weight > LAST_WEIGHT
-            if is_last or not set_rank_weights(p, weight):
-                break
-            radius, is_blind = FIRST_RADIUS, False
-            continue
-        if force <= CLOSE * pull:
+        if radius < LEAST_RADIUS:
+            break
+        is_still = force <= SETTLED * pull or (is_blind and force > 0.5 * last_force)
+        if is_still or force <= CLOSE * pull:
+            is_last = part == PULL
             part = max(0.1 * part, PULL)
+            if p.has_missed_earlier and HEAVIER * weight <= LAST_WEIGHT:
+                if set_rank_weights(p, HEAVIER * weight):
+                    weight, radius, is_blind = HEAVIER * weight, max(radius, FIRST_RADIUS), False
+                    continue
+                set_rank_weights(p, weight)
+            if is_last and is_still:
+                p.is_stationary = True
+                break
+            if is_still:
+                is_blind = False
+                continue
         last_force = force
         size, gain = norm_of(p.step, p.columns), expected_gain(p)
         if size == 0.0:
             continue
         save(p, 0)
-        turned = longest_turn(p)
         press_on_borders(p)
         apply_step(p, 1.0)
         evaluate(p)
@@ -805,9 +813,7 @@ def settle(p):
             return_to_kept_goals(p)
         gained = 0.5 * (value - settled_square(p, pull))
         is_blind = gain <= ROUNDING * value
-        for _ in range(CORRECTIONS):
-            if is_blind or gained >= POOR * gain or not correct_step(p, pull, turned):
-                break
+        if gained < GOOD * gain and not is_blind and correct_step(p, pull, 2.0 * gain / (size * size)):
             gained = 0.5 * (value - settled_square(p, pull))
         if gained > 0.0 or is_blind:
             has_moved = True
@@ -834,20 +840,17 @@ def expected_gain(p):
     return gain
 
 
-def correct_step(p, pull, turned):
-    """Make the step of Newton from the end of the last one, with its Hessian; whether it is no longer.
+def correct_step(p, pull, curvature):
+    """Go back into the valley of the error, from the end of a step along it; whether that is possible.
 
-    Goals that are nearly met, and earlier ranks, make a narrow curved valley of the error, which straight
-    steps leave. Second-order corrections follow it (Conn, Gould and Toint 2000, "Trust region methods",
-    section 15.3).
-
-    Args:
-        pull: of the step.
-        turned: radians, its longest turn.
+    Goals that are nearly met, and earlier ranks, make a narrow curved valley, which straight steps leave.
+    Second-order corrections follow it (Conn, Gould and Toint 2000, "Trust region methods", section 15.3): the
+    step of Newton from there, damped so that it has nothing of directions with less curvature. The damping is
+    the geometric mean of the largest curvature and of the one along the valley.
     """
-    if not p.is_factored:
-        return False
+    largest = 0.0
     for column in range(p.columns):
+        largest = max(largest, p.reduced[column * p.columns + column])
         p.remainder[column] = -pull * p.departure_gradient[column]
     for k in range(p.goals):
         if p.goal_rank[k] <= p.stage and not has_room(p, k):
@@ -856,9 +859,9 @@ def correct_step(p, pull, turned):
                 for column in range(p.columns):
                     p.remainder[column] -= force * p.slope[row * p.columns + column]
     project_free(p, p.remainder)
-    solve_factorised(p, p.remainder, p.step)
-    if longest_turn(p) > turned:
+    if not factorise(p, sqrt(largest * max(curvature, 0.0))):
         return False
+    solve_factorised(p, p.remainder, p.step)
     apply_step(p, 1.0)
     p.steps -= 1
     evaluate(p)
@@ -1152,32 +1155,39 @@ def add_product(values, at, a, b):
 
 
 def solve_trusted(p, radius):
-    """Solve hessian step = `right_side` for the free columns, at most `radius` long; returns the force left.
+    """Solve hessian step = `right_side` for the free columns, at most `radius` long; returns the force left."""
+    n = p.columns
+    reduce_hessian(p)
+    force = norm_of(p.remainder, n)
+    find_trusted(p, radius)
+    for a in range(n):
+        p.step[a] = p.fixed_step[a] + p.direction[a]
+    return force
 
-    The step is the least of the quadratic model inside the radius, also where that is not convex: with the
-    least m >= 0 for which hessian + m is positive and the step short enough (More and Sorensen 1983).
+
+def find_trusted(p, radius):
+    """Store the `direction`, at most `radius` long, in which the reduced quadratic model is least.
+
+    Also where that is not convex: with the least m >= 0 for which reduced + m is positive and the step short
+    enough (More and Sorensen 1983).
     """
     n, norm, size = p.columns, 0.0, 0.0
-    reduce_hessian(p)
-    for a in range(n):
-        for b in range(a + 1):
-            norm = max(norm, fabs(p.reduced[a * n + b]))
-    force = norm_of(p.remainder, n)
-    least, most, shift = 0.0, force / radius + n * norm, 0.0
     for a in range(n):
         p.direction[a] = 0.0
+        for b in range(a + 1):
+            norm = max(norm, fabs(p.reduced[a * n + b]))
+    least, most, shift = 0.0, norm_of(p.remainder, n) / radius + n * norm, 0.0
     for _ in range(SHIFTS):
-        p.is_factored = factorise(p, shift)
-        if p.is_factored:
+        if factorise(p, shift):
             solve_factorised(p, p.remainder, p.direction)
             size = norm_of(p.direction, n)
             if size <= radius and (shift == 0.0 or size >= 0.9 * radius):
-                break
+                return
             if radius < size <= 1.1 * radius:
-                break
+                return
             if size <= radius and most - least <= NARROW * most:
                 add_least_curvature(p, radius, size)
-                break
+                return
             if size <= radius:
                 most = shift
             else:
@@ -1195,13 +1205,9 @@ def solve_trusted(p, radius):
             least, shift = shift, -1.0
         if not least < shift < most:
             shift = max(sqrt(least * most), least + NARROW * (most - least))
-    if size > 1.1 * radius:
-        p.is_factored = False
+    if size > radius:
         for a in range(n):
             p.direction[a] *= radius / size
-    for a in range(n):
-        p.step[a] = p.fixed_step[a] + p.direction[a]
-    return force
 
 
 def norm_of(values, count):

@@ -26,6 +26,8 @@ from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
 from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal, set_earlier_weight
 from .kinematics import LARGEST
 from .least_squares import (
+    FIRST_PULL,
+    NEAR_PULL,
     TIGHT,
     compute_step,
     evaluate,
@@ -65,6 +67,7 @@ FINAL_ROUNDS = 2
 """Most further rounds of minimising errors while the pose is not stationary."""
 SERVED = 5  # the pose before a perturbation
 FIRST_START = 4  # the start of the solve
+RANK_START = 6  # the pose before a rank is settled
 
 PASSES = 3
 """Passes of CCD before least squares."""
@@ -595,8 +598,7 @@ def solve_ranks(p, slow_ratio, slack_part):
     is_settled, are_all = False, True
     for rank in range(p.last_rank + 1):
         p.stage = rank
-        reach(p, EARLY_EXIT)
-        is_settled = settle(p)
+        is_settled = settle_rank(p, slack_part)
         are_all = are_all and ((is_settled and p.is_stationary) or missed_square(p) == 0.0)
         if not is_settled and not reach(p, slow_ratio):
             # The gradient of a straight or folded chain vanishes: bend it a little.
@@ -635,6 +637,36 @@ def solve_ranks(p, slow_ratio, slack_part):
         set_best(p)
         return are_all
     return False
+
+
+def settle_rank(p, slack_part):
+    """Settle the goals of the current rank, along the path of least sums; whether they settle.
+
+    That path ends in a local minimum, and steps of least squares in another one. Where these come nearer, the
+    pose settles from there.
+    """
+    near = 0.0
+    save(p, RANK_START)
+    if p.stage == 0:
+        reach(p, EARLY_EXIT)
+        if p.error_ratio <= p.met_ratio:
+            return False
+        near = sqrt(missed_square(p))
+        save(p, SERVED)
+        restore(p, RANK_START)
+    evaluate(p)
+    is_settled = settle(p, FIRST_PULL)
+    if p.stage == 0:
+        slack = near * slack_part + p.position_tolerance / p.reach
+        if not is_settled or sqrt(missed_square(p)) > near + slack:
+            restore(p, SERVED)
+            evaluate(p)
+            return settle(p, NEAR_PULL)
+    elif not is_settled and missed_square(p) > 0.0:
+        restore(p, RANK_START)
+        reach(p, EARLY_EXIT)
+        is_settled = settle(p, NEAR_PULL)
+    return is_settled
 
 
 def projected_gradient(p):

@@ -23,7 +23,7 @@ cdef class Problem:
     cdef double square, error_ratio, departure_square
     cdef double[::1] row_damping, row_gain, force, rank_weight
     cdef double earlier_weight
-    cdef bint only_kept, has_missed_earlier, is_stationary, is_factored
+    cdef bint only_kept, has_missed_earlier, is_stationary
     cdef double[::1] normals, active_basis
     cdef int[::1] normal_count, normal_pairs, is_active, active_count, pressed_count
     cdef double[::1] free_slope, system, right, step, fixed_step, free_gradient

@@ -283,7 +283,7 @@ class Problem:
         self.bend_share, self.play, self.turned = zeros(self.goals), zeros(self.goals), zeros(self.goals)
         self.row_damping, self.row_gain, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
         self.force, self.is_met, self.only_kept = zeros(rows), counts(self.goals), False
-        self.has_missed_earlier, self.is_stationary, self.is_factored = False, False, False
+        self.has_missed_earlier, self.is_stationary = False, False
         self.rank_weight, self.earlier_weight = zeros(self.goals), FIRST
         self.row_is_active, self.gradient, self.budget, self.is_equal = counts(rows), zeros(columns), 0, True
         self.to_region, self.by_passes, self.only_ccd, self.stays_local = False, False, False, False
