@@ -117,13 +117,17 @@ GOOD = 0.75
 POOR = 0.25
 """Part of it below which the trust region shrinks."""
 ROUNDING = 1e-14
-"""Part of the square below which an expected gain is rounding."""
+"""Part of the square below which an expected gain is rounding: steps are then taken as they are."""
+BLIND = 4
+"""Most such steps in a row."""
 SHIFTS = 20
 """Most shifts of the Hessian that are tried for a step."""
 NARROW = 1e-3
 """Part of the largest shift within which the right one is known."""
 DIFFERENCE = 1e-6
 """Length of the steps by which second derivatives are measured."""
+PRESSED = 1e-5
+"""Radians by which a step passes a border on which a joint presses."""
 PASSED = 1e-5
 """Radians by which a step may pass a border."""
 BORDER_STEP = 1e-3
@@ -134,7 +138,7 @@ HEAVIER = 10.0
 """Factor by which weights of missed ranks rise in `settle`, up to `LAST_WEIGHT`."""
 LAST_WEIGHT = 1e6
 """Largest such weight. At `FIRST` a rank that just misses its goals can lose 4 % of its error to the next."""
-MOST_WEIGHT = 1e11
+MOST_WEIGHT = 1e9
 """Largest such weight: beside it a rounding error of 1e-16 counts as little as the pull."""
 SHORT_FORCE = 1e-4
 """Part of the forces that is a step so short that it leaves no limit from inside."""
@@ -767,7 +771,7 @@ def settle(p, part):
     if p.stage > 0:
         return_to_kept_goals(p)
     radius, force, has_moved, weight = FIRST_RADIUS, 0.0, False, HEAVIER
-    is_blind, last_force = False, 0.0
+    blind = 0
     p.is_stationary = False
     for _ in range(SETTLES):
         missed = missed_square(p)
@@ -786,22 +790,21 @@ def settle(p, part):
                 break
         if radius < LEAST_RADIUS:
             break
-        is_still = force <= SETTLED * pull or (is_blind and force > 0.5 * last_force)
+        is_still = force <= SETTLED * pull or blind >= BLIND
         if is_still or force <= CLOSE * pull:
             is_last = part == PULL
             part = max(0.1 * part, PULL)
             if p.has_missed_earlier and HEAVIER * weight <= LAST_WEIGHT:
                 if set_rank_weights(p, HEAVIER * weight):
-                    weight, radius, is_blind = HEAVIER * weight, max(radius, FIRST_RADIUS), False
+                    weight, radius, blind = HEAVIER * weight, max(radius, FIRST_RADIUS), 0
                     continue
                 set_rank_weights(p, weight)
             if is_last and is_still:
                 p.is_stationary = True
                 break
             if is_still:
-                is_blind = False
+                blind = 0
                 continue
-        last_force = force
         size, gain = norm_of(p.step, p.columns), expected_gain(p)
         if size == 0.0:
             continue
@@ -813,6 +816,7 @@ def settle(p, part):
             return_to_kept_goals(p)
         gained = 0.5 * (value - settled_square(p, pull))
         is_blind = gain <= ROUNDING * value
+        blind = blind + 1 if is_blind else 0
         if gained < GOOD * gain and not is_blind and correct_step(p, pull, 2.0 * gain / (size * size)):
             gained = 0.5 * (value - settled_square(p, pull))
         if gained > 0.0 or is_blind:
@@ -862,6 +866,7 @@ def correct_step(p, pull, curvature):
     if not factorise(p, sqrt(largest * max(curvature, 0.0))):
         return False
     solve_factorised(p, p.remainder, p.step)
+    press_on_borders(p)
     apply_step(p, 1.0)
     p.steps -= 1
     evaluate(p)
@@ -1111,25 +1116,27 @@ def measure_borders(p):
 
 
 def press_on_borders(p):
-    """Add to the step what takes balls back onto borders that curve away from it, where it is clamped.
+    """Add to the step what takes balls that press on a border past it, where they are clamped to it exactly.
 
-    Along the force by as much as gains what the model expects of the border's curvature, and a half more.
+    Along the force by as much as gains what the model expects of a border that curves away, a half more, and
+    `PRESSED`: what is outside by rounding is not clamped.
     """
     for i in range(p.joints):
         column, force = p.first_column[i], Vector(0.0, 0.0, 0.0)
         for n in range(p.pressed_count[i]):
             normal = vector_at(p.active_basis, 9 * i + 3 * n)
             force = add(force, scaled(normal, dot(vector_at(p.right_side, column), normal)))
-        if dot(force, force) > 0.0:
-            step = vector_at(p.step, column)
+        square = dot(force, force)
+        if square > 0.0:
+            step, turning = vector_at(p.step, column), vector_at(p.mobility, 3 * i)
             bent = Vector(
                 dot(vector_at(p.border, 9 * i), step),
                 dot(vector_at(p.border, 9 * i + 3), step),
                 dot(vector_at(p.border, 9 * i + 6), step),
             )
-            off = -0.75 * dot(step, bent) / dot(force, force)
-            if off > 0.0:
-                put_vector(p.step, column, add(step, scaled(force, off)))
+            size = length(Vector(force.x / turning.x, force.y / turning.y, force.z / turning.z))
+            off = (max(-0.75 * dot(step, bent), 0.0) + PRESSED * size) / square
+            put_vector(p.step, column, add(step, scaled(force, off)))
 
 
 def border_curvature(p, i, q, outward, tangent):
