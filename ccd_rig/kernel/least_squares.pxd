@@ -102,7 +102,7 @@ cdef void add_turned_slopes(Problem p, Py_ssize_t k, Vector force) noexcept nogi
 cdef void add_orientation_curvature(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, joint=cython.Py_ssize_t, column=cython.Py_ssize_t, a=cython.Py_ssize_t, b=cython.Py_ssize_t, row=cython.Py_ssize_t)
 cdef void add_direction_curvature(Problem p, Py_ssize_t k) noexcept nogil
-@cython.locals(n=cython.Py_ssize_t, column=cython.Py_ssize_t, other=cython.Py_ssize_t, at=cython.Py_ssize_t, i=cython.Py_ssize_t)
+@cython.locals(n=cython.Py_ssize_t, column=cython.Py_ssize_t, other=cython.Py_ssize_t, at=cython.Py_ssize_t, m=cython.Py_ssize_t)
 cdef void add_measured_curvature(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, n=cython.Py_ssize_t)
 cdef void move_column(Problem p, Py_ssize_t column, double step) noexcept nogil

@@ -120,6 +120,10 @@ ROUNDING = 1e-14
 """Part of the square below which an expected gain is rounding: steps are then taken as they are."""
 BLIND = 4
 """Most such steps in a row."""
+SHORTEST = 0.75
+"""Part of the radius which a step that is not free is at least long."""
+LONGEST = 1.25
+"""Part which it is at most long."""
 SHIFTS = 20
 """Most shifts of the Hessian that are tried for a step."""
 NARROW = 1e-3
@@ -823,7 +827,7 @@ def settle(p, part):
             has_moved = True
             if gained < POOR * gain and not is_blind:
                 radius = 0.5 * size
-            elif gained > GOOD * gain and size > 0.9 * radius:
+            elif gained > GOOD * gain and size > SHORTEST * radius:
                 radius = 2.0 * radius
         else:
             restore(p, 0)
@@ -1178,19 +1182,21 @@ def find_trusted(p, radius):
     Also where that is not convex: with the least m >= 0 for which reduced + m is positive and the step short
     enough (More and Sorensen 1983).
     """
-    n, norm, size = p.columns, 0.0, 0.0
+    n, size, lowest = p.columns, 0.0, 0.0
     for a in range(n):
         p.direction[a] = 0.0
-        for b in range(a + 1):
-            norm = max(norm, fabs(p.reduced[a * n + b]))
-    least, most, shift = 0.0, norm_of(p.remainder, n) / radius + n * norm, 0.0
+        across = -p.reduced[a * n + a] - fabs(p.reduced[a * n + a])
+        for b in range(n):
+            across += fabs(p.reduced[a * n + b])
+        lowest = max(lowest, across)  # no eigenvalue is below -lowest (Gershgorin 1931)
+    least, most, shift = 0.0, norm_of(p.remainder, n) / radius + lowest, 0.0
     for _ in range(SHIFTS):
         if factorise(p, shift):
             solve_factorised(p, p.remainder, p.direction)
             size = norm_of(p.direction, n)
-            if size <= radius and (shift == 0.0 or size >= 0.9 * radius):
+            if size <= radius and (shift == 0.0 or size >= SHORTEST * radius):
                 return
-            if radius < size <= 1.1 * radius:
+            if radius < size <= LONGEST * radius:
                 return
             if size <= radius and most - least <= NARROW * most:
                 add_least_curvature(p, radius, size)
@@ -1526,9 +1532,8 @@ def add_measured_curvature(p, k):
         move_column(p, column, DIFFERENCE)
         forward(p)
         measure_goal(p, k)
-        for i in range(p.joints):
-            if p.first_column[i + 1] > p.first_column[i]:
-                place_columns(p, i)
+        for m in range(p.moving_count):
+            place_columns(p, p.moving[m])
         for at in range(p.first_row[k] * n, p.first_row[k + 1] * n):
             p.slope[at] = 0.0
         goal_slopes(p, k)
