@@ -44,7 +44,7 @@ cdef void slide(Problem p) noexcept nogil
 cdef double approach_goals(Problem p, double aside) noexcept nogil
 cdef void return_to_goals(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil
-@cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint, is_blind=cython.bint, blind=cython.Py_ssize_t)
+@cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint, is_blind=cython.bint, is_new=cython.bint, blind=cython.Py_ssize_t)
 cdef bint settle(Problem p, double part) noexcept nogil
 cdef Vector normal_at(Problem p, Py_ssize_t i, Py_ssize_t k) noexcept nogil
 @cython.locals(count=cython.Py_ssize_t, other=cython.Py_ssize_t)

@@ -775,13 +775,14 @@ def settle(p, part):
     if p.stage > 0:
         return_to_kept_goals(p)
     radius, force, has_moved, weight = FIRST_RADIUS, 0.0, False, HEAVIER
-    blind = 0
+    blind, pull, is_new = 0, 0.0, True
     p.is_stationary = False
     for _ in range(SETTLES):
         missed = missed_square(p)
         if missed == 0.0 or p.steps >= p.last_step:
             return False
-        pull = part * sqrt(missed)
+        if is_new:
+            pull, is_new = part * sqrt(missed), False
         measure_forces(p, pull)
         value = settled_square(p, pull)
         reset_active_set(p, 0.0)
@@ -796,7 +797,7 @@ def settle(p, part):
             break
         is_still = force <= SETTLED * pull or blind >= BLIND
         if is_still or force <= CLOSE * pull:
-            is_last = part == PULL
+            is_last, is_new = part == PULL, part > PULL
             part = max(0.1 * part, PULL)
             if p.has_missed_earlier and HEAVIER * weight <= LAST_WEIGHT:
                 if set_rank_weights(p, HEAVIER * weight):
@@ -819,7 +820,7 @@ def settle(p, part):
         if p.stage > 0:
             return_to_kept_goals(p)
         gained = 0.5 * (value - settled_square(p, pull))
-        is_blind = gain <= ROUNDING * value
+        is_blind = fabs(gain) <= ROUNDING * value
         blind = blind + 1 if is_blind else 0
         if gained < GOOD * gain and not is_blind and correct_step(p, pull, 2.0 * gain / (size * size)):
             gained = 0.5 * (value - settled_square(p, pull))
@@ -958,15 +959,13 @@ def add_force(p, row):
 
 
 def settled_square(p, pull):
-    """What `settle` minimises: square errors and departure; of kept goals the augmented Lagrangian."""
+    """What `settle` minimises: square errors and departure. Those of kept goals, which are met, are 0."""
     sum_ = 0.0
     for k in range(p.goals):
         if p.goal_rank[k] <= p.stage and not has_room(p, k):
             square = 0.0
             for row in range(p.first_row[k], p.first_row[k + 1]):
                 square += p.residual[row] * p.residual[row]
-                if is_kept(p, k):
-                    sum_ += 2.0 * p.force[row] * p.residual[row]
             sum_ += p.rank_weight[k] * square
     return sum_ + pull * p.departure_square
 
