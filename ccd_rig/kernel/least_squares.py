@@ -103,7 +103,7 @@ PULL = 1e-4
 A joint that bends a straight chain is off the least error by this part of its departure.
 """
 FIRST_PULL = 1.0
-"""The same at first, for a pose that depends evenly on goals: the path of least sums starts at the reference."""
+"""The same at first: the path of least sums starts at the reference, and depends evenly on the goals."""
 NEAR_PULL = 1e-2
 """The same at first for a pose that is near already: the valley of least errors is wider than at the end."""
 CLOSE = 0.03
@@ -141,7 +141,7 @@ BORDER_ROOM = 1e-4
 HEAVIER = 10.0
 """Factor by which weights of missed ranks rise in `settle`, up to `LAST_WEIGHT`."""
 LAST_WEIGHT = 1e6
-"""Largest such weight. At `FIRST` a rank that just misses its goals can lose 4 % of its error to the next."""
+"""Largest such weight. At 1e4 a rank that just misses its goals can lose 4 % of its error to the next."""
 MOST_WEIGHT = 1e9
 """Largest such weight: beside it a rounding error of 1e-16 counts as little as the pull."""
 SHORT_FORCE = 1e-4
@@ -758,9 +758,12 @@ def settle(p, part):
     along the chain, and steps of least squares straighten it ever more slowly. The second derivatives do not
     vanish. Limits that the force presses against are active (Bertsekas 1982).
 
+    From large parts to small ones the least of each sum is the start of the next: a path that begins at the
+    reference and depends evenly on the goals. Second derivatives are exact, so that Newton's steps converge.
+
     Goals of earlier ranks that are met are constraints: multipliers of Lagrange are their forces, and each
-    step returns onto them. Square errors of a missed rank count `FIRST` times those of the next, and more
-    once forces vanish.
+    step returns onto them. Square errors of a missed rank count `HEAVIER` times those of the next, and ever
+    more along the path.
 
     Args:
         part: of the error, which first weighs the square departure beside the square error.
@@ -795,7 +798,7 @@ def settle(p, part):
                 break
         if radius < LEAST_RADIUS:
             break
-        is_still = force <= SETTLED * pull or blind >= BLIND
+        is_still = force <= (SETTLED if p.has_reference else CLOSE) * pull or blind >= BLIND
         if is_still or force <= CLOSE * pull:
             is_last, is_new = part == PULL, part > PULL
             part = max(0.1 * part, PULL)
@@ -834,7 +837,7 @@ def settle(p, part):
             restore(p, 0)
             evaluate(p)
             radius = 0.25 * min(size, radius)
-    p.is_stationary = p.is_stationary or force <= FIRST_PULL * sqrt(missed_square(p))
+    p.is_stationary = p.is_stationary or force <= NEAR_PULL * sqrt(missed_square(p))
     return has_moved and (p.is_stationary or p.has_missed_earlier)
 
 
@@ -1083,7 +1086,8 @@ def measure_borders(p):
 
     A step d along a border ends beside it by half of its curvature times d.d, outside or inside. Its end on
     the border is off by that much, against the force with which `right_side` presses there. Curvatures are
-    those of the clamped ends of short steps along two tangents and between them.
+    those of the clamped ends of short steps along two tangents and between them, or along the edge between
+    two borders.
     """
     for i in range(p.joints):
         for n in range(9):
@@ -1102,6 +1106,14 @@ def measure_borders(p):
         if size == 0.0:
             continue
         outward = rotate(metric, scaled(force, 1.0 / size))
+        if p.active_count[i] == 2:
+            one, two = vector_at(p.active_basis, 9 * i), vector_at(p.active_basis, 9 * i + 3)
+            one, two = Vector(one.x / x, one.y / y, one.z / z), Vector(two.x / x, two.y / y, two.z / z)
+            edge = direction_of(cross(one, two))
+            along = size * border_curvature(p, i, q, outward, rotate(metric, edge))
+            edge = Vector(x * edge.x, y * edge.y, z * edge.z)
+            add_product(p.border, 9 * i, edge, scaled(edge, along))
+            continue
         one = perpendicular(outward)
         two = cross(outward, one)
         along_one, along_two = (
@@ -1165,7 +1177,7 @@ def add_product(values, at, a, b):
 
 
 def solve_trusted(p, radius):
-    """Solve hessian step = `right_side` for the free columns, at most `radius` long; returns the force left."""
+    """Solve hessian step = `right_side` for the free columns, at most `radius` long; returns the force."""
     n = p.columns
     reduce_hessian(p)
     force = norm_of(p.remainder, n)
@@ -1346,9 +1358,7 @@ def measure_curvature(p, pull):
             column = p.first_column[i]
             for n in range(3):
                 at = (column + n) * p.columns + column
-                put_vector(
-                    p.hessian, at, add(vector_at(p.hessian, at), vector_at(p.border, 9 * i + 3 * n))
-                )
+                put_vector(p.hessian, at, add(vector_at(p.hessian, at), vector_at(p.border, 9 * i + 3 * n)))
     for k in range(p.goals):
         if p.goal_rank[k] > p.stage or has_room(p, k):
             continue

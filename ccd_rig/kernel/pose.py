@@ -28,6 +28,7 @@ from .kinematics import LARGEST
 from .least_squares import (
     FIRST_PULL,
     NEAR_PULL,
+    PULL,
     TIGHT,
     compute_step,
     evaluate,
@@ -640,33 +641,34 @@ def solve_ranks(p, slow_ratio, slack_part):
 
 
 def settle_rank(p, slack_part):
-    """Settle the goals of the current rank, along the path of least sums; whether they settle.
+    """Settle the goals of the current rank; whether they settle.
 
-    That path ends in a local minimum, and steps of least squares in another one. Where these come nearer, the
-    pose settles from there.
+    With a reference along the path of least sums from it, which ends in the same local minimum from frame to
+    frame. Of the first rank steps of least squares may come nearer: then from where these end, as without a
+    reference.
     """
-    near = 0.0
+    near, is_settled = 0.0, False
     save(p, RANK_START)
-    if p.stage == 0:
+    if p.stage == 0 or not p.has_reference:
         reach(p, EARLY_EXIT)
         if p.error_ratio <= p.met_ratio:
             return False
         near = sqrt(missed_square(p))
         save(p, SERVED)
+    if p.has_reference:
         restore(p, RANK_START)
-    evaluate(p)
-    is_settled = settle(p, FIRST_PULL)
-    if p.stage == 0:
+        evaluate(p)
+        is_settled = settle(p, FIRST_PULL)
         slack = near * slack_part + p.position_tolerance / p.reach
-        if not is_settled or sqrt(missed_square(p)) > near + slack:
-            restore(p, SERVED)
-            evaluate(p)
-            return settle(p, NEAR_PULL)
-    elif not is_settled and missed_square(p) > 0.0:
-        restore(p, RANK_START)
-        reach(p, EARLY_EXIT)
-        is_settled = settle(p, NEAR_PULL)
-    return is_settled
+        if is_settled and (p.stage > 0 or sqrt(missed_square(p)) <= near + slack):
+            return True
+        if missed_square(p) == 0.0:
+            return False
+        restore(p, SERVED if p.stage == 0 else RANK_START)
+        evaluate(p)
+        if p.stage > 0:
+            reach(p, EARLY_EXIT)
+    return settle(p, NEAR_PULL if p.has_reference else PULL)
 
 
 def projected_gradient(p):
