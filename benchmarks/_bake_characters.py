@@ -9,11 +9,13 @@ import dataclasses
 import math
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import bpy
 import numpy as np
+import rigs
 from _bake_pairs import played, set_limit, shot_of
 from _bake_scenes import (
     BONE,
@@ -168,27 +170,23 @@ def biped(frames: int, poles: bool = False) -> Shot:
         poles: whether elbows and knees have poles.
     """
     bpy.ops.wm.read_homefile(use_empty=True)
-    data = bpy.data.armatures.new("Figure")
-    rig = bpy.data.objects.new("Figure", data)
-    bpy.context.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.object.mode_set(mode="EDIT")
-    parent = None
+    bones, parent = list[rigs.B](), ""
     for name, (low, high) in TRUNK.items():
-        parent = _add_bone(data, name, Vector((0, 0, low)), Vector((0, 0, high)), parent)
+        bones.append(rigs.B(name, (0, 0, low), (0, 0, high), parent))
+        parent = name
     for side, x in (("L", 1.0), ("R", -1.0)):
-        for (names, points), root in ((ARM, "chest"), (THIGH, "hips")):
-            parent = data.edit_bones[root]
+        for (names, points), parent in ((ARM, "chest"), (THIGH, "hips")):
             for name, *ends in zip(names, points[:-1], points[1:], strict=True):
-                ends = [Vector((x * place[0], place[1], place[2])) for place in ends]
-                parent = _add_bone(data, f"{name}.{side}", *ends, parent)
+                bones.append(rigs.B(f"{name}.{side}", *((x * a, b, c) for a, b, c in ends), parent))
+                parent = bones[-1].name
+    rig = rigs.armature(bones, "Figure")
     bpy.ops.object.mode_set(mode="POSE")
     turn = 2.0 * np.pi * np.arange(frames) / STRIDE
     zero = np.zeros(frames)
     shifts = np.stack(
         (0.02 * np.sin(turn), -0.02 * turn / np.pi * STRIDE / 10.0, 0.02 * np.cos(2.0 * turn)), 1
     )
-    rest = np.array(data.bones["hips"].matrix_local.to_3x3())
+    rest = np.array(rig.data.bones["hips"].matrix_local.to_3x3())
     trunk = {
         'pose.bones["hips"].location': shifts @ rest,
         **_turning("hips", 0.05 * np.sin(turn), 0.1 * np.sin(turn)),
@@ -230,14 +228,6 @@ def biped(frames: int, poles: bool = False) -> Shot:
     return dataclasses.replace(shot, clip=clip)
 
 
-def _add_bone(
-    data: bpy.types.Armature, name: str, head: Vector, tail: Vector, parent: bpy.types.EditBone | None
-) -> bpy.types.EditBone:
-    bone = data.edit_bones.new(name)
-    bone.head, bone.tail, bone.parent = head, tail, parent
-    return bone
-
-
 def _turning(bone: str, x: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
     """Channels of a bone that turns about X and Z, radians."""
     rotations = [Quaternion((1, 0, 0), a) @ Quaternion((0, 0, 1), b) for a, b in zip(x, z, strict=True)]
@@ -269,28 +259,18 @@ def legs(frames: int, only: int | None = None) -> Shot:
         only: number of the one leg that has a target.
     """
     bpy.ops.wm.read_homefile(use_empty=True)
-    data = bpy.data.armatures.new("Spider")
-    rig = bpy.data.objects.new("Spider", data)
-    bpy.context.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.object.mode_set(mode="EDIT")
-    body = data.edit_bones.new("body")
-    body.head, body.tail = (0.0, -0.3, 0.5), (0.0, 0.3, 0.5)
     ways = [Vector((math.cos(a), math.sin(a), 0.0)) for a in (math.pi * (k + 0.5) / 4.0 for k in range(8))]
-    names = []
+    bones = [rigs.B("body", (0.0, -0.3, 0.5), (0.0, 0.3, 0.5))]
     for number, way in enumerate(ways):
-        parent = body
-        for k in range(5):
-            bone = data.edit_bones.new(f"leg{number}.{k}")
-            (a, up), (b, top) = LEG[k : k + 2]
-            bone.head, bone.tail = a * way + Vector((0, 0, 0.5 + up)), b * way + Vector((0, 0, 0.5 + top))
-            bone.parent, bone.use_connect = parent, k > 0
-            parent = bone
-            names.append(bone.name)
+        for k, ((a, up), (b, top)) in enumerate(pairwise(LEG)):
+            ends = (c * way + Vector((0, 0, 0.5 + z)) for c, z in ((a, up), (b, top)))
+            parent = f"leg{number}.{k - 1}" if k else "body"
+            bones.append(rigs.B(f"leg{number}.{k}", *ends, parent, 0.0, k > 0))
+    rig, names = rigs.armature(bones, "Spider"), [bone.name for bone in bones[1:]]
     bpy.ops.object.mode_set(mode="POSE")
     time = np.arange(frames)
     shift = np.stack((0.03 * np.sin(time / 15.0), SPEED * time, 0.04 * np.sin(time / 9.0)), axis=1)
-    rest = np.array(data.bones["body"].matrix_local.to_3x3())
+    rest = np.array(rig.data.bones["body"].matrix_local.to_3x3())
     key_all(rig, {'pose.bones["body"].location': shift @ rest})
     reaches = []
     for number, way in enumerate(ways):

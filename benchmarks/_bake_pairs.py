@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
-import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import bpy
 import numpy as np
 from _bake_scenes import Limit, Reach, Shot
-from _product import BakeSettings, bake, fcurves_of, joint_settings, select_bone, violation
 from mathutils import Quaternion, Vector
+
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.settings import BakeSettings
+from ccd_rig.blender.keys.channels import fcurves_of, select_bone
+from ccd_rig.blender.properties.joints import joint_settings
+from ccd_rig.limits.shapes import violation
 
 
 class Cost(NamedTuple):
@@ -101,18 +103,6 @@ def _ratio(ours: Sequence[Cost], its: Sequence[Cost], kind: int) -> float:
 def seconds(costs: Sequence[Cost]) -> float:
     """Median wall time."""
     return statistics.median(cost.wall for cost in costs)
-
-
-def machine() -> str:
-    """The processor's name and how many of them."""
-    name = platform.processor() or platform.machine()
-    listed = Path("/proc/cpuinfo")
-    if listed.is_file():
-        names = [
-            line.split(":")[1].strip() for line in listed.read_text().splitlines() if "model name" in line
-        ]
-        name = names[0] if names else name
-    return f"{name}, {os.cpu_count()} processors, {platform.system()}"
 
 
 POP, POPS = 20.0, 3.0  # degrees, and parts of the clip's largest turn, that a pop is above

@@ -16,8 +16,8 @@ from typing import Any
 import bpy
 
 # isort: split
-import addon_utils  # comes with bpy
 import numpy as np
+import rigs
 from mathutils import Matrix, Quaternion, Vector
 
 BONE = 0.25  # a chain of 20 is 5 long
@@ -120,17 +120,20 @@ def chain(
             chain bend.
     """
     bpy.ops.wm.read_homefile(use_empty=True)
-    data = bpy.data.armatures.new("Rig")
-    rig = bpy.data.objects.new("Rig", data)
-    bpy.context.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.object.mode_set(mode="EDIT")
-    parent = None
-    for i in range(bones):
-        bone = data.edit_bones.new(f"bone{i}")
-        bone.head, bone.tail = (0.0, 0.0, BONE * i), (0.0, 0.0, BONE * (i + 1))
-        bone.parent, bone.use_connect = parent, connect and parent is not None
-        parent = bone
+    names = tuple(f"bone{i}" for i in range(bones))
+    rig = rigs.armature(
+        [
+            rigs.B(
+                name,
+                (0.0, 0.0, BONE * i),
+                (0.0, 0.0, BONE * (i + 1)),
+                names[i - 1] if i else "",
+                0.0,
+                connect,
+            )
+            for i, name in enumerate(names)
+        ]
+    )
     bpy.ops.object.mode_set(mode="POSE")
     length = BONE * bones
 
@@ -146,7 +149,6 @@ def chain(
     target = moving("Target", place, frames)
     set_range(frames)
     dealt = tuple(limits[i % len(limits)] for i in range(bones))
-    names = tuple(f"bone{i}" for i in range(bones))
     return Shot(rig, (Reach(names[-1], bones, target),), names, dealt)
 
 
@@ -193,12 +195,11 @@ INWARD = 0.3  # part of a limb's length by which its target's path lies nearer t
 def metarig() -> bpy.types.Object:
     """Rigify's human metarig in an empty file, in Pose Mode."""
     bpy.ops.wm.read_homefile(use_empty=True)
-    if "rigify" not in bpy.context.preferences.addons:
-        with contextlib.redirect_stdout(io.StringIO()):  # it tells what it loads
-            addon_utils.enable("rigify", default_set=True)
-    bpy.ops.object.armature_human_metarig_add()
+    with contextlib.redirect_stdout(io.StringIO()):  # Rigify tells what it loads
+        rig = rigs.metarig("human")
+    rigs.activate(rig)
     bpy.ops.object.mode_set(mode="POSE")
-    return bpy.context.object
+    return rig
 
 
 def character(frames: int) -> Shot:

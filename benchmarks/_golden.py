@@ -34,7 +34,6 @@ FOLDERS = ("tests/core", "tests/blender", "tests/blender/solve", "examples")
 sys.path[:0] = [str(ROOT), *(str(ROOT / name) for name in FOLDERS)]
 
 import _bake_scenes as scenes
-import _product as product
 import demo
 import mixtures
 import stage
@@ -45,11 +44,14 @@ from _bake_pairs import (
     add_rows,
     between,
     keys_of,
-    machine,
     played,
     settings,
     shot_of,
 )
+from _script import machine, run_benchmark
+
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.settings import BakeSettings
 
 HASHES, VALUES = ROOT / "benchmarks" / "golden", ROOT / ".cache" / "golden"
 SOLVES, BLOCK = 20_000, 1000
@@ -101,7 +103,7 @@ def case_walk() -> Golden:
 def case_demo() -> Golden:
     bpy.ops.wm.read_homefile(use_empty=True)
     rig, _ = stage.build()
-    chosen = product.BakeSettings(
+    chosen = BakeSettings(
         walk.FRAME_START, walk.FRAME_END, error_reduction=demo.ERROR_REDUCTION, verify=False
     )
     return _baked(shot_of(rig), chosen)
@@ -146,11 +148,11 @@ def _with_rows(shot: scenes.Shot) -> scenes.Shot:
     return shot
 
 
-def _baked(shot: scenes.Shot, chosen: product.BakeSettings) -> Golden:
+def _baked(shot: scenes.Shot, chosen: BakeSettings) -> Golden:
     frames = chosen.frame_end
     base = played(shot, frames)
     wall, cpu = time.perf_counter(), time.process_time()
-    report = product.bake(bpy.context.scene, shot.rig, chosen)
+    report = bake(bpy.context.scene, shot.rig, chosen)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     paths: dict[str, list[np.ndarray]] = {}
     for (path, _), keys in sorted(keys_of(shot.rig).items()):
@@ -298,4 +300,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

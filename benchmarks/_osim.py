@@ -318,11 +318,7 @@ def _in_order(joints: list[OsimJoint], bodies: set[str]) -> tuple[OsimJoint, ...
     return tuple(ordered.values())
 
 
-# A marker fit independent of CCD Rig, by the model's kinematics and numpy alone: Levenberg-Marquardt over the
-# coordinates, slopes by finite differences. A coordinate at its bound that would leave it is held.
-
-STEP = 1e-6
-"""Radians or metres of a difference."""
+# A marker fit independent of CCD Rig: the model's kinematics, and SciPy's least squares over its coordinates.
 
 
 def bounds(model: Model) -> tuple[list[str], Array, Array]:
@@ -355,36 +351,17 @@ def places(model: Model, coordinates: dict[str, float]) -> Array:
     return np.array([frames[m.body][1] + frames[m.body][0] @ m.at for m in model.markers])
 
 
-def fit(model: Model, targets: Array, weights: Array, start: Array, steps: int = 300) -> Array:
+def fit(model: Model, targets: Array, weights: Array, start: Array) -> Array:
     """The coordinates (names of `bounds`) with the least weighted square error, from a start."""
+    from scipy.optimize import least_squares
+
     names, lower, upper = bounds(model)
     fixed = {name: each.default for name, each in model.coordinates.items()}
-    root = np.sqrt(weights)[:, None]
 
     def residual(values: Array) -> Array:
         fitted = places(model, fixed | dict(zip(names, values.tolist(), strict=True)))
-        return np.asarray((root * (fitted - targets)).ravel())
+        return np.asarray((np.sqrt(weights)[:, None] * (fitted - targets)).ravel())
 
-    values, damping = np.clip(start, lower, upper), 1e-3
-    now = residual(values)
-    for _ in range(steps):
-        each = STEP * np.eye(len(names))
-        slope = np.array([(residual(values + d) - residual(values - d)) / (2.0 * STEP) for d in each]).T
-        gradient = slope.T @ now
-        free = ~((values <= lower) & (gradient > 0.0) | (values >= upper) & (gradient < 0.0))
-        system = slope[:, free].T @ slope[:, free]
-        while damping < 1e8:
-            step = np.zeros(len(names))
-            step[free] = np.linalg.solve(system + damping * np.diag(np.diag(system)), -gradient[free])
-            tried = np.clip(values + step, lower, upper)
-            after = residual(tried)
-            if after @ after < now @ now:
-                break
-            damping *= 4.0
-        else:
-            return values
-        won = now @ now - after @ after
-        values, now, damping = tried, after, max(1e-9, 0.25 * damping)
-        if won < 1e-13 * (now @ now):
-            return values
-    return values
+    tolerances = dict.fromkeys(("ftol", "xtol", "gtol"), 1e-12)
+    inside = np.clip(start, lower + 1e-9, upper - 1e-9)
+    return np.asarray(least_squares(residual, inside, "3-point", (lower, upper), **tolerances).x)

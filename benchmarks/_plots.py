@@ -1,10 +1,9 @@
-"""Plots of the manual, from the numbers of `orders.py`, `retarget.py` and `walk.py`."""
+"""Plots of the manual, from the numbers of `retarget.py` and `walk.py`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 
 import bpy
@@ -13,16 +12,13 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
-from _orders_chains import AT_ONCE, NAMES
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 
 from ccd_rig.blender.scene.isolation import isolated_scene, set_frame
 from ccd_rig.blender.walk.walk import Walked
 from ccd_rig.motion.walking.measures import joints_seen
 
-INK, FAINT, TARGET = "#22303c", "#b9c2ca", "#d1495b"
-COLOURS = ("#00798c", "#d1495b", "#edae49", "#30638e", "#7b5ea7", "#5c946e", "#8d6346")
+INK = "#22303c"
 STYLE = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
@@ -38,138 +34,7 @@ STYLE = {
     "ytick.color": INK,
     "legend.frameon": False,
     "figure.facecolor": "white",
-    "savefig.dpi": 110,
-    "svg.hashsalt": "orders",
 }
-
-
-def draw_orders(results: dict, folder: Path) -> None:
-    """Writes the plot of every part that was measured."""
-    folder.mkdir(parents=True, exist_ok=True)
-    plots = {
-        "orders": poses,
-        "shares": following,
-    }
-    with plt.rc_context(STYLE):
-        for name, plot in plots.items():
-            if name in results:
-                figure = plot(results[name])
-                # Without the version of Matplotlib in it the same numbers give the same file.
-                figure.savefig(
-                    folder / f"orders_{name}.png", bbox_inches="tight", metadata={"Software": None}
-                )
-                plt.close(figure)
-                print(f"docs/images/orders_{name}.png")
-
-
-def bare(axes: Axes) -> None:
-    """A picture instead of a diagram: equal scales, no axes."""
-    axes.set_aspect("equal")
-    axes.grid(False)
-    axes.set_xticks([])
-    axes.set_yticks([])
-    for spine in axes.spines.values():
-        spine.set_visible(False)
-
-
-def bones(axes: Axes, points: list, colours: object, width: float = 4.0, dots: float = 9.0) -> None:
-    """A chain seen along Z: a line per bone, a dot per joint."""
-    for i, (head, tail) in enumerate(pairwise(points)):
-        colour = colours(i) if callable(colours) else colours
-        axes.plot(*zip(head[:2], tail[:2], strict=True), color=colour, lw=width, solid_capstyle="round")
-    x, y = zip(*(point[:2] for point in points), strict=True)
-    axes.scatter(x[:-1], y[:-1], s=dots, color="white", edgecolor=INK, linewidth=0.6, zorder=3)
-
-
-def target(axes: Axes, point: list) -> None:
-    axes.scatter(*point[:2], s=90, marker="+", color=TARGET, linewidth=2.0, zorder=4)
-
-
-def poses(results: dict) -> plt.Figure:
-    figure, grid = plt.subplots(2, 4, figsize=(12.5, 7.2), sharex=True, sharey=True, layout="constrained")
-    scale = Normalize(0.0, 30.0)
-    palette = matplotlib.colormaps["viridis"]
-    for axes, (name, pose) in zip(grid.flat, results["poses"].items(), strict=True):
-        bare(axes)
-        turned = pose["turns"]
-        bones(axes, pose["points"], lambda i, turned=turned: palette(scale(turned[i])))
-        target(axes, results["target"])
-        axes.set_title(NAMES[name], fontweight="bold")
-        reached = "" if pose["status"] == "CONVERGED" else ", not reached"
-        count = pose["iterations"]
-        axes.text(
-            0.5,
-            -0.02,
-            f"{count} iteration{'s' * (count != 1)}{reached}, evenness {pose['even']:.2f}",
-            transform=axes.transAxes,
-            ha="center",
-            va="top",
-            color="#5b6770",
-            fontsize=9,
-        )
-    mappable = matplotlib.cm.ScalarMappable(scale, palette)
-    figure.colorbar(mappable, ax=grid, shrink=0.6, label="joint turned from rest, degrees (limit 30)")
-    return figure
-
-
-def following(results: dict) -> plt.Figure:
-    figure = plt.figure(figsize=(13.0, 8.2), layout="constrained")
-    top, bottom = figure.subfigures(2, 1, height_ratios=(1.15, 1.0))
-    grid = top.subplots(1, 2, sharey=True)
-    labels = list(dict.fromkeys(row["label"] for row in results["rows"]))
-    shared = [label for label in labels if label.startswith("share") and label != AT_ONCE]
-    palette = matplotlib.colormaps["viridis"]
-    for axes, kind in zip(grid, ("free", "limited"), strict=True):
-        for label in labels:
-            rows = [r for r in results["rows"] if r["kind"] == kind and r["label"] == label]
-            if label in shared:
-                colour, line = palette(0.85 * shared.index(label) / (len(shared) - 1)), "-o"
-            else:
-                others = [each for each in labels if each not in shared]
-                colour, line = (COLOURS[1], COLOURS[2], INK)[others.index(label)], "--s"
-            x, y = [row["count"] for row in rows], [row["typical"] for row in rows]
-            axes.plot(x, y, line, color=colour, lw=2.0, ms=4.5, label=label)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        counts = sorted({row["count"] for row in results["rows"]})
-        axes.set_xticks(counts, [str(count) for count in counts])
-        axes.minorticks_off()
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.set_xlabel("joints")
-        axes.set_title("free joints" if kind == "free" else "cones of 450° / joints", fontweight="bold")
-    grid[0].set_ylabel("largest turn per frame, degrees\n(geometric mean over three paths)")
-    grid[1].legend(fontsize=9, loc="lower left")
-
-    titles = {
-        "0.9 of each step": "20 free joints, 0.9 of each step",
-        "one part for all, 3 % left": "0.16 of each step: 3 % left",
-        AT_ONCE: AT_ONCE,
-    }
-    for axes, (label, strobe) in zip(
-        bottom.subplots(1, 3, sharex=True, sharey=True), results["strobes"].items(), strict=True
-    ):
-        bare(axes)
-        # Seen along X, the side on which the target draws its eight.
-        axes.plot(
-            [p[2] for p in results["path"]], [p[1] for p in results["path"]], color=TARGET, lw=1.2, ls="--"
-        )
-        many = len(strobe["points"])
-        for k, chain in enumerate(strobe["points"]):
-            axes.plot(
-                [p[2] for p in chain], [p[1] for p in chain], color=palette(0.92 * k / (many - 1)), lw=2.0
-            )
-        axes.set_title(titles[label], fontweight="bold")
-        axes.text(
-            0.5,
-            0.0,
-            f"every 25th frame; at most {strobe['largest']:.1f}° per frame, bend {strobe['bend']:.0f}°",
-            transform=axes.transAxes,
-            ha="center",
-            va="top",
-            fontsize=9,
-            color="#5b6770",
-        )
-    return figure
 
 
 # Retarget: a clip and the figure that got it, and one foot through its stances ------------------------------

@@ -1,7 +1,7 @@
 """The bake beside Blender's own IK constraint with its own bake, in the same process and run.
 
     python3 dev.py bench bake
-    python3 dev.py bench bake -- --case chain limits --runs 5 --write
+    python3 dev.py bench bake -- --case chain limits --runs 5
 
 Cases:
     chain      20 bones, 250 frames
@@ -24,17 +24,13 @@ from __future__ import annotations
 
 import argparse
 import cProfile
-import io
 import pstats
-import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
 from _bake_pairs import (
@@ -42,11 +38,11 @@ from _bake_pairs import (
     Played,
     add_rows,
     baked_keys,
-    machine,
     measure,
     seconds,
     time_ours,
 )
+from _script import Table, machine, run_benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -61,32 +57,21 @@ LOW = 0.1  # the target's height in lengths of the chain: at the usual 0.5 hardl
 JUMP = 3.0  # degrees per frame: more is not what a smooth target asks for
 LINES = 12  # of a profile
 HEADS = (
-    "",
-    "ms",
-    "ms/frame",
-    "ratio",
-    "alike",
-    "mean error",
-    "worst",
-    "turn max",
-    "mean",
-    "2nd diff",
-    "broken",
+    f"{'case':42} | ms | ms/frame | ratio | alike | mean error | worst | turn max | mean | 2nd diff | broken"
 )
-WIDTHS = (42, 8, 8, 6, 6, 10, 7, 8, 5, 8, 7)
 
 
 def case_chain(runs: int, frames: int) -> None:
-    _heads()
-    _say(_rows("20 bones", frames, measure(partial(scenes.chain, 20, frames), frames, runs)))
+    table = Table(HEADS)
+    _say(_rows(table, "20 bones", frames, measure(partial(scenes.chain, 20, frames), frames, runs)))
 
 
 def case_bones(runs: int, frames: int) -> None:
-    _heads()
+    table = Table(HEADS)
     notes = []
     for bones in (50, 100):
         measured = measure(partial(scenes.chain, bones, frames), frames, runs)
-        notes += _rows(f"{bones} bones", frames, measured)
+        notes += _rows(table, f"{bones} bones", frames, measured)
         ours, its = (int(np.sum(keys.errors > 1e-3)) for keys in (measured.our_keys, measured.its_keys))
         notes.append(
             f"{bones} bones: {ours} of our frames and {its} of Blender's are off by more than 1e-3 m"
@@ -95,11 +80,11 @@ def case_bones(runs: int, frames: int) -> None:
 
 
 def case_limits(runs: int, frames: int) -> None:
-    _heads()
+    table = Table(HEADS)
     notes, free = [], 0.0
     for name, limits in LIMITS.items():
         measured = measure(partial(scenes.chain, 20, frames, limits, LOW), frames, runs)
-        notes += _rows(name, frames, measured)
+        notes += _rows(table, name, frames, measured)
         worst = float(np.max(measured.our_keys.bends))
         free = free or worst
         notes.append(f"{name}: second difference {worst / free:.2f} times that of the chain without limits")
@@ -107,15 +92,15 @@ def case_limits(runs: int, frames: int) -> None:
 
 
 def case_character(runs: int, frames: int) -> None:
-    _heads()
-    _say(_rows("metarig, 5 targets", frames, measure(partial(scenes.character, frames), frames, runs)))
+    table = Table(HEADS)
+    _say(_rows(table, "metarig, 5 targets", frames, measure(partial(scenes.character, frames), frames, runs)))
 
 
 def case_heavy(runs: int, frames: int) -> None:
-    _heads()
+    table = Table(HEADS)
     light, heavy = (partial(make, 20, frames) for make in (scenes.chain, scenes.heavy))
     measured = measure(heavy, frames, runs, alike=False)
-    notes = _rows("20 bones, heavy scene", frames, measured)
+    notes = _rows(table, "20 bones, heavy scene", frames, measured)
     add_rows(shot := heavy())
     checked = time_ours(shot, frames, verify=True).wall
     notes.append(f"with the check after it: {checked * 1e3:.0f} ms")
@@ -153,37 +138,19 @@ CASES: dict[str, Callable[[int, int], None]] = {
 }
 
 
-def _heads() -> None:
-    _line(HEADS)
-    print("|" + "|".join("-" * (width + 1) + ":" for width in WIDTHS) + "|")
-
-
-def _line(cells: Sequence[str]) -> None:
-    """A row of a table in Markdown, with its columns one below the other."""
-    print(
-        "".join(f"| {cell:>{width}s} " for cell, width in zip(cells, WIDTHS, strict=True)) + "|", flush=True
-    )
-
-
 def _say(notes: Sequence[str]) -> None:
     print("\n" * bool(notes) + "\n".join(f"- {note}" for note in notes), flush=True)
 
 
-def _rows(name: str, frames: int, measured: Pairs) -> list[str]:
+def _rows(table: Table, name: str, frames: int, measured: Pairs) -> list[str]:
     """Print the two rows of a measurement; returns what is to be said about them below the table."""
     for side, times, keys, beside in (
         ("ours", measured.ours, measured.our_keys, (_short(measured.ratio), _short(measured.ratio_alike))),
         ("Blender", measured.blenders, measured.its_keys, ("", "")),
     ):
         took = seconds(times) * 1e3
-        cells = (
-            f"{name} x {frames}, {side}",
-            f"{took:.1f}",
-            f"{took / frames:.3f}",
-            *beside,
-            *_quality(keys),
-        )
-        _line(cells)
+        numbers = f"{took:.1f}", f"{took / frames:.3f}", *beside, *_quality(keys)
+        table.row(f"{name} x {frames}, {side}", *numbers)
     return [*_jumps(f"{name}, ours", measured.our_keys), *_jumps(f"{name}, Blender", measured.its_keys)]
 
 
@@ -212,73 +179,20 @@ def _quality(keys: Played) -> tuple[str, ...]:
     )
 
 
-class _Tee(io.StringIO):
-    """Output stream that stores the printed text and shows it."""
-
-    def write(self, text: str) -> int:
-        sys.__stdout__.write(text)
-        sys.__stdout__.flush()
-        return super().write(text)
-
-
-@contextmanager
-def printed_text() -> Iterator[io.StringIO]:
-    """Give the text that is printed within the block."""
-    shown, sys.stdout = sys.stdout, _Tee()
-    try:
-        yield sys.stdout
-    finally:
-        sys.stdout = shown
-
-
-def write_page(page: Path, heading: str, printed: dict[str, str]) -> None:
-    """Replace the part of each case that was measured; `heading` says where and by which Blender."""
-    text = page.read_text(encoding="utf-8")
-    for name, words in printed.items():
-        before, begin, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition("<!-- end -->")
-        if not (begin and end):
-            raise SystemExit(f"{page.name} has no part <!-- {name} --> ... <!-- end -->")
-        text = f"{before}{begin}\n{heading}\n\n{_tidy(words.strip())}\n\n{end}{after}"
-    page.write_text(text, encoding="utf-8")
-
-
-def _tidy(words: str) -> str:
-    """Tables in Markdown without the blanks that align them; all else stays as it was printed."""
-    if "|" not in words:
-        return f"```\n{words}\n```"
-    lines = []
-    for line in words.splitlines():
-        if line.startswith("|"):
-            cells = [cell.strip() for cell in line.strip("|").split("|")]
-            if set(cells[0]) <= set("-:") and cells[0]:
-                cells = ["---", *["--:"] * (len(cells) - 1)]
-            line = f"| {' | '.join(cells)} |"
-        lines.append(line)
-    return "\n".join(lines)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", nargs="+", choices=CASES, default=["chain", "bones", "limits", "character"])
     parser.add_argument("--frames", type=int, default=250, help="of the case with the fewest")
     parser.add_argument("--runs", type=int, default=5, help="pairs")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/measurements/bake.md")
     chosen = parser.parse_args()
-    printed = {}
-    heading = f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs"
-    print(f"{heading}. Times: medians in ms.")
+    print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs. Times: medians in ms.")
     print("Errors, mean and worst, in metres; in degrees: turns of a bone per frame (largest, mean),")
     print("largest second difference, worst broken limit.")
     measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
     for name in chosen.case:
         print(f"\n--- {name}", flush=True)
-        with printed_text() as words:
-            CASES[name](chosen.runs, chosen.frames)
-        printed[name] = words.getvalue()
-    if chosen.write:
-        write_page(ROOT / "docs/measurements/bake.md", f"{heading}:", printed)
+        CASES[name](chosen.runs, chosen.frames)
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

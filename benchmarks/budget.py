@@ -34,14 +34,15 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
 from _bake_pairs import add_rows, settings
+from _script import Table, run_benchmark
 from mathutils import Quaternion, Vector
 
 from ccd_rig import OrientationGoal, SolverSettings, SolveStatus, solve_many
 from ccd_rig.blender import checks
+from ccd_rig.blender.bake.bake import bake
 from ccd_rig.blender.scene import evaluation
 from ccd_rig.blender.solve.constraint_goals import goals
 from ccd_rig.solvers.stepping import result_of
@@ -140,13 +141,13 @@ SETUPS: dict[str, Callable[[bool], scenes.Shot]] = {
 # --- ways ---------------------------------------------------------------------------------------------------
 
 
-def bake(shot: scenes.Shot) -> Callable[[], Cost]:
+def one_bake(shot: scenes.Shot) -> Callable[[], Cost]:
     """A bake; the shot is set up before the clock starts."""
     add_rows(shot)
 
     def run() -> Cost:
         began = time.process_time()
-        report = product.bake(bpy.context.scene, shot.rig, settings(FRAMES))
+        report = bake(bpy.context.scene, shot.rig, settings(FRAMES))
         took = time.process_time() - began
         return Cost(1e3 * took / FRAMES, len({entry.frame for entry in report.unsolved()}))
 
@@ -186,7 +187,7 @@ def _units(values: Sequence[Sequence[float]], unit: bool) -> np.ndarray:
 
 
 WAYS: dict[str, Callable[[scenes.Shot], Callable[[], Cost]]] = {
-    "bake": bake,
+    "bake": one_bake,
     "many": many,
 }
 
@@ -203,21 +204,15 @@ def main() -> None:
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=list(WAYS))
     parser.add_argument("--runs", type=int, default=3)
     chosen = parser.parse_args()
-    print(
-        f"{'set-up':10s}{'way':6s}{'reached, ms':>12s}{'missed':>8s}{'missed, ms':>12s}{'missed':>8s}"
-        f"{'ratio':>8s}  budget"
-    )
+    table = Table("set-up   | way | reached, ms | missed | missed, ms | missed | ratio | budget")
     for name in chosen.setups:
         for way in chosen.ways:
             reached, missed = (measure(name, way, hard, chosen.runs) for hard in (False, True))
             ratio = missed.frame / reached.frame
             kept = ratio <= RATIO and missed.frame <= MOST
-            print(
-                f"{name:10s}{way:6s}{reached.frame:12.2f}{reached.missed:8d}{missed.frame:12.2f}"
-                f"{missed.missed:8d}{ratio:8.1f}  {'kept' if kept else 'OVER'}",
-                flush=True,
-            )
+            pair = f"{reached.frame:.2f}", reached.missed, f"{missed.frame:.2f}", missed.missed
+            table.row(name, way, *pair, f"{ratio:.1f}", "kept" if kept else "OVER")
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

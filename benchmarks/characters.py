@@ -42,17 +42,17 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import _bake_characters as characters
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
 from _bake_captured import MOVED, captured
-from _bake_pairs import Pairs, Played, machine, measure
+from _bake_pairs import Pairs, Played, measure
+from _script import Table, machine, run_benchmark
 
 FRAMES = 250
 MANY = 10_000
@@ -60,22 +60,9 @@ NEAR, ALIGNED = 1e-3, 0.5  # metres and degrees within which a goal is reached
 CLIP = "CCD_RIG_CLIP"  # the variable that may name the clip
 
 RAISED = 0.03  # metres
-WIDTHS = (24, 6, 13, 17, 17, 11, 13, 20, 11, 23, 23, 7, 10, 11)
 HEADS = (
-    "case",
-    "frames",
-    "reached",
-    "mean error, mm",
-    "worst, mm",
-    "worst, deg",
-    "pole off, deg",
-    "turn a frame, deg",
-    "limits, deg",
-    "departure, deg",
-    "off hinge, deg",
-    "pops",
-    "ratio, cpu",
-    "ratio, wall",
+    "case                     | frames | reached | mean error, mm | worst, mm | worst, deg | pole off, deg"
+    " | turn a frame, deg | limits, deg | departure, deg | off hinge, deg | pops | ratio, cpu | ratio, wall"
 )
 
 
@@ -162,16 +149,6 @@ def _mean_and_largest(*sides: np.ndarray) -> str:
     return " / ".join(f"{each.mean():.2f}, {each.max():.0f}" for each in sides if each.size)
 
 
-def line(cells: Sequence[str], widths: Sequence[int]) -> None:
-    """A row of a table in Markdown, with its columns one below the other."""
-    print("".join(f"| {cell:>{w}s} " for cell, w in zip(cells, widths, strict=True)) + "|", flush=True)
-
-
-def rule(widths: Sequence[int]) -> None:
-    """The line below a table's heads."""
-    print("|" + "|".join("-" * (width + 1) + ":" for width in widths) + "|", flush=True)
-
-
 def add_clip(parser: argparse.ArgumentParser) -> None:
     """The option that names the captured motion."""
     default = os.environ.get(CLIP)
@@ -207,15 +184,14 @@ def main() -> int:
     print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs{with_clip}.")
     print("Ours / Blender's; turns: ours / Blender's / before the bake.\n")
     measure(partial(scenes.chain, 20, 20), 20, 1)  # what is loaded once is not counted
-    line(HEADS, WIDTHS)
-    rule(WIDTHS)
+    table = Table(HEADS)
     ratios, pops = [], np.zeros(2, int)
     for name in names:
         frames = length_of(known[name])
         measured = measure(partial(known[name], FRAMES), frames, chosen.runs, alike=False)
         ratios.append(measured.ratio_cpu)
         pops += measured.our_keys.pops, measured.its_keys.pops
-        line(_cells(name, frames, measured), WIDTHS)
+        table.row(*_cells(name, frames, measured))
     if len(ratios) > 1:
         median, worst = statistics.median(ratios), max(ratios)
         print(f"\nratio in processor time: median {median:.2f}, worst {worst:.2f}")
@@ -224,4 +200,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

@@ -1,4 +1,4 @@
-"""A crowd of figures: a frame by `solve_many`, a bake in one pass beside one by one and Blender's own.
+"""A crowd of figures: a bake in one pass beside one by one and Blender's own.
 
     python3 dev.py bench crowd
     python3 dev.py bench crowd -- --figures 1 10 100 1000 --frames 250 --peer 10
@@ -6,10 +6,8 @@
 Figures of 11 links walk over uneven ground with their feet and hands at goals. "One by one" is `bake` for ten
 of the figures, in the file that holds them all; "in one pass" is `bake_all` for all of them. Blender's own
 bake is of `--peer` figures with its IK. Processor time of all threads, per figure and frame, without checks.
-The keys of both ways are compared. A frame by `solve_many` is of figures of 30 degrees of freedom, 10 ball
-joints inside cones, whose feet and hands follow targets of their own: each of 20 frames starts from the one
-before; the median counts, beside `solve` for ten of them one by one. Memory is the largest of the process so
-far: name sizes in ascending order.
+The keys of both ways are compared. Memory is the largest of the process so far: name sizes in ascending
+order.
 """
 
 from __future__ import annotations
@@ -18,29 +16,18 @@ import argparse
 import math
 import resource
 import time
-from collections.abc import Sequence
 
-import _product as product
 import bpy
 import numpy as np
-from _bake_pairs import machine, set_limit
+import rigs
+from _bake_pairs import set_limit
 from _bake_scenes import cone, key_all, keyed_empty, set_range
-from chains import tail
-from mathutils import Quaternion
-from robots import X, Z, tiled
+from _script import Table, machine, run_benchmark
 
-from ccd_rig import (
-    Cone,
-    Joint,
-    Pose,
-    PositionGoal,
-    Skeleton,
-    SolverSettings,
-    SolveStatus,
-    SwingTwist,
-    solve,
-    solve_many,
-)
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.bake_all import bake_all
+from ccd_rig.blender.bake.settings import BakeSettings
+from ccd_rig.blender.keys.channels import fcurves_of
 
 # A crowd of two-legged figures of 11 links that walk over uneven ground with their hands at goals, as in
 # Kenwright 2012, section 13. Lengths in metres, angles in degrees.
@@ -74,7 +61,9 @@ def crowd(count: int, frames: int) -> list[bpy.types.Object]:
     """An empty file with so many figures, each in its own place and phase."""
     bpy.ops.wm.read_homefile(use_empty=True)
     set_range(frames)
-    data = _armature()
+    first = rigs.armature([rigs.B(name, *ends, parent) for name, (parent, *ends) in BONES.items()])
+    data = first.data
+    bpy.data.objects.remove(first)
     random = np.random.default_rng(0)
     side = math.ceil(math.sqrt(count))
     figures = [bpy.data.objects.new(f"Figure {k}", data) for k in range(count)]
@@ -92,21 +81,6 @@ def ground(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Height of the ground at places."""
     heights: np.ndarray = 0.05 * np.sin(1.7 * x + 0.4) * np.cos(1.1 * y) + 0.03 * np.sin(2.9 * y + x)
     return heights
-
-
-def _armature() -> bpy.types.Armature:
-    """The bones that all figures share."""
-    data = bpy.data.armatures.new("Figure")
-    rig = bpy.data.objects.new("Figure", data)
-    bpy.context.scene.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.object.mode_set(mode="EDIT")
-    for name, (parent, head, end) in BONES.items():
-        bone = data.edit_bones.new(name)
-        bone.head, bone.tail, bone.parent = head, end, data.edit_bones.get(parent)
-    bpy.ops.object.mode_set(mode="OBJECT")
-    bpy.data.objects.remove(rig)
-    return data
 
 
 def _animate(rig: bpy.types.Object, k: int, place: np.ndarray, phase: float, frames: int) -> None:
@@ -152,14 +126,14 @@ def _reach(rig: bpy.types.Object, tip: str, count: int, target: bpy.types.Object
 # Bakes and solves -------------------------------------------------------------------------------------------
 
 FEW = 10
-HEADS = ("figures", "one by one, ms", "in one pass, ms", "ratio", "keys apart", "reached", "memory, MB")
+HEADS = "figures | one by one, ms | in one pass, ms | ratio | keys apart | reached | memory, MB"
 
 
-def baked_alone(figures: list[bpy.types.Object], settings: product.BakeSettings) -> float:
+def baked_alone(figures: list[bpy.types.Object], settings: BakeSettings) -> float:
     """Seconds of processor time for each figure."""
     began = time.process_time()
     for figure in figures:
-        product.bake(bpy.context.scene, figure, settings)
+        bake(bpy.context.scene, figure, settings)
     return (time.process_time() - began) / len(figures)
 
 
@@ -167,21 +141,21 @@ def keys_of(figures: list[bpy.types.Object]) -> list[np.ndarray]:
     """The values of all keys, figure after figure."""
     keys = []
     for figure in figures:
-        curves = sorted(product.fcurves_of(figure), key=lambda curve: (curve.data_path, curve.array_index))
+        curves = sorted(fcurves_of(figure), key=lambda curve: (curve.data_path, curve.array_index))
         keys.append(np.array([[key.co[1] for key in curve.keyframe_points] for curve in curves]))
     return keys
 
 
 def row(count: int, frames: int) -> list[str]:
     """Measure a size of the crowd."""
-    settings = product.BakeSettings(1, frames, verify=False)
+    settings = BakeSettings(1, frames, verify=False)
     few = min(FEW, count)
     figures = crowd(count, frames)
     alone = baked_alone(figures[:few], settings)
     before = keys_of(figures[:few])
     figures = crowd(count, frames)
     began = time.process_time()
-    reports = product.bake_all(bpy.context.scene, dict.fromkeys(figures, settings))
+    reports = bake_all(bpy.context.scene, dict.fromkeys(figures, settings))
     together = (time.process_time() - began) / count
     after = keys_of(figures[:few])
     apart = max(float(np.abs(a - b).max()) for a, b in zip(before, after, strict=True))
@@ -222,91 +196,16 @@ def blenders(count: int, frames: int) -> float:
     return 1e3 * (time.process_time() - began) / (count * frames)
 
 
-def figure() -> Skeleton:
-    """A pelvis that stays and ten ball joints inside cones."""
-    wide, free = SwingTwist(Cone(1.5), (-0.8, 0.8)), SwingTwist(Cone(0.6), (-0.4, 0.4))
-    up, down = Quaternion(X, math.pi / 2.0), Quaternion(X, math.pi)
-    joints = [
-        Joint("pelvis", -1, (0, 0, 1.0), up, 0.15, stiffness=1.0),
-        Joint("chest", 0, (0, 0.15, 0), Quaternion(), 0.4, free),
-        Joint("head", 1, (0, 0.4, 0), Quaternion(), 0.25, free),
-    ]
-    for side, sign in (("L", 1.0), ("R", -1.0)):
-        out = Quaternion(Z, -sign * math.pi / 2.0)
-        joints.append(Joint(f"upper_arm.{side}", 1, (sign * 0.18, 0.35, 0), out, 0.3, wide))
-        joints.append(
-            Joint(f"forearm.{side}", len(joints) - 1, (0, 0.3, 0), Quaternion(Z, sign * 0.4), 0.3, wide)
-        )
-        joints.append(Joint(f"thigh.{side}", 0, (sign * 0.1, 0, 0), down, 0.45, wide))
-        joints.append(Joint(f"shin.{side}", len(joints) - 1, (0, 0.45, 0), Quaternion(X, -0.3), 0.45, wide))
-    return Skeleton(joints)
-
-
-TIPS = ("forearm.L", "forearm.R", "shin.L", "shin.R")
-
-
-def crowd_targets(skeleton: Skeleton, count: int, frame: int) -> list[np.ndarray]:
-    """(B, 3) per tip: circles of 6 cm about the tips at rest, 4 degrees a frame, each with its own phase."""
-    rest = Pose.rest(skeleton)
-    phases = np.arange(count)[:, None] * 2.4 + np.arange(4) * 1.3 + math.radians(4.0) * frame
-    points = []
-    for k, name in enumerate(TIPS):
-        middle_point = 0.92 * (np.array(tail(skeleton, rest, name)) - (0, 0, 1.0)) + (0, 0, 1.0)
-        angle = phases[:, k]
-        points.append(
-            middle_point + 0.06 * np.stack((np.sin(angle), np.cos(angle), np.sin(2.0 * angle)), axis=1)
-        )
-    return points
-
-
-def frames_of(counts: Sequence[int], frames: int) -> None:
-    skeleton = figure()
-    goals = [PositionGoal(name, (0, 0, 0)) for name in TIPS]
-    settings = SolverSettings(position_tolerance=1e-3, restarts=0)
-    for count in counts:
-        poses = tiled(Pose.rest(skeleton), count)
-        times, met, steps = [], 0, 0.0
-        for frame in range(frames + 1):
-            targets = crowd_targets(skeleton, count, frame)
-            began = time.process_time()
-            result = solve_many(skeleton, poses, goals, settings, targets=targets)
-            if frame:  # the first is a cold start
-                times.append(time.process_time() - began)
-                met += sum(status is SolveStatus.CONVERGED for status in result.statuses)
-                steps += result.iterations.mean() / frames
-            poses = (result.rotations, result.translations)
-        few = min(count, 10)
-        lone = [Pose.rest(skeleton)] * few
-        alone: list[float] = []
-        for frame in range(min(frames, 5) + 1):
-            targets = crowd_targets(skeleton, count, frame)
-            began = time.process_time()
-            for k in range(few):
-                figure_goals = [PositionGoal(name, each[k]) for name, each in zip(TIPS, targets, strict=True)]
-                lone[k] = solve(skeleton, lone[k], figure_goals, settings).pose
-            if frame:
-                alone.append((time.process_time() - began) / few)
-        each, one = float(np.median(times)) / count, float(np.median(alone))
-        print(
-            f"crowd of {count:>5}{1e3 * each * count:>9.2f} ms a frame{1e6 * each:>9.1f} us a figure, "
-            f"one by one {1e6 * one:>7.0f} us: {one / each:>6.1f} times as fast; "
-            f"met {100.0 * met / (frames * count):.2f} %, "
-            f"{steps:.1f} steps",
-            flush=True,
-        )
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--figures", type=int, nargs="+", default=[1, 10, 100])
     parser.add_argument("--frames", type=int, default=250)
     parser.add_argument("--peer", type=int, default=10, help="figures that Blender bakes too; 0: none")
     chosen = parser.parse_args()
-    frames_of(chosen.figures, 20)
     print(f"\nBlender {bpy.app.version_string}; {machine()}; {chosen.frames} frames; per figure and frame.\n")
-    print("| " + " | ".join(HEADS) + " |\n|" + " --- |" * len(HEADS))
+    table = Table(HEADS)
     for count in chosen.figures:
-        print("| " + " | ".join(row(count, chosen.frames)) + " |", flush=True)
+        table.row(*row(count, chosen.frames))
     if chosen.peer:
         cost = blenders(chosen.peer, chosen.frames)
         print(f"\nBlender's IK and nla.bake, {chosen.peer} figures: {cost:.2f} ms a figure and frame")
@@ -314,4 +213,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

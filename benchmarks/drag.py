@@ -43,11 +43,10 @@ from collections.abc import Callable
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import _product as product
 import bpy
 import numpy as np
 import rigs
-from _bake_pairs import machine
+from _script import Table, machine, run_benchmark
 from mathutils import Quaternion, Vector
 
 from ccd_rig.blender.drag.session import Pulled, Session
@@ -57,19 +56,8 @@ RADIUS = 0.15  # of the circle, in parts of the chain's reach
 SHORT = 0.05  # levers below this part of the reach are left out
 FRAME, LATE = 1000.0 / 60.0, 2000.0 / 60.0  # [ms] the budget
 HEADS = (
-    "case",
-    "bones",
-    "Blender, ms",
-    "update, ms",
-    "95th, ms",
-    "ratio",
-    "95th",
-    "reached",
-    "turn",
-    "least",
-    "within",
+    "case     | bones | Blender, ms | update, ms | 95th, ms | ratio | 95th | reached | turn | least | within"
 )
-WIDTHS = (10, 6, 12, 11, 9, 6, 6, 8, 6, 6, 7)
 LIMB = 3
 """Number of bones of a chain that is an arm and its hand."""
 
@@ -224,14 +212,14 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3)
     chosen = parser.parse_args()
     print(machine())
-    print("".join(f"{head:>{width}}" for head, width in zip(HEADS, WIDTHS, strict=True)))
+    table = Table(HEADS)
     kept = []
     for name in chosen.case:
-        line, within = measure(name, chosen.runs)
+        cells, within = measure(name, chosen.runs)
         kept.append(within)
-        print("".join(f"{cell:>{width}}" for cell, width in zip(line, WIDTHS, strict=True)), flush=True)
+        table.row(*cells)
     return 0 if all(kept) else 1
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

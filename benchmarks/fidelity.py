@@ -28,7 +28,6 @@ from pathlib import Path
 
 import _bake_characters as characters
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
 from _bake_captured import MOVED, captured
@@ -37,17 +36,21 @@ from _bake_pairs import (
     add_iks,
     add_rows,
     between,
-    machine,
     played,
     time_blenders,
     time_ours,
 )
-from characters import FRAMES, add_clip, clip_of, line, rule
+from _script import Table, machine, run_benchmark
+from characters import FRAMES, add_clip, clip_of
+
+from ccd_rig.blender.bake.bake import solve_current
 
 Make = Callable[[], scenes.Shot]
 
-HEADS = ("what", "case", "ours", "Blender", "motion, or each frame alone", "pops")
-WIDTHS = (28, 20, 24, 24, 28, 8)
+HEADS = (
+    "what                      | case                | ours              | Blender           "
+    " | motion, or each frame alone | pops"
+)
 REST = np.array((1.0, 0.0, 0.0, 0.0))
 GOALS = {
     "position": {},
@@ -61,6 +64,7 @@ SOLVED = 60  # a frame that is solved before the bake
 BONES = (5, 20, 50)  # of a free chain
 
 
+table: list[Table] = []
 baked: dict[str, list[int]] = {"ours": [], "Blender's": []}
 """Pops of each bake of all frames, as it is by default."""
 told: dict[str, int] = dict.fromkeys(baked, 0)
@@ -72,7 +76,7 @@ def _row(what: str, case: str, ours: str, its: str = "", motion: str = "") -> No
     new = {side: pops[told[side] :] for side, pops in baked.items()}
     told.update({side: len(pops) for side, pops in baked.items()})
     counts = " / ".join(str(sum(pops)) for pops in new.values() if pops)
-    line((what, case, ours, its, motion, counts), WIDTHS)
+    table[0].row(what, case, ours, its, motion, counts)
 
 
 # --- bakes --------------------------------------------------------------------------------------------------
@@ -178,7 +182,7 @@ def _in_chunks(shot: scenes.Shot, frames: int) -> None:
 
 def _after_solve(shot: scenes.Shot, frames: int) -> None:
     bpy.context.scene.frame_set(SOLVED)
-    product.solve_current(bpy.context.evaluated_depsgraph_get(), shot.rig)
+    solve_current(bpy.context.evaluated_depsgraph_get(), shot.rig)
     time_ours(shot, frames)
 
 
@@ -233,8 +237,7 @@ def main() -> int:
     clip = clip_of(chosen)
     with_clip = f"; {clip.name}" if clip else ""
     print(f"Blender {bpy.app.version_string}; {machine()}{with_clip}. Degrees.\n")
-    line(HEADS, WIDTHS)
-    rule(WIDTHS)
+    table.append(Table(HEADS))
     for case in chosen.case:
         CASES[case](clip)
     print(
@@ -246,4 +249,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

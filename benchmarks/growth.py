@@ -33,12 +33,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import _product as product
 import bpy
 import numpy as np
-from _bake_pairs import machine
+import rigs
 from _bake_scenes import key_all, set_range
+from _script import Table, machine, run_benchmark
 from mathutils import Vector
+
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.bake_all import bake_all
+from ccd_rig.blender.bake.settings import BakeSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -84,21 +88,14 @@ class Chain(NamedTuple):
 
 def armature(name: str, chains: list[Chain], frames: int) -> bpy.types.Object:
     """An armature object of chains upwards, each with a constraint and its keyed target."""
-    data = bpy.data.armatures.new(name)
-    rig = bpy.data.objects.new(name, data)
-    bpy.context.scene.collection.objects.link(rig)
-    bpy.context.view_layer.objects.active = rig
-    bpy.ops.object.mode_set(mode="EDIT")
+    bones = []
     for k, chain in enumerate(chains):
-        before = data.edit_bones.get(chain.parent)
-        root = Vector(chain.root)
+        parent = chain.parent
         for place in range(chain.bones):
-            bone = data.edit_bones.new(chain.name(k, place))
-            bone.head = root + Vector((0.0, 0.0, chain.bone * place))
-            bone.tail = root + Vector((0.0, 0.0, chain.bone * (place + 1)))
-            bone.parent = before
-            before = bone
-    bpy.ops.object.mode_set(mode="OBJECT")
+            ends = (Vector(chain.root) + Vector((0.0, 0.0, chain.bone * each)) for each in (place, place + 1))
+            bones.append(rigs.B(chain.name(k, place), *ends, parent))
+            parent = bones[-1].name
+    rig = rigs.armature(bones, name)
     for k, chain in enumerate(chains):
         row = rig.ccd_rig.constraints.add()
         row.name, row.tip = f"Reach {k}", chain.name(k, chain.bones - 1)
@@ -150,7 +147,7 @@ def one_chain(bones: int, frames: int) -> Shot:
     return Shot((armature("Rig", [Chain((0.0, 0.0, 0.0), bones)], frames),), frames)
 
 
-def rigs(count: int) -> Shot:
+def many_rigs(count: int) -> Shot:
     return Shot(tuple(armature(f"Rig {k}", [c], 50) for k, c in enumerate(side_by_side(count))), 50)
 
 
@@ -162,7 +159,7 @@ CASES: dict[str, tuple[Callable[[int], Shot], tuple[int, ...], str]] = {
     "shared": (lambda n: spine(n, True), (1, 2, 3, 5), "the same, the spine in all chains"),
     "bones": (lambda n: one_chain(n, 100), (30, 75, 150, 300), "bones of a chain"),
     "frames": (lambda n: one_chain(20, n), (300, 1000, 3000, 10000), "frames"),
-    "rigs": (rigs, (10, 30, 100, 300), "armatures"),
+    "rigs": (many_rigs, (10, 30, 100, 300), "armatures"),
 }
 """How a shot of a size is made, the sizes, and what is counted."""
 
@@ -213,11 +210,11 @@ def measured(shot: Shot) -> Cost:
             longest, after = now - latest, words
         latest, words = now, f"{item.verb} {item.done} of {item.total}"
 
-    settings = product.BakeSettings(1, shot.frames)
+    settings = BakeSettings(1, shot.frames)
     if len(shot.rigs) == 1:
-        reports = [product.bake(bpy.context.scene, shot.rigs[0], settings, take)]
+        reports = [bake(bpy.context.scene, shot.rigs[0], settings, take)]
     else:
-        reports = list(product.bake_all(bpy.context.scene, dict.fromkeys(shot.rigs, settings), take))
+        reports = list(bake_all(bpy.context.scene, dict.fromkeys(shot.rigs, settings), take))
     ended = time.process_time()
     if ended - latest > longest:
         longest, after = ended - latest, words
@@ -261,29 +258,25 @@ def main() -> int:
         print(json.dumps(measured(prepared(case, int(size)))))
         return 0
     print(f"Blender {bpy.app.version_string}; {machine()}.\n")
-    print(
-        "| | size | s | MB | longest wait, s | after | reached |\n| --- | --: | --: | --: | --: | --- | --: |"
-    )
+    table = Table(f"{'what grows':36} | size | s | MB | longest wait, s | {'after':24} | reached")
     results: dict[str, list[Cost]] = {}
     for case in chosen.case:
         _, sizes, what = CASES[case]
         for size in sizes:
             cost = in_a_process(case, size)
             results.setdefault(case, []).append(cost)
-            numbers = f"{cost.seconds:.2f} | {cost.memory:.0f} | {cost.wait:.2f} | {cost.after}"
-            print(f"| {what} | {size} | {numbers} | {100.0 * cost.reached:.1f} % |", flush=True)
-    print(
-        "\n| | slope of time | end | of memory | end | longest wait, s |"
-        "\n| --- | --: | --: | --: | --: | --: |"
-    )
+            numbers = f"{cost.seconds:.2f}", f"{cost.memory:.0f}", f"{cost.wait:.2f}", cost.after
+            table.row(what, size, *numbers, f"{100.0 * cost.reached:.1f} %")
+    print()
+    table = Table(f"{'what grows':36} | slope of time | end | of memory | end | longest wait, s")
     for case, costs in results.items():
         _, sizes, what = CASES[case]
         time_slopes = slopes(sizes, [cost.seconds for cost in costs])
         memory_slopes = slopes(sizes, [cost.memory for cost in costs])
-        numbers = " | ".join(f"{slope:.2f}" for slope in (*time_slopes, *memory_slopes))
-        print(f"| {what} | {numbers} | {max(cost.wait for cost in costs):.2f} |")
+        values = (*time_slopes, *memory_slopes, max(cost.wait for cost in costs))
+        table.row(what, *(f"{value:.2f}" for value in values))
     return 0
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

@@ -29,9 +29,8 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 import _bake_scenes as scenes
-import _product as product
 import bpy
-from _bake_pairs import machine
+from _script import Table, machine, run_benchmark
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,8 +39,7 @@ UPDATES = 100
 GENERATE = "generate"
 SPENT = [0.0]
 """Seconds in handlers of the extension, in the update that is measured."""
-HEADS = ("case", "disabled, ms", "enabled, ms", "ratio", "handlers, us")
-WIDTHS = (12, 12, 11, 6, 12)
+HEADS = "case         | disabled, ms | enabled, ms | ratio | handlers, us"
 
 Times = dict[str, dict[str, float]]
 
@@ -138,10 +136,6 @@ def least(times: list[Times], what: str, unit: str) -> float:
     return min(each[what][unit] for each in times)
 
 
-def _line(cells: tuple[str, ...]) -> None:
-    print("".join(f"| {cell:>{w}s} " for cell, w in zip(cells, WIDTHS, strict=True)) + "|", flush=True)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=3, help="pairs")
@@ -157,14 +151,13 @@ def main() -> int:
     for run in range(chosen.runs):
         for is_enabled in (False, True) if run % 2 == 0 else (True, False):
             (beside if is_enabled else without).append(process(is_enabled))
-    _line(HEADS)
-    _line(tuple("-" * (width - 1) + ":" for width in WIDTHS))
+    table = Table(HEADS)
     for what in without[0]:
         unit, ours = least(without, what, "ms"), least(beside, what, "ms")
         inside = "" if what == GENERATE else f"{least(beside, what, 'us'):.0f}"
-        _line((what, f"{unit:.2f}", f"{ours:.2f}", f"{ours / unit:.2f}", inside))
+        table.row(what, f"{unit:.2f}", f"{ours:.2f}", f"{ours / unit:.2f}", inside)
     return 0
 
 
 if __name__ == "__main__":
-    product.run(main, registers=False)
+    run_benchmark(main, registers=False)

@@ -30,26 +30,17 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import _bake_characters as characters
 import _bake_scenes as scenes
-import _product as product
 import bpy
 import numpy as np
-from _bake_pairs import add_iks, add_rows, machine
+from _bake_pairs import add_iks, add_rows
+from _script import Table, machine, run_benchmark
 
 FRAMES, WARM = 200, 10
 FAR = 8.0  # metres that targets go up where they are out of reach
 MEDIAN, LATE, MOST = 3.0, 6.0, 25.0  # the budget: ratios, and milliseconds
 HEADS = (
-    "case",
-    "Blender, ms",
-    "ours, ms",
-    "95th, ms",
-    "largest, ms",
-    "ratio",
-    "ratio, 95th",
-    "error, mm",
-    "within",
+    "case       | Blender, ms | ours, ms | 95th, ms | largest, ms | ratio | ratio, 95th | error, mm | within"
 )
-WIDTHS = (12, 11, 8, 8, 11, 6, 11, 9, 6)
 
 Make = Callable[[int], scenes.Shot]
 
@@ -120,7 +111,7 @@ def blenders(make: Make, frames: int) -> np.ndarray:
     return updates(frames)
 
 
-def measure(name: str, make: Make, runs: int) -> bool:
+def measure(table: Table, name: str, make: Make, runs: int) -> bool:
     """Print a line of the table; whether the case is within the budget."""
     mine, its, off = [], [], 0.0
     for run in range(runs):
@@ -135,12 +126,8 @@ def measure(name: str, make: Make, runs: int) -> bool:
     within = median / unit <= MEDIAN and late / unit <= LATE and most <= MOST
     values = (f"{unit:.2f}", f"{median:.2f}", f"{late:.2f}", f"{most:.1f}")
     ratios = (f"{median / unit:.2f}", f"{late / unit:.2f}", f"{off:.2g}", "yes" if within else "NO")
-    _line((name, *values, *ratios))
+    table.row(name, *values, *ratios)
     return within
-
-
-def _line(cells: tuple[str, ...]) -> None:
-    print("".join(f"| {cell:>{w}s} " for cell, w in zip(cells, WIDTHS, strict=True)) + "|", flush=True)
 
 
 def main() -> int:
@@ -153,12 +140,11 @@ def main() -> int:
     if not names:
         parser.error(f"no such case; there are: {', '.join(known)}")
     print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs of {FRAMES} frames.\n")
-    _line(HEADS)
-    _line(tuple("-" * (width - 1) + ":" for width in WIDTHS))
-    late = [name for name in names if not measure(name, known[name], chosen.runs)]
+    table = Table(HEADS)
+    late = [name for name in names if not measure(table, name, known[name], chosen.runs)]
     print(f"\nover the budget: {', '.join(late) or 'none'}")
     return 0
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

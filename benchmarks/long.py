@@ -29,12 +29,13 @@ import bpy
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "examples"))  # whose `walk` the demo means
 
-import _product as product
 import stage
 import walk
-from _bake_pairs import machine
+from _script import Table, machine, run_benchmark
 
-HEADS = ("what", "frames", "processor, s", "clock, s", "ms a frame", "memory, MB")
+from ccd_rig.blender.keys.channels import fcurves_of
+
+HEADS = "what                              | frames | processor, s | clock, s | ms a frame | memory, MB"
 SHORT = 100
 """Frames of a short shot."""
 
@@ -53,10 +54,10 @@ class Cost(NamedTuple):
         processor, clock = (sum(each) for each in zip(*times, strict=True))
         return cls(processor, clock, max(each.memory for each in costs))
 
-    def row(self, what: str, frames: int) -> str:
-        """A line of the table."""
-        numbers = f"{self.processor:.1f}", f"{self.clock:.1f}", f"{1e3 * self.processor / frames:.2f}"
-        return f"| {' | '.join((what, str(frames), *numbers, f'{self.memory:.0f}'))} |"
+    def cells(self, frames: int) -> tuple[str, ...]:
+        """Cells of a row of so many frames."""
+        times = f"{self.processor:.1f}", f"{self.clock:.1f}", f"{1e3 * self.processor / frames:.2f}"
+        return str(frames), *times, f"{self.memory:.0f}"
 
 
 def save_shot(path: Path, frames: int) -> None:
@@ -66,7 +67,7 @@ def save_shot(path: Path, frames: int) -> None:
     for action in bpy.data.actions:
         for user in [thing for thing in bpy.data.objects if thing.animation_data]:
             if user.animation_data.action == action:
-                for curve in product.fcurves_of(user):
+                for curve in fcurves_of(user):
                     curve.modifiers.new("CYCLES")
     scene = bpy.context.scene
     scene.frame_start, scene.frame_end = walk.FRAME_START, walk.FRAME_START + frames - 1
@@ -153,22 +154,20 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, nargs="*", default=[], help="tasks at once: measure these alone")
     chosen = parser.parse_args()
     print(f"Blender {bpy.app.version_string}; {machine()}; the demo's figure.\n")
-    print("| " + " | ".join(HEADS) + " |\n|" + " --- |" * len(HEADS))
+    table = Table(HEADS)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for row in at_once(folder, chosen.jobs) if chosen.jobs else []:
-            print(row[2].row(*row[:2]), flush=True)
+        for what, frames, cost in at_once(folder, chosen.jobs) if chosen.jobs else overhead(folder):
+            table.row(what, *cost.cells(frames))
         if chosen.jobs:
             return 0
-        for row in overhead(folder):
-            print(row[2].row(*row[:2]), flush=True)
         shot, whole = folder / "long.blend", folder / "long_baked.blend"
         save_shot(shot, chosen.frames)
         cost = run("bake", shot, "--output", whole, "--report", folder / "long.json")
-        print(cost.row("whole", chosen.frames), flush=True)
+        table.row("whole", *cost.cells(chosen.frames))
         for chunk in chosen.chunks:
-            for row in in_chunks(shot, folder / f"job_{chunk}", chosen.frames, chunk):
-                print(row[2].row(*row[:2]), flush=True)
+            for what, frames, cost in in_chunks(shot, folder / f"job_{chunk}", chosen.frames, chunk):
+                table.row(what, *cost.cells(frames))
         print(f"\n{sizes(sorted(folder.iterdir()))}")
         for chunk in chosen.chunks:
             print(sizes(sorted((folder / f"job_{chunk}/baked/chunks").iterdir())[:1]))
@@ -176,4 +175,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

@@ -1,22 +1,17 @@
-"""Markers on an OpenSim model as weighted goals: the fit beside an optimum that was worked out apart.
+"""Recorded markers on an OpenSim model as weighted goals: the fit beside an optimum that SciPy works out.
 
-    CCD_RIG_OSIM=gait2392.osim CCD_RIG_TRC=walk.trc python3 dev.py bench opensim
-    CCD_RIG_OSIM=gait2392.osim python3 dev.py bench opensim -- --frames 20 --noise 0.01
-    CCD_RIG_OSIM=gait2392.osim CCD_RIG_TRC=walk.trc python3 dev.py bench opensim -- --blender
+    CCD_RIG_OSIM=gait2392.osim CCD_RIG_TRC=walk.trc python3 dev.py bench opensim -- --frames 3
 
-Environment: `CCD_RIG_OSIM` names the model, `CCD_RIG_OSIM_MARKERS` a file with its marker set where the
-model has none, `CCD_RIG_OSIM_TASKS` inverse kinematics tasks with weights, `CCD_RIG_TRC` recorded markers.
-None of these comes with CCD Rig. Without recorded markers they are made: coordinates sway inside their
-ranges, and each marker is off by a normal error, always the same on its body and anew in each frame.
+Environment: `CCD_RIG_OSIM` names the model, `CCD_RIG_TRC` the recorded markers, `CCD_RIG_OSIM_MARKERS` a file
+with the marker set where the model has none, `CCD_RIG_OSIM_TASKS` inverse kinematics tasks with weights. None
+of these comes with CCD Rig.
 
 Root mean squares are of the distances of all markers that are seen, weighted as the goals are, sqrt(sum w d^2
-/ sum w), and plain. "apart" is a Levenberg-Marquardt fit by numpy alone over the model's own coordinates,
-from several starts (`_osim.fit`). Frames are solved by `solve_many`, and baked in Blender: markers are
-constraints with effector offsets and weights, joints that roll have coupled offsets. Both are done once more
-with joints that do not roll.
-
-With `--blender` only `solve_many` and the bake are done, and compared frame by frame: what Blender plays, and
-what the bake's report says. It fails where they are more than 0.1 mm apart.
+/ sum w), and plain. "apart" is a fit by `scipy.optimize.least_squares` over the model's own coordinates, from
+several starts (`_osim.fit`). Frames are solved by `solve_many`, and baked in Blender: markers are constraints
+with effector offsets and weights, joints that roll have coupled offsets. Both are done once more with joints
+that do not roll. At last each frame is compared: `solve_many`, what Blender plays, and what the bake's report
+says. It fails where they are more than 0.1 mm apart.
 """
 
 from __future__ import annotations
@@ -28,14 +23,16 @@ from pathlib import Path
 from typing import Any
 
 import _osim as osim
-import _product as product
 import bpy
 import numpy as np
 from _osim import Array
 from _osim_skeleton import Figure, figure
+from _script import Table, run_benchmark
 from mathutils import Matrix, Vector
 
 from ccd_rig import EulerBox, Hinge, Pose, SolverSettings, forward_kinematics, solve_many
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.settings import BakeSettings
 
 MODEL, MARKERS, TASKS, TRC = "CCD_RIG_OSIM", "CCD_RIG_OSIM_MARKERS", "CCD_RIG_OSIM_TASKS", "CCD_RIG_TRC"
 BONE = 0.05  # metres, of the bones that show joints
@@ -46,24 +43,6 @@ ALIKE = 1e-4  # metres
 def named_file(variable: str) -> Path | None:
     """The file that a variable names."""
     return Path(os.environ[variable]) if os.environ.get(variable) else None
-
-
-def made(model: osim.Model, frames: int, noise: float, seed: int) -> Array:
-    """(frames, markers, 3) of a body that sways, seen with errors."""
-    rng = np.random.default_rng(seed)
-    names, _, _ = osim.bounds(model)
-    each = [model.coordinates[name] for name in names]
-    middle = np.array([0.5 * (c.lower + c.upper) for c in each])
-    half = np.array([min(0.4 * (c.upper - c.lower), 0.6) for c in each])
-    phase, pace = rng.uniform(0.0, 2.0 * np.pi, len(names)), rng.uniform(0.5, 1.5, len(names))
-    fixed = {name: c.default for name, c in model.coordinates.items()}
-    offsets = rng.normal(0.0, noise, (len(model.markers), 3))
-    frames_made = []
-    for frame in range(frames):
-        values = middle + half * np.sin(2.0 * np.pi * pace * frame / max(frames, 2) + phase)
-        places = osim.places(model, fixed | dict(zip(names, values.tolist(), strict=True)))
-        frames_made.append(places + offsets + rng.normal(0.0, 0.2 * noise, offsets.shape))
-    return np.array(frames_made)
 
 
 def seen(model: osim.Model, motion: osim.Motion) -> tuple[osim.Model, Array]:
@@ -78,7 +57,7 @@ def seen(model: osim.Model, motion: osim.Motion) -> tuple[osim.Model, Array]:
 
 
 def apart(model: osim.Model, targets: Array, weights: Array, starts: int) -> Array:
-    """(frames, markers, 3) of the fits by numpy alone: each on from the frame before, the first from many."""
+    """(frames, markers, 3) of the fits by SciPy: each on from the frame before, the first from many."""
     names, lower, upper = osim.bounds(model)
     default = np.array([model.coordinates[name].default for name in names])
     rng = np.random.default_rng(1)
@@ -170,7 +149,7 @@ def baked(body: Figure, targets: Array, weights: Array) -> tuple[Array, Any]:
         row = rig.ccd_rig.constraints.add()
         row.name, row.tip, row.target = f"marker {n}", bone, empty
         row.use_tail, row.effector_offset, row.weight = False, at, weight
-    report = product.bake(bpy.context.scene, rig, product.BakeSettings(1, len(targets)))
+    report = bake(bpy.context.scene, rig, BakeSettings(1, len(targets)))
     positions = []
     for frame in range(1, len(targets) + 1):
         bpy.context.scene.frame_set(frame)
@@ -185,39 +164,28 @@ def by_frame(positions: Array, targets: Array, weights: Array) -> Array:
     return np.asarray(np.sqrt((square * weights).sum(1) / weights.sum()))
 
 
-def compared(body: Figure, targets: Array, weights: Array) -> int:
-    """Prints the fits of `solve_many` and of a bake in Blender frame by frame; how many are not alike."""
-    positions, _, seconds = solved(body, targets, weights)
-    line("solve_many", positions, targets, weights, seconds)
-    core = by_frame(positions, targets, weights)
-    positions, report = baked(body, targets, weights)
-    line("baked in Blender", positions, targets, weights, report.seconds)
-    played = by_frame(positions, targets, weights)
-    told = dict.fromkeys(range(1, len(targets) + 1), 0.0)
-    told |= {each.frame: each.rms for each in report.fit.frames} if report.fit is not None else {}
-    print(f"{'':34} {'solve_many':>10} {'played':>10} {'reported':>10}   weighted RMS, mm")
-    apart = 0
-    for k, (each, plays) in enumerate(zip(core.tolist(), played.tolist(), strict=True)):
-        values = (each, plays, told[k + 1])
-        print(f"{f'frame {k + 1}':34}" + "".join(f" {1e3 * value:10.4f}" for value in values))
+def compared(core: Array, played: Array, report: Any) -> int:
+    """Prints the fits frame by frame, (frames,) by `solve_many` and as played; how many are not alike."""
+    reported = {each.frame: each.rms for each in report.fit.frames} if report.fit is not None else {}
+    print("\nWeighted root mean square of each frame, mm:\n")
+    table, apart = Table("frame | solve_many | played | reported"), 0
+    for frame, (solved, plays) in enumerate(zip(core.tolist(), played.tolist(), strict=True), 1):
+        values = solved, plays, reported.get(frame, 0.0)
+        table.row(frame, *(f"{1e3 * value:.4f}" for value in values))
         apart += max(values) - min(values) > ALIKE
-    print(f"    {report.summary()}")
     if apart:
-        print(f"    {apart} frames are more than {1e3 * ALIKE:g} mm apart")
+        print(f"{apart} frames are more than {1e3 * ALIKE:g} mm apart")
     return apart
 
 
-def line(name: str, positions: Array, targets: Array, weights: Array, seconds: float | None = None) -> None:
+def line(
+    table: Table, name: str, positions: Array, targets: Array, weights: Array, seconds: float | None = None
+) -> None:
     """Prints one row: root mean squares and the worst frame's, millimetres."""
     square, frames = ((positions - targets) ** 2).sum(2), by_frame(positions, targets, weights)
-    weighted = float(np.sqrt((frames**2).mean()))
-    plain = float(np.sqrt(square.mean()))
-    took = "" if seconds is None else f"{seconds:8.2f} s"
-    print(
-        f"{name:34} {1e3 * weighted:10.4f} {1e3 * plain:10.4f} {1e3 * frames.max():10.4f} "
-        f"(frame {int(frames.argmax()) + 1}){took}",
-        flush=True,
-    )
+    values = np.sqrt((frames**2).mean()), np.sqrt(square.mean()), frames.max()
+    took = "" if seconds is None else f"{seconds:.2f}"
+    table.row(name, *(f"{1e3 * float(value):.4f}" for value in values), int(frames.argmax()) + 1, took)
 
 
 def main() -> int:
@@ -225,49 +193,37 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--frames", type=int, default=20, help="most frames (20)")
-    parser.add_argument("--noise", type=float, default=0.01, help="of made markers, metres (0.01)")
     parser.add_argument("--starts", type=int, default=10, help="other starts of the first frame, apart (10)")
-    parser.add_argument("--blender", action="store_true", help="solve_many and the bake alone, by frame")
     options = parser.parse_args()
-    path = named_file(MODEL)
-    if path is None:
-        print(f"no model: name an .osim file in {MODEL}")
+    path, trc, tasks = named_file(MODEL), named_file(TRC), named_file(TASKS)
+    if path is None or trc is None:
+        print(f"nothing to fit: name an .osim file in {MODEL} and a .trc file in {TRC}")
         return 0
-    model = osim.read(path, named_file(MARKERS))
-    trc, tasks = named_file(TRC), named_file(TASKS)
-    if trc is None:
-        targets = made(model, options.frames, options.noise, 1)
-    else:
-        model, targets = seen(model, osim.read_trc(trc))
-        targets = targets[: options.frames]
+    model, targets = seen(osim.read(path, named_file(MARKERS)), osim.read_trc(trc))
     by_name = {} if tasks is None else osim.read_weights(tasks)
     weights = np.array([by_name.get(marker.name, 0.0 if tasks else 1.0) for marker in model.markers])
     weighted = np.flatnonzero(weights)
     model = osim.Model(model.joints, model.coordinates, tuple(model.markers[n] for n in weighted))
-    targets, weights = targets[:, weighted], weights[weighted]
-    body, stiff = figure(model), figure(model, rolls=False)
+    targets, weights = targets[: options.frames, weighted], weights[weighted]
+    body = figure(model)
     print(
         f"{path.name}: {len(body.skeleton)} joints, {len(osim.bounds(model)[0])} coordinates, "
         f"{sum(len(joint.slides) for joint in body.skeleton.joints)} slides, "
-        f"{len(body.skeleton.couplings)} coupled offsets, {len(weights)} markers, {len(targets)} frames"
+        f"{len(body.skeleton.couplings)} coupled offsets, {len(weights)} markers, {len(targets)} frames\n"
     )
-    print(f"{'':34} {'weighted':>10} {'plain':>10} {'worst':>10}   RMS, mm")
-    if options.blender:
-        return 1 if compared(body, targets, weights) else 0
-    line("numpy apart", apart(model, targets, weights, options.starts), targets, weights)
-    positions, result, seconds = solved(body, targets, weights)
-    line("solve_many", positions, targets, weights, seconds)
-    print("    " + ", ".join(sorted({status.name for status in result.statuses})))
-    positions, report = baked(body, targets, weights)
-    line("baked in Blender", positions, targets, weights, report.seconds)
-    print(f"    {report.summary()}")
-    positions, _, seconds = solved(stiff, targets, weights)
-    line("solve_many, joints do not roll", positions, targets, weights, seconds)
-    positions, report = baked(stiff, targets, weights)
-    line("baked in Blender, do not roll", positions, targets, weights, report.seconds)
-    print(f"    {report.summary()}")
-    return 0
+    table = Table(f"{'RMS, mm':36} | weighted | plain | worst | in frame | seconds")
+    line(table, "SciPy apart", apart(model, targets, weights, options.starts), targets, weights)
+    fits, summary = [], ""
+    for words, each in (("", body), (", joints do not roll", figure(model, rolls=False))):
+        positions, _, seconds = solved(each, targets, weights)
+        line(table, f"solve_many{words}", positions, targets, weights, seconds)
+        played, report = baked(each, targets, weights)
+        line(table, f"baked in Blender{words}", played, targets, weights, report.seconds)
+        fits.append((by_frame(positions, targets, weights), by_frame(played, targets, weights), report))
+        summary += f"\n{report.summary()}"
+    print(summary)
+    return 1 if compared(*fits[0]) else 0
 
 
 if __name__ == "__main__":
-    product.run(main)
+    run_benchmark(main)

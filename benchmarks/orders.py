@@ -1,228 +1,249 @@
-"""Orders and settings compared on reach, iterations, joint motion and naturalness; prints the tables of
-docs/measurements/orders.md and draws its plots.
+"""Orders of joints and steps of CCD compared on reach, iterations and the turns of joints.
 
-    python3 dev.py bench orders                     all measurements, then the plots: about 3 minutes
-    python3 dev.py bench orders -- shares draw      one part, and the plots again
+    python3 dev.py bench orders                 the tables of docs/measurements/orders.md: two minutes
+    python3 dev.py bench orders -- presets      one of them
 
-The parts: orders, presets, shares, draw. Every part leaves its numbers in
-output/orders.json, from which `draw` makes docs/images/orders_*.png. All random numbers are seeded: two runs
-print the same. Chains, paths and measures are in `_orders_chains.py`.
+orders    every order with full steps, CCD alone and without restarts, following on the slow circle
+shares    steps that are shared out joint by joint, by how much of the error a pass leaves
+presets   candidates for the presets, as users have them: the default solver and restarts, all paths
+
+Single solves go from rest to 100 random reachable targets, to 1e-4 of the chain's length. Paths have 250
+frames, each solved from the one before: a circle, an eight and a line in and out, slow (one lap) and fast
+(five). All random numbers are seeded: two runs print the same.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
+import random
 import statistics
-import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from pathlib import Path
+from itertools import pairwise
 
-import _orders_chains as c
+import bpy  # noqa: F401 - brings mathutils
+from _script import Table
+from chains import legal_pose, tail
 from mathutils import Vector
 
 from ccd_rig import (
+    Cone,
+    EulerBox,
+    Hinge,
+    Joint,
+    Limit,
     Pose,
+    PositionGoal,
     Skeleton,
+    Slide,
+    Solver,
     SolverSettings,
+    SolveStatus,
     Sweep,
-    forward_kinematics,
+    SwingTwist,
     solve,
 )
+from ccd_rig.maths.rotations import angle_of
+from ccd_rig.settings import PRESETS
 
-ROOT = Path(__file__).resolve().parent.parent
-
-RESULTS = ROOT / "output" / "orders.json"
-TARGETS = 100
-COUNTS = (2, 3, 6, 10, 20, 40, 100)
-SHARES = (0.9, 0.95, 0.97, 0.98, 0.99)
-
-
-def points(skeleton: Skeleton, pose: Pose) -> list[list[float]]:
-    """Heads of all joints and the tail of the last, model space."""
-    heads = [transform.translation for transform in forward_kinematics(skeleton, pose)]
-    return [list(point) for point in (*heads, c.tip_of(skeleton, pose))]
-
-
-def orders() -> dict:
-    """Every order with full steps, sweeps alone: single solves from rest, and following a slow circle."""
-    cells: dict[Sweep, list[str]] = {sweep: [] for sweep in Sweep}
-    means: dict[Sweep, list[str]] = {sweep: [] for sweep in Sweep}
-    for name, make in c.CHAINS.items():
-        skeleton = make()
-        for sweep in Sweep:
-            settings = c.settings_for(skeleton, sweep=sweep, step_fraction=1.0)
-            r = c.cold(skeleton, settings, TARGETS)
-            path = c.circle(c.length_of(skeleton), name.startswith("spine"))
-            f = c.follow(skeleton, c.along(path, 1), settings)
-            cells[sweep].append(f"{r.reached:.0%}, {f.largest:.1f}°")
-            means[sweep].append(f"{r.iterations:.0f} / {r.even:.2f} / {f.mean:.2f}° / {f.iterations:.1f}")
-            print(".", end="", file=sys.stderr, flush=True)
-    print("Share reached, and the most that one joint turns per frame:\n")
-    c.table(("order", *c.CHAINS), [(words(sweep), *cells[sweep]) for sweep in Sweep])
-    print("Iterations and evenness of single solves / mean turn and iterations per frame:\n")
-    c.table(("order", *c.CHAINS), [(words(sweep), *means[sweep]) for sweep in Sweep])
-
-    skeleton = c.tail()
-    goal = c.goal_at(skeleton, Vector((9.0, 9.5, 0.0)))
-    chosen = {sweep.name: {"sweep": sweep, "step_fraction": 1.0} for sweep in Sweep}
-    chosen["SHARED"] = {"error_reduction": c.SHARE}
-    poses = {}
-    for label, fields in chosen.items():
-        result = solve(skeleton, Pose.rest(skeleton), [goal], c.settings_for(skeleton, **fields))
-        angles = c.turns(Pose.rest(skeleton), result.pose)
-        poses[label] = {
-            "points": points(skeleton, result.pose),
-            "turns": [math.degrees(angle) for angle in angles],
-            "even": c.evenness(angles),
-            "iterations": result.iterations,
-            "status": result.status.name,
-        }
-    return {"poses": poses, "target": list(goal.target)}
+TARGETS, FRAMES = 100, 250
+SHARE = PRESETS["TAIL"].error_reduction
+HEADS = (
+    "chain          | order or step              | reached | iterations | evenness | turn, largest"
+    " | mean | iterations per frame | missed | bend"
+)
+WORDS = {
+    Sweep.BOUNCE_TIP: "bounce from the tip",
+    Sweep.BOUNCE_ROOT: "bounce from the root",
+    Sweep.LARGEST_ERROR: "largest error first",
+}
 
 
-def words(sweep: Sweep) -> str:
-    """An order as the documentation calls it."""
-    return c.NAMES[sweep.name]
+# Chains -----------------------------------------------------------------------------------------------------
 
 
-def worst(runs: Sequence[c.Following]) -> dict[str, float]:
-    """Summarise paths as numbers; `typical` is the geometric mean of their largest turns."""
-    return {
-        "largest": max(run.largest for run in runs),
-        "typical": statistics.geometric_mean(run.largest for run in runs),
-        "mean": statistics.fmean(run.mean for run in runs),
-        "iterations": statistics.fmean(run.iterations for run in runs),
-        "missed": sum(run.missed for run in runs),
-        "bend": statistics.fmean(run.bend for run in runs),
-    }
-
-
-SINGLE = ("reached", "iterations", "evenness")
-FOLLOWED = ("per frame, most", "per frame, mean", "iterations per frame", "missed", "bend, sum")
-
-
-def single(reach: c.Reach) -> tuple[str, ...]:
-    """The cells of SINGLE."""
-    return f"{reach.reached:.0%}", f"{reach.iterations:.0f}", f"{reach.even:.2f}"
-
-
-def followed(numbers: dict[str, float]) -> tuple[str, ...]:
-    """The cells of FOLLOWED."""
-    return (
-        f"{numbers['largest']:.1f}",
-        f"{numbers['mean']:.2f}",
-        f"{numbers['iterations']:.1f}",
-        f"{numbers['missed']:.0f}",
-        f"{numbers['bend']:.0f}",
+def chain(limits: Sequence[Limit | None], lengths: Sequence[float] | None = None) -> Skeleton:
+    """A straight chain along +Y, one joint per limit."""
+    lengths = lengths or [1.0] * len(limits)
+    return Skeleton(
+        Joint(f"joint{i}", i - 1, (0.0, lengths[i - 1] if i else 0.0, 0.0), length=length, limit=limit)
+        for i, (limit, length) in enumerate(zip(limits, lengths, strict=True))
     )
 
 
-def presets() -> dict:
-    """Candidates for the defaults with closing phase and restarts, as users have them."""
-    results: dict = {}
-    rows = []
-    shared = {"error_reduction": c.SHARE}
-    steps: dict[str, tuple[dict, bool]] = {
-        "tip to root, 1": ({"sweep": Sweep.TIP_TO_ROOT, "step_fraction": 1.0}, False),
-        "root to tip, 1": ({"step_fraction": 1.0}, False),
-        "root to tip, 0.9 (default)": ({}, False),
-        f"share {c.SHARE}": (shared, False),
-        f"share {c.SHARE}, home at rest": (shared, True),
-    }
-    for name, make in c.CHAINS.items():
-        skeleton = make()
-        for label, (fields, at_rest) in steps.items():
-            chosen = SolverSettings(position_tolerance=1e-4 * c.length_of(skeleton), **fields)
-            home = Pose.rest(skeleton) if at_rest else None
-            reach = c.cold(skeleton, chosen, TARGETS, reference=home)
-            runs = worst(c.all_paths(skeleton, chosen, name.startswith("spine"), reference=home))
-            results[f"{name}, {label}"] = runs
-            rows.append((name, label, *single(reach), *followed(runs)))
-            print(".", end="", file=sys.stderr, flush=True)
-    c.table(("chain", "step", *SINGLE, *FOLLOWED), rows)
-    return results
-
-
-Candidate = tuple[Skeleton, SolverSettings]
-
-
-def candidates(skeleton: Skeleton) -> dict[str, Candidate]:
-    """Ways to share a pass out: the default part of each step, one part for all joints with which a pass
-    leaves 3 %, shares by squared levers taken joint by joint, and all joints at once."""
-    base, by_joint = c.settings_for(skeleton), c.joint_by_joint(skeleton)
+def chains() -> dict[str, Skeleton]:
+    """A limb (shoulder, elbow, wrist), free ball joints, a tail of cones, a spine of Euler boxes."""
+    rad = math.radians
+    shoulder = SwingTwist(Cone(rad(80.0)), (rad(-60.0), rad(60.0)))
+    elbow = Hinge((1.0, 0.0, 0.0), 0.0, rad(150.0))
+    box = EulerBox("XYZ", (rad(-15.0), rad(-12.0), rad(-15.0)), (rad(25.0), rad(12.0), rad(15.0)))
     return {
-        "0.9 of each step": (skeleton, base),
-        "one part for all, 3 % left": c.with_fraction(skeleton, base, c.rule(len(skeleton))),
-        **{
-            f"share {share}, joint by joint": (by_joint, replace(base, error_reduction=share))
-            for share in SHARES
-        },
-        c.AT_ONCE: (skeleton, replace(base, error_reduction=c.SHARE)),
+        "limb of 3": chain([shoulder, elbow, SwingTwist(Cone(rad(40.0)))], [1.2, 1.0, 0.3]),
+        "10 free joints": chain([None] * 10),
+        "tail of 20": chain([SwingTwist(Cone(rad(30.0)))] * 20),
+        "spine of 6": chain([box] * 6),
     }
 
 
-def shares() -> dict:
-    """Compare parts of the step over the number of joints; sweeps alone."""
-    results: dict = {"rows": []}
-    cells: dict[tuple[str, str], list[str]] = {}
-    missed: list[tuple[object, ...]] = []
-    for kind, make in (("free", c.free), ("limited", c.limited)):
-        for count in COUNTS:
-            for label, (chain, chosen) in candidates(make(count)).items():
-                numbers = worst(c.all_paths(chain, chosen, laps=("fast",)))
-                results["rows"].append({"kind": kind, "count": count, "label": label, **numbers})
-                shown = f"{numbers['typical']:.2f}° / {numbers['iterations']:.1f}"
-                cells.setdefault((kind, label), []).append(shown)
-                if numbers["missed"]:
-                    missed.append((kind, label, count, f"{numbers['missed']:.0f}"))
-                print(".", end="", file=sys.stderr, flush=True)
-    print("Largest turn per frame (geometric mean over the paths) / iterations per frame:\n")
-    heads = [f"{count} joints" for count in COUNTS]
-    c.table(("chain", "step", *heads), [(*key, *row) for key, row in cells.items()])
-    print(f"Frames missed, of {3 * c.FRAMES}:\n")
-    c.table(("chain", "step", "joints", "frames missed"), missed)
-
-    results["strobes"] = {}
-    targets = c.along(c.eight(20.0), 1)
-    results["path"] = [list(target) for target in targets]
-    for label, (chain, chosen) in candidates(c.free(20)).items():
-        if label not in ("0.9 of each step", "one part for all, 3 % left", c.AT_ONCE):
-            continue
-        run = c.follow(chain, targets, chosen)
-        results["strobes"][label] = {
-            "points": [points(chain, pose) for pose in run.poses[::25]],
-            "largest": run.largest,
-            "bend": run.bend,
-        }
-    return results
+def length_of(skeleton: Skeleton) -> float:
+    return math.fsum(joint.length for joint in skeleton.joints)
 
 
-PARTS: dict[str, Callable[[], dict]] = {
+def goal_at(skeleton: Skeleton, target: Vector) -> PositionGoal:
+    return PositionGoal(skeleton.joints[-1].name, target)
+
+
+# Paths ------------------------------------------------------------------------------------------------------
+
+Path = Callable[[float], Vector]
+
+
+def paths(size: float, stiff: bool) -> tuple[Path, Path, Path]:
+    """A circle, a lying eight, and a slanting line in and out, by an angle; those of a stiff chain are small.
+
+    Args:
+        size: length of the chain.
+        stiff: whether it reaches only what is far from its root.
+    """
+
+    def around(far: float, tilt: float, wide: float, high: float) -> Callable[[float, float], Vector]:
+        middle = Vector((math.sin(tilt), math.cos(tilt), 0.0)) * (far * size)
+        up = Vector((-math.cos(tilt), math.sin(tilt), 0.0)) * (high * size)
+        return lambda across, along: middle + Vector((0.0, 0.0, wide * size * across)) + along * up
+
+    circle = around(*((0.9, 0.5, 0.2, 0.2) if stiff else (0.6, 0.65, 0.25, 0.25)))
+    eight = around(*((0.9, 0.4, 0.25, 0.1) if stiff else (0.65, 0.2, 0.3, 0.15)))
+    slant, near = Vector((0.5, 0.8, 0.2)).normalized() * size, 0.85 if stiff else 0.4
+    return (
+        lambda t: circle(math.cos(t), math.sin(t)),
+        lambda t: eight(math.cos(t), math.sin(2.0 * t)),
+        lambda t: slant * (0.5 * (near + 0.95) - 0.5 * (0.95 - near) * math.cos(t)),
+    )
+
+
+# Measures ---------------------------------------------------------------------------------------------------
+
+
+def turns(before: Pose, after: Pose) -> list[float]:
+    """Rotation of each joint between two poses, radians."""
+    return [angle_of(a.conjugated() @ b) for a, b in zip(before.rotations, after.rotations, strict=True)]
+
+
+def evenness(angles: Sequence[float]) -> float:
+    """Participation: 1 when all joints turn alike, 1/n when a single one of n does."""
+    squares = math.fsum(angle * angle for angle in angles)
+    return math.fsum(angles) ** 2 / (len(angles) * squares) if squares > 0.0 else 1.0
+
+
+def single(skeleton: Skeleton, settings: SolverSettings, home: Pose | None) -> tuple[str, ...]:
+    """Share reached, mean iterations, and evenness of solves that arrived."""
+    rng, start = random.Random(1), Pose.rest(skeleton)
+    goals = [goal_at(skeleton, tail(skeleton, legal_pose(skeleton, rng))) for _ in range(TARGETS)]
+    results = [solve(skeleton, start, [goal], settings, reference=home) for goal in goals]
+    arrived = [result for result in results if result.status is SolveStatus.CONVERGED]
+    even = statistics.fmean(evenness(turns(start, result.pose)) for result in arrived)
+    iterations = statistics.fmean(result.iterations for result in results)
+    return f"{len(arrived) / TARGETS:.0%}", f"{iterations:.0f}", f"{even:.2f}"
+
+
+def followed(
+    skeleton: Skeleton, settings: SolverSettings, laps: Sequence[tuple[Path, int]], home: Pose | None
+) -> tuple[str, ...]:
+    """Turns of a joint between frames (largest, mean), iterations, missed frames, and the sum of bends."""
+    rest = Pose.rest(skeleton)
+    largest, means, iterations, missed, bends = [], [], [], 0, []
+    for path, count in laps:
+        poses, pose = [], rest
+        for frame in range(FRAMES):
+            goal = goal_at(skeleton, path(2.0 * math.pi * count * frame / FRAMES))
+            result = solve(skeleton, pose, [goal], settings, reference=home)
+            pose = result.pose
+            poses.append(pose)
+            missed += result.status is not SolveStatus.CONVERGED
+            iterations += [result.iterations] if frame else []
+        moves = [turns(a, b) for a, b in pairwise(poses)]
+        largest.append(max(map(max, moves)))
+        means.append(statistics.fmean(map(statistics.fmean, moves)))
+        bends.append(statistics.fmean(sum(turns(rest, each)) for each in poses))
+    return (
+        f"{math.degrees(max(largest)):.1f}°",
+        f"{math.degrees(statistics.fmean(means)):.2f}°",
+        f"{statistics.fmean(iterations):.1f}",
+        str(missed),
+        f"{math.degrees(statistics.fmean(bends)):.0f}°",
+    )
+
+
+# Tables -----------------------------------------------------------------------------------------------------
+
+
+def orders(name: str, skeleton: Skeleton, table: Table) -> None:
+    tolerance = 1e-4 * length_of(skeleton)
+    circle = paths(length_of(skeleton), name.startswith("spine"))[0]
+    for sweep in Sweep:
+        settings = SolverSettings(
+            position_tolerance=tolerance, solver=Solver.CCD, restarts=0, sweep=sweep, step_fraction=1.0
+        )
+        words = WORDS.get(sweep, sweep.name.lower().replace("_", " "))
+        cells = followed(skeleton, settings, [(circle, 1)], None)
+        table.row(name, words, *single(skeleton, settings, None), *cells)
+
+
+STEPS = {
+    "tip to root, 1": {"sweep": Sweep.TIP_TO_ROOT, "step_fraction": 1.0},
+    "root to tip, 1": {"step_fraction": 1.0},
+    "root to tip, 0.9 (default)": {},
+    f"share {SHARE}": {"error_reduction": SHARE},
+    f"share {SHARE}, home at rest": {"error_reduction": SHARE},
+}
+
+
+def presets(name: str, skeleton: Skeleton, table: Table) -> None:
+    tolerance = 1e-4 * length_of(skeleton)
+    laps = [(path, n) for path in paths(length_of(skeleton), name.startswith("spine")) for n in (1, 5)]
+    for step, fields in STEPS.items():
+        settings = SolverSettings(position_tolerance=tolerance, **fields)
+        home = Pose.rest(skeleton) if "home" in step else None
+        cells = followed(skeleton, settings, laps, home)
+        table.row(name, step, *single(skeleton, settings, home), *cells)
+
+
+def shares(name: str, skeleton: Skeleton, table: Table) -> None:
+    """Joint by joint, as for several goals; a slide of no length sees to that. Free joints alone can coil."""
+    if not name.endswith("free joints"):
+        return
+    skeleton = chain([None] * 20)
+    skeleton = skeleton.replace({skeleton.joints[-1].name: {"slides": (Slide((0.0, 1.0, 0.0), 0.0, 0.0),)}})
+    laps = [(path, 5) for path in paths(length_of(skeleton), stiff=False)]
+    for share in (0.9, 0.95, 0.97, 0.98, 0.99):
+        settings = SolverSettings(
+            position_tolerance=1e-4 * length_of(skeleton),
+            solver=Solver.CCD,
+            restarts=0,
+            error_reduction=share,
+        )
+        cells = followed(skeleton, settings, laps, None)
+        table.row("20 free joints", f"share {share}", *single(skeleton, settings, None), *cells)
+
+
+PARTS: dict[str, Callable[[str, Skeleton, Table], None]] = {
     "orders": orders,
-    "presets": presets,
     "shares": shares,
+    "presets": presets,
 }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}, draw; default: all")
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
     chosen = parser.parse_args()
-    if unknown := {*chosen.parts} - {*PARTS, "draw"}:
+    if unknown := {*chosen.parts} - {*PARTS}:
         parser.error(f"no part named {min(unknown)}")
-    RESULTS.parent.mkdir(exist_ok=True)
-    for name in chosen.parts or [*PARTS, "draw"]:
-        results = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
-        if name == "draw":
-            import _plots
-
-            _plots.draw_orders(results, ROOT / "docs" / "images")
-            continue
-        print(f"\n## {name}\n", flush=True)
-        RESULTS.write_text(json.dumps({**results, name: PARTS[name]()}))
+    for part in chosen.parts or PARTS:
+        print(f"\n## {part}\n")
+        table = Table(HEADS)
+        for name, skeleton in chains().items():
+            PARTS[part](name, skeleton, table)
 
 
 if __name__ == "__main__":

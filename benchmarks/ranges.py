@@ -17,9 +17,11 @@ from collections.abc import Callable
 
 import bpy
 import rigs
-from _product import BakeSettings, bake, run
+from _script import Table, run_benchmark
 from mathutils import Quaternion, Vector
 
+from ccd_rig.blender.bake.bake import bake
+from ccd_rig.blender.bake.settings import BakeSettings
 from ccd_rig.blender.set_up import build
 from ccd_rig.blender.set_up.plan import Choices, Group, Ranges
 
@@ -84,7 +86,7 @@ def main() -> None:
     parser.add_argument("--figures", nargs="+", choices=FIGURES, default=FIGURES)
     parser.add_argument("--parts", nargs="+", type=float, default=(0.03, 0.2))
     options = parser.parse_args()
-    print(f"| by | | {' | '.join(CHOICES.values())} |\n|{' --- |' * (len(CHOICES) + 2)}")
+    table = Table(f"by | {'measured':38} | {' | '.join(CHOICES.values())}")
     for part in options.parts:
         cases = [
             [baked(name, ranges, part, way) for name in options.figures for way in WAYS.values()]
@@ -93,9 +95,9 @@ def main() -> None:
         count = (FRAMES + 1) * len(WAYS) * len(options.figures)
         reached = (str(sum(frames for frames, _ in case)) for case in cases)
         turned = (f"{max(angle for _, angle in case):.0f}" for case in cases)
-        print(f"| {100.0 * part:g} % | frames reached of {count} | {' | '.join(reached)} |")
-        print(f"| | largest rotation in a frame, degrees | {' | '.join(turned)} |", flush=True)
+        table.row(f"{100.0 * part:g} %", f"frames reached of {count}", *reached)
+        table.row("", "largest rotation in a frame, degrees", *turned)
 
 
 if __name__ == "__main__":
-    run(main)
+    run_benchmark(main)

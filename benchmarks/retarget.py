@@ -44,7 +44,7 @@ import bpy
 import addon_utils  # comes with bpy
 import numpy as np
 from _bake_pairs import count_pops
-from _product import run
+from _script import Table, run_benchmark
 from mathutils import Matrix, Vector
 
 from ccd_rig.blender.retarget.retarget import (
@@ -60,6 +60,10 @@ from ccd_rig.motion.retargeting.settings import RetargetSettings
 FPS = 30
 SLOW, SHORTEST, LOW = 0.3, 0.1, 0.1  # m/s, s, legs
 HEEL, TOES = 0.3, 0.5  # of the foot from ankle to ball, along the ground
+HEADS = (
+    "clip      | target      | way        | stances | drift, mean / largest, mm | slide, heel and toes, mm/s"
+    " | miss, % of limb | depth, mm | turn, jerk over source's | pops | sides | limits | ms per frame"
+)
 
 
 @dataclass
@@ -420,36 +424,38 @@ def main() -> None:
     if options.plot is not None:
         picture(options.data, options.plot)
         return
-    print(
-        "| clip | target | way | stances | drift, mean / largest, mm | slide, heel and toes, mm/s "
-        "| miss, % of limb | depth, mm "
-        "| turn, jerk over source's | pops | sides | limits | ms per frame |"
-    )
-    print("|" + "---|" * 13)
+    table = Table(HEADS)
     pops = dict.fromkeys(WAYS, 0)
     for clip in options.clips:
         for target in options.targets:
             files = [CLIPS[clip][0], *([TARGETS[target]] if "/" in TARGETS[target] else [])]
             if missing := [file for file in files if not (options.data / file).is_file()]:
-                print(f"| {clip} | {target} | left out: there is no {', '.join(missing)} |")
+                print(f"{clip}, {target}: left out, there is no {', '.join(missing)}")
                 continue
             for way in WAYS:
                 if way == "Blender IK" and target in TAILS_LEAD_NOWHERE:
-                    print(f"| {clip} | {target} | {way} | left out: shins do not end at the ankles |")
+                    print(f"{clip}, {target}, {way}: left out, shins do not end at the ankles")
                     continue
                 with contextlib.redirect_stdout(io.StringIO()):
-                    measures = row(options.data, clip, target, way)
-                print(
-                    f"| {clip} | {target} | {way} | {measures['stances']} | {measures['drift']:.1f} / "
-                    f"{measures['worst']:.1f} | {measures['slide']:.1f}, {measures['ends']:.1f} | "
-                    f"{measures['miss']:.2f} | {measures['depth']:.1f} | "
-                    f"{measures['turn']:.2f}, {measures['jerk']:.2f} | {measures['pops']} | "
-                    f"{measures['sides']} | {measures['limits']} | {measures['ms']:.2f} |",
-                    flush=True,
+                    m = row(options.data, clip, target, way)
+                table.row(
+                    clip,
+                    target,
+                    way,
+                    m["stances"],
+                    f"{m['drift']:.1f} / {m['worst']:.1f}",
+                    f"{m['slide']:.1f}, {m['ends']:.1f}",
+                    f"{m['miss']:.2f}",
+                    f"{m['depth']:.1f}",
+                    f"{m['turn']:.2f}, {m['jerk']:.2f}",
+                    m["pops"],
+                    m["sides"],
+                    m["limits"],
+                    f"{m['ms']:.2f}",
                 )
-                pops[way] += measures["pops"]
+                pops[way] += m["pops"]
     print("\npops of all motions: " + ", ".join(f"{way} {count}" for way, count in pops.items()))
 
 
 if __name__ == "__main__":
-    run(main)
+    run_benchmark(main)

@@ -39,7 +39,6 @@ from robots import tiled
 
 from ccd_rig import (
     EulerBox,
-    Hinge,
     Pose,
     PositionGoal,
     SolverSettings,
@@ -57,7 +56,6 @@ JOINTS, TOLERANCE, CAP = 20, 1e-3, 300
 BOX = math.radians(40.0)
 LIMITS = {
     "free": None,
-    "hinges": Hinge((0.0, 0.0, 1.0), -math.pi, math.pi),
     "boxes": EulerBox("ZYX", (-BOX,) * 3, (BOX,) * 3),
 }
 

@@ -44,7 +44,7 @@ import contextlib
 import io
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -56,7 +56,7 @@ import addon_utils  # comes with bpy
 import gaits
 import numpy as np
 import rigs
-from _product import run
+from _script import Table, run_benchmark
 
 from ccd_rig.blender.retarget import retarget
 from ccd_rig.blender.retarget.sampling import Reference
@@ -71,20 +71,8 @@ GRADE, KERB = math.tan(math.radians(20.0)), 0.2
 SIDE = 241  # places along each side of the mesh of hills
 STAIR, TREAD, STAIRS, LEG = 0.18, 0.3, 6, 0.9  # [m] of a human with legs of that length
 HEADS = (
-    "figure",
-    "way",
-    "frames",
-    "slide",
-    "in",
-    "above",
-    "reach",
-    "knees",
-    "turn",
-    "joint",
-    "jerk",
-    "ms",
-    "check, ms",
-    "ground, s",
+    "figure | way    | frames | slide | in | above | reach | knees | turn | joint | jerk | ms | check, ms"
+    " | ground, s"
 )
 
 
@@ -229,15 +217,7 @@ def surface(
     high: tuple[float, float],
     height: Callable[[float, float], float],
 ) -> bpy.types.Object:
-    count = SIDE
-    xs, ys = (np.linspace(a, b, count).tolist() for a, b in zip(low, high, strict=True))
-    corners = [(x, y, height(x, y)) for x in xs for y in ys]
-    faces = [
-        (i * count + j, (i + 1) * count + j, (i + 1) * count + j + 1, i * count + j + 1)
-        for i in range(count - 1)
-        for j in range(count - 1)
-    ]
-    return mesh(corners, faces)
+    return rigs.ground(height, *(np.linspace(a, b, SIDE).tolist() for a, b in zip(low, high, strict=True)))
 
 
 def mesh(corners: list[tuple[float, ...]], faces: list[tuple[int, ...]]) -> bpy.types.Object:
@@ -282,18 +262,20 @@ def row(figure: str, way: str, case: Case) -> tuple[list[str], walk.Walked, bpy.
     spent = {"_measured": 0.0, "_ground": 0.0}
     plain = {name: getattr(walk, name) for name in spent}
 
-    def timed(name: str) -> Callable[..., object]:
-        def run(*arguments: object) -> object:
-            start = time.process_time()
-            result = plain[name](*arguments)
-            spent[name] = time.process_time() - start
-            return result
+    def measured(*arguments: object) -> object:
+        start = time.process_time()
+        result = plain["_measured"](*arguments)
+        spent["_measured"] = time.process_time() - start
+        return result
 
-        return run
+    def read(*arguments: object) -> Generator[float, None, object]:
+        start = time.process_time()
+        result = yield from plain["_ground"](*arguments)
+        spent["_ground"] = time.process_time() - start
+        return result
 
     try:
-        for name in spent:
-            setattr(walk, name, timed(name))
+        walk._measured, walk._ground = measured, read
         start = time.process_time()
         done = walk.walk_along(bpy.context.scene, case.rig, path, choice)
         whole = time.process_time() - start - sum(spent.values())
@@ -328,17 +310,17 @@ def main() -> None:
     globals()["SIDE"] = options.side
     bpy.ops.wm.read_homefile(use_empty=True)
     bpy.context.scene.render.fps = FPS
-    print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
+    table = Table(HEADS)
     drawn = []
     for name in FIGURES if options.figures == "all" else options.figures.split(","):
         try:
             each = FIGURES[name](options.data)
         except FileNotFoundError as missing:
-            print(f"| {name} | left out: {missing} is not there |")
+            print(f"{name}: left out, {missing} is not there")
             continue
         for way in options.ways.split(","):
             cells, done, ground = row(name, way, each)
-            print(f"| {' | '.join(cells)} |", flush=True)
+            table.row(*cells)
             if options.plot is not None:
                 import _plots
 
@@ -350,4 +332,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run_benchmark(main)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import enum
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -29,6 +30,8 @@ WEIGHTS = 1e-9, 1e9
 """Smallest and largest weight of a goal: beyond this ratio the lighter goal is lost to rounding."""
 SHORT = 1e-4
 """Distance from a goal's point, in parts of the reach, above which a joint moves the point."""
+END_PART = 0.5
+"""Most length of a hand or a foot, in parts of the shorter link of its limb."""
 STRAIGHT = 0.01
 """Radians of bend at rest below which a limb is straight."""
 
@@ -38,12 +41,6 @@ class GoalError(NamedTuple):
 
     distance: float = 0.0
     angle: float = 0.0
-
-    @classmethod
-    def largest(cls, errors: Iterable[GoalError]) -> GoalError:
-        """The largest distance and the largest angle of one or more errors."""
-        several = list(errors)
-        return cls(max(error.distance for error in several), max(error.angle for error in several))
 
 
 class TargetKind(enum.Enum):
@@ -284,27 +281,34 @@ class PositionGoal(ChainGoal):
         return ReachWindow(joints, self.effector(skeleton).length)
 
     def limb(self, skeleton: Skeleton, moving: Collection[int]) -> Limb | None:
-        """The limb whose joints, all in `moving`, move the goal's point.
+        """The limb among the joints in `moving` that move the goal's point.
 
-        A limb is a chain in which two joints move the point. None for other chains and straight ones.
+        A limb is two links of similar length in a row, such as upper arm and forearm. Links above them, such
+        as a clavicle, are shorter, and links below, such as a hand, at most `END_PART` as long. None for
+        other chains and straight limbs.
         """
         transforms = skeleton.computed_once(
             "transforms at rest", lambda: forward_kinematics(skeleton, Pose.rest(skeleton))
         )
         end = transforms[skeleton.index(self.joint)].point(self.effector(skeleton))
-        chain = [i for i in self.joints(skeleton) if i in moving]
         turning = [
-            i for i in chain if (end - transforms[i].translation).length > SHORT * self.reach(skeleton)
+            i
+            for i in self.joints(skeleton)
+            if i in moving and (end - transforms[i].translation).length > SHORT * self.reach(skeleton)
         ]
-        if len(turning) != 2:
-            return None
-        first, middle = turning
-        upper = transforms[middle].translation - transforms[first].translation
-        lower = end - transforms[middle].translation
-        axis = Vector(np.cross(upper[:], lower[:]).tolist())
-        if axis.length <= STRAIGHT * upper.length * lower.length:
-            return None
-        return middle, (transforms[middle].rotation.inverted() @ axis).normalized()
+        places = [*(transforms[i].translation for i in turning), end]
+        links = [after - before for before, after in pairwise(places)]
+        for k, (upper, lower) in enumerate(pairwise(links)):
+            shorter, longer = sorted((upper.length, lower.length))
+            is_limb = shorter >= END_PART * longer or len(links) == 2
+            is_limb = is_limb and all(link.length < shorter for link in links[:k])
+            if is_limb and all(link.length <= END_PART * shorter for link in links[k + 2 :]):
+                axis = Vector(np.cross(upper[:], lower[:]).tolist())
+                if axis.length <= STRAIGHT * upper.length * lower.length:
+                    return None
+                middle = turning[k + 1]
+                return middle, (transforms[middle].rotation.inverted() @ axis).normalized()
+        return None
 
     def with_longer_chain(self, skeleton: Skeleton, joints: int, window: int) -> Self:
         longer = super().with_longer_chain(skeleton, joints, window)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from devtools import compiled, environments, floors, kernel, references
+from devtools import compiled, environments, kernel, references
 from devtools.environments import ROOT
 
 TEST_TIMEOUT = 1800  # [s] one suite on one version of Blender
@@ -53,6 +53,37 @@ ZIP = "zip"  # what suites need that use the package
 LINT = "lint"  # what `dev.py lint` needs
 WHEELS = "wheels"  # the kernel for all systems
 SOURCES = ("__init__.py", "ccd_rig", "operators", "panels", "viewport")
+INSTALLED = "bl_ext.user_default.ccd_rig"
+
+
+class Layer(NamedTuple):
+    """The part of the product that the tests of a layer run.
+
+    Attributes:
+        sources: what is measured: folders, or packages of the installed extension.
+        include, omit: patterns of files that count, and of those that do not.
+        floor: least percent of lines.
+    """
+
+    sources: tuple[str, ...]
+    include: str
+    omit: str
+    floor: float
+
+
+LAYERS = {
+    # Of the compiled kernel nothing is measured.
+    "core": Layer(
+        ("ccd_rig",), "ccd_rig/*", "ccd_rig/blender/*,ccd_rig/__main__.py,ccd_rig/kernel/*", floor=97.0
+    ),
+    "blender": Layer(
+        tuple(f"{INSTALLED}.{name}" for name in ("ccd_rig.blender", "operators", "panels", "viewport")),
+        "ccd_rig/blender/*,operators/*,panels/*,viewport/*",
+        "",
+        floor=90.0,
+    ),
+}
+"""By the folder of tests/ that is for it."""
 
 
 def run(
@@ -158,7 +189,7 @@ class Suite(NamedTuple):
         command: program and arguments.
         needs: what must be there before it starts, by the names of `prepared`.
         extra: environment variables beside our own.
-        layer: folder of tests/, and key of `floors.LAYERS`.
+        layer: folder of tests/, and key of `LAYERS`.
         version: of Blender.
         part: number of the part of the layer's tests that it runs.
         waits: whether it waits much of its time, such as for a window to be redrawn.
@@ -201,7 +232,7 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass:
     Args:
         versions: of Blender.
         pytest_arguments: what goes to pytest.
-        coverage: whether to measure what of the product is run, and fail below the floors of `floors.py`.
+        coverage: whether to measure what of the product is run, and fail below the floors of `LAYERS`.
         mass: whether a run of everything holds the tests that are marked `mass`.
     """
     suites = suites_of(versions, pytest_arguments, mass)
@@ -267,12 +298,8 @@ def prepared(
     from devtools import window
 
     def blender(name: str) -> Path:
-        environment = environments.BLENDERS[name]
-        return (
-            environments.prepare_coverage(environment)
-            if name in measured
-            else environments.prepare_tests(environment)
-        )
+        extras = ("farm", "coverage") if name in measured else ("farm",)
+        return environments.prepare_with(environments.BLENDERS[name], *extras)
 
     def lint_tools() -> None:
         for environment in environments.LINTS.values():
@@ -361,10 +388,10 @@ def parts_of(folder: str, only: Sequence[str] | None = None) -> list[list[str]]:
 
 def _with_coverage(suite: Suite) -> Suite:
     """The same run, measured: lines alone, by what Python 3.12 and later have for it, which costs little."""
-    if suite.layer not in floors.LAYERS:
+    if suite.layer not in LAYERS:
         return suite
     suite.data_file.parent.mkdir(parents=True, exist_ok=True)
-    options = [f"--cov={source}" for source in floors.LAYERS[suite.layer].sources]
+    options = [f"--cov={source}" for source in LAYERS[suite.layer].sources]
     extra = {"COVERAGE_FILE": str(suite.data_file)}
     if environments.BLENDERS[suite.version].pythons[0] != "3.11":
         extra["COVERAGE_CORE"] = "sysmon"
@@ -380,8 +407,12 @@ def below_floors(suites: list[Suite]) -> list[str]:
     failed = []
     for (layer, version), files in measured.items():
         print(f"\n=== coverage of {layer}, Blender {version}", flush=True)
-        python = str(environments.BLENDERS[version].python)
-        if run([python, str(ROOT / "devtools/floors.py"), layer, *files], LINT_TIMEOUT):
+        coverage = [str(environments.BLENDERS[version].python), "-m", "coverage"]
+        data, (_, include, omit, floor) = f"--data-file={files[0]}.combined", LAYERS[layer]
+        run([*coverage, "combine", "--quiet", "--keep", data, *files], LINT_TIMEOUT)
+        counted = [f"--include={include}", f"--omit={omit}", f"--fail-under={floor:g}", "--precision=1"]
+        shown = ["--show-missing", "--skip-covered", "--sort=cover"]
+        if run([*coverage, "report", data, *counted, *shown], LINT_TIMEOUT):
             failed.append(f"coverage of {layer}, Blender {version}")
     return failed
 
@@ -527,7 +558,7 @@ def _typed_tree() -> Path:
 
 def bench(names: list[str], version: str, arguments: list[str]) -> int:
     """Run the named scripts of benchmarks/, or all of them, one after the other, each with `arguments`."""
-    python = str(environments.prepare_bench(environments.BLENDERS[version]))
+    python = str(environments.prepare_with(environments.BLENDERS[version], "bench"))
     known = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if not p.stem.startswith("_"))
     unknown = [n for n in names if n not in known]
     if unknown:

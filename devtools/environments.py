@@ -26,11 +26,14 @@ PROBE_TIMEOUT = 60  # [s] the first import of bpy reads about 1 GB from disk
 CONNECTION = "check the connection to PyPI"
 
 TEST_TOOLS = ("pytest==8.4.2", "hypothesis==6.140.3")
-BENCH_TOOLS = ("matplotlib==3.10.7",)  # for the plots that benchmarks draw
-COVERAGE_TOOLS = ("coverage==7.10.7", "pytest-cov==7.0.0")
 MUTATION_TOOLS = ("cosmic-ray==8.7.0",)
 DOCS_TOOLS = ("mkdocs==1.6.1", "mkdocs-material==9.8.1", *TEST_TOOLS)
-FARM_TOOLS = ("openjd-cli==0.8.0",)  # runs the jobs that tests write
+EXTRAS = {
+    "bench": ("matplotlib==3.10.7", "scipy==1.16.2"),  # plots; least squares of a peer
+    "farm": ("openjd-cli==0.8.0",),  # runs the jobs that tests write
+    "coverage": ("coverage==7.10.7", "pytest-cov==7.0.0"),
+}
+"""Tools that environments with Blender get as they are needed, by purpose."""
 LINT_TOOLS = ("ruff==0.13.3", "mypy==2.4.1", "numpy==2.2.6", *TEST_TOOLS)
 
 SOURCE_ONLY = ("yattag",)  # of Python alone, and published without a wheel
@@ -141,48 +144,32 @@ def require_pythons(wanted: Iterable[Environment]) -> None:
             find_python(environment.pythons)
 
 
-def prepare_bench(environment: Environment) -> Path:
-    """Make the environment and add what only benchmarks need; return its interpreter.
-
-    Raises:
-        SetupError: as `prepare`.
-    """
-    return _prepare_with(environment, "bench", BENCH_TOOLS)
-
-
-def prepare_tests(environment: Environment) -> Path:
-    """Make the environment and add what runs render farm jobs; return its interpreter.
-
-    Raises:
-        SetupError: as `prepare`.
-    """
-    return _prepare_with(environment, "farm", FARM_TOOLS)
-
-
-def prepare_coverage(environment: Environment) -> Path:
-    """Make the environment and add what only a run with coverage needs; return its interpreter.
-
-    Raises:
-        SetupError: as `prepare`.
-    """
-    prepare_tests(environment)
-    return _prepare_with(environment, "coverage", COVERAGE_TOOLS)
-
-
-def _prepare_with(environment: Environment, purpose: str, tools: tuple[str, ...]) -> Path:
-    """Make the environment and add `tools` to it on their first use.
+def prepare_with(environment: Environment, *purposes: str) -> Path:
+    """Make the environment, add the tools of some purposes on their first use, and return its interpreter.
 
     They are no part of its requirements: whoever does not use them does not wait for them.
+
+    Args:
+        environment: what is made.
+        purposes: keys of `EXTRAS`.
+
+    Raises:
+        SetupError: as `prepare`.
     """
     python = prepare(environment)
-    stamp, wanted = environment.folder / f"ready-{purpose}", repr(tools)
-    if not (stamp.is_file() and stamp.read_text() == wanted):
-        with locked(environment.name):
-            print(f"[setup] {environment.name}: {' '.join(tools)}", flush=True)
-            # What is there already must keep its version: Blender's wheel wants its own NumPy.
-            packages = [*tools, *environment.requirements]
-            _run([*_install(environment), *packages], f"could not install {tools[0]}: {CONNECTION}")
-            stamp.write_text(wanted)
+    for purpose in purposes:
+        stamp, tools = environment.folder / f"ready-{purpose}", EXTRAS[purpose]
+        if not (stamp.is_file() and stamp.read_text() == repr(tools)):
+            with locked(environment.name):
+                print(f"[setup] {environment.name}: {' '.join(tools)}", flush=True)
+                # What is there already must keep its version: Blender's wheel wants its own NumPy.
+                packages = [*tools, *environment.requirements]
+                run_quietly(
+                    [*_install(environment), *packages],
+                    f"could not install {tools[0]}: {CONNECTION}",
+                    INSTALL_TIMEOUT,
+                )
+                stamp.write_text(repr(tools))
     return python
 
 
@@ -198,19 +185,32 @@ def _build(environment: Environment) -> None:
         install_system_libraries()
     print(f"[setup] {environment.name}: {base} + {' '.join(environment.requirements)}", flush=True)
     shutil.rmtree(environment.folder, ignore_errors=True)
-    _run([base, "-m", "venv", str(environment.folder)], f"{base} could not make a virtual environment")
+    hint = f"{base} could not make a virtual environment"
+    run_quietly([base, "-m", "venv", str(environment.folder)], hint, INSTALL_TIMEOUT)
     hint = f"could not install {environment.requirements[0]} and its tools: {CONNECTION}"
-    _run([*_install(environment), *environment.requirements], hint)
+    run_quietly([*_install(environment), *environment.requirements], hint, INSTALL_TIMEOUT)
     hint = f"{environment.name} was installed but does not start: a system library may be missing"
-    _run([str(environment.python), "-c", environment.probe], hint, PROBE_TIMEOUT)
+    run_quietly([str(environment.python), "-c", environment.probe], hint, PROBE_TIMEOUT)
     (environment.folder / "ready").write_text(environment.stamp)
 
 
-def _run(command: list[str], complaint: str, timeout: float = INSTALL_TIMEOUT) -> None:
-    """Run a command quietly; show its output only when it fails, then raise `complaint`."""
+def run_quietly(command: list[str], complaint: str, timeout: float, **extra: str) -> None:
+    """Run a command; show its output only when it fails, then raise `complaint`.
+
+    Args:
+        command: program and arguments.
+        complaint: words of the error.
+        timeout: seconds.
+        extra: environment variables beside our own.
+    """
     try:
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=timeout, check=False
+            command,
+            env={**os.environ, **extra},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=timeout,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
         raise SetupError(f"{complaint} (no answer within {timeout:.0f} s)") from error

@@ -1,4 +1,4 @@
-"""Make the pictures and the film of docs/listing: windows of Debian's Blender, and an icon that is drawn.
+"""Make the pictures and the film of docs/listing from windows of Debian's Blender.
 
     python3 dev.py docs --listing
 
@@ -11,7 +11,6 @@ import os
 import shutil
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 
 from devtools import checks, environments, window
@@ -25,15 +24,11 @@ SIZE = (1920, 1080)
 PICTURES = ("featured", "roles", "handles", "limits", "report", "many_legs")
 FILM, RATE, WIDTH = "film.mp4", 24, 1280
 """The film, its frames a second, and pixels of its width."""
-ICON = 256  # [pixels] of its sides
-CORNER = 56
-BACK, BONE, CHAIN, TARGET, LIMIT = "#2b3445", "#c9d3e3", "#ffb833", "#5fc3ff", "#409eff66"
-JOINTS = ((48, 206), (84, 130), (150, 92), (204, 60))
 TIMEOUT = 300  # [s]
 
 
 def make(version: str) -> int:
-    """Take all pictures and draw the icon; 0 when all are there."""
+    """Take all pictures; 0 when all are there."""
     window.prepare()
     package = checks.build_here(version)
     os.environ.update(
@@ -47,7 +42,6 @@ def make(version: str) -> int:
 
     seen = visits.go(SCRIPT, SIZE)
     FOLDER.mkdir(exist_ok=True)
-    _draw_icon()
     taken = sorted(visits.photographs(SCRIPT).glob("film_*.png"))
     missing = [] if taken and _film(taken) else [FILM]
     for name in PICTURES:
@@ -100,41 +94,11 @@ bpy.ops.render.render(animation=True)
 
 
 def _shrink(taken: Path, picture: Path) -> None:
-    """Fewer colors, which a window has anyway: a third of the bytes."""
-    _convert([str(taken)], picture, ["-strip", "+dither", "-colors", "255", f"PNG8:/tmp/{picture.name}"])
-
-
-def _draw_icon() -> None:
-    """Three bones in a chain that reach a target, and the limit of the first."""
-    shapes = [f"fill {BACK} roundrectangle 0,0 {ICON - 1},{ICON - 1} {CORNER},{CORNER}"]
-    (x, y), elbow = JOINTS[0], JOINTS[1]
-    radius = round(1.2 * ((elbow[0] - x) ** 2 + (elbow[1] - y) ** 2) ** 0.5)
-    shapes.append(
-        f"fill {LIMIT} path 'M {x},{y} L {x},{y - radius} A {radius},{radius} 0 0,1 {x + radius},{y} Z'"
-    )
-    for (a, b), (c, d) in pairwise(JOINTS):
-        along, across = ((c - a) * 0.22, (d - b) * 0.22), ((d - b) * 0.16, (a - c) * 0.16)
-        sides = [(a + along[0] + k * across[0], b + along[1] + k * across[1]) for k in (1, -1)]
-        corners = " ".join(f"{px:.1f},{py:.1f}" for px, py in ((a, b), sides[0], (c, d), sides[1]))
-        shapes.append(f"fill {BONE} polygon {corners}")
-    for a, b in JOINTS[:-1]:
-        shapes.append(f"fill {CHAIN} circle {a},{b} {a + 11},{b}")
-    a, b = JOINTS[-1]
-    shapes.append(f"fill none stroke {TARGET} stroke-width 6 circle {a},{b} {a + 28},{b}")
-    shapes.append(f"fill {TARGET} stroke none circle {a},{b} {a + 13},{b}")
-    drawing = [word for shape in shapes for word in ("-draw", shape)]
-    canvas = ["-size", f"{ICON}x{ICON}", "xc:none", *drawing]
-    _convert([], FOLDER / "icon.png", [*canvas, "PNG32:/tmp/icon.png"])
-
-
-def _convert(taken: list[str], picture: Path, words: list[str]) -> None:
-    """Let ImageMagick, which is in the folder with Debian's Blender, make a picture."""
+    """Fewer colors, which a window has anyway, by ImageMagick in the same folder: a third of the bytes."""
     scratch = window.FOLDER / "tmp"
-    names = []
-    for each in taken:
-        shutil.copy2(each, scratch / f"taken_{Path(each).name}")
-        names.append(f"/tmp/taken_{Path(each).name}")
-    command = ["chroot", str(window.FOLDER), "convert", *names, *words]
+    shutil.copy2(taken, scratch / "taken.png")
+    words = ["-strip", "+dither", "-colors", "255", f"PNG8:/tmp/{picture.name}"]
+    command = ["chroot", str(window.FOLDER), "convert", "/tmp/taken.png", *words]
     subprocess.run(command, check=True, timeout=TIMEOUT)
     shutil.copy2(scratch / picture.name, picture)
 

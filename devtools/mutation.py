@@ -45,7 +45,8 @@ OPERATORS = re.compile(  # of each kind the nearest others, as any test of the l
     "|ReplaceUnaryOperator_Delete.*|ReplaceBinaryOperator_(Add_Sub|Sub_Add|(Div|Mod|Pow)_Mul|Mul_Div|BitAnd_BitOr)"
     "|ReplaceComparisonOperator_(Lt_(LtE|GtE)|LtE_(Lt|Gt)|Gt_(GtE|LtE)|GtE_(Gt|Lt)|Eq_NotEq|NotEq_Eq|Is.*))$"
 )
-NO_PROMISE = re.compile(r"^\s*(assert|def) |strict=|@dataclass|TYPE_CHECKING")  # lines that no test reads
+# Lines that no test reads.
+NO_PROMISE = re.compile(r"^\s*(assert|def) |strict=|repr=|@dataclass|@lru_cache|TYPE_CHECKING")
 
 
 def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
@@ -54,7 +55,7 @@ def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
 
     if unknown := set(names) - set(PARTS):
         raise environments.SetupError(f"no part named {min(unknown)}; there are: {', '.join(PARTS)}")
-    python = str(environments.prepare_coverage(environments.BLENDERS["4.2"]))
+    python = str(environments.prepare_with(environments.BLENDERS["4.2"], "farm", "coverage"))
     tool = str(environments.prepare(environments.MUTATE))
     if restart:
         shutil.rmtree(FOLDER, ignore_errors=True)
@@ -109,7 +110,10 @@ def draw(part: str, count: int, seed: str, python: str) -> int:
 
     sources, without, _ = PARTS[part]
     files = [file for file in sorted(Path().glob(sources)) if not re.search(without, str(file))]
-    reasons = {(each["was"], each["mutant"]): each["reason"] for each in json.loads(HARMLESS.read_text())}
+    reasons = {
+        (each["file"], each["was"], each["mutant"]): each["reason"]
+        for each in json.loads(HARMLESS.read_text())
+    }
     with use_db(FOLDER / f"{part}.sqlite") as session:
         if not session.num_work_items:
             init(files, session, {})
@@ -132,7 +136,7 @@ def draw(part: str, count: int, seed: str, python: str) -> int:
                 session.set_result(item.job_id, results[item.job_id])
             result = results[item.job_id]
             changed = tuple(row[1:].strip() for row in re.findall(r"^[-+](?![-+]{2} ).*", result.diff, re.M))
-            reason = reasons.get(changed, "OPEN")
+            reason = reasons.get((str(place[0]), *changed), "OPEN")
             words = "noticed" if result.is_killed else f"survived: {result.output.strip()}: {reason}"
             print(f"[{number}] {place[0]}:{place[1]}: {' -> '.join(changed)}: {words}", flush=True)
             noticed += result.is_killed
@@ -197,14 +201,19 @@ def tests_of_line(part: str, file: str, line: int) -> set[str]:
 
 
 def statement(source: str, line: int) -> range:
-    """Lines of the innermost statement around one, without its block; none for what runs on import."""
+    """Lines of the innermost statement around one, without its block.
+
+    None for what runs on import, and in functions whose results are kept: only the first test runs them.
+    """
     kinds = (ast.stmt, ast.ExceptHandler)
     inside = [
         node
         for node in ast.walk(ast.parse(source))
         if isinstance(node, kinds) and node.lineno <= line <= (node.end_lineno or 0)
     ]
-    if not any(isinstance(node, ast.FunctionDef) for node in inside[:-1]):
+    functions = [node for node in inside[:-1] if isinstance(node, ast.FunctionDef)]
+    kept = (ast.unparse(each) for function in functions for each in function.decorator_list)
+    if not functions or any(re.match(r"(functools\.)?(lru_)?cache\b", name) for name in kept):
         return range(0)
     inner = max(inside, key=lambda node: node.lineno)
     body = getattr(inner, "body", None)

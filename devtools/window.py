@@ -11,7 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from concurrent.futures import Future
 from pathlib import Path
@@ -197,18 +196,5 @@ def _source_lines() -> list[str]:
 
 
 def _step(command: list[str]) -> None:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
-    try:
-        done = subprocess.run(
-            command,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=STEP_TIMEOUT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise SetupError(f"no end within {STEP_TIMEOUT} s: {' '.join(command[:6])} ...") from error
-    if done.returncode:
-        sys.stderr.write(done.stdout.decode(errors="replace")[-4000:])
-        raise SetupError(f"failed: {' '.join(command[:6])} ...")
+    locale = {"DEBIAN_FRONTEND": "noninteractive", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"}
+    environments.run_quietly(command, f"failed: {' '.join(command[:6])} ...", STEP_TIMEOUT, **locale)

@@ -7,14 +7,16 @@ import bpy
 from bpy_extras.io_utils import ExportHelper, ImportHelper
 
 from ..ccd_rig.blender import atomic_write
+from ..ccd_rig.blender.bake.progress import Steps
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.registration import LAST
-from ..ccd_rig.blender.retarget import bone_map, chosen, clips, retarget
+from ..ccd_rig.blender.retarget import bone_map, clips, retarget
 from ..ccd_rig.blender.retarget.retarget import ReferenceFrame, retarget_motion, show_frame
 from ..ccd_rig.blender.walk import report as walk_report
-from ..ccd_rig.blender.walk.walk import choice_of, walk_along
+from ..ccd_rig.blender.walk.walk import Walked, choice_of, walk_steps
 from ..ccd_rig.errors import CCDRigError
 from . import command
+from .bake import ModalCommand
 from .command import Command, JsonFile
 
 
@@ -82,7 +84,7 @@ class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):
     why_grey = staticmethod(no_source)
 
     def run(self, context: bpy.types.Context) -> None:
-        bone_pairs = chosen.fill_map(active_rig(context))
+        bone_pairs = retarget.fill_map(active_rig(context))
         if bone_pairs.missing:
             self.tell("WARNING", f"Nothing to follow for: {', '.join(bone_pairs.missing[:6])}")
         self.tell("INFO", f"{len(bone_pairs.bones)} bones follow one of the source")
@@ -97,7 +99,7 @@ class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
 
     def run(self, context: bpy.types.Context) -> None:
         pairs = bone_map.read_map(Path(bpy.path.abspath(self.filepath)))
-        chosen.set_pairs(active_rig(context), pairs)
+        retarget.set_pairs(active_rig(context), pairs)
         self.tell("INFO", f"Read {len(pairs)} pairs")
 
 
@@ -139,7 +141,7 @@ class CCD_RIG_OT_retarget_reference(Command, bpy.types.Operator):
     why_grey = staticmethod(no_source)
 
     def run(self, context: bpy.types.Context) -> None:
-        frame = chosen.use_frame(context.scene, active_rig(context), ReferenceFrame(self.frame))
+        frame = retarget.use_frame(context.scene, active_rig(context), ReferenceFrame(self.frame))
         self.tell("INFO", f"Frame {frame:g} of the source is the reference")
 
 
@@ -153,9 +155,9 @@ class CCD_RIG_OT_retarget_preview(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         try:
-            show_frame(context.scene, rig.ccd_rig.retarget.source, rig, chosen.choice_of(rig))
+            show_frame(context.scene, rig.ccd_rig.retarget.source, rig, retarget.choice_of(rig))
         except CCDRigError as error:
-            chosen.note_refusal(rig, error)
+            retarget.note_refusal(rig, error)
             raise
 
 
@@ -173,11 +175,11 @@ class CCD_RIG_OT_retarget(Command, bpy.types.Operator):
         rig = active_rig(context)
         group = rig.ccd_rig.retarget
         try:
-            result = retarget_motion(context.scene, group.source, rig, chosen.choice_of(rig))
+            result = retarget_motion(context.scene, group.source, rig, retarget.choice_of(rig))
         except CCDRigError as error:
-            chosen.note_refusal(rig, error)
+            retarget.note_refusal(rig, error)
             raise
-        chosen.note_refusal(rig, None)
+        retarget.note_refusal(rig, None)
         lines = retarget.lines(result)
         group.report = "\n".join(lines)
         self.tell("INFO", lines[0])
@@ -192,7 +194,7 @@ def no_curve(context: bpy.types.Context) -> str:
     return "" if active_rig(context).ccd_rig.walk.curve is not None else "Choose the curve to walk along"
 
 
-class CCD_RIG_OT_walk_along(Command, bpy.types.Operator):
+class CCD_RIG_OT_walk_along(ModalCommand, bpy.types.Operator):
     bl_idname = "ccd_rig.walk_along"
     bl_label = "Walk Along"
     bl_description = (
@@ -202,17 +204,20 @@ class CCD_RIG_OT_walk_along(Command, bpy.types.Operator):
 
     why_grey = staticmethod(no_curve)
 
-    def run(self, context: bpy.types.Context) -> None:
+    def begin(self, context: bpy.types.Context) -> Steps[Walked]:
         rig = active_rig(context)
-        group = rig.ccd_rig.walk
-        playing = rig.animation_data.action if rig.animation_data is not None else None
-        result = walk_along(context.scene, rig, group.curve, choice_of(rig))
+        self._rig, self._scene = rig, context.scene
+        self._playing = rig.animation_data.action if rig.animation_data is not None else None
+        return walk_steps(context.scene, rig, rig.ccd_rig.walk.curve, choice_of(rig))
+
+    def finish(self, result: Walked) -> None:
+        group = self._rig.ccd_rig.walk
         if group.cycle is None:
-            group.cycle = playing  # a second run walks the cycle, not the walk
+            group.cycle = self._playing  # a second run walks the cycle, not the walk
         lines = walk_report.lines(result)
         group.report = "\n".join(lines)
         self.tell("INFO", lines[0])
-        end, last = context.scene.frame_end, result.frames[-1]
+        end, last = self._scene.frame_end, result.frames[-1]
         if last > end:
             self.tell("WARNING", f"The scene ends at frame {end}, the walk at {last:g}: set the scene's End")
         for warning in walk_report.warnings(result):

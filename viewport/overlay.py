@@ -11,8 +11,8 @@ from bpy_extras.view3d_utils import location_3d_to_region_2d
 from gpu_extras.batch import batch_for_shader
 
 from ..ccd_rig.blender.drag.session import pins_of, standing_feet
+from ..ccd_rig.blender.figures.recognition import figure_of
 from ..ccd_rig.blender.figures.role import Figure, Role, read_role
-from ..ccd_rig.blender.figures.roles import figure_of
 from ..ccd_rig.blender.languages.translation import translated
 from ..ccd_rig.blender.live import preview_of
 from ..ccd_rig.blender.properties import constraint_list

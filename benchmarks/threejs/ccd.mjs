@@ -2,7 +2,7 @@
 //
 //     node ccd.mjs NODE_MODULES CASES.json
 //
-// CASES: [{joints, kind: "free" | "hinges" | "boxes", lower, upper (radians per axis, boxes), tolerance, cap,
+// CASES: [{joints, kind: "free" | "boxes", lower, upper (radians per axis, boxes), tolerance, cap,
 //          targets: [[x, y, z], ...]}, ...]
 // Bones of length 1 along +Y, all started straight. The solver runs one iteration at a time, so that it can be stopped
 // where the effector is near enough, as its own loop has no tolerance. All targets are solved twice; the second time,
@@ -32,7 +32,6 @@ function rig({ joints, kind, lower, upper }) {
   const links = [];
   for (let i = joints - 1; i >= 0; i--) {
     const link = { index: i };
-    if (kind === "hinges") link.limitation = new Vector3(0, 0, 1);
     if (kind === "boxes") {
       link.rotationMin = new Vector3(...lower);
       link.rotationMax = new Vector3(...upper);

@@ -616,8 +616,8 @@ def helped(
     """The constraints with their `body_length`, `carrier` and `is_animated`.
 
     The body goes up from a chain to the bone that carries all chains. It ends below a bone that something
-    else moves: a constraint of the rig, or a target that hangs on it. Planted bones decide the motion of the
-    body, so it does not help then.
+    else moves: a constraint of the rig, or a target that hangs on it. It also ends below a bone that carries
+    the one that planted bones go up to, since that alone carries the figure over them.
 
     Args:
         armature_object: carries the constraints.
@@ -625,13 +625,19 @@ def helped(
         helps: whether the body helps; None for the armature's own setting.
     """
     helps = armature_object.ccd_rig.body_helps if helps is None else helps
-    if not helps or any(each.kind.plants for each in constraints):
+    if not helps:
         return tuple(constraints)
     whole = [constraint_list.chain(armature_object, each.tip) for each in constraints]
     tops = [chain[: each.chain_length or None][-1:] for each, chain in zip(constraints, whole, strict=True)]
     carriers = [[bone.name for bone in (top, *top.parent_recursive)] for (top,) in filter(None, tops)]
     common = [name for name in carriers[0] if all(name in names for names in carriers)] if carriers else []
     end = common[0] if common else ""
+    roots = [
+        chain[: each.chain_length or None]
+        for each, chain in zip(constraints, whole, strict=True)
+        if each.kind.plants
+    ]
+    carriers_of_feet = {bone for chain in roots if chain for bone in chain[-1].parent_recursive}
     with_body = []
     for constraint, chain in zip(constraints, whole, strict=True):
         alone = len(chain[: constraint.chain_length or None])
@@ -639,7 +645,7 @@ def helped(
         above = [bone.name for bone in chain[alone:]]
         if constraint.kind.reaches and constraint.use_position and end in above:
             for bone in chain[alone : alone + above.index(end) + 1]:
-                if not _is_free(armature_object, constraints, bone):
+                if bone in carriers_of_feet or not _is_free(armature_object, constraints, bone):
                     break
                 count += 1
         target = dependence.target_object(constraint)

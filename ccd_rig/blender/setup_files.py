@@ -38,9 +38,9 @@ from ..json_text import NotJson, parse, shown
 from ..maths.rotations import angle_of
 from . import evaluations
 from .atomic_write import read_text, replacing
+from .figures.recognition import roles_of
 from .figures.rigify import is_generated
 from .figures.role import Part, Role, Side
-from .figures.roles import roles_of
 from .properties import constraint_list, renamed_bones
 from .properties.active_rig import keep_overrides
 from .properties.armature_data import CCD_RIG_PG_armature

@@ -905,14 +905,14 @@ def mirror_turn(rest: Quaternion, other_rest: Quaternion) -> Quaternion:
     return other_rest.conjugated() @ half_turn @ rest
 
 
-def nearest_exchange(turn: Quaternion, tolerance: float = NEAR) -> Quaternion | None:
-    """The rotation that exchanges axes, nearest to `turn`; None if it is farther away than `tolerance`."""
+def nearest_exchange(turn: Quaternion) -> Quaternion | None:
+    """The rotation that exchanges axes, nearest to `turn`; None if it is farther away than `NEAR`."""
     # Components of the 24 rotations of a cube are 0, 1/2, sqrt(1/2) or 1.
     steps = (0.0, 0.5, 0.5**0.5, 1.0)
     values = turn[:]
     sizes = [min(steps, key=lambda step: abs(abs(value) - step)) for value in values]
     exact = Quaternion([copysign(size, value) for size, value in zip(sizes, values, strict=True)])
-    is_near = abs(exact.magnitude - 1.0) < 1e-6 and angle_between(exact, turn) <= tolerance
+    is_near = abs(exact.magnitude - 1.0) < 1e-6 and angle_between(exact, turn) <= NEAR
     return exact if is_near else None
 
 

@@ -1,4 +1,4 @@
-"""The ground below points: a height, or triangles that may move.
+"""The ground below points: a height, or triangles; those that move are in `moving_ground`.
 
 World points are in metres with Z up. `rows` are places of frames, from 0; ground that stands still is the
 same in all of them.
@@ -6,7 +6,6 @@ same in all of them.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,11 +13,8 @@ from mathutils import Vector
 from mathutils.bvhtree import BVHTree
 
 from ..errors import InvalidInput
-from ..maths import batch
 from ..maths.batch import Array, Indices, Mask
 
-MOST_TREES, MOST_LEAVES = 64, 2_000_000
-"""Search trees of moving triangles that are kept, and triangles in all of them from which no more are."""
 ASIDE = 2e-5
 """Metres by which a ray that slips through an edge between triangles is moved to be cast again."""
 DOWN = Vector((0.0, 0.0, -1.0))
@@ -111,63 +107,40 @@ class LevelGround:
 
 def require_numbers(vertices: Array) -> None:
     """Raise InvalidInput if a vertex, of (V, 3), is not a number."""
-    is_number = np.isfinite(vertices).all(axis=-1)
+    is_number = np.isfinite(vertices)
     if not is_number.all():
-        k = int(is_number.argmin())
+        k = int(is_number.all(axis=-1).argmin())
         raise InvalidInput(f"vertex {k} of the ground is not a number: repair or delete it")
 
 
 class TriangleGround:
-    """Triangles, by a bounding volume tree for each state of them.
+    """Triangles that stand still, in a bounding volume tree.
 
     Args:
-        vertices: (S, V, 3) world metres; S is 1 for triangles that stand still, else the count of rows.
+        vertices: (V, 3) world metres.
         triangles: (T, 3) indices of their corners, in any order.
 
     Raises:
         InvalidInput: shapes do not fit, there is no triangle, or a vertex is not a number.
     """
 
+    moves = False
+
     def __init__(self, vertices: Array, triangles: Indices) -> None:
-        vertices, triangles = np.asarray(vertices, np.float64), np.asarray(triangles, np.int64)
-        if vertices.ndim != 3 or vertices.shape[2] != 3:
-            raise InvalidInput(f"vertices must be (S, V, 3), not {vertices.shape}")
-        if triangles.ndim != 2 or triangles.shape[1] != 3 or not len(triangles):
-            raise InvalidInput("the ground has no face: give at least one triangle")
-        if triangles.min() < 0 or triangles.max() >= vertices.shape[1]:
-            raise InvalidInput("triangles must hold indices of vertices")
-        for state in vertices:
-            require_numbers(state)
-        self.vertices, self.triangles = vertices, triangles
-        self._trees: OrderedDict[int, Any] = OrderedDict()
-        self._tree(0)
-
-    @property
-    def moves(self) -> bool:
-        """See `Ground`."""
-        return len(self.vertices) > 1
-
-    def _state(self, row: int) -> int:
-        return min(max(row, 0), len(self.vertices) - 1)
-
-    def _tree(self, state: int) -> Any:
-        if state not in self._trees:
-            corners: Any = self.vertices[state].tolist()
-            self._trees[state] = BVHTree.FromPolygons(corners, self.triangles.tolist(), all_triangles=True)
-            if len(self._trees) > max(MOST_TREES, MOST_LEAVES // len(self.triangles)):
-                self._trees.popitem(last=False)
-        return self._trees[state]
+        self.vertices, self.triangles = np.asarray(vertices, np.float64), np.asarray(triangles, np.int64)
+        require_triangles(self.vertices, self.triangles)
+        corners: Any = self.vertices.tolist()
+        self._tree: Any = BVHTree.FromPolygons(corners, self.triangles.tolist(), all_triangles=True)
+        self._top = float(self.vertices[:, 2].max()) + 1.0
 
     def below(self, points: Array, rows: Indices) -> tuple[Array, Array]:
         """See `Ground`."""
         heights, normals = np.full(len(points), np.nan), np.full((len(points), 3), np.nan)
-        for k, (point, row) in enumerate(zip(points.tolist(), np.asarray(rows).tolist(), strict=True)):
-            state = self._state(row)
-            tree = self._tree(state)
-            if point[2] == np.inf:
-                point[2] = float(self.vertices[state, :, 2].max()) + 1.0
+        cast = self._tree.ray_cast
+        for k, (x, y, z) in enumerate(points.tolist()):
+            z = self._top if z == np.inf else z
             for dx, dy in ((0.0, 0.0), (ASIDE, ASIDE), (-ASIDE, ASIDE)):
-                place, normal, _, _ = tree.ray_cast(Vector((point[0] + dx, point[1] + dy, point[2])), DOWN)
+                place, normal, _, _ = cast(Vector((x + dx, y + dy, z)), DOWN)
                 if place is not None and normal is not None:
                     heights[k] = place[2]
                     normals[k] = normal if normal[2] >= 0.0 else -normal
@@ -176,40 +149,24 @@ class TriangleGround:
 
     def blocked(self, starts: Array, ends: Array, row: int) -> Mask:
         """See `Ground`."""
-        tree, hits = self._tree(self._state(row)), np.zeros(len(starts), np.bool_)
+        hits = np.zeros(len(starts), np.bool_)
         for k, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
             way = Vector(end) - Vector(start)
             if way.length > 0.0:
-                hits[k] = tree.ray_cast(Vector(start), way, way.length)[0] is not None
+                hits[k] = self._tree.ray_cast(Vector(start), way, way.length)[0] is not None
         return hits
 
     def carried(self, point: Array, row: int, rows: Indices) -> tuple[Array, Array]:
         """See `Ground`."""
-        if not self.moves:
-            return np.tile(point, (len(rows), 1)), np.tile((1.0, 0.0, 0.0, 0.0), (len(rows), 1))
-        start = self._state(row)
-        _, _, face, _ = self._tree(start).find_nearest(Vector(point.tolist()))
-        corners = self.vertices[:, self.triangles[face]]
-        states = [self._state(int(each)) for each in rows]
-        a, b, c = corners[start]
-        shares = np.linalg.lstsq(
-            np.stack((b - a, c - a, np.cross(b - a, c - a)), axis=1), point - a, rcond=None
-        )[0]
-        frames = _frames(corners[[start, *states]])
-        edges = np.stack((corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)[states]
-        across = np.cross(edges[:, 0], edges[:, 1])
-        places = corners[states, 0] + shares[0] * edges[:, 0] + shares[1] * edges[:, 1] + shares[2] * across
-        turns = batch.multiply(
-            frames[1:], np.tile(frames[:1] * (1.0, -1.0, -1.0, -1.0), (len(states), 1)), -1
-        )
-        return np.asarray(places), turns
+        return np.tile(point, (len(rows), 1)), np.tile((1.0, 0.0, 0.0, 0.0), (len(rows), 1))
 
 
-def _frames(corners: Array) -> Array:
-    """(S, 4) rotations of triangles (S, 3, 3): along their first edge and normal."""
-    x: Array = corners[:, 1] - corners[:, 0]
-    z: Array = np.cross(x, corners[:, 2] - corners[:, 0]).astype(np.float64)
-    x = x / np.maximum(batch.length(x, -1), 1e-12)[:, None]
-    z = z / np.maximum(batch.length(z, -1), 1e-12)[:, None]
-    axes: Array = np.stack((x, np.cross(z, x), z), axis=-1).astype(np.float64)
-    return np.ascontiguousarray(batch.quaternions(np.moveaxis(axes, 0, -1)).T)
+def require_triangles(vertices: Array, triangles: Indices) -> None:
+    """Raise InvalidInput if vertices are not (V, 3) numbers, or triangles not (T, 3) of their indices."""
+    if vertices.ndim != 2 or vertices.shape[1] != 3:
+        raise InvalidInput(f"vertices must be (V, 3), not {vertices.shape}")
+    if triangles.ndim != 2 or triangles.shape[1] != 3 or not len(triangles):
+        raise InvalidInput("the ground has no face: give at least one triangle")
+    if triangles.min() < 0 or triangles.max() >= len(vertices):
+        raise InvalidInput("triangles must hold indices of vertices")
+    require_numbers(vertices)

@@ -90,17 +90,30 @@ class CoupledOffset:
 
 
 def natural_slopes(angles: tuple[float, ...], shifts: tuple[float, ...]) -> tuple[float, ...]:
-    """Slopes of the natural cubic spline: twice differentiable, no curvature at the ends."""
-    count = len(angles)
-    x, y = np.array(angles), np.array(shifts)
-    width, chord = np.diff(x), np.diff(y) / np.diff(x)
-    system, right = np.zeros((count, count)), np.zeros(count)
-    system[0, :2], right[0] = (2.0, 1.0), 3.0 * chord[0]
-    system[-1, -2:], right[-1] = (1.0, 2.0), 3.0 * chord[-1]
-    for k in range(1, count - 1):
-        system[k, k - 1 : k + 2] = width[k], 2.0 * (width[k - 1] + width[k]), width[k - 1]
-        right[k] = 3.0 * (width[k] * chord[k - 1] + width[k - 1] * chord[k])
-    return tuple(np.linalg.solve(system, right).tolist())
+    """Slopes of the natural cubic spline: twice differentiable, no curvature at the ends.
+
+    The system has three diagonals and is solved by elimination (Thomas): results of LAPACK depend on the
+    processor.
+    """
+    widths = [after - before for before, after in pairwise(angles)]
+    chords = [
+        (after - before) / width for (before, after), width in zip(pairwise(shifts), widths, strict=True)
+    ]
+    rows = [(0.0, 2.0, 1.0, 3.0 * chords[0])]  # coefficients of three slopes in turn, and the right side
+    for (before, after), (chord, next_chord) in zip(pairwise(widths), pairwise(chords), strict=True):
+        rows.append((after, 2.0 * (before + after), before, 3.0 * (after * chord + before * next_chord)))
+    rows.append((1.0, 2.0, 0.0, 3.0 * chords[-1]))
+    eliminated: list[tuple[float, float]] = []  # a slope is right - upper * (the next slope)
+    upper = right = 0.0
+    for lower, middle, above, side in rows:
+        pivot = middle - lower * upper
+        upper, right = above / pivot, (side - lower * right) / pivot
+        eliminated.append((upper, right))
+    slopes, slope = [], 0.0
+    for upper, right in reversed(eliminated):
+        slope = right - upper * slope
+        slopes.append(slope)
+    return tuple(reversed(slopes))
 
 
 def coupled_angle(hinge: Hinge, rotation: Quaternion) -> float:

@@ -29,6 +29,7 @@ from .retarget_goals import (
     goals_met,
     turned_to,
 )
+from .stepping import Work, result_of
 
 CUTS = 8
 """Steps of the search for the factor of a leg's bends."""
@@ -62,7 +63,21 @@ def walk(
     standing: Standing | None = None,
 ) -> Walk:
     """The walk of a cycle along a way; arguments and errors are those of `plan_walk`."""
-    plan = plan_walk(cycle, way, height, ground, time, settings, strides, standing)
+    return result_of(walk_work(cycle, way, height, ground, time, settings, strides, standing))
+
+
+def walk_work(
+    cycle: Cycle,
+    way: Way,
+    height: float,
+    ground: Ground,
+    time: Timeline,
+    settings: WalkSettings,
+    strides: Strides | None = None,
+    standing: Standing | None = None,
+) -> Work[Walk]:
+    """`walk`, which may be closed between its parts."""
+    plan = yield from plan_walk(cycle, way, height, ground, time, settings, strides, standing)
     target, figure_map = cycle.target, cycle.figure_map
     pose = plan.rotations, plan.translations
     goals: list[Goal] = []
@@ -82,8 +97,10 @@ def walk(
         else:  # it stands on its end
             point = Vector((leg.sole.ball / target.scale).tolist())
             add_place(goals, targets, end, length, target.points_to_model(foot.balls), point)
+    yield
     rotations = bent_to_usual_side(target, pose, [leg.limb for leg in cycle.legs])
     rotations = _folded(target, (rotations, pose[1]), cycle.legs, plan)
+    yield
     rotations = goals_met(figure_map, target, (rotations, pose[1]), goals, targets)
     tips = {leg.limb.tip: toes for leg in cycle.legs if (toes := plan.feet[leg.limb.name].toes) is not None}
     rotations = turned_to(target, rotations, tips)

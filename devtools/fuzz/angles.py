@@ -114,18 +114,18 @@ def twist_range(rotation: Numbers, lower: float, upper: float) -> float:
 def euler(rotation: Numbers, order: str, lower: Numbers, upper: Numbers) -> float:
     """Outside a box of Euler angles: by the better of the two representations; 0 near gimbal lock, where
     there are endless many."""
-    matrix = _matrix(_unit(rotation))
+    rows = matrix(rotation)
     i, j, k = ("XYZ".index(letter) for letter in order)
     even = order in ("XYZ", "YZX", "ZXY")
     sign = 1.0 if even else -1.0
     # R = R_k(c) R_j(b) R_i(a) for the order i, j, k: the row k and column i hold b.
-    sine = -sign * matrix[k][i]
+    sine = -sign * rows[k][i]
     middle = math.asin(max(-1.0, min(1.0, sine)))
     if math.cos(middle) < 2e-3:
         return 0.0
     rounding = SINGLE / math.cos(middle)  # of the outer angles of a rotation in single precision
-    first = math.atan2(sign * matrix[k][j], matrix[k][k])
-    last = math.atan2(sign * matrix[j][i], matrix[i][i])
+    first = math.atan2(sign * rows[k][j], rows[k][k])
+    last = math.atan2(sign * rows[j][i], rows[i][i])
     best = math.inf
     for a, b, c in ((first, middle, last), (first + math.pi, math.pi - middle, last + math.pi)):
         angles = {i: a, j: b, k: c}
@@ -145,8 +145,9 @@ def _unit(values: Numbers) -> list[float]:
     return [x / length for x in values]
 
 
-def _matrix(q: Numbers) -> list[list[float]]:
-    w, x, y, z = q
+def matrix(rotation: Numbers) -> list[list[float]]:
+    """The 3x3 matrix of a rotation."""
+    w, x, y, z = _unit(rotation)
     return [
         [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
         [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],

@@ -304,7 +304,7 @@ def _forward(skeleton: Skeleton, pose: Pose) -> tuple[list[Any], list[Any]]:
     heads: list[Any] = []
     axes: list[Any] = []
     for joint, rotation, shift in zip(skeleton.joints, pose.rotations, pose.translations, strict=True):
-        rest = _rotation_matrix(joint.rest_rotation)
+        rest = np.array(angles.matrix(joint.rest_rotation))
         head = np.array(joint.offset, dtype=float) + rest @ np.array(shift, dtype=float)
         if joint.parent >= 0:
             above = axes[joint.parent]
@@ -314,16 +314,5 @@ def _forward(skeleton: Skeleton, pose: Pose) -> tuple[list[Any], list[Any]]:
                 head = above @ head
             head = heads[joint.parent] + head
         heads.append(head)
-        axes.append(rest @ _rotation_matrix(rotation))
+        axes.append(rest @ np.array(angles.matrix(rotation)))
     return heads, axes
-
-
-def _rotation_matrix(q: Sequence[float]) -> Any:
-    w, x, y, z = (component / math.sqrt(math.fsum(c * c for c in q)) for component in q)
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )

@@ -7,7 +7,7 @@ metres in armature space. `update()` after changes of channels, before anything 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -39,6 +39,21 @@ def link(data: bpy.types.ID | None, name: str) -> bpy.types.Object:
     bpy.context.scene.collection.objects.link(made)
     activate(made)
     return made
+
+
+def ground(
+    height: Callable[[float, float], float],
+    xs: Sequence[float],
+    ys: Sequence[float] | None = None,
+    name: str = "Ground",
+) -> bpy.types.Object:
+    """A mesh over a grid of places, along Y as along X without `ys`, with a height for each place."""
+    ys = xs if ys is None else ys
+    corners = [(x, y, height(x, y)) for x in xs for y in ys]
+    places = [i * len(ys) + j for i in range(len(xs) - 1) for j in range(len(ys) - 1)]
+    data = bpy.data.meshes.new(name)
+    data.from_pydata(corners, [], [(a, a + len(ys), a + len(ys) + 1, a + 1) for a in places])
+    return link(data, name)
 
 
 def reach(

@@ -192,16 +192,6 @@ def test_a_spline_of_a_cubic_is_that_cubic(modules: dict[str, ModuleType]) -> No
     assert slopes == pytest.approx(3.0 * x**2 - 2.0, abs=1e-9)
 
 
-def test_the_fit_apart_finds_a_pose_again(modules: dict[str, ModuleType], model: object) -> None:
-    optimum = modules["_osim"]
-    names, lower, upper = optimum.bounds(model)
-    values = 0.3 * lower + 0.7 * upper
-    wanted = optimum.places(model, dict(zip(names, values.tolist(), strict=True)))
-    found = optimum.fit(model, wanted, np.ones(3), 0.5 * (lower + upper))
-    again = optimum.places(model, dict(zip(names, found.tolist(), strict=True)))
-    assert np.abs(again - wanted).max() <= 1e-6
-
-
 def test_marker_files_and_weights_are_read(modules: dict[str, ModuleType], tmp_path: Path) -> None:
     trc = tmp_path / "walk.trc"
     trc.write_text(

@@ -215,6 +215,9 @@ def _written(
     start.note_settings(action, task.fingerprint, undo)
     if ready.body is not None and not ready.body.keeps:
         start.note_followed(action, ready.body.bone, undo)
+    if ready.body is not None:
+        helps = ready.body.bone if motion.bake_frames.helped else ""
+        start.note_helped(action, armature_object, helps, undo)
 
     measuring = keying._replace(verb="measured")
     outcome = measured_report(scene, armature_object, motion, task, action.name)
@@ -276,8 +279,9 @@ def _prepared(
     poses = pose_library.entries(armature_object) if solver.restarts else ()
     key_time = frame_selection.key_time(scene)
     started = start_poses(armature_object, ready.constraints, ready.layout, settings.start, key_time)
-    obstacle = ""
+    obstacle, is_body_free = "", True
     if ready.body is not None:
+        is_body_free = body_motion.is_free(armature_object, ready.body, settings.destination)
         obstacle = body_motion.body_obstacle(armature_object, ready.body, settings.destination)
         if obstacle and ready.body.walks_on:
             raise RigError(f"Bone '{ready.body.bone}' cannot be carried along the ground: {obstacle}")
@@ -292,6 +296,7 @@ def _prepared(
         fingerprint,
         settings.start is Start.ACTION and start.was_baked_so(armature_object, fingerprint),
         obstacle,
+        is_body_free,
         shares.scene,
         shares.solved,
     )

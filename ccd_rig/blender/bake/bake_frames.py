@@ -295,8 +295,10 @@ class BakeFrames:
         return self.base if self.reference is None else self.reference
 
     def _note_returning(self, played: RigRows) -> None:
-        """Note joints of the body whose poses differ from those that play."""
+        """Note joints of the body, and of planted legs, whose poses differ from those that play."""
         joints = sorted({j for each in self.constraints for j in body_joints(self.skeleton, each)})
+        if joints and self.tracks is not None:
+            joints = sorted({*joints, *self.tracks.joints()})
         ours, theirs = (
             batch.unit(poses[:, joints], axis=-1) for poses in (self.reference_poses, played.rotations)
         )
@@ -304,6 +306,8 @@ class BakeFrames:
         shifted = batch.length(self.translations[:, joints] - played.translations[:, joints], axis=-1)
         apart = (np.maximum(turned, shifted) > APART).any(axis=0)
         self.returning.update(j for j, is_apart in zip(joints, apart.tolist(), strict=True) if is_apart)
+        if self.tracks is not None:
+            self.tracks.turns_body = self.tracks.support_chains.root_bone in self.returning
 
     def transforms(self, rotations: Array, translations: Array) -> Transforms:
         """Transforms of poses: (F, J, 4) unit rotations and (F, J, 3) translations."""
@@ -401,6 +405,10 @@ class Tracks:
     )
     travel: float = 0.0  # world metres along the ground by which a body walks on
     riders: Riders = field(default_factory=Riders)  # of a root bone that keeps its animation
+    unhelped: Array | None = (
+        None  # (S, 3) translations of the root bone before the body helps; None without help
+    )
+    turns_body: bool = False  # whether a root bone that keeps its animation helps, or returns from that
 
     @classmethod
     def of(cls, samples: Samples, support_chains: SupportChains) -> Tracks:
@@ -412,7 +420,14 @@ class Tracks:
     def without_first(self, rows: int) -> Tracks:
         """A copy without its first rows, all of which are solved."""
         contacts = self.contacts.without_first(rows)
-        return replace(self, worlds=self.worlds[rows:], shifts=self.shifts[rows:], contacts=contacts)
+        unhelped = None if self.unhelped is None else self.unhelped[rows:]
+        return replace(
+            self,
+            worlds=self.worlds[rows:],
+            shifts=self.shifts[rows:],
+            contacts=contacts,
+            unhelped=unhelped,
+        )
 
     def joints(self) -> list[int]:
         """Joints that planted bones key: the support chains and the root bone."""

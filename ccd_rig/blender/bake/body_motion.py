@@ -46,6 +46,7 @@ from ...skeleton.pose import Pose
 from ...solvers.solve import solve
 from ..keys.writer import Destination, obstacles
 from ..properties.body import FOLLOW_FEET, KEEP_ANIMATION, WALK_ON, Body
+from ..rig.rotation_modes import rotation_channel
 from ..solve.methods import FrameSolveSettings
 from ..solve.planting import PlantAnchor
 from .bake_frames import BakeFrames, Motion
@@ -329,11 +330,15 @@ def note_short_legs(bake_frames: BakeFrames, preroll: int) -> None:
 
 
 def shift_lengths(bake_frames: BakeFrames) -> Array:
-    """(S,) distance of the body from its animation at each solved frame, world metres."""
+    """(S,) distance of the body from its animation at each solved frame, world metres.
+
+    Where it helps, it is the distance before that.
+    """
     tracks = bake_frames.planted_tracks
     root_bone = tracks.support_chains.root_bone
-    rows = bake_frames.solved_rows
-    shifts = tracks.contacts.translations[:, root_bone] - bake_frames.translations[rows, root_bone]
+    rows, places = bake_frames.solved_rows, tracks.contacts.translations[:, root_bone]
+    places = places if tracks.unhelped is None else tracks.unhelped
+    shifts = places - bake_frames.translations[rows, root_bone]
     shifts = rotate(unit(bake_frames.rests[rows, root_bone], axis=-1), shifts, axis=-1)
     lengths: Array = np.linalg.norm(np.einsum("sij,sj->si", bake_frames.worlds[rows], shifts), axis=1)
     return lengths
@@ -348,6 +353,16 @@ def body_obstacle(armature_object: bpy.types.Object, body: Body, destination: De
         return "its location is locked"
     problems = obstacles(armature_object, [(body.bone, "location")], destination)
     return problems[0].partition(": ")[2] if problems else ""
+
+
+def is_free(armature_object: bpy.types.Object, body: Body, destination: Destination) -> bool:
+    """Whether keys can turn and move the root bone where the body helps."""
+    if not body.keeps:
+        return True
+    bone = armature_object.pose.bones[body.bone]
+    if any(bone.lock_rotation) or body_obstacle(armature_object, body, destination):
+        return False
+    return not obstacles(armature_object, [(body.bone, rotation_channel(bone)[0])], destination)
 
 
 def report_of(bake_frames: BakeFrames, body: Body, held_by: str, drift: BodyDrift) -> BodyReport:
@@ -530,7 +545,7 @@ def _weights(planted: NDArray[np.bool_]) -> Array:
 
 
 def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
-    """Drift of a figure with planted bones from its animation.
+    """Drift of a figure with planted bones from its animation, at frames at which the body does not help.
 
     Args:
         bake_frames: the base poses of a body that walks on include its travel.
@@ -548,12 +563,15 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
     if not tracks.keeps_body and not any(constraint.tip == name for constraint in bake_frames.constraints):
         rises = np.einsum("fj,fj->f", worlds[:, 2, :3], (keyed_heads - heads)[:, root_bone])
         rises -= rises[0]
+        helped = sorted(bake_frames.helped)
+        rises[helped] = 0.0
         highest = int(np.argmax(np.abs(rises)))
         rise = Peak(name, frames[highest], float(rises[highest]))
         up = inverse(worlds)[:, :3, 2]
         ways = [rotate(conjugate(each[:, root_bone].T), up.T) for each in (axes, keyed_axes)]
         leans = np.linalg.norm(np.cross(*ways, axis=0), axis=0), (ways[0] * ways[1]).sum(axis=0)
         angles = arctan2(*leans)
+        angles[helped] = 0.0
         most = int(np.argmax(angles))
         lean = Peak(name, frames[most], float(angles[most]))
     return BodyDrift(_shortest_leg(bake_frames, worlds), rise, lean, _hover(bake_frames, worlds, heads))

@@ -46,6 +46,7 @@ from ..solve.constraint_goals import (
 from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups, solve_once, spare_length
 from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, HelpedRow, Rows, SmoothedGroup
+from .body_balance import ROUNDS, Balance
 from .report import EASED, GAVE_WAY
 
 
@@ -165,6 +166,7 @@ class Batch:
         influences: (R, C) of the constraints; None if the body does not help.
         left: by row and constraint with an influence below 1, the distance that the body leaves, armature
             space.
+        alone: poses without the body's help, while it helps; else None.
     """
 
     frames: Array
@@ -187,6 +189,7 @@ class Batch:
     helped: dict[int, HelpedRow] = field(default_factory=dict)
     influences: Array | None = None
     left: dict[int, dict[int, float]] = field(default_factory=dict)
+    alone: JointPoses | None = None
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -260,14 +263,19 @@ def solve_batches(batches: Sequence[Batch], period: int = 0) -> Generator[float,
         if at_once:
             for count in _solve_group(group, at_once, every, period):
                 yield count / len(parents_first)
-    yield from _let_body_help(batches, every, period)
+    yield from let_body_help(batches, every, period)
 
 
-def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Generator[float, None, None]:
-    """Solve rows again with the body, where chains miss their targets alone.
+def let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Generator[float, None, None]:
+    """Solve rows again with the body, where chains miss their targets alone; yields counts of 0.
 
     The reference is the pose of the chains alone: the body moves no further than it must, and starts to move
     where the first target is missed.
+
+    Args:
+        batches: solved, with their states.
+        every: (R,) frames of all batches, increasing; frames between them separate the rows on either side.
+        period: see `solve_batches`.
     """
     wanted = [_help_of(batch) for batch in batches]
     if not any(map(any, wanted)):
@@ -278,13 +286,90 @@ def _let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Gener
         j for c in members for part in (chain_joints, body_joints) for j in part(skeleton, constraints[c])
     }
     before = [(batch.rotations.copy(), batch.translations.copy()) for batch in batches]
+    for batch, poses in zip(batches, before, strict=True):
+        batch.alone = JointPoses(*poses)
     group = Group(frozenset(joints), tuple(members))
     for _ in _solve_group(group, batches, every, period, wanted):
         yield 0.0
+    yield from _balance_body(group, batches, every, period, wanted, before)
     for batch, rows, (rotations, translations) in zip(batches, wanted, before, strict=True):
         for k, chains in enumerate(rows):
             if chains is not None:
                 batch.helped[k] = _helped_row(batch, k, chains.constraints, rotations[k], translations[k])
+
+
+def _balance_body(
+    group: Group,
+    batches: Sequence[Batch],
+    every: Array,
+    period: int,
+    wanted: Sequence[Sequence[Help | None]],
+    before: Sequence[tuple[Array, Array]],
+) -> Generator[float, None, None]:
+    """Solve rows that the body helps again, from poses that are nearer to balance; yields counts of 0.
+
+    Rows that miss their targets even with the body stay as they are.
+
+    Args:
+        group, batches, every, period, wanted: of the solve with the body.
+        before: rotations and translations of each batch without its help.
+    """
+    balances: list[tuple[Batch, Rows, Balance]] = []
+    met: list[list[Help | None]] = []
+    for batch, helps, poses in zip(batches, wanted, before, strict=True):
+        met.append([each if _is_met(batch, k, each) else None for k, each in enumerate(helps)])
+        rows = np.array([k for k, each in enumerate(met[-1]) if each is not None], np.intp)
+        balance = _balance_of(batch, rows, [each for each in met[-1] if each is not None], JointPoses(*poses))
+        if balance is not None:
+            balances.append((batch, rows, balance))
+    unbalanced = [
+        (batch.rotations.copy(), batch.translations.copy(), [*map(dict, batch.states)]) for batch in batches
+    ]
+    for _ in range(ROUNDS):
+        present = [JointPoses(batch.rotations, batch.translations).at(rows) for batch, rows, _ in balances]
+        leans = [each.lean(poses) for (_, _, each), poses in zip(balances, present, strict=True)]
+        if not any(leans):
+            break
+        for (batch, rows, balance), poses in zip(balances, present, strict=True):
+            batch.rotations[rows], batch.translations[rows] = balance.shifted(poses)
+        for _ in _solve_group(group, batches, every, period, met):
+            yield 0.0
+    for batch, helps, (rotations, translations, states) in zip(batches, met, unbalanced, strict=True):
+        for k, each in enumerate(helps):
+            if each is not None and not _is_met(batch, k, each):  # no target is missed for balance
+                batch.rotations[k], batch.translations[k] = rotations[k], translations[k]
+                batch.states[k] = states[k]
+
+
+def _is_met(batch: Batch, k: int, help: Help | None) -> bool:
+    """Whether all that asked for help at a row get it."""
+    return help is not None and all(batch.states[k][c] in (REACHED, EASED) for c in help.constraints)
+
+
+def _balance_of(batch: Batch, rows: Rows, helps: Sequence[Help], poses: JointPoses) -> Balance | None:
+    """The balance of a batch at rows; None without one: nothing is helped, no bone of the body slides freely,
+    a Balance constraint is there, or every chain asks for help.
+
+    Args:
+        batch: the batch.
+        rows: (R,) at which the body helps.
+        helps: (R) what it helps there.
+        poses: without its help.
+    """
+    skeleton, constraints = batch.skeleton, batch.constraints
+    body = {j for help in helps for c in help.constraints for j in body_joints(skeleton, constraints[c])}
+    carrier = min((j for j in body if len(skeleton.joints[j].slides) == 3), default=-1)
+    if carrier < 0 or any(constraints[c].kind.balances for c in batch.active):
+        return None
+    chains = {c: chain_joints(skeleton, constraints[c]) for c in batch.active if constraints[c].use_position}
+    chains = {c: chain for c, chain in chains.items() if chain}
+    pulled = np.array(
+        [[c in help.missed + help.eased and c not in help.held for c in chains] for help in helps]
+    )
+    if pulled.all(axis=1).any():
+        return None
+    bones = batch.bones.at(rows)
+    return Balance(skeleton, bones, batch.worlds[rows], [*chains.values()], pulled, carrier, poses.at(rows))
 
 
 class Help(NamedTuple):
@@ -312,6 +397,7 @@ class Help(NamedTuple):
 
 
 NO_HELP = Help()
+REACHED = SolveStatus.CONVERGED.name
 
 
 def _help_of(batch: Batch) -> list[Help | None]:
@@ -320,7 +406,8 @@ def _help_of(batch: Batch) -> list[Help | None]:
     A carried target that is left where its carrier has it asks for nothing: its constraint gives way.
     """
     constraints, reached = batch.constraints, SolveStatus.CONVERGED.name
-    whole = [c for c in batch.active if constraints[c].body_length]
+    helps = batch.influences is not None
+    whole = [c for c in batch.active if helps and constraints[c].body_length]
     off = [[c for c in whole if states.get(c, reached) != reached] for states in batch.states]
     if not any(off):
         return [None] * len(off)
@@ -744,12 +831,17 @@ class _Share:
 
     def poses(self) -> tuple[Array, Array]:
         """(R, J, 4) rotations and (R, J, 3) translations of the present poses, in the turned model."""
+        return self._turned_model(JointPoses(self.batch.rotations, self.batch.translations))
+
+    def _turned_model(self, poses: JointPoses) -> tuple[Array, Array]:
         places = np.ix_(self.rows, self.joints)
-        return self.batch.rotations[places], self._shifts(self.batch.translations[places], back=False)
+        return poses.rotations[places], self._shifts(poses.translations[places], back=False)
 
     def _transforms(self) -> tuple[Array, Array]:
-        """(R, J, 3) heads and (R, J, 4) rotations of the joints in their present poses."""
-        rotations, translations = self.poses()
+        """(R, J, 3) heads and (R, J, 4) rotations of the joints in their poses without the body's help."""
+        batch = self.batch
+        alone = JointPoses(batch.rotations, batch.translations) if batch.alone is None else batch.alone
+        rotations, translations = self._turned_model(alone)
         return forward_kinematics_of_frames(
             self.skeleton, self.bones.offsets, self.bones.rests, unit(rotations, axis=-1), translations
         )

@@ -111,9 +111,11 @@ def _moved_joints(bake_frames: BakeFrames) -> set[int]:
 
 
 def rotated_joints(bake_frames: BakeFrames) -> list[int]:
-    """Joints with a keyed rotation: no root bone that keeps its animation, and no coupled offset alone."""
+    """Joints with a keyed rotation: no coupled offset alone, and no root bone that keeps its animation unless
+    the body helps."""
     tracks = bake_frames.tracks
-    kept = tracks.support_chains.root_bone if tracks is not None and tracks.keeps_body else -1
+    is_kept = tracks is not None and tracks.keeps_body and not tracks.turns_body
+    kept = tracks.support_chains.root_bone if tracks is not None and is_kept else -1
     return sorted(_moved_joints(bake_frames) - {kept})
 
 

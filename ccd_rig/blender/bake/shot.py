@@ -36,6 +36,7 @@ from . import body_motion, frame_selection, measuring
 from .bake_frames import BakeFrames, Motion, Rows, Solutions, carry_riders
 from .group_solving import Batch, solve_batches
 from .keyed_motion import base_motion, keyed_motion, rotated_joints
+from .planted_help import help_planted
 from .planted_solver import PlantedSolver, ground_below
 from .progress import Progress, Steps, shown
 from .settings import BakeSettings
@@ -59,6 +60,7 @@ class Task(NamedTuple):
         fingerprint: of all settings.
         is_rebake: whether the present motion was baked with the same settings; it stays if it still fits.
         body_obstacle: reason why the body cannot be shifted where a leg is too short; empty if it can.
+        is_body_free: whether the body can be turned and moved to help while bones are planted.
         shared: where frames are evaluated for other armatures too, or None.
         solved: gives solutions from elsewhere, for frames without planted bones; or None.
     """
@@ -70,6 +72,7 @@ class Task(NamedTuple):
     fingerprint: str
     is_rebake: bool = False
     body_obstacle: str = ""
+    is_body_free: bool = True
     shared: SharedScene | None = None
     solved: SolvedElsewhere | None = None
 
@@ -121,6 +124,9 @@ def solve(scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task)
     elif task.keeps_body:
         moving = Progress(shot.solved[0], 0, len(shot.solved), "solved with the body moved")
         yield from shown(body_motion.move_body(bake_frames, task.solving), moving)
+    if bake_frames.tracks is not None:
+        helping = Progress(shot.solved[0], 0, len(shot.solved), "solved with the body")
+        yield from shown(help_planted(bake_frames, task.solving, task.is_body_free), helping)
     if task.walks_on:
         body_motion.key_root_bone(bake_frames)
     yield Progress(shot.frames[-1], len(shot.solved), len(shot.solved))

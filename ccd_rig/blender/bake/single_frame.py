@@ -32,6 +32,7 @@ from . import body_motion, frame_selection, measuring, start
 from .bake_frames import BakeFrames, carry_riders
 from .keyed_motion import keyed_joints, keyed_locations, keyed_motion, rotated_joints
 from .keying import all_locked
+from .planted_help import help_planted
 from .planted_solver import PlantedSolver, ground_below
 from .report import EASED, GAVE_WAY
 from .settings import BakeSettings
@@ -101,7 +102,7 @@ def solve_sample(
     Raises:
         RigError: the frame cannot be solved, or no bone of its chains can be changed.
     """
-    based = start.before_solve(armature_object, samples, _returning(ready, samples))
+    based = start.before_solve(armature_object, samples, _returning(armature_object, ready, samples))
     reference = None if settings.reference is None else settings.reference(based)
     bake_frames = BakeFrames.of(based, ready.constraints, samples.frames, reference, samples)
     tracks = bake_frames.tracks
@@ -125,21 +126,30 @@ def solve_sample(
     body, present = ready.body, Destination.CURRENT_ACTION
     if body is not None and body.keeps and not body_motion.body_obstacle(armature_object, body, present):
         result_of(body_motion.move_body(bake_frames, settings))
+    if body is not None:
+        is_free = body_motion.is_free(armature_object, body, present)
+        result_of(help_planted(bake_frames, settings, is_free))
     return solved_frame(bake_frames, settings.solver, solver.iterations)
 
 
-def _returning(ready: Ready, samples: Samples) -> set[int]:
+def _returning(armature_object: bpy.types.Object, ready: Ready, samples: Samples) -> set[int]:
     """Joints that go from their pose before Solve: those that constraints in force move.
 
-    Planted bones are held where they are now, and legs and body go with them.
+    Planted bones are held where they are now, and legs and body go with them. Where the body helps, these
+    return too if all of them hold what Solve has written: then planted bones are where they were before it.
     """
     moved, planted = set[int](), set[int]()
-    skeleton = samples.rig.layout.skeleton
+    layout = samples.rig.layout
     for constraint in (ready.constraints[c] for c in samples[0].active):
         if constraint.kind.plants:
-            planted.update(skeleton.chain(constraint.tip, constraint.chain_length))
+            planted.update(layout.skeleton.chain(constraint.tip, constraint.chain_length))
         else:
-            moved.update(whole_chain(skeleton, constraint))
+            moved.update(whole_chain(layout.skeleton, constraint))
+    if any(constraint.body_length for constraint in ready.constraints):
+        written, root_bone = stored_poses.base_values(armature_object), min(planted, default=-1)
+        legs = {layout.names[j] for j in planted if not layout.skeleton.joints[j].locked or j == root_bone}
+        if legs and legs <= written.keys() and "location" in written[layout.names[root_bone]]:
+            return moved | planted
     return moved - planted
 
 

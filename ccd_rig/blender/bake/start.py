@@ -104,6 +104,9 @@ REMEMBERED = "ccd_rig_original"
 """Custom property of a baked action: the action it was copied from."""
 SETTINGS = "ccd_rig_bake_settings"
 """Custom property of a baked action: the `fingerprint` of its last bake."""
+HELPED = "ccd_rig_helped"
+"""Custom property of a baked action: the bone that carries a figure whose body has helped, and a hash of its
+keys."""
 
 
 def fingerprint(*made_with: Any) -> str:
@@ -133,6 +136,49 @@ def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
         undo.callback(properties.__setitem__, FOLLOWED, before)
     else:
         undo.callback(properties.pop, FOLLOWED, None)
+
+
+def note_helped(
+    action: bpy.types.Action, armature_object: bpy.types.Object, bone: str, undo: ExitStack
+) -> None:
+    """Note that the keys of a bone come from a body that helps, and what they are; empty to forget it.
+
+    Args:
+        action: the present action, with the keys.
+        armature_object: of the action.
+        bone: name of the bone that carries the figure; empty where the body has not helped.
+        undo: gets the callback that takes it back.
+    """
+    properties: Any = action
+    before = properties.get(HELPED)
+    if bone:
+        properties[HELPED] = [bone, _keys_of(armature_object, bone)]
+    else:
+        properties.pop(HELPED, None)
+    if before is None:
+        undo.callback(properties.pop, HELPED, None)
+    else:
+        undo.callback(properties.__setitem__, HELPED, list(before))
+
+
+def has_helped_keys(armature_object: bpy.types.Object, bone: str) -> bool:
+    """Whether a body that helps has made the keys of a bone in the present action, and nothing since."""
+    animation = armature_object.animation_data
+    action: Any = animation.action if animation is not None else None
+    noted = None if action is None else action.get(HELPED)
+    return isinstance(noted, list) and noted == [bone, _keys_of(armature_object, bone)]
+
+
+def _keys_of(armature_object: bpy.types.Object, bone: str) -> str:
+    """A hash of the keys of a bone in the present action."""
+    path = armature_object.pose.bones[bone].path_from_id() + "."
+    keys = []
+    for curve in channels.fcurves_of(armature_object):
+        if curve.data_path.startswith(path):
+            places = np.empty(2 * len(curve.keyframe_points), np.float32)
+            curve.keyframe_points.foreach_get("co", places)
+            keys.append((curve.data_path, curve.array_index, places.tobytes()))
+    return fingerprint(*sorted(keys))
 
 
 def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
@@ -341,12 +387,29 @@ def start_poses(
             posed[channel.bone] = None
     noted = StoredCurves(armature_object, time, values, played)
     original = base_from(armature_object, time) if start is Start.ORIGINAL else None
+    if start is Start.ACTION and _has_helped(armature_object, constraints, layout):
+        original = base_from(armature_object, time)
 
     def based(samples: Samples) -> Samples:
         started = noted.based(samples) if values else samples
         return started if original is None else original(started)
 
     return StartPoses(values, tuple(posed), based)
+
+
+def _has_helped(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], layout: RigLayout
+) -> bool:
+    """Whether a helping body has keyed the bone that carries a planted figure.
+
+    The figure starts from the motion before the first bake then, so that its body comes back where it is
+    needed no more.
+    """
+    plants = next((each for each in constraints if each.kind.plants), None)
+    if plants is None or not is_baked(armature_object):
+        return False
+    root = layout.skeleton.chain(plants.tip, plants.chain_length)[0]
+    return has_helped_keys(armature_object, layout.names[root])
 
 
 def _keyed_channels(

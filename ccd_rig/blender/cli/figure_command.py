@@ -20,7 +20,7 @@ from ... import json_text
 from ...errors import RigError
 from ..atomic_write import read_text
 from ..bake.report import write
-from ..figures.roles import figure_of, with_roles
+from ..figures.recognition import figure_of, with_roles
 from ..retarget import clips
 from ..set_up import build
 from ..set_up.plan import Choices, Group, Ranges

@@ -7,7 +7,7 @@ import argparse
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,9 +17,8 @@ from ...errors import InvalidInput, RigError
 from ...json_text import shown
 from ...motion.walking.settings import WalkSettings
 from ..bake.report import write
-from ..properties.armature_data import SURFACES
 from ..retarget import clips
-from ..scene.ground import ground_of_rig, surfaces
+from ..scene.ground import ground_of_rig, may_have_faces, surfaces
 from ..walk import report
 from ..walk.walk import Stands, WalkChoice, walk_along
 from . import files
@@ -89,7 +88,7 @@ def run(options: argparse.Namespace) -> Exit:
     files.require(options.file, options)
     scene = bpy.context.scene
     rig = clips.armature(list(scene.objects), options.armature, str(options.file))
-    curve = _named(scene.objects, options.along, "curve object", ("CURVE",))
+    curve = _named(scene.objects, options.along, "curve object", lambda each: each.type == "CURVE")
     cycle = None if options.cycle is None else _action(options.cycle)
     stands, stand_action = Stands.CYCLE, None
     if options.stand is not None:
@@ -150,9 +149,9 @@ def _action(name: str) -> bpy.types.Action:
 
 
 def _named(
-    objects: Iterable[bpy.types.Object], name: str, word: str, types: tuple[str, ...]
+    objects: Iterable[bpy.types.Object], name: str, word: str, fits: Callable[[bpy.types.Object], bool]
 ) -> bpy.types.Object:
-    of_type = {candidate.name: candidate for candidate in objects if candidate.type in types}
+    of_type = {candidate.name: candidate for candidate in objects if fits(candidate)}
     if name not in of_type:
         names = ", ".join(sorted(of_type)) or "none"
         raise RigError(f"there is no {word} '{shown(name)}' in the scene; there are: {names}")
@@ -165,7 +164,7 @@ def _ground(
     if name is None:
         return ground_of_rig(rig)
     if name in scene.objects:
-        return None, (_named(scene.objects, name, "ground with faces", SURFACES),)
+        return None, (_named(scene.objects, name, "ground with faces", may_have_faces),)
     if name in bpy.data.collections:
         return None, surfaces(bpy.data.collections[name])
     try:

@@ -14,7 +14,7 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
-from ..figures import roles
+from ..figures import recognition
 from ..figures.role import Figure, Part
 from ..properties import constraint_list
 from ..properties.names import named
@@ -51,7 +51,7 @@ class Controls:
     @cached_property
     def figure(self) -> Figure:
         """Figure with the roles of the bones."""
-        return roles.figure_of(self.armature_object)
+        return recognition.figure_of(self.armature_object)
 
     def placing(self, bone: bpy.types.PoseBone) -> str:
         """Message about what places a bone instead of its channels; empty if its channels do."""

@@ -28,7 +28,7 @@ from ...skeleton.kinematics import forward_kinematics
 from ...skeleton.pose import Pose
 from ...solvers import drag
 from ...solvers.soft_reach import SOFTNESS
-from ..figures import rigify, roles
+from ..figures import recognition, rigify
 from ..figures.role import Figure, Part
 from ..limit_sources import blender_limits
 from ..properties.joints import PINS, joint_settings, masses
@@ -37,9 +37,15 @@ from ..rig.armature import RigReading
 from ..rig.rotation_modes import rotation_channel
 from .controls import TURNING, Controls, ends_of, placing_constraints
 
-ARM_MASS = 0.049
-"""An arm's part of a body's mass (de Leva 1996, "Adjustments to Zatsiorsky-Seluyanov's segment inertia
-parameters"): turns and shifts of the body are counted by the root of the mass that they move."""
+ARM_MASS, UPPER_MASS = 0.049, 0.41
+"""Parts of a body's mass: an arm, and all above the middle of the spine (de Leva 1996, "Adjustments to
+Zatsiorsky-Seluyanov's segment inertia parameters").
+
+Turns and shifts of spine and body are counted by the root of the mass that they move, beside an arm's."""
+CLAVICLE_MOBILITY = 45.0 / 180.0
+"""Mobility of a clavicle beside its arm, as their ranges of elevation are (`limit_sources.joint_ranges`).
+
+With equal mobilities a pull shrugs the shoulder by 30 degrees where the elbow could bend."""
 FAR = 1e6
 """Range of free shifts, in lengths of the bone."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
@@ -239,7 +245,7 @@ class Session:
         if self.armature_object.pose.use_mirror_x:
             names = self.armature_object.pose.bones.keys()
             for grab in grabs[:]:
-                other = roles.partner_in(self._controls.figure, names, grab.control)
+                other = recognition.partner_in(self._controls.figure, names, grab.control)
                 if not other or any(self._are_in_line(other, each.control) for each in grabs):
                     continue
                 across = self._bone(other)
@@ -474,10 +480,18 @@ class Session:
             return {"slides": tuple(Slide(axis, -far - max(held), far + max(held)) for axis in axes)}
         if not self._controls.turns(bone):
             return {"stiffness": 1.0, "limit": None, "comfort": None}
+        changed: dict[str, Any] = {}
+        figure = self._controls.figure
+        role = figure.roles.get(bone.name)
+        if role is not None and not settings["stiffness"]:
+            if role.part is Part.SPINE:
+                changed["stiffness"] = 1.0 - math.sqrt(ARM_MASS / UPPER_MASS)
+            elif role.part is Part.SHOULDER and figure.bones(Part.UPPER_ARM, role.side, role.number):
+                changed["stiffness"] = 1.0 - CLAVICLE_MOBILITY
         constraint = blender_limits.constraint_of(bone)
         if settings["limit"] is None and constraint is not None and not constraint.mute:
-            return {"limit": blender_limits.box(bone, constraint), "comfort": None}
-        return {}
+            changed |= {"limit": blender_limits.box(bone, constraint), "comfort": None}
+        return changed
 
     def _write(self, pose: Pose) -> None:
         """Write the channels that differ from the pose at the press."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...errors import RigError
-from ...json_text import printable
+from ...json_text import printable, shown
 from ..atomic_write import WriteError, replacing
 from ..bake.progress import PERCENT, Pace, Progress
 from .shots import Clips, Shot, to_json
@@ -158,9 +158,18 @@ def require_possible(job: Job) -> None:
     _require_apart(job.paths)
     values = [value for step in job.steps for values in step.values.values() for value in values]
     for path in dict.fromkeys(value for value in values if isinstance(value, Path)):
-        if "{{" in str(path) or len(str(path)) > LONGEST or not str(path).isprintable():
+        where = printable(str(path))  # spaces of other kinds look like a space
+        if where != str(path):
             raise RigError(
-                f"{path}: a job cannot name this path: it is too long, or has '{{{{' or line breaks"
+                f"{where}: a job cannot name this path: it has line breaks, or spaces of another kind: "
+                "rename it"
+            )
+        if "{{" in where:
+            raise RigError(f"{where}: a job cannot name this path: it has '{{{{': rename it")
+        if len(where) > LONGEST:
+            raise RigError(
+                f"{shown(where)}: a job cannot name this path of {len(where)} letters: give one of at most "
+                f"{LONGEST}"
             )
     count = max(step.count for step in job.steps)
     if count > MOST_TASKS:

@@ -11,7 +11,7 @@ import bpy
 
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import Limit, mirror_turn
-from ..figures.roles import figure_of, partner_in
+from ..figures.recognition import figure_of, partner_in
 from ..keys.channels import is_bone_selected
 from ..properties import constraint_list
 from ..properties.limits import copy_limit, limit_kind, limit_of, store_limits

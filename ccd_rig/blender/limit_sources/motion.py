@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from ...errors import InvalidInput, RigError
 from ...limits.fitting import FitSettings, comfort_region, fit
 from ...limits.shapes import Limit
+from ..figures.recognition import figure_of
 from ..figures.role import Figure, Kind, Part
-from ..figures.roles import figure_of
 from ..keys import channels
 from ..properties.limits import store_limits
 from ..properties.names import named

@@ -21,8 +21,8 @@ from ...errors import InvalidInput, RigError
 from ...limits.body_motions import Motion, beyond_rest, blend, hinge_limit, swing_limit, turned_toward
 from ...limits.fitting import FitSettings, widened
 from ...limits.shapes import Cone, Limit, SwingTwist
+from ..figures.recognition import figure_of, roles_of
 from ..figures.role import Figure, Kind, Part, Role, Side
-from ..figures.roles import figure_of, roles_of
 from ..properties.active_rig import keep_overrides
 from ..properties.limits import CCD_RIG_PG_limit, copy_limit, store_limits
 from ..properties.names import named

@@ -14,7 +14,7 @@ import bpy
 from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import RigError
-from ..figures import control_bones, rigify, roles, words
+from ..figures import control_bones, recognition, rigify, words
 from ..figures.control_bones import MADE
 from . import constraint_list
 from .active_rig import keep_overrides
@@ -64,9 +64,10 @@ def new_rows(
 def _row(armature_object: bpy.types.Object, tip: str, kind: Kind, chain_length: int | None) -> NewRow:
     if chain_length is None:
         chain_length = kind.chain_length(armature_object, tip)
+    bone = armature_object.pose.bones[tip]
     is_chain = kind.reaches and chain_length != 1
-    use_tail = not (is_chain and constraint_list.has_guessed_tail(armature_object.pose.bones[tip]))
-    return NewRow(tip, chain_length, use_tail)
+    uses_head = constraint_list.has_guessed_tail(bone) or constraint_list.is_foot(bone)
+    return NewRow(tip, chain_length, not (is_chain and uses_head))
 
 
 def describe(
@@ -79,7 +80,10 @@ def describe(
             yield f"'{tip}' with {len(chain)} bones up to '{chain[-1].name}'"
     if alone := [tip for tip, chain in chains.items() if len(chain) == 1]:
         yield f"alone in their chains, so that they only turn towards their targets: {_listed(alone)}"
-    if ends := [row.tip for row in rows if not row.use_tail]:
+    bones, heads = armature_object.pose.bones, [row.tip for row in rows if not row.use_tail]
+    if feet := [tip for tip in heads if not constraint_list.has_guessed_tail(bones[tip])]:
+        yield f"reaching with their heads, as feet do: {_listed(feet)}"
+    if ends := [tip for tip in heads if tip not in feet]:
         yield f"reaching with their heads, since importers guess such tails: {_listed(ends)}"
     if in_chains:
         yield f"not added, in the chain of another: {_listed(list(in_chains))}"
@@ -372,7 +376,7 @@ def _root(owner: bpy.types.Object, tips: Sequence[str]) -> str | None:
     if len(roots) != 1:
         return None
     root = owner.pose.bones[next(iter(roots))]
-    if figure := roles.roles_of(owner):
+    if figure := recognition.roles_of(owner):
         return None if root.name in figure else root.name
     carried = [child for child in root.children if not control_bones.is_control(child)]
     is_apart = len(carried) == 1 and not constraint_list.is_joined(carried[0])

@@ -21,8 +21,8 @@ from ... import json_text
 from ...errors import InvalidInput, RigError
 from ...motion.retargeting.figures import FigureMap, Limb
 from ..atomic_write import read_text
+from ..figures.recognition import figure_of
 from ..figures.role import Figure, Part, Role, Side
-from ..figures.roles import figure_of
 
 LEGS = (
     (Part.THIGH, Part.SHIN, Part.FOOT, Part.TOE),

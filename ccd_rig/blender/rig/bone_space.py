@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from ...errors import RigError
 from ...limits.shapes import Hinge, Slide
+from ...maths import batch
 from ...maths.rotations import FULL_TURN
 from ...skeleton.coupled_offset import CoupledOffset
 from ...skeleton.joints import Joint
@@ -284,8 +285,14 @@ APART = 1e-6
 
 
 def locations_of(shifts: Array, translations: Array) -> Array:
-    """Convert translations (..., 3) along rest axes to location channels, with (..., 3, 3) shifts."""
-    return np.asarray(np.linalg.solve(shifts, translations[..., None])[..., 0], dtype=np.float64)
+    """Convert translations (..., 3) along rest axes to location channels, with (..., 3, 3) shifts.
+
+    By Cramer's rule: results of LAPACK depend on the processor.
+    """
+    a, b, c = (shifts[..., k] for k in range(3))
+    across = batch.cross(b, c, -1), batch.cross(c, a, -1), batch.cross(a, b, -1)
+    sizes = [batch.dot(translations, each, -1) for each in across]
+    return np.asarray(np.stack(sizes, axis=-1) / batch.dot(a, across[0], -1)[..., None], dtype=np.float64)
 
 
 def translations_of(shifts: Array, locations: Array) -> Array:
@@ -354,7 +361,7 @@ def location_slide(slide: Slide, shift: Array) -> Slide:
         slide: of a joint of a reading.
         shift: (3, 3) of the same reading.
     """
-    axis = np.linalg.solve(shift, np.array(slide.axis))
+    axis = locations_of(shift, np.array(slide.axis))
     unit = float(np.linalg.norm(axis))  # of location for one of the model
     x, y, z = axis / unit
     return Slide((x, y, z), slide.lower * unit, slide.upper * unit)
@@ -485,7 +492,7 @@ def model_offsets(offsets: Sequence[CoupledOffset], shift: Array) -> tuple[Coupl
 
 def location_offset(offset: CoupledOffset, shift: Array) -> CoupledOffset:
     """Convert a joint's coupled offset to the axes and the unit of its bone's location channel."""
-    return _in_axes(offset, np.linalg.solve(shift, np.array(offset.axis)))
+    return _in_axes(offset, locations_of(shift, np.array(offset.axis)))
 
 
 def _in_axes(offset: CoupledOffset, along: Array) -> CoupledOffset:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
 import bpy
@@ -17,7 +18,7 @@ from mathutils import Matrix
 from numpy.typing import NDArray
 
 from ...errors import RigError
-from ...maths.batch import Array, cross, dot, length
+from ...maths.batch import Array, cross, dot, length, stacked
 from ..properties import constraint_list, coupled_offsets, joints
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANTED, Constraint, TargetSample
@@ -63,7 +64,8 @@ def rig_layout(
         offsets = coupled_offsets.coupled_offsets(armature_object.pose.bones[name])
         settings[name] = {"stiffness": 1.0, "coupled_offsets": offsets}
     if fixed in settings:
-        settings[fixed] = {"stiffness": 1.0, "mass": settings[fixed]["mass"]}
+        kept = {name: settings[fixed][name] for name in ("limit", "comfort", "mass")}
+        settings[fixed] = {**kept, "stiffness": 1.0}
     balances = any(kind_of(constraint).balances for constraint in constraints)
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
 
@@ -102,7 +104,7 @@ def world_matrices(
     distinct = {id(matrix): matrix for matrix in worlds}  # frames share equal ones
     places = {key: k for k, key in enumerate(distinct)}
     rows = np.array([places[id(matrix)] for matrix in worlds], np.int64)
-    matrices = np.array([*distinct.values()], float).reshape(-1, 4, 4)[rows]  # of no frames, too
+    matrices = stacked(distinct.values())[rows]
     where = f"Armature '{armature_object.name}'"
     finite = np.isfinite(matrices).all(axis=(1, 2))
     if not finite.all():
@@ -342,7 +344,7 @@ class FrameReader:
         frames = [row.frame for row in shown]
         worlds = world_matrices(self.armature_object, frames, [row.world for row in shown])
         numbers = np.array([row.numbers for row in shown])
-        places = np.array([row.places for row in shown])
+        places = stacked(chain.from_iterable(row.places for row in shown)).reshape(len(shown), -1, 4, 4)
         targets = self.targets.rows(frames, worlds, places, numbers)
         influences, unplanted = effective_influences(
             self.armature_object, self.constraints, self.targets.influences(frames, numbers)

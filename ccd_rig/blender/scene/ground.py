@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The ground of a scene: the meshes of objects as Blender evaluates them, at every frame where they move."""
+"""The ground of a scene: the faces of objects as Blender evaluates them, at every frame where they move.
+
+Instances count: those of a collection that an empty shows, and those that modifiers make. Ground that moves
+is read frame by frame, and only what gets near the places that count is kept.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +15,10 @@ import bpy
 import numpy as np
 
 from ...errors import InvalidInput, RigError
-from ...maths.batch import Array, Indices
+from ...maths.batch import Array, Indices, Mask
 from ...motion.ground import Ground, LevelGround, TriangleGround, require_numbers
+from ...motion.moving_ground import GroundBlock, MovingGround, passed_over
+from ...solvers.stepping import result_of
 from ..properties.armature_data import SURFACES
 from .evaluation import is_evaluated
 from .isolation import set_frame, shared_scene
@@ -21,8 +27,12 @@ STILL = 1e-6
 """Metres up to which vertices stay where they are."""
 MOST_CORNERS = 100_000_000
 """Vertices of all frames that are kept at most."""
+ROWS, AT_ONCE = 16, 10_000_000
+"""Frames of ground that moves from which the faces that are near are taken together, and vertices at most."""
 NEAR_GROUND = 0.1
 """Part of its height by which an armature's lowest bone may be off its origin for that to be the ground."""
+FINE = 4
+"""Squares along the room in which triangles near places are looked for."""
 FINEST = 1e-3
 """Part of the width of all places that the room beside them has at least."""
 
@@ -40,7 +50,7 @@ def ground_of_rig(rig: bpy.types.Object) -> tuple[float | None, tuple[bpy.types.
         each = ground.object
         if each is None:
             raise RigError(f"'{rig.name}': Ground is Object, and none is chosen: choose one")
-        if each.type not in SURFACES:
+        if not may_have_faces(each):
             raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
         return None, (each,)
     if ground.kind == "COLLECTION":
@@ -50,13 +60,22 @@ def ground_of_rig(rig: bpy.types.Object) -> tuple[float | None, tuple[bpy.types.
     return None, ()
 
 
+def may_have_faces(thing: bpy.types.Object) -> bool:
+    """Whether an object has faces, or shows instances, which may."""
+    return thing.type in SURFACES or _shows_instances(thing)
+
+
+def _shows_instances(thing: bpy.types.Object) -> bool:
+    return thing.instance_type != "NONE" or any(each.type == "NODES" for each in thing.modifiers)
+
+
 def surfaces(collection: bpy.types.Collection) -> tuple[bpy.types.Object, ...]:
-    """The objects of a collection that have faces.
+    """The objects of a collection that have faces, or instances of objects that do.
 
     Raises:
         RigError: there is none.
     """
-    meshes = tuple(thing for thing in collection.all_objects if thing.type in SURFACES)
+    meshes = tuple(thing for thing in collection.all_objects if may_have_faces(thing))
     if not meshes:
         raise RigError(f"collection '{collection.name}' has no object with faces: choose another ground")
     return meshes
@@ -87,7 +106,7 @@ def rig_ground(
     if meshes:
         # Cells of the search are as wide as the room.
         room = max(room, FINEST * float(np.ptp(points[:, :2], axis=0).max()))
-        return mesh_ground(scene, meshes, frames, points[:, :2], room)
+        return result_of(mesh_ground(scene, meshes, frames, points[:, :2], room))
     if height is None and at_rest:
         height = ground_of(rig)
     return None if height is None else LevelGround(height)
@@ -119,32 +138,21 @@ class PresentGround:
         height, meshes = ground_of_rig(rig)
         hidden = [each.name for each in meshes if not is_evaluated(each, depsgraph)]
         state: object = (hidden, height, ground_of(rig))
+        pieces: list[_Piece] = []
         if meshes and not hidden:
-            state = [(each.name_full, *_shape(each, depsgraph)) for each in meshes]
+            pieces = _pieces(depsgraph, meshes)
+            state = [
+                (each.name, each.world.tobytes(), each.shape.vertices.tobytes(), each.shape.corners.tobytes())
+                for each in pieces
+            ]
         if state == self._state:
             return False
         self._state, self.hidden, self.ground = state, hidden[0] if hidden else "", None
         if meshes and not hidden:
-            vertices, triangles = _world(depsgraph, meshes)
-            self.ground = _triangles(vertices[None], triangles, meshes)
+            self.ground = TriangleGround(_lines(pieces).T, _faces(pieces))
         elif not meshes:
             self.ground = LevelGround(ground_of(rig) if height is None else height)
         return True
-
-
-def _shape(thing: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> tuple[bytes, bytes, int]:
-    """Place, vertices and count of faces of an evaluated object."""
-    evaluated = thing.evaluated_get(depsgraph)
-    mesh: Any = evaluated.to_mesh()
-    try:
-        if mesh is None or not len(mesh.vertices):
-            return b"", b"", 0
-        vertices = np.empty(3 * len(mesh.vertices), np.float32)
-        mesh.attributes["position"].data.foreach_get("vector", vertices)
-        count = len(mesh.polygons)
-    finally:
-        evaluated.to_mesh_clear()
-    return np.array(evaluated.matrix_world).tobytes(), vertices.tobytes(), count
 
 
 def ground_of(target: bpy.types.Object) -> float:
@@ -167,130 +175,299 @@ def mesh_ground(
     frames: Sequence[float],
     places: Array,
     room: float,
-) -> TriangleGround | None:
+) -> Generator[float, None, Ground | None]:
     """The faces of objects, with modifiers, whatever their frames; the scene stays as it is.
 
-    None where nothing lies near the places.
+    Yields counts of frames that are read, see `first_ground` for arguments and errors, and returns None where
+    nothing lies near the places.
+    """
+    ground = yield from first_ground(scene, objects, frames, places, room)
+    if not isinstance(ground, MovingGround):
+        return ground
+    return (yield from moving_ground(scene, objects, frames, [places] * len(frames), room, ground))
+
+
+def first_ground(
+    scene: bpy.types.Scene,
+    objects: Sequence[bpy.types.Object],
+    frames: Sequence[float],
+    places: Array,
+    room: float,
+) -> Generator[float, None, TriangleGround | MovingGround | None]:
+    """The faces of objects at the first frame: moving ground if they may move later, None where none is near.
 
     Args:
         scene: in which they are.
-        objects: of types in `SURFACES`.
+        objects: see `may_have_faces`.
         frames: of the scene; the ground's rows are these.
         places: (P, 2) of the world, metres, near which faces can count.
         room: metres from them.
 
     Raises:
-        RigError: an object has no faces, a vertex is not a number, or the meshes of all frames are too
-            many.
+        RigError: an object has no faces, or a vertex is not a number.
     """
     with shared_scene(scene) as shared:
         for each in objects:
             shared.isolated.collection.objects.link(each)
-        looks = sorted({0, len(frames) // 2, len(frames) - 1})
-        probes = [_world(set_frame(shared.isolated, frames[k]), objects) for k in looks]
-        first = probes[0]
-        animated = any(_is_animated(each) for each in objects)
-        still = not animated and all(_alike(first, each) for each in probes[1:])
-        if still or len(frames) == 1:
-            states = [first[0]]
-        else:
-            if len(first[0]) * len(frames) > MOST_CORNERS:
-                raise RigError(
-                    f"the ground has {len(first[0])} vertices and moves in {len(frames)} frames: choose a "
-                    "simpler mesh for what moves"
-                )
-            every = [_world(set_frame(shared.isolated, frame), objects) for frame in frames]
-            for (vertices, triangles), frame in zip(every, frames, strict=True):
-                if triangles.shape != first[1].shape or vertices.shape != first[0].shape:
+        pieces = _pieces(set_frame(shared.isolated, frames[0]), objects)
+        yield 0.0
+        lines, triangles = _lines(pieces), _faces(pieces)
+        later = sorted({len(frames) // 2, len(frames) - 1} - {0})
+        moves = bool(later) and any(_is_animated(shown) for each in objects for shown in with_instanced(each))
+        for k in later:
+            if not moves:
+                seen = _pieces(set_frame(shared.isolated, frames[k]), objects, triangulated=False)
+                moves = not _same_faces(pieces, seen) or _moved(lines, _lines(seen))
+                yield 0.0
+    kept = np.flatnonzero(_near(*passed_over(lines[:2], lines[:2], triangles), places, room))
+    if moves:
+        used, order = _renumbered(triangles[kept], lines.shape[1])
+        return MovingGround([GroundBlock(lines.T[None, used], order, kept)])
+    yield 0.0
+    if not len(kept):
+        return None
+    used, order = _renumbered(triangles[kept], lines.shape[1])
+    return TriangleGround(lines.T[used], order)
+
+
+def moving_ground(
+    scene: bpy.types.Scene,
+    objects: Sequence[bpy.types.Object],
+    frames: Sequence[float],
+    places: Sequence[Array],
+    room: float,
+    first: MovingGround,
+) -> Generator[float, None, Ground | None]:
+    """The faces of objects at every frame, of which those are kept that are near then.
+
+    Args:
+        scene, objects, frames, room: as for `first_ground`.
+        places: (P, 2) for each frame.
+        first: at the first frame; it stands still if nothing moves at all.
+
+    Raises:
+        RigError: an object has no faces or others later, a vertex is not a number, or the vertices of all
+            frames are too many.
+    """
+    blocks: list[GroundBlock] = []
+    count, moved = 0, False
+    with shared_scene(scene) as shared:
+        for each in objects:
+            shared.isolated.collection.objects.link(each)
+        pieces = _pieces(set_frame(shared.isolated, frames[0]), objects)
+        start, triangles = _lines(pieces).astype(np.float32), _faces(pieces)
+        yield 0.0
+        rows = max(1, min(ROWS, AT_ONCE // start.shape[1]))
+        for k in range(0, len(frames), rows):
+            states = np.empty((3, len(frames[k : k + rows]), start.shape[1]), np.float32)
+            for row, frame in enumerate(frames[k : k + rows]):
+                seen = _pieces(set_frame(shared.isolated, frame), objects, triangulated=False)
+                if not _same_faces(pieces, seen):
                     raise RigError(
                         f"the ground has other faces at frame {frame:g}: choose one that keeps them"
                     )
-            states = [vertices for vertices, _ in every]
-            if all(np.abs(each - states[0]).max(initial=0.0) <= STILL for each in states[1:]):
-                states = states[:1]
-    vertices, triangles = _near(np.array(states), first[1], places, room)
-    if not len(triangles):
-        return None
-    return _triangles(vertices, triangles, objects)
+                states[:, row] = _lines(seen)
+                moved = moved or _moved(states[:, row], start)
+                yield 1.0
+            passed = passed_over(states[:2].min(axis=1), states[:2].max(axis=1), triangles)
+            yield 0.0
+            kept = np.flatnonzero(_near(*passed, np.concatenate(places[k : k + rows]), room))
+            yield 0.0
+            used, order = _renumbered(triangles[kept], start.shape[1])
+            count += len(used) * states.shape[1]
+            if count > MOST_CORNERS:
+                raise RigError(
+                    f"the ground '{objects[0].name}' moves, and has more than {MOST_CORNERS} vertices near "
+                    f"the figure in {k + rows} frames: choose a simpler mesh for what moves"
+                )
+            vertices = np.ascontiguousarray(np.moveaxis(states[:, :, used], 0, -1))
+            blocks.append(GroundBlock(vertices, order, kept))
+            if len(kept):
+                blocks[-1].prepare()
+            yield 0.0
+    if not moved:
+        (block,) = first.blocks
+        return TriangleGround(block.vertices[0], block.triangles) if len(block.faces) else None
+    return MovingGround(blocks) if any(len(each.faces) for each in blocks) else None
 
 
-def _triangles(vertices: Array, triangles: Indices, objects: Sequence[bpy.types.Object]) -> TriangleGround:
-    try:
-        return TriangleGround(vertices, triangles)
-    except InvalidInput as error:
-        raise _refused(objects, error) from error
-
-
-def _refused(objects: Sequence[bpy.types.Object], error: InvalidInput) -> RigError:
-    names = ", ".join(f"'{each.name}'" for each in objects)
+def _refused(names: str, error: InvalidInput) -> RigError:
     return RigError(f"the ground {names}: {error}")
 
 
+def with_instanced(thing: bpy.types.Object) -> Iterator[bpy.types.Object]:
+    """An object, and those of the collection that it shows, and that they show."""
+    yield thing
+    if thing.instance_type == "COLLECTION" and thing.instance_collection is not None:
+        for each in thing.instance_collection.all_objects:
+            yield from with_instanced(each)
+
+
 def _is_animated(thing: bpy.types.Object) -> bool:
-    """Whether something of an object, or of what it hangs on, has keys or drivers."""
-    line: list[Any] = [thing, thing.data]
-    while line[-1] is not None and isinstance(line[-1], bpy.types.Object) and line[-1].parent is not None:
-        line.append(line[-1].parent)
-    parent = thing.parent
-    while parent is not None:
-        line.append(parent)
-        parent = parent.parent
-    keys = getattr(thing.data, "shape_keys", None)
-    return any(each is not None and each.animation_data is not None for each in (*line, keys)) or any(
+    """Whether something of an object or of what it hangs on has keys or drivers."""
+    line: list[Any] = []
+    upper: bpy.types.Object | None = thing
+    while upper is not None:
+        line.append(upper)
+        upper = upper.parent
+    line.append(thing.data)
+    line.append(getattr(thing.data, "shape_keys", None))
+    line += [getattr(each, "node_group", None) for each in thing.modifiers]
+    return any(each is not None and each.animation_data is not None for each in line) or any(
         len(each.constraints) for each in line if isinstance(each, bpy.types.Object)
     )
 
 
-def _alike(a: tuple[Array, Indices], b: tuple[Array, Indices]) -> bool:
-    return a[0].shape == b[0].shape and bool(np.abs(a[0] - b[0]).max(initial=0.0) <= STILL)
+def _moved(a: Array, b: Array) -> bool:
+    return not bool(np.abs(a - b).max(initial=0.0) <= STILL)
 
 
-def _world(depsgraph: bpy.types.Depsgraph, objects: Sequence[bpy.types.Object]) -> tuple[Array, Indices]:
-    """(V, 3) world vertices and (T, 3) triangles.
+# Faces as they are shown ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Shape:
+    """A mesh.
+
+    Attributes:
+        vertices: (V, 3) float32, in its object's space.
+        corners: (C,) vertices of the corners of its faces.
+        triangles: (T, 3); empty where they are not read.
+    """
+
+    vertices: Array
+    corners: Indices
+    triangles: Indices
+
+
+@dataclass(frozen=True, eq=False)
+class _Piece:
+    """A mesh where an object shows it: `name` is that of the object of the ground, `world` (4, 4)."""
+
+    name: str
+    shape: _Shape
+    world: Array
+
+
+def _pieces(
+    depsgraph: bpy.types.Depsgraph, objects: Sequence[bpy.types.Object], triangulated: bool = True
+) -> list[_Piece]:
+    """What objects show at an evaluated frame, with their instances, in the objects' order.
 
     Raises:
-        RigError: an object has no faces, or a vertex is not a number.
+        RigError: an object shows no face, or a vertex is not a number.
     """
-    corners, faces, count = [], [], 0
+    shapes: dict[tuple[int, int], _Shape | None] = {}
+    shown: dict[str, list[_Piece]] = {each.name_full: [] for each in objects}
     for each in objects:
-        evaluated = each.evaluated_get(depsgraph)
-        mesh: Any = evaluated.to_mesh()
-        try:
-            if mesh is None or not len(mesh.polygons):
-                raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
+        if each.type in SURFACES:
+            evaluated = each.evaluated_get(depsgraph)
+            if shape := _shape(evaluated, each.name, triangulated):
+                shown[each.name_full].append(_Piece(each.name, shape, np.array(evaluated.matrix_world)))
+    if any(_shows_instances(each) for each in objects):
+        for instance in depsgraph.object_instances:
+            if not instance.is_instance or instance.parent is None or instance.object.type not in SURFACES:
+                continue
+            owner = instance.parent.original
+            if owner.name_full not in shown:
+                continue
+            world = np.array(instance.matrix_world)
+            # Blender takes one object for all instances that modifiers make, with other data for each.
+            key = instance.object.as_pointer(), instance.object.data.as_pointer()
+            if key not in shapes:
+                shapes[key] = _shape(instance.object, owner.name, triangulated)
+            if shape := shapes[key]:
+                shown[owner.name_full].append(_Piece(owner.name, shape, world))
+    for each in objects:
+        if not shown[each.name_full]:
+            raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
+    return [piece for each in objects for piece in shown[each.name_full]]
+
+
+def _shape(evaluated: bpy.types.Object, name: str, triangulated: bool) -> _Shape | None:
+    mesh: Any = evaluated.to_mesh()
+    try:
+        if mesh is None or not len(mesh.polygons):
+            return None
+        places = np.empty(3 * len(mesh.vertices), np.float32)
+        mesh.attributes["position"].data.foreach_get("vector", places)
+        corners = np.empty(len(mesh.loops), np.int32)
+        mesh.attributes[".corner_vert"].data.foreach_get("value", corners)
+        triangles = np.empty(0, np.int32)
+        if triangulated:
             mesh.calc_loop_triangles()
-            vertices = np.empty(3 * len(mesh.vertices), np.float32)
-            mesh.vertices.foreach_get("co", vertices)
             triangles = np.empty(3 * len(mesh.loop_triangles), np.int32)
             mesh.loop_triangles.foreach_get("vertices", triangles)
-        finally:
-            evaluated.to_mesh_clear()
-        world = np.array([row[:] for row in evaluated.matrix_world])
-        local = vertices.reshape(-1, 3).astype(np.float64)
-        try:
-            require_numbers(local)
-        except InvalidInput as error:
-            raise _refused([each], error) from error
-        corners.append(local @ world[:3, :3].T + world[:3, 3])
-        faces.append(triangles.reshape(-1, 3).astype(np.int64) + count)
-        count += len(local)
-    return np.concatenate(corners), np.concatenate(faces)
+    finally:
+        evaluated.to_mesh_clear()
+    vertices = places.reshape(-1, 3)
+    try:
+        require_numbers(vertices)
+    except InvalidInput as error:
+        raise _refused(f"'{name}'", error) from error
+    return _Shape(vertices, corners, triangles.reshape(-1, 3))
 
 
-def _near(states: Array, triangles: Indices, places: Array, room: float) -> tuple[Array, Indices]:
-    """The same with those triangles alone that get within about `room` of places, and their corners."""
-    bad = ~np.isfinite(states).all(axis=(0, 2))
-    corners = np.where(np.isfinite(states), states, 0.0)[..., :2]
-    start = places.min(axis=0) - 2.0 * room
-    shape = np.floor((places.max(axis=0) + 2.0 * room - start) / room).astype(np.intp) + 1
-    # Cells as wide as the room: those of the places and those around them count.
+def _same_faces(a: Sequence[_Piece], b: Sequence[_Piece]) -> bool:
+    return len(a) == len(b) and all(
+        x.name == y.name
+        and len(x.shape.vertices) == len(y.shape.vertices)
+        and np.array_equal(x.shape.corners, y.shape.corners)
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+def _lines(pieces: Sequence[_Piece]) -> Array:
+    """(3, V) world vertices."""
+    return np.concatenate([_in_world(each) for each in pieces], axis=1)
+
+
+def _in_world(piece: _Piece) -> Array:
+    x, y, z = (np.ascontiguousarray(piece.shape.vertices[:, k], np.float64) for k in range(3))
+    return np.stack([row[0] * x + row[1] * y + row[2] * z + row[3] for row in piece.world[:3]])
+
+
+def _faces(pieces: Sequence[_Piece]) -> Indices:
+    """(T, 3) indices of world vertices."""
+    starts = np.cumsum([0, *(len(each.shape.vertices) for each in pieces)])
+    every = [each.shape.triangles.astype(np.int64) for each in pieces]
+    return np.concatenate([each + start for each, start in zip(every, starts[:-1], strict=True)])
+
+
+def _renumbered(triangles: Indices, count: int) -> tuple[Indices, Indices]:
+    """Which of so many vertices triangles (T, 3) have, and the triangles by their places in these."""
+    is_used = np.zeros(count, np.bool_)
+    is_used[triangles] = True
+    return np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[triangles]
+
+
+def _near(lows: Sequence[Array], highs: Sequence[Array], places: Array, room: float) -> Mask:
+    """(T,) which triangles get within about the room of places (P, 2).
+
+    Args:
+        lows, highs: (T,) of X and of Y between which they are.
+        places: metres.
+        room: metres.
+    """
+    wide = room / FINE
+    start = places.min(axis=0) - room - wide
+    shape = np.ceil((places.max(axis=0) + room + wide - start) / wide).astype(np.intp) + 1
     near = np.zeros(shape, np.bool_)
-    for x, y in np.unique(np.floor((places - start) / room).astype(np.intp), axis=0).tolist():
-        near[x - 1 : x + 2, y - 1 : y + 2] = True
-    lows, highs = corners.min(axis=0)[triangles].min(axis=1), corners.max(axis=0)[triangles].max(axis=1)
-    within = ((lows <= start + shape * room) & (highs >= start)).all(axis=1)
-    cells = [np.floor((each - start) / room).astype(np.intp).clip(0, shape - 1) for each in (lows, highs)]
-    met = [near[a[:, 0], b[:, 1]] for a in cells for b in cells]
-    kept = within & (np.any(met, axis=0) | ((highs - lows) > room).any(axis=1)) | bad[triangles].any(axis=1)
-    used, order = np.unique(triangles[kept], return_inverse=True)
-    return states[:, used], order.reshape(-1, 3)
+    for x, y in np.unique(np.floor((places - start) / wide).astype(np.intp), axis=0).tolist():
+        near[max(x - FINE, 0) : x + FINE + 1, max(y - FINE, 0) : y + FINE + 1] = True
+    counts = np.zeros(shape + 1, np.int32)  # of near squares before each, both ways
+    counts[1:, 1:] = near.cumsum(axis=0).cumsum(axis=1)
+    kept = np.ones(len(lows[0]), np.bool_)
+    for axis in (0, 1):
+        kept &= (lows[axis] <= start[axis] + shape[axis] * wide) & (highs[axis] >= start[axis])
+    rows = np.flatnonzero(kept)
+    (x0, x1), (y0, y1) = (
+        [
+            np.floor((each[axis][rows] - start[axis]) / wide).astype(np.intp).clip(0, shape[axis] - 1)
+            for each in (lows, highs)
+        ]
+        for axis in (0, 1)
+    )
+    seen = counts[x1 + 1, y1 + 1] - counts[x0, y1 + 1] - counts[x1 + 1, y0] + counts[x0, y0]
+    kept[rows] = seen > 0
+    return kept

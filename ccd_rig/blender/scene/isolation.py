@@ -168,11 +168,12 @@ class _Reader:
 def shared_scene(scene: bpy.types.Scene) -> Iterator[SharedScene]:
     """Make a temporary scene without references for the block."""
     with ExitStack() as stack:
+        stack.callback(remove_left)  # again, should Ctrl-C end the first call
         stack.callback(remove_left)
         isolated = bpy.data.scenes.new(ISOLATED)
         shared = SharedScene(isolated)
-        _in_use[isolated.session_uid] = shared
         stack.callback(_in_use.pop, isolated.session_uid, None)
+        _in_use[isolated.session_uid] = shared
         _copy_settings(scene, isolated)
         stack.callback(shared.clear)
         yield shared

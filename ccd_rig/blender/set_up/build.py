@@ -19,7 +19,7 @@ from ...solvers.soft_reach import SOFTNESS
 from ...solvers.stepping import result_of
 from .. import checks
 from ..bake import target_motion
-from ..figures import control_bones, rigify, roles
+from ..figures import control_bones, recognition, rigify
 from ..figures.role import Figure, Kind, Part, RestBone, Side, SkeletonTree
 from ..figures.structure import AXES, IN_LINE
 from ..figures.symmetry import halves
@@ -420,7 +420,7 @@ def unknown_bones(
     groups = {row.group for row in planned}
     missing = [group for group in WANTED.get(figure.kind, ()) if group not in groups]
     notes = [f"Not recognised: {', '.join(missing)}"] if missing else []
-    if figure.family != roles.RIGIFY:
+    if figure.family != recognition.RIGIFY:
         odd = [bone.name for bone in armature_object.data.bones if _begins_odd_row(bone, figure)]
         notes += [f"Left as they are: {named(odd)}"] if odd else []
     return notes
@@ -449,7 +449,7 @@ class Guess:
     Attributes:
         roles: by bone, the words of its role; empty for none. Of a generated rig only controls with one.
         groups: that the figure has.
-        unsure: names of bones at which limbs end whose role no name tells, see `roles.untold`.
+        unsure: names of bones at which limbs end whose role no name tells, see `recognition.untold`.
     """
 
     roles: dict[str, str]
@@ -463,11 +463,11 @@ class Guess:
 
 def guess(armature_object: bpy.types.Object) -> Guess:
     """Recognise an armature; nothing is made."""
-    bones = roles.rest_bones(armature_object)
-    figure = roles.recognise(bones, rigify.is_generated(armature_object.data))
+    bones = recognition.rest_bones(armature_object)
+    figure = recognition.recognise(bones, rigify.is_generated(armature_object.data))
     groups = tuple(dict.fromkeys(row.group for row in planned_rows(figure, bones)))
-    listed = figure.roles if figure.family == roles.RIGIFY else [bone.name for bone in bones]
-    unsure = roles.untold(figure, bones) if groups else ()
+    listed = figure.roles if figure.family == recognition.RIGIFY else [bone.name for bone in bones]
+    unsure = recognition.untold(figure, bones) if groups else ()
     return Guess({name: _role_words(figure, name) for name in listed}, groups, unsure)
 
 
@@ -482,16 +482,16 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     Raises:
         RigError: no figure is recognised, or no constraint is left to make; nothing was changed.
     """
-    bones = roles.rest_bones(armature_object)
-    recognised = roles.recognise(bones, rigify.is_generated(armature_object.data))
-    figure = roles.with_roles(recognised, [bone.name for bone in bones], choices.roles)
+    bones = recognition.rest_bones(armature_object)
+    recognised = recognition.recognise(bones, rigify.is_generated(armature_object.data))
+    figure = recognition.with_roles(recognised, [bone.name for bone in bones], choices.roles)
     planned = planned_rows(figure, bones)
     if not planned:
         raise RigError(refusal(armature_object, bones))
     carrier = next((row.tip for row in planned if row.group is Group.HIPS), "")
     made = Made(figure.kind, figure.family, tuple(dict.fromkeys(row.group for row in planned)), carrier)
     controls = {**recognised.roles, **figure.roles}
-    listed = controls if figure.family == roles.RIGIFY else [bone.name for bone in bones]
+    listed = controls if figure.family == recognition.RIGIFY else [bone.name for bone in bones]
     made.roles = {name: (_role_words(figure, name), _role_words(recognised, name)) for name in listed}
     if uneven := checks.uneven_scale(armature_object.matrix_world, armature_object.name):
         made.notes.append(checks.sentence(uneven))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from mathutils import Vector
 
+from ..figures.recognition import RIGIFY
 from ..figures.role import Figure, Kind, Part, RestBone, Role, Side, SkeletonTree
-from ..figures.roles import RIGIFY
 from ..figures.structure import ANKLE
 
 SIDES = (Side.LEFT, Side.RIGHT)

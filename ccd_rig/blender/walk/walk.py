@@ -8,7 +8,7 @@ action -> SourceMotion -> Cycle    curve -> Way    height or meshes -> Ground
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,6 +20,7 @@ from mathutils import Vector
 from ...errors import InvalidInput, RigError
 from ...maths.batch import Array
 from ...motion.ground import Ground, LevelGround
+from ...motion.moving_ground import MovingGround
 from ...motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
 from ...motion.walking.cycle import Cycle, Standing, cycle_of, standing_of, with_stride
 from ...motion.walking.measures import WalkMeasures, joints_seen, walk_measures
@@ -28,8 +29,9 @@ from ...motion.walking.settings import WalkSettings
 from ...motion.walking.steps import WalkPlan
 from ...motion.walking.strides import fitted_strides
 from ...motion.walking.timeline import Timeline, timeline
-from ...solvers.walk import Walk, walk
+from ...solvers.walk import Walk, walk_work
 from ..bake.frame_selection import key_time
+from ..bake.progress import Progress, Steps, paced, run, shown
 from ..checks import ik_problems
 from ..figures.role import Figure, Part, Side
 from ..keys import channels
@@ -47,7 +49,7 @@ from ..retarget.retarget import (
 )
 from ..retarget.sampling import SourceChoice, source_motion
 from ..scene.dependence import trail_to_bones
-from ..scene.ground import ground_of_rig, mesh_ground
+from ..scene.ground import first_ground, ground_of_rig, moving_ground, with_instanced
 from ..scene.isolation import set_frame, shared_scene
 
 LAST_FRAME = 1_048_574
@@ -137,10 +139,17 @@ class Walked:
 def walk_along(
     scene: bpy.types.Scene, rig: bpy.types.Object, curve: bpy.types.Object, choice: WalkChoice
 ) -> Walked:
+    """Do `walk_steps` to their end."""
+    return run(walk_steps(scene, rig, curve, choice))
+
+
+def walk_steps(
+    scene: bpy.types.Scene, rig: bpy.types.Object, curve: bpy.types.Object, choice: WalkChoice
+) -> Steps[Walked]:
     """Write the cycle along the curve as a new action of the armature; all of it, or nothing after an error.
 
     It replaces the action of an earlier walk of the same cycle and curve, unless that has other users or a
-    fake user.
+    fake user. Closing the steps cancels it.
 
     Raises:
         RigError: names the armature, bone, curve, ground or field and what to do; nothing was changed.
@@ -152,7 +161,8 @@ def walk_along(
     _require_upright(rig, joints)
     _require_free_legs(joints, figure)
     moved = {*joints.sources, *(bone.name for bone in rig.data.bones[joints.hips].children_recursive)}
-    for word, thing in (("curve", curve), *(("ground", mesh) for mesh in choice.meshes)):
+    grounds = (("ground", shown) for mesh in choice.meshes for shown in with_instanced(mesh))
+    for word, thing in (("curve", curve), *grounds):
         if trail := trail_to_bones(thing, word, rig, moved):
             raise RigError(f"{trail}, which the walk moves: take it off there, or choose another {word}")
     for problem in ik_problems(rig, set(joints.sources)):
@@ -194,7 +204,9 @@ def walk_along(
         if closed and settings.cycles > 0.0:
             length = max(length, 1.001 * settings.cycles * cycle.speed * cycle.period)
         frames, time = _frames(cycle, choice, start, seconds, (length, ways), settings)
-        ground, height = _ground(scene, choice, frames, way, cycle, figure), float(points[0, 2])
+        progress, height = Progress(float(frames[0]), 0, len(frames), "evaluated"), float(points[0, 2])
+        yield progress
+        ground = yield from shown(_ground(scene, choice, frames, way, cycle, figure), progress)
         strides = Strides.even(settings.offset)
         if settings.fit_steps:
             strides = fitted_strides(cycle, way, height, ground, settings.offset, settings.offset + length)
@@ -202,15 +214,25 @@ def walk_along(
             length = float(strides.line_at(np.array(settings.offset + length)))
             ways = None if ways is None else strides.line_at(ways)
             frames, time = _frames(cycle, choice, start, seconds, (length, ways), settings)
-            if ground.moves:
-                ground = _ground(scene, choice, frames, way, cycle, figure)
+        progress = progress._replace(total=len(frames))
+        yield progress
+        if isinstance(ground, MovingGround):
+            line = cycle.speed * (time.phases - time.phases[0])
+            places, room = _near(way, cycle, strides.along_at(line))
+            moving = moving_ground(scene, choice.meshes, frames.tolist(), places, room, ground)
+            ground = _require_near((yield from shown(moving, progress)))
         standing = _standing(scene, rig, (joints, figure, cycle), choice)
-        done = walk(cycle, way, height, ground, time, settings, strides, standing)
+        progress = progress._replace(verb="solved")
+        yield progress
+        done = yield from paced(
+            walk_work(cycle, way, height, ground, time, settings, strides, standing), progress
+        )
     except InvalidInput as error:
         raise RigError(str(error)) from error
     pose = done.rotations, done.translations
     earlier = _earlier(rig, clip, curve)
     keys = channels_of_motion(scene, rig, joints, figure, reading, frames, pose)
+    yield Progress(float(frames[0]), 0, len(frames), "checked")
     with ExitStack() as undo:
         made = write_motion(scene, rig, keys, frames, f"{clip} along {curve.name}", undo)
         measures = _measured(scene, rig, done, ground, frames)
@@ -348,16 +370,30 @@ def _playing(rig: bpy.types.Object, action: bpy.types.Action | None) -> Iterator
         channels.assign(rig, before, slot)
 
 
+def _near(way: Way, cycle: Cycle, along: Array) -> tuple[Array, float]:
+    """(..., P, 2) places of the world near which ground counts for bodies at metres (...,), and metres around
+    them."""
+    aside = max(float(np.abs(foot.balls[:, 1]).max()) for foot in cycle.feet.values())
+    room = BESIDE * cycle.leg + aside
+    beyond = cycle.speed * cycle.period + room
+    line = along[..., None] + np.arange(-beyond, beyond, 0.5 * room)
+    befores = {foot.before for foot in cycle.feet.values()}
+    under = [way.bent(line + each, np.zeros_like(line), each)[0] for each in sorted({0.0, *befores})]
+    return np.concatenate(under, axis=-2), room
+
+
 def _ground(
     scene: bpy.types.Scene, choice: WalkChoice, frames: Array, way: Way, cycle: Cycle, figure: TargetFigure
-) -> Ground:
+) -> Generator[float, None, Ground]:
+    """The ground, at the first frame alone if it may move later."""
     if not choice.meshes:
         return LevelGround(figure.ground if choice.height is None else choice.height)
-    balls = np.concatenate([foot.balls[:, :2] for foot in cycle.feet.values()])
-    room = BESIDE * cycle.leg + float(np.abs(balls).max())
-    beyond = cycle.speed * cycle.period + room
-    places, _ = way.at(np.arange(-beyond, way.length + beyond, 0.5 * room))
-    ground = mesh_ground(scene, choice.meshes, frames.tolist(), places, room)
+    places, room = _near(way, cycle, np.arange(0.0, way.length + cycle.leg, cycle.leg))
+    first = first_ground(scene, choice.meshes, frames.tolist(), places.reshape(-1, 2), room)
+    return _require_near((yield from first))
+
+
+def _require_near(ground: Ground | None) -> Ground:
     if ground is None:
         raise RigError("the ground is nowhere near the curve: move one of them, or choose another ground")
     return ground

@@ -17,7 +17,7 @@ limit; joints further out compensate for clamped ones. Unmapped joints keep the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,7 +28,7 @@ from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array
 from ..interpolation import same_side
-from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, product, turned
+from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, path_length, product, turned
 
 UP = np.array((0.0, 0.0, 1.0))
 NO_TURN = np.array((1.0, 0.0, 0.0, 0.0))
@@ -296,7 +296,8 @@ def trunk_pitch(
 
     A trunk that is long for its legs carries one girdle too high and the other too low where it slopes as the
     source's: a sitting cat's hips would be in the ground. With these turns, front legs begin as much higher
-    above hind legs than in the reference pose as the source's do, scaled. They fade to none where the trunk
+    above hind legs than in the reference pose as the source's do, scaled. What both pairs sink is scaled by
+    the length of each: where a source crouches, all legs fold alike. Turns fade to none where the trunk
     stands on end.
 
     Args:
@@ -316,11 +317,34 @@ def trunk_pitch(
         ends = [[heads[..., indices[leg.upper], :] for leg in legs] for legs in (hind, front)]
         return np.asarray(np.mean(ends[1], axis=0) - np.mean(ends[0], axis=0))
 
-    ours = {leg.upper: target.index(leg.upper) for leg in figure_map.legs}
-    theirs = {leg.upper: source.index(figure_map.sources[leg.upper]) for leg in figure_map.legs}
+    def reach(heads: Array, indices: Mapping[str, int], legs: Sequence[Limb]) -> Array:
+        """(...) height of the middle of a pair's hip joints above the lower of its ankles."""
+        tops, ends = (
+            np.array([heads[..., indices[name], 2] for name in names])
+            for names in ([leg.upper for leg in legs], [leg.end for leg in legs])
+        )
+        return np.asarray(tops.mean(axis=0) - ends.min(axis=0))
+
+    def length(heads: Array, indices: Mapping[str, int], legs: Sequence[Limb]) -> float:
+        lines = [[heads[indices[name]] for name in (leg.upper, leg.middle, leg.end)] for leg in legs]
+        return float(np.mean([path_length(line) for line in lines]))
+
+    names = {name for leg in figure_map.legs for name in (leg.upper, leg.middle, leg.end)}
+    ours = {name: target.index(name) for name in names}
+    theirs = {name: source.index(figure_map.sources[name]) for name in names}
     heads, _ = target.world(rotations, np.zeros((1, len(target.skeleton), 3)))
     lines = trunk(heads, ours)
     rises = trunk(source.heads, theirs)[:, 2] - trunk(source.reference_heads, theirs)[2]
+    pairs = front, hind
+    sinks = [
+        reach(source.heads, theirs, legs) - reach(source.reference_heads, theirs, legs) for legs in pairs
+    ]
+    ratios = [
+        length(target.reference[0], ours, legs) / length(source.reference_heads, theirs, legs)
+        for legs in pairs
+    ]
+    crouch = np.minimum(np.maximum(*sinks), 0.0)
+    rises = rises + crouch * (ratios[0] - ratios[1]) / np.mean(ratios)
     wanted = trunk(target.reference[0], ours)[2] + scale * rises
     sizes, along = batch.length(lines, -1), batch.length(lines[:, :2], -1)
     steepest = np.sin(STEEPEST)

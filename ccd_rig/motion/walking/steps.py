@@ -14,7 +14,7 @@ several pairs of legs is turned to its slope. It sinks, as smooth as that, for l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,6 +82,8 @@ ROLLING = 0.3
 """Seconds over which heels are raised further for a leg that is too short, toes over what they would hit."""
 WINDOWS = ((0.0, 1.0), (0.0, 0.85), (0.0, 0.7), (0.0, 0.55), (0.15, 1.0), (0.3, 1.0), (0.45, 1.0))
 """Parts of a swing in which the base may go from the height of one footfall to that of the next."""
+SPEEDING = 0.3
+"""Part of a swing in which a foot begins to turn from one slope to the next."""
 NONE = np.array((1.0, 0.0, 0.0, 0.0))
 """No rotation."""
 
@@ -215,8 +217,8 @@ def plan_walk(
     settings: WalkSettings,
     strides: Strides | None = None,
     standing: Standing | None = None,
-) -> WalkPlan:
-    """The walk along a way.
+) -> Generator[None, None, WalkPlan]:
+    """The walk along a way; yields nothing between its parts, where it may be closed.
 
     Args:
         cycle: what is walked.
@@ -248,11 +250,17 @@ def plan_walk(
     course = _Course(cycle, way, ground, time, settings, strides, line, along, profile, lie, reach, standing)
     body = _body(course)
     heads, _ = posed(cycle.figure_map, cycle.target, *body)
-    feet = {leg.limb.name: _rolled(course, leg, _foot(course, leg), heads) for leg in cycle.legs}
+    feet = {}
+    for leg in cycle.legs:
+        yield
+        feet[leg.limb.name] = _rolled(course, leg, _foot(course, leg), heads)
+    yield
     moved = _moved(course, heads, feet)
     rotations, hips, turns = body
     pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
-    feet = {leg.limb.name: _lowered(course, leg, feet[leg.limb.name], moved) for leg in cycle.legs}
+    for leg in cycle.legs:
+        yield
+        feet[leg.limb.name] = _lowered(course, leg, feet[leg.limb.name], moved)
     return WalkPlan(*pose, feet, moved, time.times, along, course.reach)
 
 
@@ -417,7 +425,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         shifts[rows] = before.shift + p * (after.shift - before.shift)
         yaws[rows] = before.stance.turn + smooth(p) * (after.stance.turn - before.stance.turn)
         pair = np.broadcast_to(before.slope, (len(rows), 4)), np.broadcast_to(after.slope, (len(rows), 4))
-        slopes[rows] = batch.slerp(*pair, p, -1)
+        slopes[rows] = batch.slerp(*pair, _evenly(u), -1)
         rests = np.flatnonzero(down == i)
         if i >= 0 and len(rests):
             carried[rows] = (1.0 - p)[:, None] * carried[rests[-1]]
@@ -453,6 +461,21 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         bases[rows] = _swing_base(u, p, ends, plane, rises[rows], need + margin)
     plan = FootPlan(falls, np.column_stack((xy, bases)) + arms, feet, toes, down)
     return _on_surface(course, leg, plan, ahead)
+
+
+def _evenly(u: Array) -> Array:
+    """(R,) parts of a way from rest to rest at parts (R,) of the time, as even as it is smooth.
+
+    Its speed rises in the first `SPEEDING` of the time as a smooth step does, and falls as in the last.
+    """
+
+    def gone(v: Array) -> Array:  # the integral of the smooth step 3 v^2 - 2 v^3
+        v = np.clip(v / SPEEDING, 0.0, 1.0)
+        return np.asarray(SPEEDING * v**3 * (1.0 - 0.5 * v))
+
+    most = 1.0 - SPEEDING
+    past = gone(u) + np.clip(u - SPEEDING, 0.0, 1.0 - 2.0 * SPEEDING)
+    return np.asarray((past + np.where(u > most, 0.5 * SPEEDING - gone(1.0 - u), 0.0)) / most)
 
 
 def _within_reach(course: _Course, leg: WalkLeg, place: Array) -> Array:
@@ -530,39 +553,41 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     half, room = 0.04 * leg.length, toe + ROOM * size
     offsets = np.stack((0.0 * front, -heel * front, toe * front, room * front, half * left, -half * left))
     tries = np.linspace(-settings.adjust * size, settings.adjust * size, TRIES)
+    tries = tries[np.argsort(np.abs(tries), kind="stable")]
     best: tuple[float, Footfall] | None = None
-    for shift in tries[np.argsort(np.abs(tries), kind="stable")].tolist():
-        along = np.full(len(offsets), stance.along + shift)
-        xy, headings = course.way.bent(along, np.full(len(offsets), stance.aside), before)
-        yaw = _yaw_rotations(headings)
-        arms = turned(yaw, offsets)
-        points = np.column_stack((xy + arms[:, :2], np.full(len(offsets), -np.inf)))
-        (ball, behind, tip, far, one, other), normals = course.under(
-            points, along, np.full(len(offsets), row)
-        )
-        if not np.isfinite(ball):
-            continue
-        ahead, across = (turned(yaw[:1], each[None])[0] for each in (front, left))
-        rise = -float(normals[0] @ ahead) / max(float(normals[0, 2]), 1e-6)
-        cost = (shift / max(settings.adjust * size, 1e-12)) ** 2
-        lean = float(ball - behind) / heel if heel > 0.0 else np.nan
-        if heel > 0.0:
-            off = abs(lean - rise) * heel if np.isfinite(lean) else 2.0 * UNEVEN * size
-            cost += (off / (UNEVEN * size)) ** 2
-            rise = lean if abs(lean) <= np.tan(settings.steepest) else rise
-        for height, distance in ((tip, toe), (far, room)):
-            caught = float(height - ball) - rise * distance
-            cost += (max(0.0, caught if np.isfinite(caught) else 0.0) / (CAUGHT * size)) ** 2
-        slope = NONE
-        if leg.flat:
-            slopes = lean, float(one - other) / (2.0 * half)
-            grade = grade_of(normals[0], ahead, across, slopes, settings.steepest)
-            slope = shortest(np.array(UP)[None], plane_of(grade, ahead, across)[None])[0]
-        fall = Footfall(stance, shift, np.array((*xy[0], ball)), slope, row)
-        if shift == 0.0 and cost < GOOD:
-            return fall
-        if best is None or cost < best[0] - 1e-9:
-            best = cost, fall
+    for shifts in (tries[:1], tries[1:]):  # nearly always the first will do
+        along = np.asarray(stance.along + shifts, np.float64)
+        xy, headings = course.way.bent(along, np.full(len(shifts), stance.aside), before)
+        yaw, count = _yaw_rotations(headings), len(offsets)
+        arms = turned(np.repeat(yaw, count, axis=0), np.tile(offsets, (len(shifts), 1)))
+        points = np.column_stack((np.repeat(xy, count, axis=0) + arms[:, :2], np.full(len(arms), -np.inf)))
+        heights, normals = course.under(points, np.repeat(along, count), np.full(len(points), row))
+        aheads, acrosses = (turned(yaw, np.tile(each, (len(yaw), 1))) for each in (front, left))
+        for k, shift in enumerate(shifts.tolist()):
+            ball, behind, tip, far, one, other = heights[k * count : (k + 1) * count].tolist()
+            if not np.isfinite(ball):
+                continue
+            ahead, normal = aheads[k], normals[k * count]
+            rise = -float(normal @ ahead) / max(float(normal[2]), 1e-6)
+            cost = (shift / max(settings.adjust * size, 1e-12)) ** 2
+            lean = (ball - behind) / heel if heel > 0.0 else np.nan
+            if heel > 0.0:
+                off = abs(lean - rise) * heel if np.isfinite(lean) else 2.0 * UNEVEN * size
+                cost += (off / (UNEVEN * size)) ** 2
+                rise = lean if abs(lean) <= np.tan(settings.steepest) else rise
+            for height, distance in ((tip, toe), (far, room)):
+                caught = height - ball - rise * distance
+                cost += (max(0.0, caught if np.isfinite(caught) else 0.0) / (CAUGHT * size)) ** 2
+            if best is not None and cost >= best[0] - 1e-9:
+                continue
+            slope = NONE
+            if leg.flat:
+                slopes = lean, (one - other) / (2.0 * half)
+                grade = grade_of(normal, ahead, acrosses[k], slopes, settings.steepest)
+                slope = shortest(np.array(UP)[None], plane_of(grade, ahead, acrosses[k])[None])[0]
+            best = cost, Footfall(stance, shift, np.array((*xy[k], ball)), slope, row)
+        if best is not None and best[1].shift == 0.0 and best[0] < GOOD:
+            return best[1]
     if best is None:
         raise InvalidInput(
             f"there is no ground for the {leg.limb.name} at {stance.along:.2f} m along the curve: close the "

@@ -204,10 +204,7 @@ def test_bones_below_the_ground(bake, errors):
 
 def hill(x, y, wide=20.0, name="Hill"):
     """A plane that rises along X by a third, with its middle at 0.2 m."""
-    corners = [(sx * wide + x, sy * wide + y) for sx, sy in ((-1, -1), (1, -1), (1, 1), (-1, 1))]
-    data = bpy.data.meshes.new(name)
-    data.from_pydata([(x, y, 0.2 + x / 3.0) for x, y in corners], [], [(0, 1, 2, 3)])
-    return rigs.link(data, name)
+    return rigs.ground(lambda a, b: 0.2 + a / 3.0, (x - wide, x + wide), (y - wide, y + wide), name)
 
 
 def dipping():

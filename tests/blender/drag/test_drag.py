@@ -303,6 +303,35 @@ def test_with_pins_the_whole_body_takes_part(begin):
         assert (tail(rig, name) - place).length < PINNED
 
 
+def turned(rig, names):
+    """Degrees by which bones are turned from rest."""
+    rigs.update()
+    return {name: math.degrees(rig.pose.bones[name].matrix_basis.to_quaternion().angle) for name in names}
+
+
+def test_a_pulled_hand_bends_the_elbow_and_does_not_shrug(begin):
+    """Clavicles give as much as their ranges are beside the arm's."""
+    rig = rigs.metarig("basic_human")
+    drag = begin(rig, "hand.R")
+    drag.move((0.15, 0.15, 0.06))
+    assert drag.is_reached()
+    turns = turned(rig, ("shoulder.R", "upper_arm.R", "forearm.R"))
+    assert turns["shoulder.R"] < min(10.0, 0.3 * turns["upper_arm.R"], 0.3 * turns["forearm.R"])
+
+
+def test_with_pins_a_small_pull_moves_the_arm_rather_than_the_spine(begin):
+    """Bones of the spine count by the weight that they carry, as the hips do."""
+    rig = rigs.metarig("basic_human")
+    for name in ("foot.L", "foot.R"):
+        rig.pose.bones[name].ccd_rig.pin = "ROTATION"
+    drag = begin(rig, "hand.R")
+    drag.move((0.0, -0.15, 0.0))
+    assert drag.is_reached()
+    assert drag.body == "spine"
+    turns = turned(rig, ("spine.001", "spine.002", "spine.003", "upper_arm.R"))
+    assert 2.0 * max(turns[f"spine.00{k}"] for k in (1, 2, 3)) < turns["upper_arm.R"]
+
+
 def test_a_pinned_bone_that_is_pulled_is_free(begin):
     rig = biped()
     for name in ("foot.L", "foot.R"):

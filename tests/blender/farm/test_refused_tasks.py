@@ -187,6 +187,7 @@ def test_files_that_make_no_job(cli, tmp_path, monkeypatch, capfd):
     twin = wander(tmp_path / "other/Shot.blend", SHORT)
     record = wander(tmp_path / "SHOT.record.blend", SHORT)
     odd = wander(tmp_path / "a{{b.blend", SHORT)
+    wide = wander(tmp_path / "a\u00a0b.blend", SHORT)  # told from a space by its number
     bare = tmp_path / "bare.blend"
     bpy.ops.wm.read_homefile(use_empty=True)
     bpy.ops.wm.save_as_mainfile(filepath=str(bare))
@@ -198,7 +199,8 @@ def test_files_that_make_no_job(cli, tmp_path, monkeypatch, capfd):
         ([file, file], 1, "would be written to the same file"),
         ([file, record], 1, "would be written to the same file, SHOT.record.json"),
         ([record, file], 1, "would be written to the same file, shot.record.json"),
-        ([odd], 1, "a job cannot name this path"),
+        ([odd], 1, "a{{b.blend: a job cannot name this path: it has '{{'"),
+        ([wide], 1, r"a\xa0b.blend: a job cannot name this path: it has line breaks, or spaces of another"),
         ([bare], 1, "no armature in the file's active scene has enabled CCD constraints"),
         ([text], 2, "cannot open "),
     ):

@@ -111,7 +111,7 @@ def human(ext, names):
 
 
 def recognise(ext, bones, generated=False):
-    return ext.module("ccd_rig.blender.figures.roles").recognise(bones, generated)
+    return ext.module("ccd_rig.blender.figures.recognition").recognise(bones, generated)
 
 
 def words_of(figure):

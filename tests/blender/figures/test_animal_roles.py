@@ -92,7 +92,7 @@ METARIGS = {
 def test_metarigs_with_their_names_and_without(ext, kind):
     """The cat's bones are named as a human's: what Rigify says of its paws comes first."""
     expected_kind, expected = METARIGS[kind]
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     bones = roles.rest_bones(rigs.metarig(kind))
     figure = roles.recognise(bones)
     assert figure.kind == expected_kind
@@ -108,7 +108,7 @@ def test_metarigs_with_their_names_and_without(ext, kind):
 
 @pytest.mark.parametrize("kind", METARIGS)
 def test_no_two_bones_have_the_same_role(ext, kind):
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     bones = roles.rest_bones(rigs.metarig(kind))
     for each in (bones, nameless(bones)[0]):
         found = list(roles.recognise(each).roles.values())
@@ -194,7 +194,7 @@ QUICK = ("basic_human", "basic_quadruped")
 def test_generated_rigs_by_their_fk_controls(ext, kind):
     expected_kind, expected = GENERATED[kind]
     generated = rigs.generated(kind)
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     figure = roles.figure_of(generated)
     assert (figure.kind, figure.family) == (expected_kind, "Rigify")
     told = words_of(figure)
@@ -206,7 +206,7 @@ def test_generated_rigs_by_their_fk_controls(ext, kind):
 
 @pytest.mark.parametrize("pairs", [3, 4])
 def test_a_spider_by_its_legs(ext, pairs):
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     bones = roles.rest_bones(rigs.armature(rigs.spider(pairs)))
     renamed, back = nameless(bones)
     figure = roles.recognise(renamed)
@@ -220,7 +220,7 @@ def test_a_spider_by_its_legs(ext, pairs):
 
 
 def test_a_tail_is_one_chain(ext):
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     figure = roles.figure_of(rigs.chain(7))
     assert figure.kind == "chain"
     assert figure.bones("tail") == tuple(f"bone_{i}" for i in range(7))
@@ -228,7 +228,7 @@ def test_a_tail_is_one_chain(ext):
 
 def test_what_is_no_figure_is_unknown(ext):
     """Two chains of which no one is the mirror image of the other, and a lone bone."""
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     crane = [B("base", (0, 0, 0), (0, 0, 1)), B("arm", (0, 0, 1), (1, 0.2, 1), "base")]
     crane += [B("hook", (1, 0.2, 1), (1, 0.2, 0.3), "arm"), B("ballast", (0, 0, 1), (-0.4, 0.1, 0.9), "base")]
     for bones in (crane, crane[:1]):
@@ -241,7 +241,7 @@ def test_a_rig_with_controls_is_read_by_its_deforming_bones(ext):
     rig = rigs.armature([*rigs.biped(), B("IK foot", (0.4, 0.6, 0.1), (0.4, 0.8, 0.1), "root")])
     rig.data.bones["IK foot"].use_deform = False
     rig.data.bones["root"].use_deform = False
-    told = ext.module("ccd_rig.blender.figures.roles").roles_of(rig)
+    told = ext.module("ccd_rig.blender.figures.recognition").roles_of(rig)
     assert "IK foot" not in told
     assert told["foot.L"].words() == "left foot"
 
@@ -257,6 +257,6 @@ def test_an_object_lying_on_its_side_is_turned_upright(ext):
     rig = rigs.armature(lying)
     rig.rotation_euler = (1.5707963, 0.0, 0.0)
     rigs.update()
-    told = ext.module("ccd_rig.blender.figures.roles").roles_of(rig)
+    told = ext.module("ccd_rig.blender.figures.recognition").roles_of(rig)
     assert told[names["foot.L"]].words() == "left foot"
     assert told[names["toe.R"]].words() == "right toe"

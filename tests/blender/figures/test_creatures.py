@@ -12,7 +12,7 @@ from named_humans import nameless, words_of
 
 
 def figure_of(ext, bones):
-    return ext.module("ccd_rig.blender.figures.roles").figure_of(rigs.armature(bones))
+    return ext.module("ccd_rig.blender.figures.recognition").figure_of(rigs.armature(bones))
 
 
 def test_a_spider_whose_legs_hang_on_side_anchors(ext):
@@ -53,7 +53,7 @@ def turned(bones, turn):
 @pytest.mark.parametrize("turn", TURNS)
 def test_the_tail_of_a_scorpion_without_names_is_no_neck(ext, turn):
     """It rises, and its end leads back over the body; the scorpion faced along it, with left as right."""
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     bones, back = nameless(roles.rest_bones(rigs.armature(creatures.scorpion())))
     told = {back[name]: words for name, words in words_of(roles.recognise(turned(bones, turn))).items()}
     assert [told[f"Tail_{k}"] for k in (1, 2, 3, 4)] == ["tail", "tail 2", "tail 3", "tail 4"]
@@ -65,7 +65,7 @@ def test_the_tail_of_a_scorpion_without_names_is_no_neck(ext, turn):
 @pytest.mark.parametrize("make", [creatures.crab, creatures.hexapod])
 def test_names_of_left_and_right_tell_the_front_where_no_place_does(ext, make, turn):
     """Legs of a crab that faces along Y were counted from behind."""
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     bones = roles.rest_bones(rigs.armature(make()))
     expected = words_of(roles.recognise(bones))
     assert words_of(roles.recognise(turned(bones, turn))) == expected
@@ -75,7 +75,7 @@ def test_names_of_left_and_right_tell_the_front_where_no_place_does(ext, make, t
 @pytest.mark.parametrize("turn", TURNS)
 def test_flippers_shorter_than_flukes(ext, turn, named):
     """The spine led to the flukes, and a dolphin with short flippers alone was refused."""
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     bones = roles.rest_bones(rigs.armature(creatures.dolphin()))
     back = {bone.name: bone.name for bone in bones}
     if not named:
@@ -250,7 +250,7 @@ def test_what_bones_of_lizards_monsters_and_machines_are(ext, make, kind, expect
 
 
 def test_a_wing_ends_before_feathers_of_one_bone(ext):
-    roles = ext.module("ccd_rig.blender.figures.roles").roles_of(rigs.metarig("bird"))
+    roles = ext.module("ccd_rig.blender.figures.recognition").roles_of(rigs.metarig("bird"))
     assert roles["Wing.002.L"].words() == "left wing 4"
     assert [name for name in roles if "feather" in name] == []
 
@@ -290,7 +290,7 @@ def test_thighs_of_a_lizard_with_claws_sprawl(ext):
 
 @pytest.mark.parametrize("named", [True, False])
 def test_thighs_of_a_frog_are_no_pelvis(ext, named):
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     bones = roles.rest_bones(rigs.armature(creatures.frog()))
     back = {bone.name: bone.name for bone in bones}
     if not named:
@@ -338,7 +338,7 @@ def test_who_stands_upright_on_toes_is_no_human(ext):
 
 
 def untold(ext, rig):
-    module = ext.module("ccd_rig.blender.figures.roles")
+    module = ext.module("ccd_rig.blender.figures.recognition")
     bones = module.rest_bones(rig)
     return module.untold(module.recognise(bones), bones)
 
@@ -374,7 +374,7 @@ def test_a_limb_that_no_name_tells_is_named(ext):
 
 
 def test_a_name_of_the_other_side_does_not_agree(ext):
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     role = ext.module("ccd_rig.blender.figures.role")
     foot = role.Role(role.Part.FOOT, role.Side.LEFT)
     for name, told in (("foot_L", ()), ("foot_R", ("foot_R",)), ("foot", ("foot",))):

@@ -173,3 +173,10 @@ def partly_keyed():
     for frame in (0, 6, 7, 20):
         armature_object.pose.bones["upper"].keyframe_insert("rotation_quaternion", index=2, frame=frame)
     return [armature_object]
+
+
+def link(library, collection, name):
+    """A data-block of a file, linked."""
+    with bpy.data.libraries.load(str(library), link=True) as (_, wanted):
+        setattr(wanted, collection, [name])
+    return getattr(wanted, collection)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import bpy
@@ -139,6 +140,66 @@ def test_keys_that_blender_would_merge(channels, writing):
     for curve in channels.fcurves_of(armature_object):
         curve.update()  # Blender leaves them apart as well
         assert len(curve.keyframe_points) == 4
+
+
+def test_keys_as_far_apart_as_blender_merges_are_one(channels, writing):
+    """0.01 frames; keys of properties may also lie outside of the range that is replaced."""
+    armature_object = make_armature(bones=("upper",))
+    bone = armature_object.pose.bones["upper"]
+    bone["switch"] = 0.0
+    for frame in (0.0, 2.0, 20.995):
+        bone.keyframe_insert("rotation_quaternion", frame=frame)
+        bone.keyframe_insert('["switch"]', frame=frame)
+    near = float(np.float32(0.01))
+    switch = writing.PropertyKeys(
+        bone.path_from_id('["switch"]'), "upper", np.array((near, 21.0)), np.array([[1.0], [0.0]])
+    )
+    keys = [*keys_for(writing, [near, 5.0], bones=("upper",)), switch]
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (near, 5.0), "Baked")
+    times = {
+        path: [key.co[0] for key in curve.keyframe_points]
+        for path, curve in curves_by_path(channels, armature_object).items()
+    }
+    assert times.pop((switch.path, 0)) == pytest.approx([near, 21.0])
+    assert all(each == pytest.approx([near, 5.0, 20.995]) for each in times.values()) and len(times) == 4
+
+
+@pytest.mark.parametrize("after", ["CONSTANT", "LINEAR"])
+def test_keys_of_a_property_are_steps(channels, writing, after):
+    """But for what follows the last of them; it is in the group of its bone."""
+    armature_object = make_armature(bones=("upper",))
+    bone = armature_object.pose.bones["upper"]
+    bone["switch"] = 0.0
+    bone.keyframe_insert('["switch"]', frame=30, group="upper")
+    path = bone.path_from_id('["switch"]')
+    values = np.array([[1.0], [0.5]])
+    switch = writing.PropertyKeys(path, "upper", np.array((5.0, 15.0)), values, after)
+    keys = [*keys_for(writing, [5, 15], bones=("upper",)), switch]
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
+    curve = curves_by_path(channels, armature_object)[path, 0]
+    middle = 0.5 if after == "CONSTANT" else 0.25
+    assert [curve.evaluate(frame) for frame in (5, 14, 15, 22.5, 30)] == [1.0, 1.0, 0.5, middle, 0.0]
+
+
+@pytest.mark.parametrize("is_cycle", [False, True])
+def test_kept_keys_of_the_opposite_side_are_negated(channels, writing, is_cycle):
+    """They play as before; those that a modifier repeats are left."""
+    armature_object = make_armature()
+    key_richly(armature_object)
+    curves = curves_by_path(channels, armature_object)
+    vary(curves.values())
+    upper = 'pose.bones["upper"].rotation_quaternion'
+    if is_cycle:
+        curves[upper, 2].modifiers.new("CYCLES")
+    frames = [15.0, 17.5, 22.0, 30.0]
+    before = {path: [curve.evaluate(frame) for frame in frames] for path, curve in curves.items()}
+    keys = [replace(each, opposed=each.bone == "upper") for each in keys_for(writing, [5, 12.25])]
+    write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 12.25), "Baked")
+    for path, curve in curves_by_path(channels, armature_object).items():
+        sign = -1.0 if path[0] == upper and not is_cycle else 1.0
+        after = [sign * curve.evaluate(frame) for frame in frames]
+        assert after == pytest.approx(before[path], abs=1e-5), path
+        assert [key.co[0] for key in curve.keyframe_points][:2] == [0.0, 3.0]
 
 
 def share_action(first, second):

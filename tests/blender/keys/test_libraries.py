@@ -4,24 +4,7 @@ from __future__ import annotations
 
 import bpy
 import pytest
-from keyed import assert_keys_play, key_richly, keys_for, make_armature, whole_state, write_keys
-
-
-@pytest.fixture
-def library(tmp_path):
-    """A file with an animated armature."""
-    make_armature()
-    key_richly(bpy.data.objects["Rig"])
-    bpy.data.objects["Rig"].animation_data.action.name = "Stored"
-    bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "library.blend"))
-    bpy.ops.wm.read_homefile(use_empty=True)
-    return tmp_path / "library.blend"
-
-
-def link(library, collection, name):
-    with bpy.data.libraries.load(str(library), link=True) as (_, wanted):
-        setattr(wanted, collection, [name])
-    return getattr(wanted, collection)[0]
+from keyed import assert_keys_play, keys_for, link, make_armature, whole_state, write_keys
 
 
 def test_linked_action(channels, writing, errors, library):

@@ -39,6 +39,10 @@ def add_driver(channels, armature_object):
     armature_object.pose.bones["upper"].driver_add("rotation_quaternion", 1)
 
 
+def drive_mode(channels, armature_object):
+    armature_object.pose.bones["upper"].driver_add("rotation_mode")
+
+
 def add_track(armature_object):
     animation = armature_object.animation_data
     return animation.nla_tracks.new().strips.new("Strip", 0, animation.action)
@@ -81,6 +85,7 @@ def weaken(channels, armature_object):
         (add_modifier, "modifier NOISE"),
         (to_samples, "Samples to Keys"),
         (add_driver, "Bone 'upper': rotation_quaternion[1] has a driver"),
+        (drive_mode, "Bone 'upper': its rotation mode has a driver"),
         (tweak, "leave tweak mode"),
         (solo, "solo"),
         (add_blend, "ADD"),

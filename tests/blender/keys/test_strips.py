@@ -44,6 +44,11 @@ def keys(rig, channels):
     rig.pose.bones["bone_2"].rotation_quaternion = Quaternion((0, 1, 0), 0.7)
 
 
+def empty_action(rig, channels):
+    """An action without keys."""
+    rig.animation_data_create().action = bpy.data.actions.new("Empty")
+
+
 def cycles(rig, channels):
     keys(rig, channels)
     for curve in channels.fcurves_of(rig):
@@ -89,6 +94,7 @@ def other_strips_and_ends(rig, channels):
 
 STARTS = (
     nothing,
+    empty_action,
     keys,
     cycles,
     straight_on,
@@ -173,6 +179,18 @@ def test_a_failure_leaves_nothing_behind(ext, writing, channels, rig, monkeypatc
     assert differences(before, dump()) == []
 
 
+def test_present_values_show_after_a_strip_that_ends_before_frame_0(writing, rig):
+    """Of a channel without keys, whose value a strip below holds."""
+    bone = rig.pose.bones["bone_1"]
+    bone.location = present = (0.1, 0.2, -0.3)
+    frames, places = np.array((-20.0, -10.0)), np.array(((0.0, 0.0, 0.0), (0.5, 0.5, 0.5)))
+    keys = [writing.BoneKeys("bone_1", "location", frames, places)]
+    write_keys(writing, rig, keys, writing.Destination.NLA_STRIP, (-20, -10), "Baked")
+    for frame, place in ((-30, present), (-20, places[0]), (-10, places[1]), (-5, present), (10, present)):
+        bpy.context.scene.frame_set(frame)
+        assert tuple(bone.location) == pytest.approx(tuple(place), abs=FLOAT32), frame
+
+
 def test_one_frame(writing, channels, rig):
     keys(rig, channels)
     around = (*FRAMES, 14.75, 15.25, 16)
@@ -205,6 +223,38 @@ def test_times_of_keys_in_strips_are_those_at_which_blender_plays_them(channels,
         bpy.context.scene.frame_set(math.floor(time), subframe=time % 1)
         played.append(rig.evaluated_get(bpy.context.evaluated_depsgraph_get()).location.x)
     assert played == pytest.approx([1.0, 1.0], abs=1e-5)
+
+
+def test_times_of_keys_are_those_of_strips_that_play(channels, rig):
+    """Not of muted ones; of a solo track alone; and of keys inside a strip's part of its action."""
+    for frame in (1, 4, 11):
+        rig.keyframe_insert("location", index=0, frame=frame)
+    animation = rig.animation_data
+    action, strips = animation.action, []
+    for start in (20, 40):
+        strips.append(animation.nla_tracks.new().strips.new("Strip", start, action))
+    animation.action = None
+    strips[0].action_frame_end = 9
+    first, second = animation.nla_tracks
+
+    def times():
+        return [each.tolist() for each in channels.strip_key_times(animation, lambda _: True)]
+
+    assert times() == [[20.0, 23.0], [40.0, 43.0, 50.0]]
+    assert not list(channels.strip_key_times(animation, lambda curve: curve.data_path == "scale"))
+    second.mute = True
+    assert times() == [[20.0, 23.0]]
+    second.mute, strips[0].mute = False, True
+    assert times() == [[40.0, 43.0, 50.0]]
+    strips[0].mute, first.is_solo = False, True
+    assert times() == [[20.0, 23.0]]
+    first.is_solo, animation.use_nla = False, False
+    assert times() == []
+    animation.use_nla, second.mute = True, True
+    strips[0].use_animated_time = True
+    strips[0].strip_time = 1.0
+    strips[0].keyframe_insert("strip_time", frame=25)
+    assert times() == [[25.0]]
 
 
 def test_what_stands_in_the_way(ext, writing, channels, rig):
@@ -353,6 +403,36 @@ def test_any_object_gets_keys_in_place(writing, channels, rig):
     np.testing.assert_allclose(played, expected, atol=FLOAT32)
     groups = {curve.group.name for curve in channels.fcurves_of(rig) if curve.data_path == "location"}
     assert (rig.scale.x, groups) == (3.0, {"Object Transforms"})
+
+
+def test_keys_in_place_are_refused_by_their_own_curves_alone(writing, errors, channels, rig):
+    for path in ("location", "scale"):
+        rig.keyframe_insert(path, frame=1)
+    times, values = np.array([5.0, 9.0]), {"location": np.ones((2, 3))}
+    curves = {curve.data_path: curve for curve in channels.fcurves_of(rig)}
+    curves["scale"].lock = True
+    with ExitStack() as undo:
+        writing.write_in_place(rig, "Object Transforms", times, values, "LINEAR", undo)
+    assert [len(curve.keyframe_points) for curve in channels.fcurves_of(rig)] == [1] * 6
+    curves = {curve.data_path: curve for curve in channels.fcurves_of(rig)}
+    curves["location"].mute = True
+    before = dump()
+    with (
+        ExitStack() as undo,
+        pytest.raises(errors.RigError, match=r"'Rig': the F-curve of location.* is muted"),
+    ):
+        writing.write_in_place(rig, "Object Transforms", times, values, "LINEAR", undo)
+    assert differences(before, dump()) == []
+
+
+def test_an_object_without_an_action_gets_one(writing, channels, rig):
+    before = dump()
+    with ExitStack() as undo:
+        writing.write_in_place(rig, "G", np.array([5.0]), {"location": np.ones((1, 3))}, "LINEAR", undo)
+        assert rig.animation_data.action.name == "Rig CCD"
+        assert [curve.evaluate(5) for curve in channels.fcurves_of(rig)] == [1.0, 1.0, 1.0]
+    assert rig.animation_data is None or rig.animation_data.action is None
+    assert dump()["counts"] == before["counts"]
 
 
 # --- what is muted ----------------------------------------------------------------------------------------

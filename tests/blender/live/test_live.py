@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -359,19 +360,118 @@ def test_an_update_tells_whether_anything_is_shown_anew(ext, rig, live):
     assert preview.update(rig, depsgraph, known)
 
 
-def test_every_setting_of_a_constraint_is_looked_at(ext, rig, live):
-    """All but its influence, which a sample holds: settings that were changed are followed."""
-    preview, row = ext.module("ccd_rig.blender.live"), rig.ccd_rig.constraints[0]
-    group = type(row).bl_rna.properties
-    for name in (each.identifier for each in group):
-        value = getattr(row, name)
-        if group[name].is_readonly or name in ("influence", "name", "tip") or group[name].type != "FLOAT":
+def changes(group, path=""):
+    """(name, function that changes it, function that takes it back) of each value of a group."""
+    for prop in group.bl_rna.properties:
+        name, value = prop.identifier, getattr(group, prop.identifier)
+        if prop.identifier == "rna_type" or (path and prop.identifier == "name"):
             continue
-        set_up = preview.SetUp.of(rig, bpy.context.scene)
-        assert set_up.is_current()
-        is_array = getattr(group[name], "is_array", False)
-        setattr(row, name, tuple(0.5 * each + 0.1 for each in value) if is_array else 0.5 * value + 0.1)
-        assert not set_up.is_current(), name
+        if prop.type == "POINTER":
+            if isinstance(value, bpy.types.PropertyGroup):
+                yield from changes(value, f"{path}{name}.")
+            continue
+        if prop.is_readonly or prop.type == "COLLECTION":
+            continue
+        if getattr(prop, "is_array", False):
+            other = [not each if prop.type == "BOOLEAN" else 0.5 * each + 0.1 for each in value]
+            value = tuple(value)
+        elif prop.type == "ENUM":
+            other = next((item.identifier for item in prop.enum_items if item.identifier != value), value)
+        elif prop.type == "STRING":
+            other = f"{value}."
+        else:
+            other = (
+                not value
+                if prop.type == "BOOLEAN"
+                else value + 1
+                if prop.type == "INT"
+                else 0.5 * value + 0.1
+            )
+        try:
+            setattr(group, name, other)
+        except TypeError:  # an enumeration whose items depend on other values
+            continue
+        changed = getattr(group, name) != value
+        setattr(group, name, value)
+        if changed:
+            yield path + name, partial(setattr, group, name, other), partial(setattr, group, name, value)
+
+
+def test_every_setting_is_looked_at(ext, rig, live):
+    """Of a constraint, of a bone and of the solver. A sample holds influence, and known_as is no setting."""
+    preview, row = ext.module("ccd_rig.blender.live"), rig.ccd_rig.constraints[0]
+    bone = rig.pose.bones["bone_1"].ccd_rig
+    bone.limit.kind = bone.comfort.region.kind = "CONE"  # else its other settings have no effect
+    seen = []
+    for group in (row, bone, rig.ccd_rig.solver):
+        for name, change, back in changes(group):
+            set_up = preview.SetUp.of(rig, bpy.context.scene)
+            assert set_up.is_current()
+            change()
+            assert set_up.is_current() == (name in ("influence", "known_as")), name
+            back()
+            seen.append(name)
+    assert {"influence", "chain_length", "rotation", "limit.cone_radius", "slide_lower"} <= set(seen)
+
+
+def test_every_property_of_blenders_bones_is_looked_at(ext, rig, live):
+    preview, bone = ext.module("ccd_rig.blender.live"), rig.pose.bones["bone_3"]
+    edits = [
+        partial(setattr, bone, "rotation_mode", "ZYX"),
+        partial(setattr, bone, "lock_rotation", (False, False, True)),
+        partial(setattr, bone, "lock_rotations_4d", not bone.lock_rotations_4d),
+        partial(setattr, bone, "lock_rotation_w", True),
+        partial(setattr, bone, "lock_location", (False, False, True)),
+        partial(setattr, bone.bone, "use_inherit_rotation", False),
+        partial(setattr, bone.bone, "inherit_scale", "NONE"),
+        partial(setattr, bone.bone, "use_local_location", False),
+        partial(setattr, bone.ccd_rig, "mass", 2.0),
+        partial(setattr, rig.ccd_rig, "body_helps", not rig.ccd_rig.body_helps),
+        partial(setattr, rig.ccd_rig, "body", "KEEP_ANIMATION"),
+    ]
+    for edit in edits:
+        state = preview.state_of(rig, ["bone_1"])
+        assert state == preview.state_of(rig, ["bone_1"])
+        edit()
+        assert state != preview.state_of(rig, ["bone_1"]), edit
+    for change in ({"tail": (0.0, 0.3, 4.0)}, {"roll": 0.5}, {"use_connect": False}):
+        state = preview.state_of(rig, ["bone_1"])
+        with rigs.edit_bones(rig) as bones:
+            for name, value in change.items():
+                setattr(bones["bone_3"], name, value)
+        assert state != preview.state_of(rig, ["bone_1"]), change
+
+
+def test_poses_of_the_library_are_looked_at(ext, rig, live):
+    preview = ext.module("ccd_rig.blender.live")
+    states = [preview.state_of(rig, ["bone_1"])]
+    pose = rig.ccd_rig.poses.add()
+    pose.name = "Pose"
+    states.append(preview.state_of(rig, ["bone_1"]))
+    entry = pose.rotations.add()
+    entry.name = "bone_1"
+    states.append(preview.state_of(rig, ["bone_1"]))
+    entry.rotation = (0.8, 0.6, 0.0, 0.0)
+    states.append(preview.state_of(rig, ["bone_1"]))
+    pose.name = "Other"
+    states.append(preview.state_of(rig, ["bone_1"]))
+    assert all(one != other for one, other in pairwise(states))
+
+
+def test_what_makes_a_target_depend_on_the_chain_is_told_at_once(rig, live):
+    """Nothing of the rig is edited; undone, it is shown again."""
+    target = bpy.data.objects["Target bone_3"]
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    assert live.preview_of(rig).notes() == () and off(rig) < REACHED
+    constraint = target.constraints.new("COPY_LOCATION")
+    constraint.target, constraint.subtarget = rig, "bone_3"
+    rigs.update()
+    assert len(live.preview_of(rig).notes()) == 1 and target.name in live.preview_of(rig).notes()[0]
+    target.constraints.remove(constraint)
+    rigs.update()
+    rig.update_tag()
+    assert live.preview_of(rig).notes() == () and off(rig) < REACHED
 
 
 def test_the_body_helps_while_the_switch_is_on(ext, live):

@@ -342,11 +342,11 @@ def test_a_rig_that_follows_a_live_bone_is_up_to_date_in_playback(rig, live):
     """At each frame and each step of a drag, without another evaluation; also against the order of names."""
     bpy.ops.object.mode_set(mode="OBJECT")
     made = [rig]
-    for name in ("Another", "Zero"):
+    for name, followed in (("Another", "bone_3"), ("Zero", "bone_2")):
         other = rigs.chain(4, name=name)
         other.location.x = made[-1].location.x + 1.0
         row = rigs.reach(other, "bone_3", made[-1])
-        row.target_bone = "bone_3"
+        row.target_bone = followed
         made.append(other)
     target = bpy.data.objects["Target bone_3"]
     for frame in (1, 12):
@@ -361,8 +361,9 @@ def test_a_rig_that_follows_a_live_bone_is_up_to_date_in_playback(rig, live):
         graph = bpy.context.evaluated_depsgraph_get()
         evaluated = [each.evaluated_get(graph) for each in made]
         tails = [each.matrix_world @ each.pose.bones["bone_3"].tail for each in evaluated]
-        heads = [each.matrix_world @ each.pose.bones["bone_3"].head for each in evaluated]
-        return [(tail - head).length for head, tail in zip(heads[:-1], tails[1:], strict=True)]
+        leaders = zip(evaluated, ("bone_3", "bone_2"), strict=False)
+        heads = [each.matrix_world @ each.pose.bones[bone].head for each, bone in leaders]
+        return [(tail - head).length for head, tail in zip(heads, tails[1:], strict=True)]
 
     for frame in range(2, 13):
         bpy.context.scene.frame_set(frame)

@@ -13,10 +13,7 @@ from test_live_is_solve import solved
 
 def slope(name, rise, side=4.0):
     """A mesh of one face that rises ahead of the figure's left foot."""
-    data = bpy.data.meshes.new(name)
-    places = ((-side, -side), (side, -side), (side, side), (-side, side))
-    data.from_pydata([(x, y, -rise * y) for x, y in places], [], [(0, 1, 2, 3)])
-    return rigs.link(data, name)
+    return rigs.ground(lambda x, y: -rise * y, (-side, side), name=name)
 
 
 @pytest.fixture

@@ -76,11 +76,40 @@ def test_each_selected_bone_reaches_for_a_target_of_its_own(ext):
     assert {row.tip: row.chain_length for row in rows} == {"hand.R": 2, "foot.L": 3, "foot.R": 3}
     assert rows[rig.ccd_rig.active_index].tip == "foot.R"
     for row in rows:
-        tail = rig.matrix_world @ rig.pose.bones[row.tip].tail
-        assert row.target.type == "EMPTY" and (row.target.location - tail).length < 1e-5
+        bone = rig.pose.bones[row.tip]
+        assert row.use_tail == (row.tip == "hand.R"), "feet reach with their ankles"
+        end = rig.matrix_world @ (bone.tail if row.use_tail else bone.head)
+        assert row.target.type == "EMPTY" and (row.target.location - end).length < 1e-5
         assert row.target.name == f"Target {row.tip}"
     assert len({row.target for row in rows}) == 3
     assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "tip", "use_tail"),
+    [("human", "foot.L", False), ("human", "hand.L", True), ("human", "toe.L", True), ("bird", "head", True)],
+)
+def test_ankles_are_placed_and_hands_reach_with_their_ends(ext, kind, tip, use_tail):
+    rig = rigs.metarig(kind)
+    in_pose_mode(ext, rig, tip)
+    assert bpy.ops.ccd_rig.constraint_add() == {"FINISHED"}
+    assert rig.ccd_rig.constraints[0].use_tail is use_tail
+
+
+def test_the_knee_of_a_new_constraint_bends_forwards(ext):
+    """The target of a foot comes nearer to the hip by a fifth of the leg."""
+    rig = rigs.metarig("human")
+    in_pose_mode(ext, rig, "foot.R")
+    assert bpy.ops.ccd_rig.constraint_add() == {"FINISHED"}
+    target = rig.ccd_rig.constraints[0].target
+    target.location.z += 0.2
+    rigs.update()
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    thigh, shin, foot = (rig.pose.bones[f"{name}.R"].head for name in ("thigh", "shin", "foot"))
+    along = (foot - thigh).normalized()
+    off = shin - thigh - along * (shin - thigh).dot(along)
+    assert off.y < -0.15 and abs(off.x) < 0.05  # a metarig looks along -Y
 
 
 def test_of_a_limb_that_is_selected_as_a_whole_the_end_reaches(ext):

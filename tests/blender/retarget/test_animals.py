@@ -66,7 +66,7 @@ def of_kind(kind):
 def test_figures_without_such_legs_turn_as_the_source_does(ext, kind):
     """The same figure beside itself plays the same, where its object stands."""
     source, target = of_kind(kind), of_kind(kind)
-    figure = ext.module("ccd_rig.blender.figures.roles").figure_of(source)
+    figure = ext.module("ccd_rig.blender.figures.recognition").figure_of(source)
     names = sorted(figure.roles)
     carrier = next(bone.name for bone in source.data.bones if bone.name in figure.roles)
     waving(source, names, carrier)
@@ -84,7 +84,7 @@ def test_figures_without_such_legs_turn_as_the_source_does(ext, kind):
 
 def test_what_a_fish_and_a_horse_have_in_common_is_mapped_and_the_rest_is_said(ext):
     source, target = rigs.metarig("shark"), rigs.metarig("horse")
-    roles = ext.module("ccd_rig.blender.figures.roles").roles_of(source)
+    roles = ext.module("ccd_rig.blender.figures.recognition").roles_of(source)
     waving(source, sorted(roles))
     target.ccd_rig.retarget.source = source
     run(target)

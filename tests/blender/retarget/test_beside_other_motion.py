@@ -120,29 +120,26 @@ def test_a_source_of_strips_plays_as_long_as_they_do(source, target, clean):
 @pytest.mark.parametrize("muted", ["track", "strip", "curves"])
 def test_a_source_that_plays_nothing_is_said(ext, source, target, muted):
     retarget = ext.module("ccd_rig.blender.retarget.retarget")
-    chosen = ext.module("ccd_rig.blender.retarget.chosen")
     if muted == "curves":
         for curve in ext.module("ccd_rig.blender.keys.channels").fcurves_of(source):
             curve.mute = True
     else:
         track, strip = as_strip(source, source.animation_data.action)
         (track if muted == "track" else strip).mute = True
-    done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.choice_of(target))
     assert retarget.warnings(done)[0] == retarget.STILL
 
 
 def test_a_source_that_moves_is_not_said_to_stand_still(ext, source, target):
     retarget = ext.module("ccd_rig.blender.retarget.retarget")
-    chosen = ext.module("ccd_rig.blender.retarget.chosen")
-    done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.choice_of(target))
     assert retarget.STILL not in retarget.warnings(done)
 
 
 @pytest.mark.parametrize(("frames", "told"), [(0, ""), (1, "in 1 frame"), (7, "in 7 frames")])
 def test_knees_that_bend_to_another_side_are_told_where_there_are_any(ext, source, target, frames, told):
     retarget = ext.module("ccd_rig.blender.retarget.retarget")
-    chosen = ext.module("ccd_rig.blender.retarget.chosen")
-    done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.choice_of(target))
     done = dataclasses.replace(done, measures=dataclasses.replace(done.measures, flipped=frames))
     said = [words for words in retarget.warnings(done) if "another side" in words]
     assert said == ([f"A knee or elbow bends to another side {told}"] if told else [])
@@ -175,8 +172,7 @@ def test_an_armature_without_a_size_is_refused(target):
 
 def test_the_report_tells_hips_that_are_moved(ext, source, target):
     retarget = ext.module("ccd_rig.blender.retarget.retarget")
-    chosen = ext.module("ccd_rig.blender.retarget.chosen")
-    done = retarget.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.choice_of(target))
 
     def hips(**measured):
         lines = retarget.lines(replace(done, measures=replace(done.measures, **measured)))

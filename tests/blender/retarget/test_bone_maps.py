@@ -31,7 +31,7 @@ def test_a_map_is_found_changed_by_hand_and_kept_as_a_file(ext, source, target, 
 def test_tails_of_different_length_end_alike(ext, ours, theirs):
     """The tip follows the tip."""
     maps = ext.module("ccd_rig.blender.retarget.bone_map")
-    roles = ext.module("ccd_rig.blender.figures.roles")
+    roles = ext.module("ccd_rig.blender.figures.recognition")
     target, source = rigs.metarig(ours), rigs.metarig(theirs)
     result = maps.bone_map(target, source, {}).bones
     tails = []

@@ -285,12 +285,12 @@ def test_a_frame_of_the_source_becomes_its_reference(ext, target, which, frames)
 
 
 def test_weights_of_the_panel_bring_head_and_knees_to_the_source(ext, source, target):
-    module, chosen = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in ("retarget", "chosen"))
+    module = ext.module("ccd_rig.blender.retarget.retarget")
     errors = []
     for weight in (0.0, 1.0):
         group = target.ccd_rig.retarget
         group.head, group.knees, group.elbows = weight, weight, weight
-        done = module.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+        done = module.retarget_motion(bpy.context.scene, source, target, module.choice_of(target))
         errors.append(done.measures.errors)
     assert errors[0]["head"] > 0.005
     assert errors[1]["head"] < 1e-3
@@ -302,14 +302,14 @@ def test_weights_of_the_panel_bring_head_and_knees_to_the_source(ext, source, ta
 
 def test_sides_are_weighed_apart(ext, source, target):
     """In the panel's fields, whose right ones count only then."""
-    module, chosen = (ext.module(f"ccd_rig.blender.retarget.{name}") for name in ("retarget", "chosen"))
+    module = ext.module("ccd_rig.blender.retarget.retarget")
     group = target.ccd_rig.retarget
     group.hands_right, group.knees_right = 0.0, 0.5
-    assert chosen.choice_of(target).settings.hands == 1.0
+    assert module.choice_of(target).settings.hands == 1.0
     group.sides_apart, group.feet_right = True, 1.0
-    settings = chosen.choice_of(target).settings
+    settings = module.choice_of(target).settings
     assert (settings.hands, settings.knees, settings.feet) == ((1.0, 0.0), (0.0, 0.5), (1.0, 1.0))
-    done = module.retarget_motion(bpy.context.scene, source, target, chosen.choice_of(target))
+    done = module.retarget_motion(bpy.context.scene, source, target, module.choice_of(target))
     assert done.measures.followed == {"left leg", "right leg", "knee of the right leg"}
 
 

@@ -216,7 +216,7 @@ def test_hands_and_head_go_along_with_the_hips(ext):
 def test_names_of_control_bones_are_no_limbs(ext):
     """`Target hand.L` is no hand: the figure is the same as before, and is not set up again."""
     rig = rigs.metarig("basic_human")
-    figure_of = ext.module("ccd_rig.blender.figures.roles").figure_of
+    figure_of = ext.module("ccd_rig.blender.figures.recognition").figure_of
     before = figure_of(rig)
     set_up(rig, control_bones=True)
     assert figure_of(rig) == before

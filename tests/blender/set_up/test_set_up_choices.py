@@ -136,7 +136,7 @@ def test_an_ankle_that_is_bent_is_no_piece_of_a_shin(ext, capfd):
             bones.append(B(f"{name}.{side}", (x * sign, 0, 1.5), ((x + 0.25) * sign, 0.02, 1.5), parent))
             parent = f"{name}.{side}"
     rig = rigs.armature(bones)
-    roles = ext.module("ccd_rig.blender.figures.roles").roles_of(rig)
+    roles = ext.module("ccd_rig.blender.figures.recognition").roles_of(rig)
     assert roles["metatarsus.L"].words() == "left shin 2"
     made = set_up(rig)
     assert made["foot.L"].chain_length == 4
@@ -212,7 +212,7 @@ def test_roles_that_cannot_be_change_nothing(ext, changes, words):
 @pytest.mark.parametrize("kind", ["human", "cat", "shark"])
 def test_the_words_of_a_role_are_read_back(ext, kind):
     role = ext.module("ccd_rig.blender.figures.role")
-    figure = ext.module("ccd_rig.blender.figures.roles").roles_of(rigs.metarig(kind))
+    figure = ext.module("ccd_rig.blender.figures.recognition").roles_of(rigs.metarig(kind))
     assert {name: role.read_role(each.words().upper()) for name, each in figure.items()} == dict(figure)
     assert len({each.words() for each in figure.values()}) == len(figure)
 

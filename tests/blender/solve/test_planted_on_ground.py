@@ -17,25 +17,13 @@ SOLE = 0.02  # [m] of the ball's joint above the sole
 FEET = ("toe.L", "toe.R")
 
 
-def plane(name, height, side=8.0):
+def plane(name, height):
     """A mesh of one face at z = height(x, y)."""
-    data = bpy.data.meshes.new(name)
-    corners = [(x, y, height(x, y)) for x, y in ((-side, -side), (side, -side), (side, side), (-side, side))]
-    data.from_pydata(corners, [], [(0, 1, 2, 3)])
-    return rigs.link(data, name)
+    return rigs.ground(height, (-8.0, 8.0), name=name)
 
 
-def waves(name, height, count=121, side=4.0):
-    line = np.linspace(-side, side, count).tolist()
-    corners = [(x, y, height(x, y)) for x in line for y in line]
-    faces = [
-        (i * count + j, (i + 1) * count + j, (i + 1) * count + j + 1, i * count + j + 1)
-        for i in range(count - 1)
-        for j in range(count - 1)
-    ]
-    data = bpy.data.meshes.new(name)
-    data.from_pydata(corners, [], faces)
-    return rigs.link(data, name)
+def waves(name, height):
+    return rigs.ground(height, np.linspace(-4.0, 4.0, 121).tolist(), name=name)
 
 
 def stand_on(rig, thing):

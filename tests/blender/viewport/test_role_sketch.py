@@ -17,7 +17,7 @@ def drawn(ext, rig, roles):
 def test_each_part_has_its_colour_and_ends_have_words(ext):
     rig = rigs.metarig("basic_human")
     rigs.update()
-    roles = ext.module("ccd_rig.blender.figures.roles").roles_of(rig)
+    roles = ext.module("ccd_rig.blender.figures.recognition").roles_of(rig)
     made = drawn(ext, rig, roles)
     assert {label.words for label in made.labels} >= {"left hand", "right foot", "head", "hips"}
     bones = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import bpy
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 import rigs
 import walks
 from mathutils import Quaternion
-from walking import curve, refused, spider, stairs, terrain, walk_along
+from walking import contents, curve, refused, spider, stairs, terrain, walk_along
 
 LINE = ((0.0, 0.0, 0.0), (0.0, -4.0, 0.0))
 BALLS = ("toe.L", "toe.R")
@@ -180,6 +181,112 @@ def test_feet_go_up_with_a_lift(ext):
     assert above.min() > 0.019 and np.sort(above, axis=0)[len(above) // 3].max() < 0.021
 
 
+def is_raised(rig):
+    """Planted balls are on a ground that is 0.2 m high all over."""
+    points = balls(rig)[..., 2]
+    assert points.min() == pytest.approx(0.22, abs=1e-3)
+    assert (np.abs(np.sort(points, axis=0)[: len(points) // 3] - 0.22) < 1e-3).all()
+
+
+@pytest.mark.parametrize("kind", ["collection", "nested", "points"])
+def test_instances_are_ground(ext, kind):
+    """Of a collection that an empty shows, of one that shows another, and of modifiers."""
+    rig, tile = walks.walk(ext), terrain(lambda x, y: 0.0, "Tile", -1.0, 1.0, 3)
+    bpy.context.scene.collection.objects.unlink(tile)
+    if kind == "points":
+        data = bpy.data.meshes.new("Points")
+        data.from_pydata([(2.0 * i, 2.0 * j, 0.2) for i in range(-2, 3) for j in range(-4, 3)], [], [])
+        ground = rigs.link(data, "Points")
+        ground.modifiers.new("Tiles", "NODES").node_group = on_points(tile)
+    else:
+        shown = bpy.data.collections.new("Tiles")
+        for i in range(-2, 3):
+            for j in range(-4, 3):
+                each = tile.copy()
+                each.location.xy = 2.0 * i, 2.0 * j
+                shown.objects.link(each)
+        for _ in range(2 if kind == "nested" else 1):
+            ground = bpy.data.objects.new("Floor", None)
+            ground.instance_type, ground.instance_collection = "COLLECTION", shown
+            shown = bpy.data.collections.new("Floors")
+            shown.objects.link(ground)
+        ground.location.z = 0.2
+        bpy.context.scene.collection.objects.link(ground)
+    walk_along(rig, curve(*LINE), ground=ground)
+    is_raised(rig)
+
+
+def on_points(tile):
+    """A node group that shows an object at each vertex."""
+    group = bpy.data.node_groups.new("Tiles", "GeometryNodeTree")
+    for side in ("INPUT", "OUTPUT"):
+        group.interface.new_socket("Geometry", in_out=side, socket_type="NodeSocketGeometry")
+    add, join = group.nodes.new, group.links.new
+    source, end, at = add("NodeGroupInput"), add("NodeGroupOutput"), add("GeometryNodeInstanceOnPoints")
+    shown = add("GeometryNodeObjectInfo")
+    shown.inputs["Object"].default_value = tile
+    join(source.outputs[0], at.inputs["Points"])
+    join(shown.outputs["Geometry"], at.inputs["Instance"])
+    join(at.outputs[0], end.inputs[0])
+    return group
+
+
+def test_a_collection_of_instances_is_ground(ext):
+    rig, floor = walks.walk(ext), terrain(lambda x, y: 0.0, "Floor")
+    inside, grounds = bpy.data.collections.new("Inside"), bpy.data.collections.new("Grounds")
+    bpy.context.scene.collection.objects.unlink(floor)
+    inside.objects.link(floor)
+    shown = bpy.data.objects.new("Shown", None)
+    shown.instance_type, shown.instance_collection, shown.location.z = "COLLECTION", inside, 0.2
+    grounds.objects.link(shown)
+    bpy.context.scene.collection.children.link(grounds)
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.collection = "COLLECTION", grounds
+    walk_along(rig, curve(*LINE))
+    is_raised(rig)
+    inside.objects.unlink(floor)
+    refused("'Shown' has no faces", rig, curve(*LINE))
+
+
+def test_a_moving_ground_of_many_faces_is_read_by_the_frame_and_may_be_cancelled(ext):
+    """It had a search tree for every frame, and did not end in an hour."""
+    rig, path = walks.walk(ext), curve(*LINE)
+    ground = terrain(lambda x, y: 0.02 * math.sin(3.0 * y), count=201)
+    for frame, z in ((1, 0.0), (150, 0.3)):
+        ground.location.z = z
+        ground.keyframe_insert("location", frame=frame)
+    module = ext.module("ccd_rig.blender.walk.walk")
+    choice, before = module.WalkChoice(meshes=(ground,)), contents(rig)
+    steps = module.walk_steps(bpy.context.scene, rig, path, choice)
+    first = next(steps)
+    read = [next(steps)]
+    while read[-1].done < 20:
+        read.append(next(steps))
+    assert {item.verb for item in read} == {"evaluated"} and first.done == 0 and read[-1].total > 100
+    assert len(read) > 20
+    steps.close()
+    assert contents(rig) == before
+    start = time.process_time()
+    done = module.walk_along(bpy.context.scene, rig, path, choice)
+    assert time.process_time() - start < 0.1 * len(done.frames)
+    assert done.measures.penetration < 2e-3 and done.measures.floating < 2e-3
+
+
+def test_closed_at_any_step_nothing_is_left(ext):
+    rig, path, ground = walks.walk(ext), curve(*LINE), terrain(lambda x, y: 0.0, count=5)
+    module = ext.module("ccd_rig.blender.walk.walk")
+    choice, before = module.WalkChoice(cycle=rig.animation_data.action, meshes=(ground,)), contents(rig)
+    verbs = [item.verb for item in module.walk_steps(bpy.context.scene, rig, path, choice)]
+    assert set(verbs) == {"evaluated", "solved", "checked"}
+    bpy.data.actions.remove(rig.animation_data.action)
+    rig.animation_data.action = choice.cycle
+    for count in range(len(verbs)):
+        steps = module.walk_steps(bpy.context.scene, rig, path, choice)
+        for _ in range(count + 1):
+            next(steps)
+        steps.close()
+        assert contents(rig) == before
+
+
 def test_a_closed_curve_is_gone_round(ext):
     rig = walks.walk(ext)
     ring = [(2.0 - 2.0 * math.cos(a), -2.0 * math.sin(a), 0.0) for a in np.linspace(0, 2 * math.pi, 65)[:-1]]
@@ -191,8 +298,8 @@ def test_a_closed_curve_is_gone_round(ext):
 
 def test_as_the_curves_evaluation_time_is_keyed(ext):
     rig, path = walks.walk(ext), curve(*LINE)
-    for frame, time in ((11, 0.0), (150, 60.0), (190, 60.0)):
-        path.data.eval_time = time
+    for frame, at in ((11, 0.0), (150, 60.0), (190, 60.0)):
+        path.data.eval_time = at
         path.data.keyframe_insert("eval_time", frame=frame)
     walk_along(rig, path, speed="CURVE")
     assert frames_of(rig) == range(11, 191)

@@ -26,15 +26,7 @@ def terrain(height, name="Terrain", low=-9.0, high=3.0, count=61):
     """A mesh over a square whose height is a function of the place."""
     step = (high - low) / (count - 1)
     line = [low + step * k for k in range(count)]
-    vertices = [(x, y, height(x, y)) for x in line for y in line]
-    faces = [
-        (i * count + j, (i + 1) * count + j, (i + 1) * count + j + 1, i * count + j + 1)
-        for i in range(count - 1)
-        for j in range(count - 1)
-    ]
-    data = bpy.data.meshes.new(name)
-    data.from_pydata(vertices, [], faces)
-    return rigs.link(data, name)
+    return rigs.ground(height, line, name=name)
 
 
 def stairs(rise, tread, count, start):

@@ -20,6 +20,7 @@ from mathutils import Quaternion, Vector  # noqa: E402
 
 from ccd_rig import (  # noqa: E402
     BalanceGoal,
+    CoupledOffset,
     Goal,
     Hinge,
     OrientationGoal,
@@ -37,13 +38,17 @@ SIZE, SIZES = 64, (1, 2, 7)
 def differing() -> list[int]:
     """Sizes of batches in which poses have other bits than in a batch of 64.
 
-    The goals ask for what adds up over joints: a centre of mass, a pole; and for slides and rotations.
+    The goals ask for what adds up over joints: a centre of mass, a pole; and for slides and rotations. A
+    joint rolls.
     """
     rng = random.Random(4)
+    angles, shifts = (-0.3, 0.1, 0.9, 1.4, 2.1), (0.0, 0.03, 0.07, 0.02, 0.1)
+    rolling = CoupledOffset("joint3", (0.0, 0.0, 1.0), angles, shifts)
     skeleton = straight(7, mass=1.0).replace(
         {
             "joint1": {"slides": (Slide((0.6, 0.8, 0.0), -0.5, 0.5),)},
             "joint3": {"limit": Hinge((1.0, 0.0, 0.0), -0.2, 2.0)},
+            "joint4": {"coupled_offsets": (rolling,)},
         }
     )
     name, z = tip(skeleton), Vector((0.0, 0.0, 1.0))

@@ -68,6 +68,62 @@ def test_what_is_straight_or_no_limb_is_plain(bend: float, count: int, moving: t
     assert wrist(count).limb(limb(bend, count), moving) is None
 
 
+def arm(clavicle: float, hand: float, forearm: float = 0.9) -> Skeleton:
+    """A clavicle aside, an upper arm of length 1, a forearm bent about x, and a hand in line with it."""
+    bend = Quaternion(X, 0.3)
+    aside = Quaternion((0.0, 0.0, 1.0), -1.2)
+    rests = aside, aside.inverted(), bend, Quaternion()
+    lengths = clavicle, 1.0, forearm, hand
+    return Skeleton(
+        Joint(
+            f"bone{i}",
+            i - 1,
+            offset=(0.0, lengths[i - 1] if i else 0.0, 0.0),
+            rest_rotation=rest,
+            length=size,
+        )
+        for i, (rest, size) in enumerate(zip(rests, lengths, strict=True))
+    )
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("point", [None, Vector((0.0, 0.0, 0.0))])
+def test_clavicles_and_hands_in_a_chain_leave_the_elbow_a_hinge(first: int, point: Vector | None) -> None:
+    skeleton = arm(0.6, 0.4)
+    outcome = PositionGoal("bone3", Vector((0.0, 1.0, 0.0)), point).limb(skeleton, range(first, 4))
+    assert outcome is not None and outcome[0] == 2
+    assert abs(outcome[1].dot(X)) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "skeleton",
+    [arm(0.95, 0.4), arm(0.6, 0.5), arm(0.6, 0.1, forearm=0.4)],
+    ids=["a clavicle as long as the arm", "a hand of more than half a forearm", "two unlike bones"],
+)
+def test_other_chains_of_four_bones_are_plain(skeleton: Skeleton) -> None:
+    assert PositionGoal("bone3", Vector((0.0, 1.0, 0.0))).limb(skeleton, range(4)) is None
+
+
+def test_an_elbow_between_clavicle_and_hand_hardly_leaves_its_hinge(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(5)
+    targets = [
+        Vector((rng.uniform(-0.6, 1.2), rng.uniform(0.2, 1.6), rng.uniform(0.1, 1.0))) for _ in range(40)
+    ]
+
+    def off() -> np.ndarray:
+        skeleton, turned = arm(0.6, 0.4), []
+        rest = Pose.rest(skeleton)
+        for target in targets:
+            result = solve(skeleton, rest, [PositionGoal("bone3", target)], reference=rest)
+            assert result.status is SolveStatus.CONVERGED
+            turned.append(math.hypot(result.pose.rotations[2].y, result.pose.rotations[2].z))
+        return np.array(turned)
+
+    by_weight = off()
+    monkeypatch.setattr(tables, "ACROSS", 1.0)
+    assert off().mean() > 2.0 * by_weight.mean()
+
+
 def test_elbows_stay_on_their_hinge(monkeypatch: pytest.MonkeyPatch) -> None:
     off = np.array([off_hinge(limb(0.2), seed) for seed in range(60)])
     assert off.mean() < 2.0 and off.max() < 6.0

@@ -324,6 +324,9 @@ def test_no_bits_depend_on_how_blas_rounds(monkeypatch: pytest.MonkeyPatch) -> N
     assert not Rough.products
 
 
+OF_BLAS = (np.dot, np.inner, np.vdot, np.tensordot, np.linalg.solve, np.linalg.inv, np.linalg.lstsq)
+
+
 class Rough(np.ndarray):
     """An array whose products round by place and size, as those of one BLAS or another do."""
 
@@ -338,7 +341,7 @@ class Rough(np.ndarray):
 
     def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         found = super().__array_function__(func, types, args, kwargs)
-        return _off(found) if func in (np.dot, np.inner, np.vdot, np.tensordot) else found
+        return _off(found) if func in OF_BLAS else found
 
     def dot(self, other: Any, out: Any = None) -> Any:
         return np.dot(self, other, out)

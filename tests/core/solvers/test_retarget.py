@@ -28,6 +28,7 @@ from ccd_rig.motion.retargeting.figures import (
     inverse,
     product,
     straightest_frame,
+    turned,
 )
 from ccd_rig.motion.retargeting.measures import measures
 from ccd_rig.motion.retargeting.scaled_way import head_effector, limb_effectors, poles
@@ -559,6 +560,37 @@ def test_a_trunk_of_another_length_pitches_so_that_both_girdles_are_as_high_as_t
         hips, ankles = (heads[:, own.index(name)] for name in (leg.upper, leg.end))
         theirs = source.heads[:, own.index(leg.end)] - source.heads[:, own.index(leg.upper)]
         np.testing.assert_allclose((ankles - hips)[:, 2], theirs[:, 2], atol=1e-5)
+
+
+def test_legs_of_a_beast_that_crouches_fold_alike():
+    """Its front legs are longer for the hind ones than the source's: they let their girdle sink farther."""
+    own, other = beast(0.9, 0.55, 0.1), beast(0.9, 0.75, 0.1)
+    fold = np.linspace(0.0, 1.0, 20)
+    rest = TargetFigure.at_rest(own).reference[1]
+    rotations = np.tile((1.0, 0.0, 0.0, 0.0), (20, len(own), 1))
+    for prefix in ("", "front_"):
+        for bone, share in (("thigh", -1.0), ("shin", 2.0), ("foot", -1.0)):
+            for side in "LR":
+                j, half = own.index(f"{prefix}{bone}.{side}"), 0.5 * share * fold
+                turn = np.stack((np.cos(half), np.sin(half), 0.0 * half, 0.0 * half), axis=1)
+                rotations[:, j] = product(product(inverse(rest[j]), turn), rest[j])
+    still = bipeds.source_of(own, rotations, np.zeros((20, len(own), 3)))
+    shifts = np.zeros((20, len(own), 3))
+    foot = own.index("foot.L")
+    shifts[:, 0] = turned(inverse(rest[0]), still.heads[:1, foot] - still.heads[:, foot])
+    source = bipeds.source_of(own, rotations, shifts)
+    target, figure_map = TargetFigure.at_rest(other), beasts_map(own)
+    result = retarget(figure_map, target, source, FREE)
+    heads, _ = target.world(result.rotations, result.translations)
+    for leg in figure_map.legs:
+        folded = []
+        for points, joints in ((source.heads, own), (heads, other)):
+            top, knee, end = (points[:, joints.index(name)] for name in (leg.upper, leg.middle, leg.end))
+            ways = top - end, top - knee, knee - end
+            straight, upper, lower = (np.linalg.norm(way, axis=1) for way in ways)
+            folded.append(straight / (upper + lower))
+        assert folded[0].min() < 0.65
+        np.testing.assert_allclose(folded[1], folded[0], atol=0.02)
 
 
 def test_a_trunk_that_stands_on_end_keeps_its_slope():

@@ -15,6 +15,7 @@ from mathutils import Vector
 from ccd_rig.errors import InvalidInput
 from ccd_rig.maths import batch
 from ccd_rig.motion.ground import LevelGround, TriangleGround
+from ccd_rig.motion.moving_ground import GroundBlock, MovingGround
 from ccd_rig.motion.retargeting.figures import SourceMotion, TargetFigure, product, turned
 from ccd_rig.motion.walking.cycle import cycle_of, sampled, standing_of, with_stride
 from ccd_rig.motion.walking.measures import walk_measures
@@ -85,7 +86,7 @@ def surface(height, low=-8.0, high=4.0, count=97, rows=None):
     faces = np.concatenate(
         (np.stack((k, k + count, k + 1), 1), np.stack((k + 1, k + count, k + count + 1), 1))
     )
-    return TriangleGround(np.stack((x, y, height(x, y)), 1)[None], faces)
+    return TriangleGround(np.stack((x, y, height(x, y)), 1), faces)
 
 
 def stairs(rise=0.18, tread=0.3, count=6, start=-1.5):
@@ -96,7 +97,7 @@ def stairs(rise=0.18, tread=0.3, count=6, start=-1.5):
         z, at = rise * k, len(corners)
         corners += [(x, y, z) for y in edges[k : k + 2] for x in (-2.0, 2.0)]
         faces += [(at, at + 1, at + 2), (at + 1, at + 3, at + 2)]
-    return TriangleGround(np.array(corners)[None], np.array(faces))
+    return TriangleGround(np.array(corners), np.array(faces))
 
 
 def planted(result, heads, side):
@@ -475,12 +476,22 @@ def test_swinging_feet_are_lifted_over_a_kerb_that_lies_between(cycle):
             assert abs(fall.place[2]) < 1e-6 and abs(fall.place[1] - before.place[1]) < 0.17
 
 
+def test_feet_turn_evenly_from_one_slope_to_the_next(cycle):
+    """In a valley: they turned in the middle of a swing, where they are fastest in the cycle."""
+    ground = surface(lambda x, y: 0.36 * np.abs(y + 2.4))
+    result, _, _ = walked(cycle, AHEAD, ground, height=9.0)
+    for foot in result.plan.feet.values():
+        turns = batch.angles_between(foot.toes[1:], foot.toes[:-1], -1)
+        assert turns.max() / STEP < 8.5
+
+
 def test_feet_go_along_with_ground_that_moves(cycle):
     frames = 400
     still = surface(lambda x, y: 0.0 * x, -8.0, 4.0, 5)
     lift = 0.2 * np.sin(np.arange(frames) * 0.05)
     vertices = still.vertices + np.stack((np.zeros(frames), np.zeros(frames), lift), 1)[:, None]
-    ground = TriangleGround(vertices, still.triangles)
+    faces = np.arange(len(still.triangles))
+    ground = MovingGround([GroundBlock(each, still.triangles, faces) for each in np.split(vertices, 8)])
     result, heads, _ = walked(cycle, AHEAD, ground)
     for side in "LR":
         plan = result.plan.feet["left leg" if side == "L" else "right leg"]
@@ -508,16 +519,16 @@ def nothing_beyond(x, y):
 
 def holed():
     ground = surface(lambda x, y: 0.0 * x)
-    middles = ground.vertices[0][ground.triangles].mean(axis=1)
+    middles = ground.vertices[ground.triangles].mean(axis=1)
     return TriangleGround(ground.vertices, ground.triangles[np.abs(middles[:, 1] + 2.5) > 0.6])
 
 
 def standing_wall():
     ground = surface(lambda x, y: 0.0 * x)
     corners = np.array(((-2.0, -2.0, -1.0), (2.0, -2.0, -1.0), (2.0, -2.0, 3.0), (-2.0, -2.0, 3.0)))
-    count = ground.vertices.shape[1]
+    count = len(ground.vertices)
     return TriangleGround(
-        np.concatenate((ground.vertices[0], corners))[None],
+        np.concatenate((ground.vertices, corners)),
         np.concatenate((ground.triangles, count + np.array(((0, 1, 2), (0, 2, 3))))),
     )
 
@@ -544,9 +555,9 @@ def test_bad_ways_and_grounds_are_told(cycle, points, ground, words):
 
 def test_bad_vertices_are_told():
     with pytest.raises(InvalidInput, match="vertex 0 of the ground is not a number"):
-        TriangleGround(np.full((1, 3, 3), math.nan), np.array([[0, 1, 2]]))
+        TriangleGround(np.full((3, 3), math.nan), np.array([[0, 1, 2]]))
     with pytest.raises(InvalidInput, match="no face"):
-        TriangleGround(np.zeros((1, 3, 3)), np.zeros((0, 3), int))
+        TriangleGround(np.zeros((3, 3)), np.zeros((0, 3), int))
 
 
 def test_motions_that_are_no_cycle_are_told():

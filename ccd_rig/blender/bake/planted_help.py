@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The body that helps while bones are planted.
+
+Planted bones, and where the animation lets it legs and the bone that carries the figure, are solved first.
+At rows where a chain misses its target then, the figure is solved once more, all chains and the body at once,
+from the pose of the chains alone. The bone that carries the figure is free to turn and move there. Every foot
+is held where it is before: planted ones at their anchors, and those that swing on their way, so that a body
+that has moved changes no step.
+
+A body that keeps its animation is moved where legs are too short. Chains whose targets are where the
+animation has their ends ask for no help then, and stay behind as they do without it.
+
+Shapes: S solved frames, J joints.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...limits.shapes import Limit, Slide
+from ...maths.batch import Array, Mask, length, rotate
+from ...settings import SolveStatus
+from ...skeleton.joints import Joint, Skeleton
+from ..properties.constraint_values import WHOLE, Constraint
+from ..solve.constraint_goals import chain_joints, effectors
+from ..solve.methods import FrameSolveSettings, are_solved_at_once
+from ..solve.planting import JointPoses
+from .bake_frames import BakeFrames, Rows
+from .group_solving import MOVED, Batch, bones_of, let_body_help
+from .planted_solver import AROUND, SHARPER, PlantedFrames
+from .report import GAVE_WAY
+
+REACHED = SolveStatus.CONVERGED.name
+
+
+def help_planted(
+    bake_frames: BakeFrames, settings: FrameSolveSettings, is_free: bool
+) -> Generator[float, None, None]:
+    """Solve frames with planted bones again with the body, where chains miss their targets; yields counts.
+
+    Args:
+        bake_frames: solved.
+        settings: of every solve.
+        is_free: whether the bone that carries the figure can be moved and turned.
+    """
+    whole = [c for c, constraint in enumerate(bake_frames.constraints) if constraint.body_length]
+    rows = bake_frames.solved_rows
+    if not whole:
+        return
+    tracks = bake_frames.planted_tracks
+    if tracks.turns_body:
+        back = bake_frames.returning.intersection(tracks.joints())
+        tracks.contacts.moved = [each | back for each in tracks.contacts.moved]
+    figure = _Figure.of(bake_frames, settings, is_free)
+    asking = [k for k in range(len(rows)) if any(figure.misses(k, c) for c in whole)]
+    alike: dict[object, list[int]] = {}
+    for k in asking:
+        alike.setdefault(figure.key(k), []).append(k)
+    batches = [figure.batch(np.array(places)) for places in alike.values()]
+    if not batches:
+        return
+    yield from let_body_help(batches, bake_frames.frames[rows], 0)
+    for places, batch in zip(alike.values(), batches, strict=True):
+        figure.store(np.array(places), batch)
+
+
+@dataclass
+class _Figure:
+    """A figure with planted bones, solved without the help of its body.
+
+    Attributes:
+        bake_frames: its frames.
+        settings: of every solve.
+        is_free: see `help_planted`.
+        keyed: (S) poses that are keyed, with other chains than legs at full influence.
+        heads, turns: (S, J, 3) and (S, J, 4) of these, armature space.
+        limbs: by constraint that plants a bone, the joints of its limb alone.
+        resting: by constraint, (S,) mask of frames at which its target is where the animation of a body that
+            keeps it has its end.
+    """
+
+    bake_frames: BakeFrames
+    settings: FrameSolveSettings
+    is_free: bool
+    keyed: JointPoses
+    heads: Array
+    turns: Array
+    limbs: dict[int, frozenset[int]]
+    resting: dict[int, Mask]
+
+    @classmethod
+    def of(cls, bake_frames: BakeFrames, settings: FrameSolveSettings, is_free: bool) -> _Figure:
+        tracks = bake_frames.planted_tracks
+        joints, contacts = tracks.joints(), tracks.contacts
+        frames = PlantedFrames.of(bake_frames, None)
+        keyed = JointPoses(bake_frames.solved.copy(), frames.animated.translations.copy())
+        keyed.rotations[:, joints] = contacts.rotations[:, joints]
+        keyed.translations[:, tracks.support_chains.root_bone] = contacts.translations[
+            :, tracks.support_chains.root_bone
+        ]
+        heads, turns = frames.bones.transforms(keyed)
+        limbs = _limbs(bake_frames.skeleton, bake_frames.constraints)
+        figure = cls(bake_frames, settings, is_free, keyed, heads, turns, limbs, {})
+        if tracks.keeps_body:
+            figure._note_resting(frames)
+        return figure
+
+    def _note_resting(self, frames: PlantedFrames) -> None:
+        bake_frames, rows = self.bake_frames, self.bake_frames.solved_rows
+        heads, turns = frames.bones.transforms(frames.animated)
+        for c, constraint in enumerate(bake_frames.constraints):
+            if constraint.body_length:
+                chain = list(bake_frames.skeleton.chain(constraint.tip, constraint.chain_length))
+                apart = bake_frames.targets.points[rows, c] - self._ends(c, heads, turns)
+                self.resting[c] = length(apart, axis=-1) <= MOVED * bake_frames.lengths[rows][:, chain].sum(1)
+
+    def _ends(self, c: int, heads: Array, turns: Array) -> Array:
+        """(S, 3) ends of a chain in poses with heads (S, J, 3) and rotations (S, J, 4)."""
+        constraint, tip = (
+            self.bake_frames.constraints[c],
+            self.bake_frames.skeleton.index(self.bake_frames.constraints[c].tip),
+        )
+        lengths = self.bake_frames.lengths[self.bake_frames.solved_rows, tip]
+        return heads[:, tip] + rotate(turns[:, tip], effectors(constraint, lengths), axis=-1)
+
+    def _row(self, k: int) -> int:
+        return int(self.bake_frames.solved_rows[k])
+
+    def _held(self, k: int) -> tuple[int, ...]:
+        """The constraints that hold a foot at a solved frame, one for each bone, planted ones first.
+
+        A foot that swings and misses a target of its own is not held.
+        """
+        bake_frames, constraints = self.bake_frames, self.bake_frames.constraints
+        anchors = bake_frames.planted_tracks.contacts.anchors[k]
+        missed = [c for c in self._reaching(k) if self.misses(k, c)]
+        moved = {j for c in missed for j in chain_joints(bake_frames.skeleton, constraints[c])}
+        held: dict[str, int] = {}
+        for c in sorted(self.limbs, key=lambda c: c not in anchors):
+            if c in anchors or moved.isdisjoint(self.limbs[c]):
+                held.setdefault(constraints[c].tip, c)
+        return tuple(sorted(held.values()))
+
+    def _reaching(self, k: int) -> list[int]:
+        """The active constraints that plant nothing at a solved frame."""
+        constraints = self.bake_frames.constraints
+        active = np.flatnonzero(self.bake_frames.influences[self._row(k)] > 0.0).tolist()
+        return [c for c in active if not constraints[c].kind.plants]
+
+    def misses(self, k: int, c: int) -> bool:
+        """Whether a constraint misses its target at a solved frame and asks for help."""
+        states, length = self.bake_frames.states[self._row(k)], self.bake_frames.constraints[c].body_length
+        return bool(length) and not self._rests(k, c) and states.get(c, REACHED) != REACHED
+
+    def _rests(self, k: int, c: int) -> bool:
+        return c in self.resting and bool(self.resting[c][k])
+
+    def key(self, k: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[Limit | None, ...], object]:
+        """Equal for solved frames that are solved as one batch."""
+        bake_frames, constraints, row = self.bake_frames, self.bake_frames.constraints, self._row(k)
+        held = self._held(k)
+        limbs = {j for c in held for j in self.limbs[c]}
+        active = tuple(
+            c
+            for c in self._reaching(k)
+            if limbs.isdisjoint(chain_joints(bake_frames.skeleton, constraints[c]))
+            and are_solved_at_once([constraints[c]])
+        )
+        return held, active, bake_frames.limits[row], bake_frames.shifting[row]
+
+    def batch(self, places: Rows) -> Batch:
+        """Solved frames with equal keys, at the poses without help."""
+        bake_frames, tracks = self.bake_frames, self.bake_frames.planted_tracks
+        rows, root_bone = bake_frames.solved_rows[places], tracks.support_chains.root_bone
+        held, active, limits, _ = self.key(int(places[0]))
+        skeleton = bake_frames.bones.skeleton(int(rows[0]))
+        constraints = list(bake_frames.constraints)
+        targets = bake_frames.targets.at(rows).copy()
+        for c, constraint in enumerate(constraints):
+            if c in held:
+                constraints[c] = replace(constraint, holds=WHOLE)
+                tip = skeleton.index(constraint.tip)
+                targets.points[:, c] = self.heads[places, tip]
+                targets.rotations[:, c] = self.turns[places, tip]
+            else:
+                constraints[c] = replace(constraint, priority=constraint.priority + 1)
+        for c, where in self.resting.items():
+            at = places[where[places]]
+            if len(at):
+                targets.points[where[places], c] = self._ends(c, self.heads, self.turns)[at]
+        keyed = self.keyed.at(places)
+        animated = JointPoses(bake_frames.reference_poses, bake_frames.translations).at(rows)
+        animated.rotations[:, root_bone] = keyed.rotations[:, root_bone]
+        animated.translations[:, root_bone] = keyed.translations[:, root_bone]
+        batch = Batch(
+            bake_frames.frames[rows],
+            constraints,
+            tuple(sorted((*held, *active))),
+            [self._freed(skeleton, keyed.translations[:, root_bone]) if self.is_free else skeleton],
+            targets,
+            bake_frames.worlds[rows],
+            self._limits(limits),
+            bones_of(bake_frames, rows),
+            bake_frames.lengths[rows],
+            animated,
+            self.settings,
+            sharper=SHARPER,
+            influences=bake_frames.influences[rows],
+        )
+        batch.rotations, batch.translations = keyed.rotations, keyed.translations
+        for k, row in enumerate(rows.tolist()):
+            states = bake_frames.states[row].items()
+            batch.states[k] = {c: REACHED if self._rests(int(places[k]), c) else each for c, each in states}
+        return batch
+
+    def _limits(self, limits: Sequence[Limit | None]) -> tuple[Limit | None, ...]:
+        """Limits with a bone that carries the figure as free as it is while it follows planted bones."""
+        tracks, changed = self.bake_frames.planted_tracks, list(limits)
+        if not tracks.keeps_body:
+            changed[tracks.support_chains.root_bone] = None
+        return tuple(changed)
+
+    def _freed(self, skeleton: Skeleton, shifts: Array) -> Skeleton:
+        """The skeleton with a root bone that turns inside its limit and moves."""
+        tracks = self.bake_frames.planted_tracks
+        joint = skeleton.joints[tracks.support_chains.root_bone]
+        size = AROUND * sum(each.offset.length for each in skeleton.joints) + float(np.abs(shifts).max())
+        axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+        slides = tuple(Slide(axis, -size, size) for axis in axes)
+        free = {"stiffness": 0.0, "slides": slides, "max_step": Joint.max_step}
+        if not tracks.keeps_body:
+            free |= {"limit": None, "comfort": None}
+        return skeleton.replace({joint.name: free})
+
+    def store(self, places: Rows, batch: Batch) -> None:
+        """Store the rows of a batch at which the body helps."""
+        bake_frames, tracks = self.bake_frames, self.bake_frames.planted_tracks
+        contacts, root_bone = tracks.contacts, tracks.support_chains.root_bone
+        rows = bake_frames.solved_rows[places].tolist()
+        helped = np.array(sorted(batch.helped), np.intp)
+        if not len(helped):
+            return
+        if tracks.unhelped is None:
+            tracks.unhelped = contacts.translations[:, root_bone].copy()
+        known, at = bake_frames.smoothed, places[helped]
+        bake_frames.solved[at] = batch.rotations[helped]
+        bake_frames.solved_slides[at] = bake_frames.slid(
+            bake_frames.solved_rows[at], batch.translations[helped]
+        )
+        contacts.rotations[at] = np.float32(batch.rotations[helped])
+        contacts.translations[at] = np.float32(batch.translations[helped])
+        for k in helped.tolist():
+            row, place = rows[k], int(places[k])
+            members = [c for c in batch.active if not batch.constraints[c].kind.plants]
+            states = {c: batch.states[k][c] for c in members}
+            ended = {c: each for c, each in states.items() if each == GAVE_WAY or not self._rests(place, c)}
+            bake_frames.states[row] = {**bake_frames.states[row], **ended}
+            bake_frames.helped[row] = batch.helped[k]
+            known[row] = (*known.get(row, ()), *batch.smoothed[k])
+            contacts.moved[place] |= {*tracks.support_chains.joints}
+            if self.is_free:
+                contacts.moved[place] |= {root_bone}
+        tracks.turns_body |= self.is_free and tracks.keeps_body
+
+
+def _limbs(skeleton: Skeleton, constraints: Sequence[Constraint]) -> dict[int, frozenset[int]]:
+    """By constraint that plants a bone, the joints of its chain below the last one that other limbs share."""
+    tips = {c: skeleton.index(each.tip) for c, each in enumerate(constraints) if each.kind.plants}
+    whole = {c: skeleton.chain(tip) for c, tip in tips.items()}
+    limbs = {}
+    for c, chain in whole.items():
+        others = [o for o, other in whole.items() if tips[c] not in other and tips[o] not in chain]
+        shared = {j for o in others for j in whole[o]}
+        below = skeleton.chain(constraints[c].tip, constraints[c].chain_length)[1:]
+        limbs[c] = frozenset(below) - shared
+    return limbs
