@@ -110,8 +110,11 @@ def source_motion(
             f"{choice.frames[-1]:g}, by its keys, its parent or a constraint: take that off, and let its "
             "hips move"
         )
-    _require_finite(matrices, names, choice.frames)
-    _require_finite(reference[None], names, [choice.reference_frame])
+    # Parents first: a bone's fault is that of all that hang on it.
+    order = sorted(range(len(names)), key=lambda k: source.data.bones.find(names[k]))
+    parents_first = [names[k] for k in order]
+    _require_finite(matrices[:, order], parents_first, choice.frames)
+    _require_finite(reference[None, order], parents_first, [choice.reference_frame])
     heads, rotations = split(np.concatenate((reference[None], matrices)))
     heads -= world[:3, 3]
     rest_heads = {ours: heads[0, names.index(theirs)] for ours, theirs in figure_map.sources.items()}
