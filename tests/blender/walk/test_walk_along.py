@@ -251,7 +251,7 @@ def test_a_collection_of_instances_is_ground(ext):
 
 
 def test_a_moving_ground_of_many_faces_is_read_by_the_frame_and_may_be_cancelled(ext):
-    """It had a search tree for every frame, and did not end in an hour."""
+    """It had a search tree for every frame, and did not end in five minutes."""
     rig, path = walks.walk(ext), curve(*LINE)
     ground = terrain(lambda x, y: 0.02 * math.sin(3.0 * y), count=201)
     for frame, z in ((1, 0.0), (150, 0.3)):
