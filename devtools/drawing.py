@@ -6,7 +6,7 @@ Arrows that follow from others are left out.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +20,43 @@ LEAVES = {
 BEGIN, END = "```mermaid\n", "```\n"
 
 
+def modules(root: Path) -> dict[str, Path]:
+    """Return {dotted name: file} of everything that goes into the package but the root's `__init__.py`."""
+    files = {}
+    for folder in FOLDERS:
+        for file in sorted((root / folder).rglob("*.py")):
+            parts = file.relative_to(root).with_suffix("").parts
+            files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return files
+
+
+@cache
+def tree(file: Path) -> ast.Module:
+    """Return the syntax of a file."""
+    return ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
+def imports_of(module: str, file: Path, known: Container[str]) -> Iterator[tuple[int, str]]:
+    """Yield (line, dotted name) of each import, also in functions; relative ones count from the root.
+
+    Args:
+        module: its dotted name.
+        file: its source.
+        known: dotted names of modules; of other names the module that has them is given.
+    """
+    package = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
+    for node in ast.walk(tree(file)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            # The root's own package has no name here: "from ..ccd_rig" in operators/ climbs to nothing.
+            climbed = package[: len(package) - (node.level - 1)] if node.level else []
+            base = ".".join([*climbed, *([node.module] if node.module else [])])
+            for alias in node.names:
+                name = f"{base}.{alias.name}" if base else alias.name
+                yield node.lineno, name if name in known else base
+
+
 def package_of(module: str) -> str:
     """The package or lone module of the drawing that a dotted module belongs to; "" for none."""
     names = module.split(".")
@@ -27,7 +64,7 @@ def package_of(module: str) -> str:
         return names[0] if names[0] in FOLDERS else ""
     depth = 3 if names[1:2] == ["blender"] else 2
     name = ".".join(names[:depth])
-    return "" if len(names) < depth or name in LEAVES or names[depth - 1].startswith("__") else name
+    return "" if len(names) < depth or name in LEAVES else name
 
 
 @cache
@@ -38,21 +75,11 @@ def imports(root: Path) -> dict[str, set[str]]:
         root: of the project.
     """
     packages: dict[str, set[str]] = {}
-    for folder in FOLDERS:
-        for file in sorted((root / folder).rglob("*.py")):
-            module_path = list(file.relative_to(root).with_suffix("").parts)
-            package = package_of(".".join(module_path))
-            if not package:
-                continue
+    files = modules(root)
+    for module, file in files.items():
+        if (package := package_of(module)) and not module.endswith("__main__"):
             reads = packages.setdefault(package, set())
-            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-                if not isinstance(node, ast.ImportFrom) or not node.level:
-                    continue
-                climbed = module_path[: len(module_path) - node.level] + (
-                    node.module.split(".") if node.module else []
-                )
-                names = [".".join([*climbed, alias.name]) for alias in node.names]
-                reads |= {package_of(name) for name in names} - {"", package}
+            reads |= {package_of(name) for _, name in imports_of(module, file, files)} - {"", package}
     return {package: reads & set(packages) for package, reads in packages.items()}
 
 

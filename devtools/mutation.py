@@ -46,7 +46,7 @@ OPERATORS = re.compile(  # of each kind the nearest others, as any test of the l
     "|ReplaceComparisonOperator_(Lt_(LtE|GtE)|LtE_(Lt|Gt)|Gt_(GtE|LtE)|GtE_(Gt|Lt)|Eq_NotEq|NotEq_Eq|Is.*))$"
 )
 # Lines that no test reads.
-NO_PROMISE = re.compile(r"^\s*(assert|def) |strict=|@dataclass|@lru_cache|TYPE_CHECKING")
+NO_PROMISE = re.compile(r"^\s*(assert|def) |strict=|repr=|@dataclass|@lru_cache|TYPE_CHECKING")
 
 
 def mutate(names: list[str], count: int, seed: int, restart: bool) -> int:
@@ -110,7 +110,10 @@ def draw(part: str, count: int, seed: str, python: str) -> int:
 
     sources, without, _ = PARTS[part]
     files = [file for file in sorted(Path().glob(sources)) if not re.search(without, str(file))]
-    reasons = {(each["was"], each["mutant"]): each["reason"] for each in json.loads(HARMLESS.read_text())}
+    reasons = {
+        (each["file"], each["was"], each["mutant"]): each["reason"]
+        for each in json.loads(HARMLESS.read_text())
+    }
     with use_db(FOLDER / f"{part}.sqlite") as session:
         if not session.num_work_items:
             init(files, session, {})
@@ -133,7 +136,7 @@ def draw(part: str, count: int, seed: str, python: str) -> int:
                 session.set_result(item.job_id, results[item.job_id])
             result = results[item.job_id]
             changed = tuple(row[1:].strip() for row in re.findall(r"^[-+](?![-+]{2} ).*", result.diff, re.M))
-            reason = reasons.get(changed, "OPEN")
+            reason = reasons.get((str(place[0]), *changed), "OPEN")
             words = "noticed" if result.is_killed else f"survived: {result.output.strip()}: {reason}"
             print(f"[{number}] {place[0]}:{place[1]}: {' -> '.join(changed)}: {words}", flush=True)
             noticed += result.is_killed

@@ -19,6 +19,7 @@ import numpy as np
 from ..errors import InvalidInput
 from ..maths import batch
 from ..maths.batch import Array
+from ..motion.ground import Ground
 from ..motion.interpolation import same_side
 from ..motion.retargeting.alignment import carried_over, corrections, moved_root, trunk_pitch
 from ..motion.retargeting.feet import (
@@ -34,8 +35,10 @@ from ..motion.retargeting.feet import (
     ways_aside,
 )
 from ..motion.retargeting.figures import FigureMap, Limb, SourceMotion, TargetFigure
+from ..motion.retargeting.over_ground import Terrain, cleared, laid
 from ..motion.retargeting.scaled_way import (
     ScaledWay,
+    drift_of,
     girdle_lifts,
     length_scale,
     limb_effectors,
@@ -63,6 +66,7 @@ class RetargetResult:
         feet: by leg, the planned path of the foot.
         hands: by arm, (F, 3) targets of the wrist, world metres; none where hands have weight 0.
         moved: (F, 3) shifts of the hips that let legs reach, world metres.
+        ground: on which feet are laid; None if it is level.
     """
 
     rotations: Array
@@ -73,6 +77,7 @@ class RetargetResult:
     feet: Mapping[str, FootPath]
     hands: Mapping[str, Array]
     moved: Array
+    ground: Ground | None = None
 
 
 def retarget(
@@ -80,6 +85,7 @@ def retarget(
     target: TargetFigure,
     source: SourceMotion,
     settings: RetargetSettings = RetargetSettings(),  # noqa: B008  (it is frozen)
+    terrain: Terrain | None = None,
 ) -> RetargetResult:
     """Retarget the source's motion to the target.
 
@@ -88,6 +94,7 @@ def retarget(
         target: its skeleton's limits hold; locked joints stay.
         source: F frames.
         settings: of the retargeting.
+        terrain: on which feet are laid; its rows are the F frames. None: the ground is level.
 
     Raises:
         InvalidInput: names the joint or field and what to do.
@@ -123,7 +130,16 @@ def retarget(
             if followed.rolls != contacts[leg.name].rolls:
                 path = foot_path(ankles, (turns[leg.name], toes), sole, followed, settings.blend)
         paths[leg.name] = path
+    soles = {leg.name: Sole.of(target, leg) for leg in figure_map.legs}
+    sizes = {leg.name: limb_length(target, leg) for leg in figure_map.legs}
+    if terrain is not None and paths:
+        paths, lift = laid(terrain, paths, soles, sizes, source.times)
+        way, shift = replace(way, lift=lift), lift[:, None] * np.array((0.0, 0.0, 1.0))
+        translations = moved_root(figure_map, target, rotations, translations, shift)
     moved, translations = _reaching(figure_map, target, source, settings, rotations, translations, paths)
+    if terrain is not None:  # feet whose legs are too short are elsewhere
+        for name, path in paths.items():
+            paths[name] = cleared(terrain, path, soles[name], sizes[name], source.times)
     work = Retargeting(figure_map, target, source, settings, way)
     pose, hands = work.solve(rotations, translations, paths)
     tips = {}
@@ -133,7 +149,19 @@ def retarget(
             weight = np.full(len(toes), settings.weight("feet", leg.is_right))
             tips[leg.tip] = batch.slerp(world[:, target.index(leg.tip)], toes, weight, -1)
     pose = turned_to(target, pose, tips)
-    return RetargetResult(same_side(pose), translations, settings, stances, way, paths, hands, moved)
+    ground = None if terrain is None else terrain.ground
+    return RetargetResult(same_side(pose), translations, settings, stances, way, paths, hands, moved, ground)
+
+
+def places_of_feet(
+    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
+) -> Array:
+    """(F, legs, 3) where feet of the target are over level ground at height 0, about, metres."""
+    scale = length_scale(figure_map, target, source, settings)
+    hips = _heads(figure_map, source, figure_map.hips)
+    way = ScaledWay(scale, 0.0, drift_of(hips, source.times, scale, settings), target.shift, 0.0)
+    ankles = [way.points(_heads(figure_map, source, leg.end), source.times) for leg in figure_map.legs]
+    return np.stack(ankles, axis=1) * (1.0, 1.0, 0.0)
 
 
 def _require_lengths(figure_map: FigureMap, target: TargetFigure, source: SourceMotion) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from devtools import drawing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -66,47 +66,12 @@ def _order() -> list[set[str]]:
 RANK = {name: rank for rank, line in enumerate(_order()) for name in line}
 
 
-def _modules() -> dict[str, Path]:
-    """Dotted name -> file, of everything that goes into the package but the root's __init__.py."""
-    found = {}
-    for folder in ("ccd_rig", *SHELLS):
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            parts = file.relative_to(ROOT).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
-    return found
-
-
-MODULES = _modules()
+MODULES = drawing.modules(ROOT)
 BEYOND_CORE = {m for m in MODULES if m.startswith(("ccd_rig.blender", "ccd_rig.__main__", *SHELLS))}
 
 
-@cache
-def _tree(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"), str(file))
-
-
 def _imports(module: str) -> list[tuple[int, str]]:
-    """(line, dotted name) of each import, also in functions; relative ones count from the root."""
-    return _imports_of(module, MODULES[module])
-
-
-@cache
-def _imports_of(module: str, file: Path) -> list[tuple[int, str]]:
-    package = module.split(".") if file.name == "__init__.py" else module.split(".")[:-1]
-    return list(_read_imports(package, file))
-
-
-def _read_imports(package: list[str], file: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(_tree(file)):
-        if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            # The root's own package has no name here: "from ..ccd_rig" in operators/ climbs to nothing.
-            climbed = package[: len(package) - (node.level - 1)] if node.level else []
-            base = ".".join([*climbed, *([node.module] if node.module else [])])
-            for alias in node.names:
-                name = f"{base}.{alias.name}" if base else alias.name
-                yield node.lineno, name if name in MODULES else base
+    return list(drawing.imports_of(module, MODULES[module], MODULES))
 
 
 def _place_of(module: str) -> str:
@@ -120,7 +85,7 @@ def _place_of(module: str) -> str:
 
 def _is_empty(module: str) -> bool:
     """Whether a module is nothing but a docstring, as the folders' __init__.py are."""
-    body = _tree(MODULES[module]).body
+    body = drawing.tree(MODULES[module]).body
     return all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) for each in body)
 
 
@@ -192,7 +157,7 @@ def test_version_branches_live_in_one_folder():
         text = "" if module.startswith(VERSION_BRANCHES) else file.read_text(encoding="utf-8")
         if "hasattr" not in text and "version" not in text:
             continue
-        for node in ast.walk(_tree(file)):
+        for node in ast.walk(drawing.tree(file)):
             if isinstance(node, ast.Attribute) and node.attr in versions:
                 if ast.unparse(node).startswith("bpy.app."):
                     wrong.append(f"{module}:{node.lineno}: {ast.unparse(node)} outside {VERSION_BRANCHES}")

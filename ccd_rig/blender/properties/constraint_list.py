@@ -8,7 +8,6 @@ Influences get keys in the present action: 1 in spans of frames, 0 between them.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -27,8 +26,6 @@ TWIN = 0.02
 """Difference in extent up to which two branches, such as arms, are a pair, as a fraction of the extent."""
 ALIKE = 1e-4
 """Difference up to which a bone has taken its length from its parent, as a fraction of the length."""
-ACROSS = math.radians(45.0)
-"""Angle to its parent from which a short bone at the end of a limb is a foot: hands go on along the arm."""
 END_WORDS = ("leaf", "end", "nub")
 """Words in names of bones that importers and exporters put at the end of a limb."""
 GLTF_COLLECTION = "glTF_not_exported"
@@ -118,21 +115,6 @@ def has_guessed_tail(bone: bpy.types.PoseBone) -> bool:
     shape: Any = bone.custom_shape
     has_gltf_shape = shape is not None and any(c.name == GLTF_COLLECTION for c in shape.users_collection)
     return bool(set(words) & set(END_WORDS)) or has_gltf_shape or not is_joined(bone)
-
-
-def is_foot(bone: bpy.types.PoseBone) -> bool:
-    """Whether a bone stands across the end of a limb, at most half as long as each of the limb's two bones.
-
-    The ankle is what its target should place. A target of the toes would bend the knee backwards: the pose
-    nearest to a straight leg whose toes come nearer to the hip.
-    """
-    lower = bone.parent
-    upper = None if lower is None else lower.parent
-    if lower is None or upper is None:
-        return False
-    ways = [each.bone.tail_local - each.bone.head_local for each in (bone, lower)]
-    is_short = bone.bone.length <= 0.5 * min(lower.bone.length, upper.bone.length)
-    return is_short and bool(ways[0].angle(ways[1], 0.0) > ACROSS)
 
 
 def add(armature_object: bpy.types.Object, name: str, tip: str) -> Any:

@@ -6,6 +6,7 @@ Reaching bones get a chain each; planted ones have one root bone for all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
@@ -16,10 +17,14 @@ from mathutils import Matrix, Quaternion, Vector
 from ...errors import RigError
 from ..figures import control_bones, recognition, rigify, words
 from ..figures.control_bones import MADE
+from ..figures.role import Part
 from . import constraint_list
 from .active_rig import keep_overrides
 from .constraint_kinds import KINDS, first_root_bone_chain_length, kind_of, set_kind
 from .constraint_values import PLANT, Holds, Kind
+
+ACROSS = math.radians(45.0)
+"""Angle to the shin from which a foot stands across it: a paw may go on along the leg."""
 
 
 class NewRow(NamedTuple):
@@ -66,8 +71,26 @@ def _row(armature_object: bpy.types.Object, tip: str, kind: Kind, chain_length: 
         chain_length = kind.chain_length(armature_object, tip)
     bone = armature_object.pose.bones[tip]
     is_chain = kind.reaches and chain_length != 1
-    uses_head = constraint_list.has_guessed_tail(bone) or constraint_list.is_foot(bone)
+    uses_head = constraint_list.has_guessed_tail(bone) or _is_foot(bone)
     return NewRow(tip, chain_length, not (is_chain and uses_head))
+
+
+def _is_foot(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone is a foot across the end of a leg, at most half as long as thigh and shin each.
+
+    The ankle is what its target should place. A target of the toes would bend the knee backwards: the pose
+    nearest to a straight leg whose toes come nearer to the hip.
+    """
+    lower = bone.parent
+    upper = None if lower is None else lower.parent
+    if lower is None or upper is None:
+        return False
+    ways = [each.bone.tail_local - each.bone.head_local for each in (bone, lower)]
+    is_short = bone.bone.length <= 0.5 * min(lower.bone.length, upper.bone.length)
+    if not is_short or ways[0].angle(ways[1], 0.0) <= ACROSS:
+        return False
+    role = recognition.figure_of(bone.id_data).roles.get(bone.name)
+    return role is not None and role.part is Part.FOOT
 
 
 def describe(

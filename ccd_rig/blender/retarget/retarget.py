@@ -27,7 +27,7 @@ from ...motion.contacts import ContactThresholds
 from ...motion.retargeting.figures import FigureMap, SourceMotion, TargetFigure, straightest_frame
 from ...motion.retargeting.measures import Measures, measures
 from ...motion.retargeting.settings import PAIRED, SPACES, WEIGHTS, EffectorSpace, RetargetSettings, Weight
-from ...solvers.retarget import RetargetResult, retarget
+from ...solvers.retarget import RetargetResult, places_of_feet, retarget
 from ...solvers.stepping import result_of
 from ..bake.frame_selection import key_time
 from ..keys import channels
@@ -182,7 +182,11 @@ def _motion(
         settings = replace(settings, ground=sampling.chosen_ground(scene, target))
     played = source_motion(scene, source, joints, sampled)
     try:
-        result = retarget(joints, figure, played, settings)
+        terrain = None
+        if choice.settings.ground is None and joints.legs:
+            places = places_of_feet(joints, figure, played, settings)
+            terrain = sampling.terrain(scene, target, frames, places, settings.ground)
+        result = retarget(joints, figure, played, settings, terrain)
     except InvalidInput as error:
         raise RigError(str(error)) from error
     return _Motion(bones, joints, played, figure, reading, frames, result)
@@ -515,7 +519,9 @@ def _faults(measured: Measures) -> tuple[str, ...]:
 
 
 def _ground(measured: Measures) -> str:
-    start = f"Ground at a height of {measured.ground:.3f} m: soles "
+    start = "Feet are laid on the faces of the Ground: soles "
+    if measured.ground is not None:
+        start = f"Ground at a height of {measured.ground:.3f} m: soles "
     if measured.hover > TOUCHES:
         return f"{start}stay {1000.0 * measured.hover:.1f} mm above it at least"
     return f"{start}get {1000.0 * measured.penetration:.1f} mm below it at most"

@@ -25,6 +25,7 @@ from ...maths import batch
 from ...maths.batch import Array
 from ...motion.ground import seen_below
 from ...motion.retargeting.figures import MOST_LEGS, FigureMap, SourceMotion, TargetFigure, inverse, product
+from ...motion.retargeting.over_ground import Terrain
 from ...skeleton.joints import Joint, Skeleton
 from ..checks import uneven_scale
 from ..properties.joints import joint_settings
@@ -109,8 +110,11 @@ def source_motion(
             f"{choice.frames[-1]:g}, by its keys, its parent or a constraint: take that off, and let its "
             "hips move"
         )
-    _require_finite(matrices, names, choice.frames)
-    _require_finite(reference[None], names, [choice.reference_frame])
+    # Parents first: a bone's fault is that of all that hang on it.
+    order = sorted(range(len(names)), key=lambda k: source.data.bones.find(names[k]))
+    parents_first = [names[k] for k in order]
+    _require_finite(matrices[:, order], parents_first, choice.frames)
+    _require_finite(reference[None, order], parents_first, [choice.reference_frame])
     heads, rotations = split(np.concatenate((reference[None], matrices)))
     heads -= world[:3, 3]
     rest_heads = {ours: heads[0, names.index(theirs)] for ours, theirs in figure_map.sources.items()}
@@ -274,6 +278,26 @@ def chosen_ground(scene: bpy.types.Scene, target: bpy.types.Object) -> float | N
             f"'{target.name}': no ground is below its origin: move one of them, or choose another Ground"
         )
     return height
+
+
+def terrain(
+    scene: bpy.types.Scene, target: bpy.types.Object, frames: Array, places: Array, level: float | None
+) -> Terrain | None:
+    """The faces of an armature's Ground near places (F, legs, 3) of its feet at frames (F,); None if level.
+
+    Raises:
+        RigError: as `chosen_ground`; nothing of it is near.
+    """
+    if level is None or target.ccd_rig.ground.kind in ("REST", "HEIGHT"):
+        return None
+    low, high = extent(target)
+    ground = rig_ground(scene, target, frames.tolist(), places.reshape(-1, 3), max(high - low, 1e-3))
+    if ground is None:
+        raise RigError(
+            f"'{target.name}': its Ground is nowhere near where it goes: move one of them, or choose another "
+            "Ground"
+        )
+    return Terrain(ground, level, target.ccd_rig.walk.steepest)
 
 
 HARMLESS = {"COPY_SCALE", "LIMIT_SCALE"}

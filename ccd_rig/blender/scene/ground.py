@@ -263,8 +263,9 @@ def moving_ground(
             for row, frame in enumerate(frames[k : k + rows]):
                 seen = _pieces(set_frame(shared.isolated, frame), objects, triangulated=False)
                 if not _same_faces(pieces, seen):
+                    names = ", ".join(f"'{each.name}'" for each in objects)
                     raise RigError(
-                        f"the ground has other faces at frame {frame:g}: choose one that keeps them"
+                        f"the ground {names} has other faces at frame {frame:g}: choose one that keeps them"
                     )
                 states[:, row] = _lines(seen)
                 moved = moved or _moved(states[:, row], start)
@@ -379,6 +380,10 @@ def _pieces(
             if shape := shapes[key]:
                 shown[owner.name_full].append(_Piece(owner.name, shape, world))
     for each in objects:
+        if not shown[each.name_full] and each.hide_viewport and _shows_instances(each):
+            raise RigError(
+                f"'{each.name}' is hidden, and shows no instance: show it, or choose another ground"
+            )
         if not shown[each.name_full]:
             raise RigError(f"'{each.name}' has no faces: choose a mesh as the ground")
     return [piece for each in objects for piece in shown[each.name_full]]

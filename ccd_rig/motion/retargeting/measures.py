@@ -16,8 +16,10 @@ from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array
 from ..contacts import Phase
+from ..ground import Ground
 from .feet import FootPath, Sole
 from .figures import FigureMap, Limb, SourceMotion, TargetFigure, past_straight
+from .over_ground import STEP_UP
 from .scaled_way import ScaledWay, head_effector, limb_effectors, limb_length, poles
 from .settings import RetargetSettings
 from .stances import Stances, ball, leg_length
@@ -39,6 +41,7 @@ class Made(Protocol):
     way: ScaledWay
     feet: Mapping[str, FootPath]
     moved: Array
+    ground: Ground | None
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ class Measures:
         stances: every contact.
         penetration: largest depth of a sole below the ground, metres.
         hover: smallest height of a sole above the ground, metres; 0 where one gets to it.
-        ground: world height of the ground, metres; of the lowest, where there are several.
+        ground: world height of the ground, metres; of the lowest, where there are several; None for ground
+            that is not level.
         turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
         jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in
             lengths of the limbs.
@@ -90,7 +94,7 @@ class Measures:
     stances: Sequence[StanceMeasure]
     penetration: float
     hover: float
-    ground: float
+    ground: float | None
     turn: float
     source_turn: float
     jerk: float
@@ -121,7 +125,7 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
         *_errors(figure_map, target, source, made, heads),
         tuple(_stances(figure_map, source, made, places)),
         *_depths(figure_map, target, made, (heads, rotations)),
-        made.way.ground,
+        made.way.ground if made.ground is None else None,
         _largest_turn(rotations[:, mapped]),
         _largest_turn(source.rotations[:, followed]),
         _percentile([jerk for jerk, _ in jerks]),
@@ -215,11 +219,24 @@ def _depths(
         sole, path = Sole.of(target, leg), made.feet[leg.name]
         foot, tip = target.index(leg.end), target.index(leg.tip or leg.end)
         points = sole.points(rotations[:, foot], rotations[:, tip] if leg.tip else None)
+        if made.ground is not None:
+            above.append(_above(made.ground, points, heads[:, tip], path, limb_length(target, leg)))
+            continue
         lowest = np.min([point[:, 2] for point in points], axis=0) + heads[:, tip, 2]
         ground = np.where(np.isfinite(path.ground), path.ground, made.way.ground)
         above.append(lowest - ground)
     nearest = float(np.min(above)) if above else 0.0
     return max(0.0, -nearest), max(0.0, nearest)
+
+
+def _above(ground: Ground, points: Sequence[Array], balls: Array, path: FootPath, size: float) -> Array:
+    """(F,) how far the lowest of points (F, 3) from balls (F, 3) is above the ground."""
+    gaps, rows = [], np.arange(len(balls))
+    for point in points:
+        tops = np.column_stack(((balls + point)[:, :2], path.ground + STEP_UP * size))
+        heights, _ = ground.below(tops, rows)
+        gaps.append((balls + point)[:, 2] - heights)
+    return np.asarray(np.nanmin(np.where(np.isnan(gaps), np.inf, gaps), axis=0))
 
 
 def _largest_turn(rotations: Array) -> float:

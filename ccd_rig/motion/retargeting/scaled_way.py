@@ -22,7 +22,7 @@ LOW = 5.0
 
 @dataclass(frozen=True, eq=False)
 class ScaledWay:
-    """target point(t) = scale source point(t) + place + rise - drift t, in metres.
+    """target point(t) = scale source point(t) + place + rise + lift(t) - drift t, in metres.
 
     Attributes:
         scale: of lengths.
@@ -30,6 +30,7 @@ class ScaledWay:
         drift: (3,) metres per second, subtracted.
         place: (3,) horizontal position of the target's model origin.
         ground: height of the ground, metres; of the lowest, where there are several.
+        lift: (F,) metres by which the body is higher on ground that is not level; None on level ground.
     """
 
     scale: float
@@ -37,11 +38,15 @@ class ScaledWay:
     drift: Array
     place: Array
     ground: float
+    lift: Array | None = None
 
     def points(self, points: Array, times: Array) -> Array:
         """(F, 3) target points of source points (F, 3)."""
         shift = self.place + np.array((0.0, 0.0, self.rise))
-        return np.asarray(self.scale * points + shift - self.drift * (times - times[0])[:, None])
+        placed = np.asarray(self.scale * points + shift - self.drift * (times - times[0])[:, None])
+        if self.lift is not None:
+            placed[:, 2] += self.lift
+        return placed
 
 
 def limb_length(target: TargetFigure, limb: Limb) -> float:
@@ -84,12 +89,8 @@ def scaled_way(
     """
     stances, turns = feet
     scale = length_scale(figure_map, target, source, settings)
-    drift: Array = np.zeros(3)
-    if settings.in_place:
-        hips = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
-        if len(source.times) > 1:  # the mean velocity along the ground
-            travel = (hips[-1, :2] - hips[0, :2]) / (source.times[-1] - source.times[0])
-            drift = scale * np.array([*travel, 0.0])
+    hips_there = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
+    drift = drift_of(hips_there, source.times, scale, settings)
     ground = target.ground if settings.ground is None else settings.ground
     way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0), ground)
     if not figure_map.legs:
@@ -133,6 +134,14 @@ def scaled_way(
         for name, each in heights.items()
     }
     return replace(way, rise=ground - level), contacts
+
+
+def drift_of(hips: Array, times: Array, scale: float, settings: RetargetSettings) -> Array:
+    """(3,) mean velocity along the ground of hips (F, 3) that is taken off, scaled; 0 unless in place."""
+    if not settings.in_place or len(times) < 2:
+        return np.zeros(3)
+    travel = (hips[-1, :2] - hips[0, :2]) / (times[-1] - times[0])
+    return np.asarray(scale * np.array([*travel, 0.0]))
 
 
 def _spread(heads: Mapping[str, Array], hips: str) -> float:

@@ -82,6 +82,8 @@ ROLLING = 0.3
 """Seconds over which heels are raised further for a leg that is too short, toes over what they would hit."""
 WINDOWS = ((0.0, 1.0), (0.0, 0.85), (0.0, 0.7), (0.0, 0.55), (0.15, 1.0), (0.3, 1.0), (0.45, 1.0))
 """Parts of a swing in which the base may go from the height of one footfall to that of the next."""
+CLEAREST = 0.03
+"""Leg lengths up to which a foot in the air keeps its height over the ground."""
 SPEEDING = 0.3
 """Part of a swing in which a foot begins to turn from one slope to the next."""
 NONE = np.array((1.0, 0.0, 0.0, 0.0))
@@ -425,7 +427,7 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         shifts[rows] = before.shift + p * (after.shift - before.shift)
         yaws[rows] = before.stance.turn + smooth(p) * (after.stance.turn - before.stance.turn)
         pair = np.broadcast_to(before.slope, (len(rows), 4)), np.broadcast_to(after.slope, (len(rows), 4))
-        slopes[rows] = batch.slerp(*pair, _evenly(u), -1)
+        slopes[rows] = batch.slerp(*pair, evenly(u), -1)
         rests = np.flatnonzero(down == i)
         if i >= 0 and len(rests):
             carried[rows] = (1.0 - p)[:, None] * carried[rests[-1]]
@@ -458,12 +460,12 @@ def _foot(course: _Course, leg: WalkLeg) -> FootPlan:
         plane = ends[0] + (ends[1] - ends[0]) * np.concatenate(([0.0], p, [1.0]))
         if course.lie.is_long:
             plane = course.lie.height(around, ahead[around], aside[around])
-        bases[rows] = _swing_base(u, p, ends, plane, rises[rows], need + margin)
+        bases[rows] = swing_base(u, p, ends, plane, rises[rows], need + margin)
     plan = FootPlan(falls, np.column_stack((xy, bases)) + arms, feet, toes, down)
     return _on_surface(course, leg, plan, ahead)
 
 
-def _evenly(u: Array) -> Array:
+def evenly(u: Array) -> Array:
     """(R,) parts of a way from rest to rest at parts (R,) of the time, as even as it is smooth.
 
     Its speed rises in the first `SPEEDING` of the time as a smooth step does, and falls as in the last.
@@ -596,7 +598,7 @@ def _footfall(course: _Course, leg: WalkLeg, stance: Stance) -> Footfall:
     return best[1]
 
 
-def _swing_base(
+def swing_base(
     u: Array, p: Array, ends: tuple[float, float], plane: Array, rises: Array, needed: Array
 ) -> Array:
     """(R,) heights from one footfall to the next that are not below the needed ones, but near the ends.

@@ -169,7 +169,7 @@ def test_keys_of_a_property_are_steps(channels, writing, after):
     """But for what follows the last of them; it is in the group of its bone."""
     armature_object = make_armature(bones=("upper",))
     bone = armature_object.pose.bones["upper"]
-    bone["switch"] = 0.0
+    bone["switch"] = 0.25
     bone.keyframe_insert('["switch"]', frame=30, group="upper")
     path = bone.path_from_id('["switch"]')
     values = np.array([[1.0], [0.5]])
@@ -177,8 +177,8 @@ def test_keys_of_a_property_are_steps(channels, writing, after):
     keys = [*keys_for(writing, [5, 15], bones=("upper",)), switch]
     write_keys(writing, armature_object, keys, writing.Destination.CURRENT_ACTION, (5, 15), "Baked")
     curve = curves_by_path(channels, armature_object)[path, 0]
-    middle = 0.5 if after == "CONSTANT" else 0.25
-    assert [curve.evaluate(frame) for frame in (5, 14, 15, 22.5, 30)] == [1.0, 1.0, 0.5, middle, 0.0]
+    middle = 0.5 if after == "CONSTANT" else 0.375
+    assert [curve.evaluate(frame) for frame in (5, 14, 15, 22.5, 30)] == [1.0, 1.0, 0.5, middle, 0.25]
 
 
 @pytest.mark.parametrize("is_cycle", [False, True])

@@ -179,6 +179,18 @@ def test_a_failure_leaves_nothing_behind(ext, writing, channels, rig, monkeypatc
     assert differences(before, dump()) == []
 
 
+def test_present_values_show_after_a_strip_that_ends_before_frame_0(writing, rig):
+    """Of a channel without keys, whose value a strip below holds."""
+    bone = rig.pose.bones["bone_1"]
+    bone.location = present = (0.1, 0.2, -0.3)
+    frames, places = np.array((-20.0, -10.0)), np.array(((0.0, 0.0, 0.0), (0.5, 0.5, 0.5)))
+    keys = [writing.BoneKeys("bone_1", "location", frames, places)]
+    write_keys(writing, rig, keys, writing.Destination.NLA_STRIP, (-20, -10), "Baked")
+    for frame, place in ((-30, present), (-20, places[0]), (-10, places[1]), (-5, present), (10, present)):
+        bpy.context.scene.frame_set(frame)
+        assert tuple(bone.location) == pytest.approx(tuple(place), abs=FLOAT32), frame
+
+
 def test_one_frame(writing, channels, rig):
     keys(rig, channels)
     around = (*FRAMES, 14.75, 15.25, 16)

@@ -87,7 +87,12 @@ def test_each_selected_bone_reaches_for_a_target_of_its_own(ext):
 
 @pytest.mark.parametrize(
     ("kind", "tip", "use_tail"),
-    [("human", "foot.L", False), ("human", "hand.L", True), ("human", "toe.L", True), ("bird", "head", True)],
+    [
+        ("human", "foot.L", False),
+        ("human", "hand.L", True),
+        ("human", "toe.L", True),
+        ("human", "tongue", True),
+    ],
 )
 def test_ankles_are_placed_and_hands_reach_with_their_ends(ext, kind, tip, use_tail):
     rig = rigs.metarig(kind)

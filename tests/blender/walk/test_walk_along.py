@@ -243,6 +243,9 @@ def test_a_collection_of_instances_is_ground(ext):
     rig.ccd_rig.ground.kind, rig.ccd_rig.ground.collection = "COLLECTION", grounds
     walk_along(rig, curve(*LINE))
     is_raised(rig)
+    shown.hide_viewport = True
+    refused("'Shown' is hidden", rig, curve(*LINE))
+    shown.hide_viewport = False
     inside.objects.unlink(floor)
     refused("'Shown' has no faces", rig, curve(*LINE))
 
@@ -426,6 +429,15 @@ def test_bad_grounds_are_refused(ext):
     refused("has no faces", rig, path, ground=empty)
     rig.ccd_rig.ground.object = None
     refused("none is chosen", rig, path)
+
+
+def test_ground_whose_faces_change_is_named(ext):
+    rig, ground = walks.walk(ext), terrain(lambda x, y: 0.0, count=21)
+    modifier = ground.modifiers.new("Fewer", "DECIMATE")
+    for frame, ratio in ((1, 1.0), (60, 0.3)):
+        modifier.ratio = ratio
+        modifier.keyframe_insert("ratio", frame=frame)
+    refused("'Terrain' has other faces at frame 2", rig, curve(*LINE), ground=ground)
 
 
 def test_what_moves_the_figure_besides_is_refused(ext):

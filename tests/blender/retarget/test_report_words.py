@@ -1,0 +1,111 @@
+"""What the report of a retargeting says of its measures, in words and numbers."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+
+@pytest.fixture
+def retarget(ext):
+    return ext.module("ccd_rig.blender.retarget.retarget")
+
+
+@pytest.fixture
+def told(ext, retarget):
+    """The lines and warnings of a report with these measures; everything else is in order."""
+    measures = ext.module("ccd_rig.motion.retargeting.measures")
+
+    def of(frames=(1.0, 2.0, 3.0), missing=(), is_still=False, **values):
+        usual = {
+            "errors": {}, "followed": frozenset(), "stances": [stance()], "penetration": 0.0, "hover": 0.0,
+            "ground": 0.25, "turn": math.radians(12.0), "source_turn": math.radians(10.0), "jerk": 3.0,
+            "source_jerk": 2.0, "flipped": 0, "broken": 0, "moved_frames": 0, "moved": 0.0,
+        }  # fmt: skip
+        done = SimpleNamespace(
+            frames=frames,
+            bone_map=SimpleNamespace(bones={"hips": "Hips", "head": "Head"}, missing=missing),
+            is_still=is_still,
+            measures=measures.Measures(**usual | values),
+        )
+        return retarget.lines(done), retarget.warnings(done)
+
+    return of
+
+
+def stance(slide=0.002, source_slide=0.004, drift=0.0015):
+    return SimpleNamespace(slide=slide, source_slide=source_slide, drift=drift)
+
+
+def test_what_is_in_order(told, retarget):
+    lines, warnings = told()
+    assert lines == (
+        "3 frames, 1 to 3; 2 bones follow",
+        "1 contact: feet drift 1.5 mm at most and slide 2 mm/s, the source's 4 mm/s",
+        "Ground at a height of 0.250 m: soles get 0.0 mm below it at most",
+        "Hips are where the source has them",
+        "Largest turn 12.0° a frame, the source's 10.0°",
+        "Jerk of hands and feet 1.50 of the source's",
+        "No knee or elbow bends to another side, and no limit is broken",
+    )
+    assert warnings == ()
+    assert told(frames=(7.0,))[0][0] == "1 frame, 7 to 7; 2 bones follow"
+    assert told(source_jerk=0.0)[0][5] == "Jerk of hands and feet is as the source's"
+    assert told(is_still=True)[1] == (retarget.STILL,)
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(1, "a"), (4, "a, b, c, d"), (5, "a, b, c, d and 1 more"), (7, "a, b, c, d and 3 more")],
+)
+def test_of_missing_bones_four_are_named(told, count, expected):
+    assert told(missing=tuple("abcdefg"[:count]))[0][1] == f"Nothing to follow for: {expected}"
+
+
+def test_contacts_are_summed_up(told):
+    stances = [stance(), stance(slide=0.004, source_slide=0.01, drift=0.0002)]
+    expected = "2 contacts: feet drift 1.5 mm at most and slide 3 mm/s, the source's 7 mm/s"
+    assert told(stances=stances)[0][1] == expected
+    lines, warnings = told(stances=[])
+    assert lines[1] == "No foot is ever down" and warnings[0].startswith("No foot is ever down: raise Speed")
+
+
+def test_figures_without_legs_have_no_ground(told, retarget):
+    lines, warnings = told(has_legs=False, stances=[])
+    assert lines[1] == retarget.NO_LEGS and warnings == (retarget.NO_LEGS,)
+    assert not any("Ground" in each or "Hips" in each for each in lines)
+
+
+def test_errors_are_told_by_limb_and_warned_of_where_they_are_followed(told):
+    errors = {
+        "left foot": 0.02,
+        "right foot": 0.031,
+        "knee left": 0.01,
+        "knee right": 0.05,
+        "head tip": 0.004,
+    }
+    lines, warnings = told(errors=errors, followed=frozenset({"left foot", "right foot"}))
+    assert lines[2] == (
+        "Off the source's, in parts of the limb: left foot: 2.0 %, right foot: 3.1 %, worse knee: 5.0 %, "
+        "the head: 0.4 %"
+    )
+    assert warnings == ("right foot: 3.1 % of the limb's length off the source's",)
+
+
+def test_soles_above_and_below_the_ground(told):
+    assert told(penetration=0.0123)[0][2].endswith("soles get 12.3 mm below it at most")
+    assert told(hover=0.0005)[0][2].endswith("soles get 0.0 mm below it at most")
+    assert told(hover=0.0234)[0][2].endswith("soles stay 23.4 mm above it at least")
+
+
+def test_hips_that_move_and_joints_that_are_wrong(told):
+    assert told(moved_frames=1, moved=0.0456)[0][3] == (
+        "Hips are moved in 1 frame, by 45.6 mm at most, for legs to reach"
+    )
+    lines, warnings = told(flipped=2, broken=1)
+    assert lines[-2:] == ("Knees and elbows bend to another side in 2 frames", "Limits are broken 1 time")
+    assert warnings == ("A knee or elbow bends to another side in 2 frames",)
+    assert told(flipped=1)[0][-1] == "Knees and elbows bend to another side in 1 frame"
+    assert told(broken=3)[0][-1] == "Limits are broken 3 times" and told(broken=3)[1] == ()
