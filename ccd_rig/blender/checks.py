@@ -619,6 +619,9 @@ def helped(
     else moves: a constraint of the rig, or a target that hangs on it. It also ends below a bone that carries
     the one that planted bones go up to, since that alone carries the figure over them.
 
+    Bones between controls, such as those of Rigify, are no end: they are locked, and constraints place them.
+    A control of the body turns if the rig's constraints let all between it and the chains go along as one.
+
     Args:
         armature_object: carries the constraints.
         constraints: to solve.
@@ -641,18 +644,25 @@ def helped(
     with_body = []
     for constraint, chain in zip(constraints, whole, strict=True):
         alone = len(chain[: constraint.chain_length or None])
-        count = alone
+        count, still = alone, list[str]()
         above = [bone.name for bone in chain[alone:]]
         if constraint.kind.reaches and constraint.use_position and end in above:
             for bone in chain[alone : alone + above.index(end) + 1]:
                 if bone in carriers_of_feet or not _is_free(armature_object, constraints, bone):
                     break
-                count += 1
+                is_detail = bone.lock_rotation[0] and bone.lock_rotation[2]  # a tweak, or between controls
+                if is_detail and not any(bone.ccd_rig.use_slide):
+                    still.append(bone.name)
+                elif _goes_as_one(armature_object, constraints, bone):
+                    count = alone + 1 + chain[alone:].index(bone)
+                else:
+                    still.append(bone.name)
         target = dependence.target_object(constraint)
         is_animated = target is not None and _is_animated(target, constraint.target_bone)
         carrier = "" if is_animated else _carrier(armature_object, constraints, constraint)
         length = count if count > alone else 0
-        with_body.append(replace(constraint, body_length=length, carrier=carrier, is_animated=is_animated))
+        changed = {"body_length": length, "body_still": tuple(still) if length else ()}
+        with_body.append(replace(constraint, **changed, carrier=carrier, is_animated=is_animated))
     return tuple(with_body)
 
 
@@ -700,8 +710,9 @@ STILL = 1e-6
 def _is_free(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], bone: bpy.types.PoseBone
 ) -> bool:
-    """Whether only its channels move a bone, and no target hangs on it."""
-    if any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone)):
+    """Whether channels alone move a bone, or constraints a locked one, and no target hangs on it."""
+    is_placed = any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone))
+    if is_placed and not all(bone.lock_rotation):
         return False
     names = {bone.name}
     return not any(
@@ -709,3 +720,16 @@ def _is_free(
         or dependence.pole_depends_on_chain(armature_object, each, names)
         for each in constraints
     )
+
+
+def _goes_as_one(
+    armature_object: bpy.types.Object, constraints: Sequence[Constraint], bone: bpy.types.PoseBone
+) -> bool:
+    """Whether all that constraints place between a bone and the chains on it goes along as one with it."""
+    for constraint in constraints:
+        whole = constraint_list.chain(armature_object, constraint.tip)
+        above = whole[constraint.chain_length or len(whole) :]
+        between = above[: above.index(bone)] if bone in above else []
+        if not all(dependence.placed_within(armature_object, each, bone.name) for each in between):
+            return False
+    return True

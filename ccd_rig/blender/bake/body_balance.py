@@ -30,6 +30,9 @@ ROUNDS = 3
 """Solves in which the body comes nearer to balance: about a fifth of its distance in each."""
 STANDS = 0.15
 """Height of an end above the lowest, in parts of that of the centre of mass, at which it carries nothing."""
+FALLS = 0.2, 0.4
+"""Distances of the centre of mass from where it is eased to, in parts of its height, between which the body
+gives up its balance. So nothing jumps where a target gets out of the body's reach."""
 LEAST = 1e-4
 """Least distance of the centre of mass that counts, in parts of its height."""
 IDENTITY = np.array(((1.0,), (0.0,), (0.0,), (0.0,)))
@@ -51,6 +54,7 @@ class Balance:
         weights: (R, L) by which they stand, 0 to 1.
         supports: (R) what carries the figure, along the world's axes.
         shifts: (R, 3) of the carrier, along the world's axes, see `lean`.
+        kept: (R,) parts of these that the body does not give up, see `FALLS`; None before the first `lean`.
     """
 
     def __init__(
@@ -90,6 +94,7 @@ class Balance:
         self.weights = 1.0 - up * up * (3.0 - 2.0 * up)
         self.supports = self._supports(ends)
         self.shifts = np.zeros_like(self.starts)
+        self.kept: Array | None = None
 
     def _transforms(self, poses: JointPoses) -> tuple[Array, Array]:
         return forward_kinematics_of_frames(
@@ -131,6 +136,11 @@ class Balance:
             point = Vector(centre.tolist())
             off[k] = centre - np.array(support.eased(point, Vector(start.tolist()))[:])
         off[:, 2] = 0.0
+        if self.kept is None:
+            full, none = (each * np.maximum(self.heights, np.finfo(float).tiny) for each in FALLS)
+            given = np.clip((length(off, axis=-1) - full) / (none - full), 0.0, 1.0)
+            self.kept = 1.0 - given * given * (3.0 - 2.0 * given)
+        off *= self.kept[:, None]
         self.shifts = -off
         return bool((length(off, axis=-1) > LEAST * self.heights).any())
 

@@ -585,7 +585,7 @@ def constraints(armature_object: bpy.types.Object) -> tuple[Constraint, ...]:
 
 
 _CONVERTED = ("kind", "target", "pole_target", "holds", "on_ground")
-_SET_LATER = ("keeps_body", "body_length", "carrier", "is_animated")
+_SET_LATER = ("keeps_body", "body_length", "body_still", "carrier", "is_animated")
 _COPIED = tuple(each.name for each in fields(Constraint) if each.name not in (*_CONVERTED, *_SET_LATER))
 """Fields of `Constraint` that are stored by the same name."""
 

@@ -183,6 +183,7 @@ class Constraint:
         body_length: for REACH, number of bones, counted from the tip, that may move if the chain alone
             misses its target: the chain and the body above it; 0 if no body helps. Set by
             `checks.helped`.
+        body_still: names of bones of that body that do not turn. Set by `checks.helped`.
         carrier: name of the constraint whose target carries the target of this one, which has no motion
             relative to it; empty for none. Set by `checks.helped`.
         is_animated: whether F-curves move its target. Set by `checks.helped`.
@@ -220,6 +221,7 @@ class Constraint:
     offset_space: str = "TARGET"
     keeps_body: bool = False
     body_length: int = 0
+    body_still: tuple[str, ...] = ()
     carrier: str = ""
     is_animated: bool = False
 

@@ -226,6 +226,56 @@ def rides_on(place: tuple[bpy.types.Object, str], carrier: tuple[bpy.types.Objec
     return True
 
 
+FOLLOWING = {
+    *("COPY_TRANSFORMS", "COPY_LOCATION", "COPY_ROTATION", "CHILD_OF", "ARMATURE"),
+    *("STRETCH_TO", "DAMPED_TRACK", "TRACK_TO", "LOCKED_TRACK"),
+}
+"""Constraints that move a bone as one with their targets and its parent, if these move as one."""
+SCALING = {"COPY_SCALE", "LIMIT_SCALE", "MAINTAIN_VOLUME"}
+
+
+def placed_within(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, carrier: str) -> bool:
+    """Whether a bone that hangs on another goes along with it as one, as far as its constraints tell.
+
+    Args:
+        armature_object: the original object.
+        bone: one of its bones.
+        carrier: name of the other bone.
+    """
+    followed = _followed(bone)
+    return followed is not None and all(
+        thing == armature_object and _goes_with(armature_object, name, carrier, frozenset((bone.name,)))
+        for thing, name in followed
+    )
+
+
+def _goes_with(armature_object: bpy.types.Object, bone: str, carrier: str, seen: frozenset[str]) -> bool:
+    """Whether a bone shifts and turns as one with another, while no other channel changes."""
+    if bone == carrier:
+        return True
+    owner: Any = armature_object.pose.bones.get(bone)
+    if owner is None or owner.parent is None or bone in seen or not owner.bone.use_inherit_rotation:
+        return False
+    followed = _followed(owner)
+    return followed is not None and all(
+        thing == armature_object and _goes_with(armature_object, name, carrier, seen | {bone})
+        for thing, name in [*followed, (armature_object, owner.parent.name)]
+    )
+
+
+def _followed(bone: Any) -> list[tuple[bpy.types.Object | None, str]] | None:
+    """Targets of a bone's constraints, as (object, name of the bone or empty); None for other kinds."""
+    followed: list[tuple[bpy.types.Object | None, str]] = []
+    for each in bone.constraints:
+        if each.mute or each.influence <= 0.0 or each.type in SCALING:
+            continue
+        if each.type not in FOLLOWING:
+            return None
+        several = getattr(each, "targets", None)
+        followed += [(end.target, end.subtarget) for end in ([each] if several is None else several)]
+    return followed
+
+
 def _carrier_of(thing: bpy.types.Object, bone: str) -> tuple[bpy.types.Object, str] | None:
     """What alone shifts an object or bone, by as much as it is shifted; None if nothing does."""
     owner: Any = thing.pose.bones[bone] if bone else thing

@@ -63,6 +63,13 @@ def rig_layout(
     for name in coupled_offsets.followers(armature_object, settings):
         offsets = coupled_offsets.coupled_offsets(armature_object.pose.bones[name])
         settings[name] = {"stiffness": 1.0, "coupled_offsets": offsets}
+    own = {
+        bone.name
+        for row in constraints
+        for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)
+    }
+    still = {name for row in constraints for name in getattr(row, "body_still", ())} - own
+    settings |= {name: {"stiffness": 1.0, "mass": settings[name]["mass"]} for name in still}
     if fixed in settings:
         kept = {name: settings[fixed][name] for name in ("limit", "comfort", "mass")}
         settings[fixed] = {**kept, "stiffness": 1.0}

@@ -31,7 +31,8 @@ def body_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
         return ()
     chain = skeleton.chain(constraint.tip, constraint.body_length)
     alone = skeleton.chain(constraint.tip, constraint.chain_length)
-    return tuple(j for j in chain[: len(chain) - len(alone)] if not skeleton.joints[j].locked)
+    body, joints = chain[: len(chain) - len(alone)], skeleton.joints
+    return tuple(j for j in body if not joints[j].locked and joints[j].name not in constraint.body_still)
 
 
 def whole_chain(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from mathutils import Vector
 SOLVE = 1e-3  # metres
 FRAMES = 25
 FEET = ("foot.L", "foot.R")
-FAR = {"forward": (0.12, -0.85, 1.38), "down": (0.12, -0.75, 0.75), "side": (1.0, 0.0, 1.3)}
+FAR = {"forward": (0.12, -0.85, 1.38), "down": (0.12, -0.65, 0.85), "side": (1.0, 0.0, 1.3)}
 
 
 def figure(way, plants):
@@ -121,3 +121,26 @@ def test_an_end_that_is_lifted_leaves_the_support_steadily(ext):
     nearest = [support.nearest(Vector((1.0, 0.1, 0.0))).x for support in balance.supports]
     assert nearest[0] > 0.15
     assert np.abs(np.diff(nearest)).max() < 0.1
+
+
+def test_legs_do_not_jump_where_a_target_gets_out_of_the_bodys_reach(ext, monkeypatch):
+    """Up to the border of its reach the body would keep its balance, and lose it in a frame."""
+    largest = {}
+    for falls in ((0.2, 0.4), (8.0, 9.0)):
+        bpy.ops.wm.read_homefile(use_empty=True)
+        monkeypatch.setattr(ext.module("ccd_rig.blender.bake.body_balance"), "FALLS", falls)
+        rig, row = figure("forward", plants=False)
+        matrix = row.target.matrix_world.copy()
+        matrix.translation = Vector((0.0, -2.2, 1.33))
+        bpy.context.scene.frame_set(FRAMES)
+        row.target.matrix_world = matrix
+        rigs.update()
+        row.target.keyframe_insert("location", frame=FRAMES)
+        bake(rig)
+        turns = [
+            a["thigh.L"][2].to_quaternion().rotation_difference(b["thigh.L"][2].to_quaternion()).angle
+            for a, b in pairwise(played(rig))
+        ]
+        largest[falls] = np.degrees(max(min(turn, 2.0 * np.pi - turn) for turn in turns))
+    assert largest[0.2, 0.4] < 12.0, largest
+    assert largest[8.0, 9.0] > 1.5 * largest[0.2, 0.4], largest

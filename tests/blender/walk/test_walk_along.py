@@ -251,7 +251,7 @@ def test_a_collection_of_instances_is_ground(ext):
 
 
 def test_a_moving_ground_of_many_faces_is_read_by_the_frame_and_may_be_cancelled(ext):
-    """It had a search tree for every frame, and did not end in an hour."""
+    """It had a search tree for every frame, and did not end in five minutes."""
     rig, path = walks.walk(ext), curve(*LINE)
     ground = terrain(lambda x, y: 0.02 * math.sin(3.0 * y), count=201)
     for frame, z in ((1, 0.0), (150, 0.3)):
@@ -274,18 +274,14 @@ def test_a_moving_ground_of_many_faces_is_read_by_the_frame_and_may_be_cancelled
     assert done.measures.penetration < 2e-3 and done.measures.floating < 2e-3
 
 
-def test_closed_at_any_step_nothing_is_left(ext):
+def test_closed_in_any_part_nothing_is_left(ext):
     rig, path, ground = walks.walk(ext), curve(*LINE), terrain(lambda x, y: 0.0, count=5)
     module = ext.module("ccd_rig.blender.walk.walk")
     choice, before = module.WalkChoice(cycle=rig.animation_data.action, meshes=(ground,)), contents(rig)
-    verbs = [item.verb for item in module.walk_steps(bpy.context.scene, rig, path, choice)]
-    assert set(verbs) == {"evaluated", "solved", "checked"}
-    bpy.data.actions.remove(rig.animation_data.action)
-    rig.animation_data.action = choice.cycle
-    for count in range(len(verbs)):
+    for verb in ("evaluated", "solved", "checked"):  # how often each is told depends on the time
         steps = module.walk_steps(bpy.context.scene, rig, path, choice)
-        for _ in range(count + 1):
-            next(steps)
+        while next(steps).verb != verb:
+            pass
         steps.close()
         assert contents(rig) == before
 
