@@ -5,6 +5,7 @@
     python3 dev.py bench walk -- --data FOLDER --figures human --ways hills --side 708
     python3 dev.py bench walk --blender 5.2 -- --figures cat,spider
     python3 dev.py bench walk -- --data FOLDER --figures all --ways up,down,across,kerb,drop,valley,ridge
+    python3 dev.py bench walk -- --data FOLDER --figures human,cat --peer
 
 FOLDER holds cmu/002_01.bvh (60 frames per second, centimetres); without it the human is left out by name.
 
@@ -35,6 +36,11 @@ other side, the largest turn of a bone in the world and of a joint against the o
 percentile of the third differences of feet, over the cycle's. Processor time of all threads: ms for each
 frame, reading the cycle and writing keys included; beside it for each frame the check, which lets Blender
 play all of them; and seconds for the ground, which is read once: 57,600 quads for hills.
+
+With --peer each walk stands beside what Blender alone does, as `by_constraints` sets it up: Follow Path,
+Shrinkwrap, IK on feet and a visual bake, of the same cycle at the same speed. It is measured alike. Its
+processor time is that of the bake. How far its legs fall short is not known, nor how high its soles are where
+they leave the ground that our walk has read.
 """
 
 from __future__ import annotations
@@ -45,9 +51,10 @@ import io
 import math
 import time
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import bpy
 
@@ -57,12 +64,15 @@ import gaits
 import numpy as np
 import rigs
 from _script import Table, run_benchmark
+from mathutils import Vector
 
+from ccd_rig.blender.keys.channels import fcurves_of
 from ccd_rig.blender.retarget import retarget
 from ccd_rig.blender.retarget.sampling import Reference
 from ccd_rig.blender.walk import walk
 from ccd_rig.blender.walk.walk import walking_map
-from ccd_rig.motion.walking.cycle import WalkLeg
+from ccd_rig.motion.walking.cycle import Cycle, WalkLeg
+from ccd_rig.motion.walking.measures import WalkMeasures
 from ccd_rig.motion.walking.settings import WalkSettings
 
 FPS = 30
@@ -254,15 +264,24 @@ TABLE = "human,cat,spider", "line,circle,hills,stairs"
 # One row ------------------------------------------------------------------------------------------
 
 
-def row(figure: str, way: str, case: Case) -> tuple[list[str], walk.Walked, bpy.types.Object | None]:
+Measured = tuple[bpy.types.Scene, bpy.types.Object, Any, Any, np.ndarray]
+"""Arguments of `walk._measured`."""
+
+
+def row(
+    figure: str, way: str, case: Case, peer: bool = False
+) -> tuple[list[list[str]], walk.Walked, bpy.types.Object | None]:
+    """Cells of a walk, and of Blender's own if that is asked for; the walk and its ground."""
     path, ground, stride = WAYS[way](case)
+    seen: list[Measured] = []
     choice = walk.WalkChoice(
         cycle=case.cycle, meshes=() if ground is None else (ground,), settings=WalkSettings(stride=stride)
     )
     spent = {"_measured": 0.0, "_ground": 0.0}
     plain = {name: getattr(walk, name) for name in spent}
 
-    def measured(*arguments: object) -> object:
+    def measured(*arguments: Any) -> object:
+        seen.append(arguments)
         start = time.process_time()
         result = plain["_measured"](*arguments)
         spent["_measured"] = time.process_time() - start
@@ -283,18 +302,161 @@ def row(figure: str, way: str, case: Case) -> tuple[list[str], walk.Walked, bpy.
         for name, function in plain.items():
             setattr(walk, name, function)
     measures, frames = done.measures, len(done.frames)
-    cells = [figure, way, str(frames)]
-    cells += [f"{1000.0 * each:.2f}" for each in (measures.slide, measures.penetration, measures.floating)]
-    cells += [str(measures.stretched), str(measures.flipped)]
+    cells = [figure, way, str(frames), *cells_of(measures, str(measures.stretched))]
+    cells += [f"{1000.0 * each / frames:.2f}" for each in (whole, spent["_measured"])]
+    cells.append(f"{spent['_ground']:.2f}")
+    if not peer:
+        return [cells], done, ground
+    beside = by_constraints(case, path, ground, done, seen[0])
+    return [cells, ["Blender", way, str(frames), *beside]], done, ground
+
+
+def cells_of(measures: WalkMeasures, reach: str) -> list[str]:
+    """Cells of measures, from slide to jerk."""
+    lengths = measures.slide, measures.penetration, measures.floating
     pairs = (
         (measures.turn, measures.cycle_turn),
         (measures.bend, measures.cycle_bend),
         (measures.jerk, measures.cycle_jerk),
     )
-    cells += [f"{walked / cycled:.2f}" for walked, cycled in pairs]
-    cells += [f"{1000.0 * each / frames:.2f}" for each in (whole, spent["_measured"])]
-    cells.append(f"{spent['_ground']:.2f}")
-    return cells, done, ground
+    ratios = [f"{walked / cycled:.2f}" for walked, cycled in pairs]
+    cells = [f"{1000.0 * each:.2f}" if math.isfinite(each) else "-" for each in lengths]
+    return [*cells, reach, str(measures.flipped), *ratios]
+
+
+# Blender alone ------------------------------------------------------------------------------------
+
+
+def by_constraints(
+    case: Case,
+    path: bpy.types.Object,
+    ground: bpy.types.Object | None,
+    walked: walk.Walked,
+    measured: Measured,
+) -> list[str]:
+    """Cells of a walk that Blender's constraints make.
+
+    An empty follows the path and, by Shrinkwrap, the ground. It carries two copies of the figure in which the
+    cycle plays in place. Legs of the second copy reach by IK for the feet of the first, which Shrinkwrap
+    keeps above the ground. The figure copies the second copy's bones and is baked.
+    """
+    scene, rig, done, _, frames = measured
+    cycle, (first, last) = walked.cycle, walked.cycle_frames
+    start, drift = _drift(scene, case, cycle.figure_map.hips, first, last)
+    path.data.use_path = True
+    carrier = rigs.empty("Carrier")
+    follow = carrier.constraints.new("FOLLOW_PATH")
+    follow.target, follow.forward_axis, follow.up_axis = path, "TRACK_NEGATIVE_Y", "UP_Z"
+    follow.use_fixed_location = follow.use_curve_follow = True
+    seconds = (frames[-1] - frames[0]) * cycle.step
+    for frame, part in ((frames[0], 0.0), (frames[-1], cycle.speed * seconds / _length(path))):
+        follow.offset_factor = part
+        carrier.keyframe_insert(f'constraints["{follow.name}"].offset_factor', frame=frame)
+    for fcurve in fcurves_of(carrier):
+        for key in fcurve.keyframe_points:
+            key.interpolation = "LINEAR"
+    if ground is not None:
+        _shrink(carrier, ground, "PROJECT", 0.0)
+    model, mover = (
+        _in_place(rig, case.cycle, carrier, frames, (first, last), start, drift) for _ in range(2)
+    )
+    aims = []
+    for leg in cycle.legs:
+        end = leg.limb.end
+        above = leg.limb.joints[: leg.limb.joints.index(end)]
+        aim = rigs.empty(f"Foot {end}")
+        aims.append(aim)
+        copied = aim.constraints.new("COPY_LOCATION")
+        copied.target, copied.subtarget = model, end
+        if ground is not None:
+            _shrink(aim, ground, "NEAREST_SURFACE", rig.data.bones[end].head_local.z)
+        reach = mover.pose.bones[above[-1]].constraints.new("IK")
+        reach.target, reach.chain_count = aim, len(above)
+        turned = mover.pose.bones[end].constraints.new("COPY_ROTATION")
+        turned.target, turned.subtarget = model, end
+    rig.animation_data_clear()
+    for bone in rig.pose.bones:
+        whole = bone.constraints.new("COPY_TRANSFORMS")
+        whole.target, whole.subtarget = mover, bone.name
+    rigs.activate(rig)
+    bpy.ops.object.mode_set(mode="POSE")
+    begun = time.process_time()
+    bpy.ops.nla.bake(
+        frame_start=int(frames[0]),
+        frame_end=int(frames[-1]),
+        only_selected=False,
+        visual_keying=True,
+        clear_constraints=True,
+        bake_types={"POSE"},
+    )
+    spent = time.process_time() - begun
+    bpy.ops.object.mode_set(mode="OBJECT")
+    at = (frames - frames[0]) * cycle.step
+    feet = {name: replace(foot, down=_down(cycle, name, at)) for name, foot in done.plan.feet.items()}
+    measures = walk._measured(scene, rig, replace(done, plan=replace(done.plan, feet=feet)), *measured[3:])
+    for thing in (model, mover, carrier, *aims):
+        bpy.data.objects.remove(thing)
+    return [*cells_of(measures, reach="-"), f"{1000.0 * spent / len(frames):.2f}", "-", "-"]
+
+
+def _drift(scene: bpy.types.Scene, case: Case, hips: str, first: float, last: float) -> tuple[Vector, Vector]:
+    """Where the hips are on the level when the cycle begins, and how far it takes them."""
+    case.rig.animation_data_create().action = case.cycle
+    places = []
+    for frame in (first, last):
+        scene.frame_set(int(frame))
+        places.append(case.rig.matrix_world @ case.rig.pose.bones[hips].head)
+    start, drift = places[0], places[1] - places[0]
+    return Vector((start.x, start.y, 0.0)), Vector((drift.x, drift.y, 0.0))
+
+
+def _in_place(
+    rig: bpy.types.Object,
+    cycle: bpy.types.Action,
+    carrier: bpy.types.Object,
+    frames: np.ndarray,
+    period: tuple[float, float],
+    start: Vector,
+    drift: Vector,
+) -> bpy.types.Object:
+    """A copy of the figure that a carrier takes along, in which the cycle repeats without its own way."""
+    copy = rig.copy()
+    bpy.context.collection.objects.link(copy)
+    copy.animation_data_clear()
+    copy.parent = carrier
+    count = period[1] - period[0]
+    for frame in frames.tolist():
+        copy.location = -start - drift * (((frame - frames[0]) % count) / count)
+        copy.keyframe_insert("location", frame=frame)
+    copy.animation_data.action_blend_type = "COMBINE"
+    strip = copy.animation_data.nla_tracks.new().strips.new("Cycle", int(frames[0]), cycle)
+    strip.action_frame_start, strip.action_frame_end = period
+    strip.repeat = len(frames) / count + 1.0
+    return copy
+
+
+def _shrink(thing: bpy.types.Object, ground: bpy.types.Object, kind: str, distance: float) -> None:
+    """Keep a thing on the ground below or above it, or at a distance outside its nearest face."""
+    kept = thing.constraints.new("SHRINKWRAP")
+    kept.target, kept.shrinkwrap_type, kept.distance = ground, kind, distance
+    if kind == "PROJECT":
+        kept.project_axis, kept.project_axis_space, kept.use_project_opposite = "NEG_Z", "WORLD", True
+    else:
+        kept.wrap_mode = "OUTSIDE"
+
+
+def _length(path: bpy.types.Object) -> float:
+    return sum(spline.calc_length() for spline in path.data.splines)
+
+
+def _down(cycle: Cycle, leg: str, at: np.ndarray) -> np.ndarray:
+    """(F,) number of a leg's stance at seconds of the walk, -1 in the air."""
+    down = np.full(len(at), -1)
+    for stance in cycle.feet[leg].stances:
+        since = (at - stance.first) % cycle.period
+        is_down = since <= stance.last - stance.first + 1e-6
+        down[is_down] = 2 * np.round((at - since) / cycle.period)[is_down].astype(int) + 2
+    return down
 
 
 def main() -> None:
@@ -304,6 +466,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder with cmu/002_01.bvh")
     parser.add_argument("--figures", default=TABLE[0])
     parser.add_argument("--ways", default=TABLE[1])
+    parser.add_argument("--peer", action="store_true", help="beside what Blender's constraints do")
     parser.add_argument("--plot", type=Path, help="write the picture of the manual here")
     parser.add_argument("--side", type=int, default=SIDE, help="places along each side of the mesh of hills")
     options = parser.parse_args()
@@ -319,8 +482,9 @@ def main() -> None:
             print(f"{name}: left out, {missing} is not there")
             continue
         for way in options.ways.split(","):
-            cells, done, ground = row(name, way, each)
-            table.row(*cells)
+            lines, done, ground = row(name, way, each, options.peer)
+            for cells in lines:
+                table.row(*cells)
             if options.plot is not None:
                 import _plots
 
