@@ -44,24 +44,17 @@ cdef void slide(Problem p) noexcept nogil
 cdef double approach_goals(Problem p, double aside) noexcept nogil
 cdef void return_to_goals(Problem p) noexcept nogil
 cdef double curvature_part(Problem p, double part) noexcept nogil
-@cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint, is_blind=cython.bint, is_new=cython.bint, blind=cython.Py_ssize_t)
-cdef bint settle(Problem p, double part) noexcept nogil
-cdef Vector normal_at(Problem p, Py_ssize_t i, Py_ssize_t k) noexcept nogil
-@cython.locals(count=cython.Py_ssize_t, other=cython.Py_ssize_t)
-cdef Vector across_others(Problem p, Py_ssize_t i, Py_ssize_t k) noexcept nogil
-@cython.locals(worst=cython.Py_ssize_t, n=cython.Py_ssize_t, k=cython.Py_ssize_t, column=cython.Py_ssize_t)
+@cython.locals(has_moved=cython.bint, is_still=cython.bint, is_last=cython.bint, is_better=cython.bint)
+cdef bint settle(Problem p) noexcept nogil
 cdef void activate_pressed_normals(Problem p) noexcept nogil
 @cython.locals(more=cython.bint, column=cython.Py_ssize_t, n=cython.Py_ssize_t, count=cython.Py_ssize_t)
-cdef bint stop_at_borders(Problem p) noexcept nogil
+cdef bint stop_at_borders(Problem p, double most) noexcept nogil
 @cython.locals(x=double, y=double, z=double)
 cdef void measure_borders(Problem p) noexcept nogil
 cdef double border_curvature(Problem p, Py_ssize_t i, Quaternion q, Vector outward, Vector tangent) noexcept nogil
-@cython.locals(i=cython.Py_ssize_t, n=cython.Py_ssize_t, column=cython.Py_ssize_t)
-cdef void press_on_borders(Problem p) noexcept nogil
-cdef double border_distance(Problem p, Py_ssize_t i, Quaternion q, Vector outward, Vector step) noexcept nogil
 cdef void add_product(double[::1] values, Py_ssize_t at, Vector a, Vector b) noexcept nogil
-@cython.locals(column=cython.Py_ssize_t, row=cython.Py_ssize_t)
-cdef bint correct_step(Problem p, double pull, double curvature) noexcept nogil
+cdef void expect_residuals(Problem p, double part) noexcept nogil
+cdef bint straighten_step(Problem p, double turned) noexcept nogil
 @cython.locals(is_missed=cython.bint)
 cdef bint set_rank_weights(Problem p, double factor) noexcept nogil
 cdef bint is_kept(Problem p, Py_ssize_t k) noexcept nogil
@@ -72,39 +65,11 @@ cdef void measure_forces(Problem p, double pull) noexcept nogil
 cdef void add_force(Problem p, Py_ssize_t row) noexcept nogil
 cdef double settled_square(Problem p, double pull) noexcept nogil
 cdef void return_to_kept_goals(Problem p) noexcept nogil
-@cython.locals(a=cython.Py_ssize_t, b=cython.Py_ssize_t)
-cdef double expected_gain(Problem p) noexcept nogil
-cdef double norm_of(double[::1] values, Py_ssize_t count) noexcept nogil
-@cython.locals(n=cython.Py_ssize_t, a=cython.Py_ssize_t)
-cdef void add_least_curvature(Problem p, double radius, double size) noexcept nogil
-@cython.locals(n=cython.Py_ssize_t, a=cython.Py_ssize_t, b=cython.Py_ssize_t)
-cdef double solve_trusted(Problem p, double radius) noexcept nogil
-@cython.locals(n=cython.Py_ssize_t, a=cython.Py_ssize_t, b=cython.Py_ssize_t)
-cdef void find_trusted(Problem p, double radius) noexcept nogil
-@cython.locals(n=cython.Py_ssize_t, a=cython.Py_ssize_t, b=cython.Py_ssize_t, i=cython.Py_ssize_t, k=cython.Py_ssize_t, column=cython.Py_ssize_t)
-cdef void reduce_hessian(Problem p) noexcept nogil
-@cython.locals(at=cython.Py_ssize_t)
-cdef void add_block(double[::1] matrix, Py_ssize_t n, Py_ssize_t column, Vector a, Vector b) noexcept nogil
-@cython.locals(n=cython.Py_ssize_t, i=cython.Py_ssize_t, j=cython.Py_ssize_t, k=cython.Py_ssize_t)
-cdef bint factorise(Problem p, double shift) noexcept nogil
-@cython.locals(n=cython.Py_ssize_t, i=cython.Py_ssize_t, k=cython.Py_ssize_t)
-cdef void solve_factorised(Problem p, double[::1] right, double[::1] solution) noexcept nogil
+cdef double solve_curved(Problem p, double pull) noexcept nogil
 cdef void project_free(Problem p, double[::1] values) noexcept nogil
-@cython.locals(at=cython.Py_ssize_t, column=cython.Py_ssize_t, row=cython.Py_ssize_t)
-cdef void measure_curvature(Problem p, double pull) noexcept nogil
-@cython.locals(column=cython.Py_ssize_t, n=cython.Py_ssize_t, other=cython.Py_ssize_t)
-cdef void add_departure_curvature(Problem p, double pull) noexcept nogil
-@cython.locals(n=cython.Py_ssize_t, a=cython.Py_ssize_t, b=cython.Py_ssize_t, row=cython.Py_ssize_t)
-cdef void add_products_of_slopes(Problem p, Py_ssize_t k) noexcept nogil
-@cython.locals(i=cython.Py_ssize_t, up=cython.Py_ssize_t, column=cython.Py_ssize_t, other=cython.Py_ssize_t, is_slide=cython.bint, turns=cython.bint)
-cdef void add_turned_slopes(Problem p, Py_ssize_t k, Vector force) noexcept nogil
-@cython.locals(i=cython.Py_ssize_t, up=cython.Py_ssize_t, column=cython.Py_ssize_t, other=cython.Py_ssize_t, n=cython.Py_ssize_t, row=cython.Py_ssize_t, turns=cython.bint)
-cdef void add_orientation_curvature(Problem p, Py_ssize_t k) noexcept nogil
-@cython.locals(i=cython.Py_ssize_t, joint=cython.Py_ssize_t, column=cython.Py_ssize_t, a=cython.Py_ssize_t, b=cython.Py_ssize_t, row=cython.Py_ssize_t)
-cdef void add_direction_curvature(Problem p, Py_ssize_t k) noexcept nogil
-@cython.locals(n=cython.Py_ssize_t, column=cython.Py_ssize_t, other=cython.Py_ssize_t, at=cython.Py_ssize_t, m=cython.Py_ssize_t)
-cdef void add_measured_curvature(Problem p, Py_ssize_t k) noexcept nogil
-@cython.locals(i=cython.Py_ssize_t, n=cython.Py_ssize_t)
-cdef void move_column(Problem p, Py_ssize_t column, double step) noexcept nogil
-@cython.locals(column=cython.Py_ssize_t, row=cython.Py_ssize_t)
-cdef void goal_gradient(Problem p, Py_ssize_t k, double[::1] gradient) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, column=cython.Py_ssize_t)
+cdef void curved_product(Problem p, const double[::1] v, double[::1] product, double pull) noexcept nogil
+@cython.locals(row=cython.Py_ssize_t, columns=cython.Py_ssize_t, x=cython.Py_ssize_t, y=cython.Py_ssize_t, z=cython.Py_ssize_t, i=cython.Py_ssize_t, first=cython.Py_ssize_t, slides=cython.Py_ssize_t, up=cython.Py_ssize_t)
+cdef void add_curvature(Problem p, Py_ssize_t k, const double[::1] v, double[::1] product) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t, up=cython.Py_ssize_t)
+cdef void add_turn_curvature(Problem p, Py_ssize_t k, const double[::1] v, double[::1] product) noexcept nogil

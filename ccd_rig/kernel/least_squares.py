@@ -20,7 +20,6 @@ from math import fabs, pi, sqrt
 
 from .geometry import (
     add,
-    axis_rotation,
     conjugate,
     cross,
     direction_of,
@@ -42,7 +41,6 @@ from .geometry import (
     wrapped,
 )
 from .goals import (
-    BALANCE,
     FIRST,
     ORIENTATION,
     POLE,
@@ -50,17 +48,13 @@ from .goals import (
     WINDOW,
     angle_factor,
     goal_point,
-    goal_slopes,
     has_room,
     is_current,
     jacobian_factor,
     measure,
-    measure_goal,
-    place_columns,
     slopes,
 )
-from .kinematics import forward
-from .limits import LIMIT_WIDTH, hinge_axis, hinge_range, is_hinge, nearest_allowed, outward_normals
+from .limits import LIMIT_WIDTH, hinge_range, is_hinge, nearest_allowed, outward_normals
 from .plain import Vector
 from .skeleton import NORMALS, restore, save, set_angle
 
@@ -95,63 +89,41 @@ RETURN_PART = 0.1
 """Largest return to the goals, in parts of a slide's step: the range of the linear model."""
 FLAT = 1e-7
 """Least gain of a step, in parts of the departure."""
-SETTLES = 200
+SETTLES = 60
 """Most of Newton's steps towards the least error."""
 PULL = 1e-4
 """Part of the error that weighs the square departure beside the square error.
 
 A joint that bends a straight chain is off the least error by this part of its departure.
 """
-FIRST_PULL = 1.0
-"""The same at first: the path of least sums starts at the reference, and depends evenly on the goals."""
-NEAR_PULL = 1e-2
-"""The same at first for a pose that is near already: the valley of least errors is wider than at the end."""
+FIRST_PULL = 1e-2
+"""The same at first: the valley of least errors is wider then, and steps along it are longer."""
 CLOSE = 0.03
 """Radians off the nearest pose below which the pull becomes smaller: 40 steps of chains in cones without."""
-FIRST_RADIUS = 0.5
-"""Length of the first trust region, in units of the columns."""
-LEAST_RADIUS = 1e-9
-"""Length of a trust region at which no step improves the pose."""
-GOOD = 0.75
-"""Part of the expected gain from which the trust region grows."""
-POOR = 0.25
-"""Part of it below which the trust region shrinks."""
-ROUNDING = 1e-14
-"""Part of the square below which an expected gain is rounding: steps are then taken as they are."""
-BLIND = 4
-"""Most such steps in a row."""
-SHORTEST = 0.75
-"""Part of the radius which a step that is not free is at least long."""
-LONGEST = 1.25
-"""Part which it is at most long."""
-SHIFTS = 20
-"""Most shifts of the Hessian that are tried for a step."""
-NARROW = 1e-3
-"""Part of the largest shift within which the right one is known."""
-DIFFERENCE = 1e-6
-"""Length of the steps by which second derivatives are measured."""
-PRESSED = 1e-5
-"""Radians by which a step passes a border on which a joint presses."""
+LONGEST_SETTLE = 0.3
+"""Radians above which a step of Newton leaves the range of its model."""
 PASSED = 1e-5
 """Radians by which a step may pass a border."""
-BORDER_STEP = 1e-3
+BORDER_STEP = 0.01
 """Radians of the steps by which the curvature of a limit's border is measured."""
-BORDER_ROOM = 1e-4
-"""Radians by which they start outside: those end outside too that follow a border which curves outwards."""
 HEAVIER = 10.0
 """Factor by which weights of missed ranks rise in `settle`, up to `LAST_WEIGHT`."""
 LAST_WEIGHT = 1e6
-"""Largest such weight. At 1e4 a rank that just misses its goals can lose 4 % of its error to the next."""
-MOST_WEIGHT = 1e9
+"""Largest such weight. At `FIRST` a rank that just misses its goals can lose 4 % of its error to the next."""
+MOST_WEIGHT = 1e11
 """Largest such weight: beside it a rounding error of 1e-16 counts as little as the pull."""
+CORRECTED = 0.01
+"""Damping of second-order corrections: lines along which goals cannot be approached stay out of them."""
 SHORT_FORCE = 1e-4
 """Part of the forces that is a step so short that it leaves no limit from inside."""
 RETURNS = 4
 """Most steps back onto goals that are kept."""
 ROUNDED = 1e-6
 """Radians of such a step after which the rest, a part of its square, is rounding."""
-SETTLED = 1e-6
+SETTLED = 1e-4
 """Radians off the reference pose by which a settled pose may be off the nearest one."""
+REMAINDER = 0.1
+"""Largest part of the right side that conjugate gradients may leave."""
 
 
 # Evaluation -----------------------------------------------------------------------------------------
@@ -750,131 +722,102 @@ def return_to_goals(p):
 # Missed goals ---------------------------------------------------------------------------------------
 
 
-def settle(p, part):
+def settle(p):
     """Move to the nearby least error of missed goals, and of equal errors to the nearest to the reference.
 
-    Newton's steps inside a trust region minimise half of the square error, plus a part of the square
-    departure that shrinks to `PULL`. Where a straight chain falls short of its target the Jacobian vanishes
-    along the chain, and steps of least squares straighten it ever more slowly. The second derivatives do not
-    vanish. Limits that the force presses against are active (Bertsekas 1982).
-
-    From large parts to small ones the least of each sum is the start of the next: a path that begins at the
-    reference and depends evenly on the goals. Second derivatives are exact, so that Newton's steps converge.
+    Newton's steps minimise half of the square error, plus a part of the square departure that shrinks to
+    `PULL`. Where a straight chain falls short of its target the Jacobian vanishes along the chain, and steps
+    of least squares straighten it ever more slowly. The second derivatives do not vanish. Limits that the
+    force presses against are active (Bertsekas 1982).
 
     Goals of earlier ranks that are met are constraints: multipliers of Lagrange are their forces, and each
-    step returns onto them. Square errors of a missed rank count `HEAVIER` times those of the next, and ever
-    more along the path.
-
-    Args:
-        part: of the error, which first weighs the square departure beside the square error.
+    step returns onto them. Square errors of a missed rank count `FIRST` times those of the next, and more
+    once forces vanish.
 
     Returns:
         Whether the pose moved and forces nearly vanish, which `is_stationary` says. Not where no step
-        improves the pose, and where second derivatives are unknown. Poses that miss an earlier rank count
-        all the same: least squares would bend what is straight.
+        improves the pose, which may be a saddle, and where second derivatives are unknown. Poses that miss an
+        earlier rank count all the same: least squares would bend what is straight.
     """
-    if missed_square(p) == 0.0 or not set_rank_weights(p, HEAVIER):
+    if missed_square(p) == 0.0 or not set_rank_weights(p, FIRST):
         return False
     if p.stage > 0:
         return_to_kept_goals(p)
-    radius, force, has_moved, weight = FIRST_RADIUS, 0.0, False, HEAVIER
-    blind, pull, is_new = 0, 0.0, True
+    most, part, force, has_moved, weight = LONGEST_SETTLE, FIRST_PULL, 0.0, False, FIRST
     p.is_stationary = False
     for _ in range(SETTLES):
         missed = missed_square(p)
         if missed == 0.0 or p.steps >= p.last_step:
             return False
-        if is_new:
-            pull, is_new = part * sqrt(missed), False
+        pull = part * sqrt(missed)
         measure_forces(p, pull)
         value = settled_square(p, pull)
+        measure_borders(p)
         reset_active_set(p, 0.0)
         activate_pressed_normals(p)
-        measure_borders(p)
-        measure_curvature(p, pull)
         for _ in range(p.columns):
-            force = solve_trusted(p, radius)
-            if not activate_limits(p) and not stop_at_borders(p):
+            force = solve_curved(p, pull)
+            if not activate_limits(p) and not stop_at_borders(p, most):
                 break
-        if radius < LEAST_RADIUS:
-            break
-        is_still = force <= (SETTLED if p.has_reference else CLOSE) * pull or blind >= BLIND
-        if is_still or force <= CLOSE * pull:
-            is_last, is_new = part == PULL, part > PULL
+        longest = longest_turn(p)
+        is_still = part == PULL and force <= SETTLED * pull
+        if is_still or most < LEAST_SLIDE:
+            p.is_stationary = p.is_stationary or is_still
+            weight *= HEAVIER
+            is_last = part > PULL or not p.has_missed_earlier or weight > LAST_WEIGHT
+            if is_last or not set_rank_weights(p, weight):
+                break
+            most = LONGEST_SETTLE
+            continue
+        if force <= CLOSE * pull:
             part = max(0.1 * part, PULL)
-            if p.has_missed_earlier and HEAVIER * weight <= LAST_WEIGHT:
-                if set_rank_weights(p, HEAVIER * weight):
-                    weight, radius, blind = HEAVIER * weight, max(radius, FIRST_RADIUS), 0
-                    continue
-                set_rank_weights(p, weight)
-            if is_last and is_still:
-                p.is_stationary = True
-                break
-            if is_still:
-                blind = 0
-                continue
-        size, gain = norm_of(p.step, p.columns), expected_gain(p)
-        if size == 0.0:
+        if longest == 0.0:
             continue
         save(p, 0)
-        press_on_borders(p)
-        apply_step(p, 1.0)
+        turned = min(longest, most)
+        expect_residuals(p, turned / longest)
+        apply_step(p, turned / longest)
         evaluate(p)
         if p.stage > 0:
             return_to_kept_goals(p)
-        gained = 0.5 * (value - settled_square(p, pull))
-        is_blind = fabs(gain) <= ROUNDING * value
-        blind = blind + 1 if is_blind else 0
-        if gained < GOOD * gain and not is_blind and correct_step(p, pull, 2.0 * gain / (size * size)):
-            gained = 0.5 * (value - settled_square(p, pull))
-        if gained > 0.0 or is_blind:
-            has_moved = True
-            if gained < POOR * gain and not is_blind:
-                radius = 0.5 * size
-            elif gained > GOOD * gain and size > SHORTEST * radius:
-                radius = 2.0 * radius
+        is_better = settled_square(p, pull) < value
+        if not is_better and straighten_step(p, turned):
+            is_better = settled_square(p, pull) < value
+        if is_better:
+            most, has_moved = min(2.0 * most, LONGEST_SETTLE), True
         else:
             restore(p, 0)
             evaluate(p)
-            radius = 0.25 * min(size, radius)
-    p.is_stationary = p.is_stationary or force <= NEAR_PULL * sqrt(missed_square(p))
+            most = 0.25 * min(most, longest)
+    p.is_stationary = p.is_stationary or force <= FIRST_PULL * sqrt(missed_square(p))
     return has_moved and (p.is_stationary or p.has_missed_earlier)
 
 
-def expected_gain(p):
-    """By how much the step lowers half of `settled_square`, by the quadratic model."""
-    gain = 0.0
-    for a in range(p.columns):
-        bent = 0.0
-        for b in range(p.columns):
-            bent += p.hessian[a * p.columns + b] * p.step[b]
-        gain += p.step[a] * (p.right_side[a] - 0.5 * bent)
-    return gain
+def expect_residuals(p, part):
+    """Store the residuals after a part of the step, by the linear model."""
+    for row in range(p.rows):
+        p.expected[row] = p.residual[row]
+        for column in range(p.columns):
+            p.expected[row] += part * p.slope[row * p.columns + column] * p.step[column]
 
 
-def correct_step(p, pull, curvature):
-    """Go back into the valley of the error, from the end of a step along it; whether that is possible.
+def straighten_step(p, turned):
+    """Bring residuals back to the expected ones, by a step short beside `turned`; whether there is one.
 
-    Goals that are nearly met, and earlier ranks, make a narrow curved valley, which straight steps leave.
-    Second-order corrections follow it (Conn, Gould and Toint 2000, "Trust region methods", section 15.3): the
-    step of Newton from there, damped so that it has nothing of directions with less curvature. The damping is
-    the geometric mean of the largest curvature and of the one along the valley.
+    Goals that are nearly met make a narrow curved valley of the error, which straight steps leave.
+    Second-order corrections follow it (Conn, Gould and Toint 2000, "Trust region methods", section 15.3).
     """
-    largest = 0.0
-    for column in range(p.columns):
-        largest = max(largest, p.reduced[column * p.columns + column])
-        p.remainder[column] = -pull * p.departure_gradient[column]
-    for k in range(p.goals):
-        if p.goal_rank[k] <= p.stage and not has_room(p, k):
-            for row in range(p.first_row[k], p.first_row[k + 1]):
-                force = p.rank_weight[k] * p.residual[row] + (p.force[row] if is_kept(p, k) else 0.0)
-                for column in range(p.columns):
-                    p.remainder[column] -= force * p.slope[row * p.columns + column]
-    project_free(p, p.remainder)
-    if not factorise(p, sqrt(largest * max(curvature, 0.0))):
+    for row in range(p.rows):
+        offset = p.row_offset[row]
+        p.row_offset[row] = p.expected[row]
+        p.expected[row] = offset
+        p.row_gain[row] = 1.0
+        p.row_damping[row] = 1.0
+    compute_step(p, 0.0, CORRECTED)
+    for row in range(p.rows):
+        p.row_offset[row] = p.expected[row]
+    if longest_turn(p) > turned:
         return False
-    solve_factorised(p, p.remainder, p.step)
-    press_on_borders(p)
     apply_step(p, 1.0)
     p.steps -= 1
     evaluate(p)
@@ -884,9 +827,10 @@ def correct_step(p, pull, curvature):
 
 
 def set_rank_weights(p, factor):
-    """Set the weights of ranks in `settle`; whether a sum of squares is all that keeps goals from being met.
+    """Set the weights of ranks in `settle`; whether `curved_product` has all that keeps goals from being met.
 
-    Reach windows do so too. Goals that not all joints serve have no sum.
+    Reach windows do so too, and their second derivatives are not known. Nor are those of earlier goals that
+    are neither positions nor rotations.
     """
     if p.masked or p.has_windows:
         return False
@@ -895,6 +839,8 @@ def set_rank_weights(p, factor):
         is_missed = False
         for k in range(p.goals):
             if p.goal_rank[k] == rank:
+                if rank < p.stage and p.goal_kind[k] != POSITION and p.goal_kind[k] != ORIENTATION:
+                    return False
                 is_missed = is_missed or not p.is_met[k]
         if rank < p.stage and is_missed:
             weight *= p.earlier_weight / FIRST * factor
@@ -962,13 +908,15 @@ def add_force(p, row):
 
 
 def settled_square(p, pull):
-    """What `settle` minimises: square errors and departure. Those of kept goals, which are met, are 0."""
+    """What `settle` minimises: square errors and departure; of kept goals the augmented Lagrangian."""
     sum_ = 0.0
     for k in range(p.goals):
         if p.goal_rank[k] <= p.stage and not has_room(p, k):
             square = 0.0
             for row in range(p.first_row[k], p.first_row[k + 1]):
                 square += p.residual[row] * p.residual[row]
+                if is_kept(p, k):
+                    sum_ += 2.0 * p.force[row] * p.residual[row]
             sum_ += p.rank_weight[k] * square
     return sum_ + pull * p.departure_square
 
@@ -991,63 +939,24 @@ def return_to_kept_goals(p):
 
 
 def activate_pressed_normals(p):
-    """Make the normals active that `right_side` presses against: all whose multipliers are positive.
-
-    Multipliers are those of the normals that leave the least force. One that is negative lets go.
-    """
+    """Make the normals active that `right_side` presses against."""
     for i in range(p.joints):
-        n, column = p.normal_count[i], p.first_column[i]
-        if n == 0:
-            continue
-        force = vector_at(p.right_side, column)
-        for k in range(n):
-            if not p.is_active[NORMALS * i + k]:
-                p.is_active[NORMALS * i + k] = 1 if dot(force, normal_at(p, i, k)) > 0.0 else 0
-        for _ in range(n):
-            worst, slack = -1, 0.0
-            for k in range(n):
-                if p.is_active[NORMALS * i + k] and not (p.normal_pairs[i] >> k) & 1:
-                    multiplier = dot(force, across_others(p, i, k))
-                    if multiplier < slack:
-                        worst, slack = k, multiplier
-            if worst < 0:
-                break
-            p.is_active[NORMALS * i + worst] = 0
-        for k in range(n):
-            if p.is_active[NORMALS * i + k] and not (p.normal_pairs[i] >> k) & 1:
-                activate_normal(p, i, k)
+        for n in range(p.normal_count[i]):
+            normal = vector_at(p.normals, 3 * (NORMALS * i + n))
+            if (
+                not p.is_active[NORMALS * i + n]
+                and dot(vector_at(p.right_side, p.first_column[i]), normal) > 0.0
+            ):
+                activate_normal(p, i, n)
 
 
-def normal_at(p, i, k):
-    """A normal of a joint's limit, in units of the columns."""
-    return vector_at(p.normals, 3 * (NORMALS * i + k))
-
-
-def across_others(p, i, k):
-    """The component of a normal across the joint's other active normals."""
-    across, first, count = normal_at(p, i, k), Vector(0.0, 0.0, 0.0), 0
-    for other in range(p.normal_count[i]):
-        if other == k or not p.is_active[NORMALS * i + other]:
-            continue
-        normal = normal_at(p, i, other)
-        if count > 0:
-            normal = subtract(normal, scaled(first, dot(normal, first)))
-        if length(normal) < 1e-6:
-            continue
-        normal = direction_of(normal)
-        if count == 0:
-            first = normal
-        across = subtract(across, scaled(normal, dot(across, normal)))
-        count += 1
-    return across
-
-
-def stop_at_borders(p):
-    """Stop balls at borders that the step would pass; whether there are any.
+def stop_at_borders(p, most):
+    """Stop balls at borders that the step, `most` radians at most, would pass; whether there are any.
 
     The step ends at the tangent plane of the border where its end is clamped.
     """
-    more = False
+    more, longest = False, longest_turn(p)
+    part = most / longest if longest > most else 1.0
     for i in range(p.joints):
         if p.width[i] == 3 and p.active_count[i] == 0 and p.normal_count[i] < NORMALS:
             column, q, metric = (
@@ -1056,7 +965,7 @@ def stop_at_borders(p):
                 quaternion_at(p.metric, 4 * i),
             )
             x, y, z = p.mobility[3 * i], p.mobility[3 * i + 1], p.mobility[3 * i + 2]
-            step = vector_at(p.step, column)
+            step = scaled(vector_at(p.step, column), part)
             end = multiply(exponential(rotate(metric, Vector(x * step.x, y * step.y, z * step.z))), q)
             clamped = nearest_allowed(p.limit, LIMIT_WIDTH * i, end)
             outward = logarithm(multiply(end, conjugate(clamped)))
@@ -1082,91 +991,46 @@ def stop_at_borders(p):
 
 
 def measure_borders(p):
-    """Store the second derivatives that active borders of balls' limits add, in units of the columns.
+    """Store the second derivatives that the borders of balls' limits add, in units of the columns.
 
-    A step d along a border ends beside it by half of its curvature times d.d, outside or inside. Its end on
-    the border is off by that much, against the force with which `right_side` presses there. Curvatures are
-    those of the clamped ends of short steps along two tangents and between them, or along the edge between
-    two borders.
+    A step d along a border ends outside by half of its curvature times d.d. It is clamped by that much,
+    against the force with which `right_side` presses on the border. Curvatures are those of the clamped ends
+    of short steps along two tangents and between them.
     """
     for i in range(p.joints):
         for n in range(9):
             p.border[9 * i + n] = 0.0
-        p.pressed_count[i] = p.active_count[i]
-        if not 0 < p.active_count[i] < 3:
-            continue
-        force, right = Vector(0.0, 0.0, 0.0), vector_at(p.right_side, p.first_column[i])
-        for n in range(p.active_count[i]):
-            normal = vector_at(p.active_basis, 9 * i + 3 * n)
-            force = add(force, scaled(normal, dot(right, normal)))
         q, metric = quaternion_at(p.rotation, 4 * i), quaternion_at(p.metric, 4 * i)
         x, y, z = p.mobility[3 * i], p.mobility[3 * i + 1], p.mobility[3 * i + 2]
-        force = Vector(force.x / x, force.y / y, force.z / z)
-        size = length(force)
-        if size == 0.0:
-            continue
-        outward = rotate(metric, scaled(force, 1.0 / size))
-        if p.active_count[i] == 2:
-            one, two = vector_at(p.active_basis, 9 * i), vector_at(p.active_basis, 9 * i + 3)
-            one, two = Vector(one.x / x, one.y / y, one.z / z), Vector(two.x / x, two.y / y, two.z / z)
-            edge = direction_of(cross(one, two))
-            along = size * border_curvature(p, i, q, outward, rotate(metric, edge))
-            edge = Vector(x * edge.x, y * edge.y, z * edge.z)
-            add_product(p.border, 9 * i, edge, scaled(edge, along))
-            continue
-        one = perpendicular(outward)
-        two = cross(outward, one)
-        along_one, along_two = (
-            border_curvature(p, i, q, outward, one),
-            border_curvature(p, i, q, outward, two),
-        )
-        across = border_curvature(p, i, q, outward, scaled(add(one, two), sqrt(0.5)))
-        across -= 0.5 * (along_one + along_two)
-        one, two = rotate_back(metric, one), rotate_back(metric, two)
-        one, two = Vector(x * one.x, y * one.y, z * one.z), Vector(x * two.x, y * two.y, z * two.z)
-        to_one = scaled(add(scaled(one, along_one), scaled(two, across)), size)
-        to_two = scaled(add(scaled(one, across), scaled(two, along_two)), size)
-        add_product(p.border, 9 * i, one, to_one)
-        add_product(p.border, 9 * i, two, to_two)
-
-
-def press_on_borders(p):
-    """Add to the step what takes balls that press on a border past it, where they are clamped to it exactly.
-
-    Along the force by as much as gains what the model expects of a border that curves away, a half more, and
-    `PRESSED`: what is outside by rounding is not clamped.
-    """
-    for i in range(p.joints):
-        column, force = p.first_column[i], Vector(0.0, 0.0, 0.0)
-        for n in range(p.pressed_count[i]):
-            normal = vector_at(p.active_basis, 9 * i + 3 * n)
-            force = add(force, scaled(normal, dot(vector_at(p.right_side, column), normal)))
-        square = dot(force, force)
-        if square > 0.0:
-            step, turning = vector_at(p.step, column), vector_at(p.mobility, 3 * i)
-            bent = Vector(
-                dot(vector_at(p.border, 9 * i), step),
-                dot(vector_at(p.border, 9 * i + 3), step),
-                dot(vector_at(p.border, 9 * i + 6), step),
+        for n in range(p.normal_count[i]):
+            normal = vector_at(p.normals, 3 * (NORMALS * i + n))
+            force = dot(vector_at(p.right_side, p.first_column[i]), normal)
+            if force <= 0.0 or (p.normal_pairs[i] >> n) & 1:
+                continue
+            scaled_normal = Vector(normal.x / x, normal.y / y, normal.z / z)
+            force *= length(scaled_normal)
+            outward = rotate(metric, direction_of(scaled_normal))
+            one = perpendicular(outward)
+            two = cross(outward, one)
+            along_one, along_two = (
+                border_curvature(p, i, q, outward, one),
+                border_curvature(p, i, q, outward, two),
             )
-            size = length(Vector(force.x / turning.x, force.y / turning.y, force.z / turning.z))
-            off = (max(-0.75 * dot(step, bent), 0.0) + PRESSED * size) / square
-            put_vector(p.step, column, add(step, scaled(force, off)))
+            across = border_curvature(p, i, q, outward, scaled(add(one, two), sqrt(0.5)))
+            across -= 0.5 * (along_one + along_two)
+            one, two = rotate_back(metric, one), rotate_back(metric, two)
+            one, two = Vector(x * one.x, y * one.y, z * one.z), Vector(x * two.x, y * two.y, z * two.z)
+            to_one = scaled(add(scaled(one, along_one), scaled(two, across)), force)
+            to_two = scaled(add(scaled(one, across), scaled(two, along_two)), force)
+            add_product(p.border, 9 * i, one, to_one)
+            add_product(p.border, 9 * i, two, to_two)
 
 
 def border_curvature(p, i, q, outward, tangent):
-    """The curvature of a limit's border along a tangent, positive where straight steps end outside."""
-    beside = border_distance(p, i, q, outward, scaled(tangent, BORDER_STEP))
-    beside += border_distance(p, i, q, outward, scaled(tangent, -BORDER_STEP))
-    beside -= 2.0 * border_distance(p, i, q, outward, Vector(0.0, 0.0, 0.0))
-    return beside / (BORDER_STEP * BORDER_STEP)
-
-
-def border_distance(p, i, q, outward, step):
-    """How far outside a step ends that starts `BORDER_ROOM` outside."""
-    outside = multiply(exponential(add(step, scaled(outward, BORDER_ROOM))), q)
+    """The curvature of a limit's border along a tangent, 0 where it is not outward."""
+    outside = multiply(exponential(scaled(tangent, BORDER_STEP)), q)
     back = logarithm(multiply(nearest_allowed(p.limit, LIMIT_WIDTH * i, outside), conjugate(outside)))
-    return -dot(back, outward)
+    return max(-2.0 * dot(back, outward) / (BORDER_STEP * BORDER_STEP), 0.0)
 
 
 def add_product(values, at, a, b):
@@ -1176,163 +1040,42 @@ def add_product(values, at, a, b):
     put_vector(values, at + 6, add(vector_at(values, at + 6), scaled(b, a.z)))
 
 
-def solve_trusted(p, radius):
-    """Solve hessian step = `right_side` for the free columns, at most `radius` long; returns the force."""
-    n = p.columns
-    reduce_hessian(p)
-    force = norm_of(p.remainder, n)
-    find_trusted(p, radius)
-    for a in range(n):
-        p.step[a] = p.fixed_step[a] + p.direction[a]
-    return force
+def solve_curved(p, pull):
+    """Solve (M + pull) step = `right_side` for the free columns, by conjugate gradients; returns its size.
 
-
-def find_trusted(p, radius):
-    """Store the `direction`, at most `radius` long, in which the reduced quadratic model is least.
-
-    Also where that is not convex: with the least m >= 0 for which reduced + m is positive and the step short
-    enough (More and Sorensen 1983).
+    M are the second derivatives of half the square error, see `curved_product`. They end where the remainder
+    is small enough for a step of Newton (Dembo, Eisenstat and Steihaug 1982), or M + pull is not positive.
     """
-    n, size, lowest = p.columns, 0.0, 0.0
-    for a in range(n):
-        p.direction[a] = 0.0
-        across = -p.reduced[a * n + a] - fabs(p.reduced[a * n + a])
-        for b in range(n):
-            across += fabs(p.reduced[a * n + b])
-        lowest = max(lowest, across)  # no eigenvalue is below -lowest (Gershgorin 1931)
-    least, most, shift = 0.0, norm_of(p.remainder, n) / radius + lowest, 0.0
-    for _ in range(SHIFTS):
-        if factorise(p, shift):
-            solve_factorised(p, p.remainder, p.direction)
-            size = norm_of(p.direction, n)
-            if size <= radius and (shift == 0.0 or size >= SHORTEST * radius):
-                return
-            if radius < size <= LONGEST * radius:
-                return
-            if size <= radius and most - least <= NARROW * most:
-                add_least_curvature(p, radius, size)
-                return
-            if size <= radius:
-                most = shift
-            else:
-                least = shift
-            # Newton's method for 1 / size = 1 / radius, whose slope follows from L^-1 step.
-            slope = 0.0
-            for a in range(n):
-                sum_ = p.direction[a]
-                for b in range(a):
-                    sum_ -= p.factor[a * n + b] * p.product[b]
-                p.product[a] = sum_ / p.factor[a * n + a]
-                slope += p.product[a] * p.product[a]
-            shift += size * size / slope * (size - radius) / radius if slope > 0.0 else 0.0
-        else:
-            least, shift = shift, -1.0
-        if not least < shift < most:
-            shift = max(sqrt(least * most), least + NARROW * (most - least))
-    if size > radius:
-        for a in range(n):
-            p.direction[a] *= radius / size
-
-
-def norm_of(values, count):
-    """The length of a vector."""
-    square = 0.0
-    for k in range(count):
-        square += values[k] * values[k]
-    return sqrt(square)
-
-
-def add_least_curvature(p, radius, size):
-    """Lengthen a step to the radius along the direction of the least curvature, which forces do not tell.
-
-    It is the one towards the reference; where that does not tell it either, the one whose first columns rise.
-    """
-    n, along = p.columns, 0.0
-    for a in range(n):
-        p.product[a] = 1.0 / (1.0 + a)
-    project_free(p, p.product)
-    for _ in range(2):
-        solve_factorised(p, p.product, p.remainder)
-        scale = norm_of(p.remainder, n)
-        if scale == 0.0:
-            return
-        for a in range(n):
-            p.product[a] = p.remainder[a] / scale
-    for a in range(n):
-        along -= p.departure_gradient[a] * p.product[a]
-    share = sqrt(max(radius * radius - size * size, 0.0))
-    if along < 0.0:
-        share = -share
-    for a in range(n):
-        p.direction[a] += share * p.product[a]
-
-
-def reduce_hessian(p):
-    """Store `reduced`, the Hessian of the free columns, with 1 for others, and their force as `remainder`."""
-    n = p.columns
-    for a in range(n):
-        sum_ = p.right_side[a]
-        for b in range(n):
-            sum_ -= p.hessian[a * n + b] * p.fixed_step[b]
-            p.reduced[a * n + b] = p.hessian[a * n + b]
-        p.remainder[a] = sum_
+    curved_product(p, p.fixed_step, p.product, pull)
+    for column in range(p.columns):
+        p.step[column] = p.fixed_step[column]
+        p.remainder[column] = p.right_side[column] - p.product[column]
     project_free(p, p.remainder)
-    for a in range(n):
-        if p.is_fixed[a]:
-            for b in range(n):
-                p.reduced[a * n + b] = 0.0
-                p.reduced[b * n + a] = 0.0
-            p.reduced[a * n + a] = 1.0
-    for i in range(p.joints):
-        for k in range(p.active_count[i]):
-            normal, column = vector_at(p.active_basis, 9 * i + 3 * k), p.first_column[i]
-            for a in range(n):
-                remove_along(p.reduced, a * n + column, 1, normal)
-            for a in range(n):
-                remove_along(p.reduced, column * n + a, n, normal)
-            add_block(p.reduced, n, column, normal, normal)
-
-
-def add_block(matrix, n, column, a, b):
-    """Add a b^T to the block of a joint in a matrix of n columns."""
-    put_vector(matrix, column * n + column, add(vector_at(matrix, column * n + column), scaled(b, a.x)))
-    at = (column + 1) * n + column
-    put_vector(matrix, at, add(vector_at(matrix, at), scaled(b, a.y)))
-    at = (column + 2) * n + column
-    put_vector(matrix, at, add(vector_at(matrix, at), scaled(b, a.z)))
-
-
-def factorise(p, shift):
-    """Store Cholesky's factor of the reduced Hessian plus `shift`; whether that is positive."""
-    n = p.columns
-    for i in range(n):
-        for j in range(i + 1):
-            sum_ = p.reduced[i * n + j]
-            for k in range(j):
-                sum_ -= p.factor[i * n + k] * p.factor[j * n + k]
-            if i == j:
-                sum_ += shift
-                if not sum_ > DEPENDENT * (fabs(p.reduced[i * n + i]) + shift):
-                    return False
-                p.factor[i * n + i] = sqrt(sum_)
-            else:
-                p.factor[i * n + j] = sum_ / p.factor[j * n + j]
-    return True
-
-
-def solve_factorised(p, right, solution):
-    """Solve by Cholesky's factor."""
-    n = p.columns
-    for i in range(n):
-        sum_ = right[i]
-        for k in range(i):
-            sum_ -= p.factor[i * n + k] * solution[k]
-        solution[i] = sum_ / p.factor[i * n + i]
-    for i in range(n - 1, -1, -1):
-        sum_ = solution[i]
-        for k in range(i + 1, n):
-            sum_ -= p.factor[k * n + i] * solution[k]
-        solution[i] = sum_ / p.factor[i * n + i]
+    square = 0.0
+    for column in range(p.columns):
+        p.direction[column] = p.remainder[column]
+        square += p.remainder[column] * p.remainder[column]
+    force, settled = sqrt(square), SETTLED * pull
+    least = max(min(REMAINDER * REMAINDER, square / (pull * pull)) * square, settled * settled)
+    for _ in range(4 * p.columns):
+        if square <= least:
+            break
+        curved_product(p, p.direction, p.product, pull)
+        project_free(p, p.product)
+        curvature = 0.0
+        for column in range(p.columns):
+            curvature += p.direction[column] * p.product[column]
+        if not curvature > 0.0:
+            break
+        part, before = square / curvature, square
+        square = 0.0
+        for column in range(p.columns):
+            p.step[column] += part * p.direction[column]
+            p.remainder[column] -= part * p.product[column]
+            square += p.remainder[column] * p.remainder[column]
+        for column in range(p.columns):
+            p.direction[column] = p.remainder[column] + square / before * p.direction[column]
+    return force
 
 
 def project_free(p, values):
@@ -1345,244 +1088,97 @@ def project_free(p, values):
             remove_along(values, p.first_column[i], 1, vector_at(p.active_basis, 9 * i + 3 * n))
 
 
-# Second derivatives ---------------------------------------------------------------------------------
+def curved_product(p, v, product, pull):
+    """Write the product of the second derivatives of half the square error, plus `pull`, with a step `v`.
 
-
-def measure_curvature(p, pull):
-    """Store the second derivatives of half of `settled_square` along geodesics, by the columns."""
-    for at in range(p.columns * p.columns):
-        p.hessian[at] = 0.0
-    add_departure_curvature(p, pull)
+    Second derivatives of residuals are those of positions and rotations. With a the axis of a column, J its
+    slope, S the motion of the point by joints below, T the turn by joints above and f the force, a rotation
+    of a joint has f.(a x S) + f.(T x J) of a position.
+    """
+    for column in range(p.columns):
+        product[column] = pull * v[column]
+    for k in range(p.goals):
+        if p.goal_rank[k] <= p.stage and not has_room(p, k):
+            for row in range(p.first_row[k], p.first_row[k + 1]):
+                along = 0.0
+                for column in range(p.columns):
+                    along += p.slope[row * p.columns + column] * v[column]
+                along *= p.rank_weight[k]
+                for column in range(p.columns):
+                    product[column] += along * p.slope[row * p.columns + column]
     for i in range(p.joints):
         if p.normal_count[i] > 0:
             column = p.first_column[i]
+            step = vector_at(v, column)
             for n in range(3):
-                at = (column + n) * p.columns + column
-                put_vector(p.hessian, at, add(vector_at(p.hessian, at), vector_at(p.border, 9 * i + 3 * n)))
+                product[column + n] += dot(vector_at(p.border, 9 * i + 3 * n), step)
+    for n in range(p.evaluated_count):
+        i = p.evaluated[n]
+        turn = Vector(0.0, 0.0, 0.0)
+        if p.inherits[i] and p.parent[i] >= 0:
+            turn = vector_at(p.turn_of_step, 3 * p.parent[i])
+        for column in range(p.first_column[i], p.first_column[i] + p.width[i]):
+            turn = add(turn, scaled(vector_at(p.column_axis, 3 * column), v[column]))
+        put_vector(p.turn_of_step, 3 * i, turn)
     for k in range(p.goals):
-        if p.goal_rank[k] > p.stage or has_room(p, k):
-            continue
-        if p.couplings or p.goal_kind[k] == POLE or p.goal_kind[k] == BALANCE:
-            add_measured_curvature(p, k)
-        elif p.goal_kind[k] == POSITION:
-            add_products_of_slopes(p, k)
-            row = p.first_row[k] * p.columns
-            for column in range(p.columns):
-                put_vector(
-                    p.pull_of,
-                    3 * column,
-                    Vector(
-                        p.slope[row + column],
-                        p.slope[row + p.columns + column],
-                        p.slope[row + 2 * p.columns + column],
-                    ),
-                )
-            add_turned_slopes(p, k, vector_at(p.force, p.first_row[k]))
-        elif p.goal_kind[k] == ORIENTATION:
-            add_orientation_curvature(p, k)
-        else:
-            add_direction_curvature(p, k)
+        if p.goal_kind[k] == POSITION and p.goal_rank[k] <= p.stage:
+            add_curvature(p, k, v, product)
+        elif p.goal_kind[k] == ORIENTATION and p.goal_rank[k] <= p.stage:
+            add_turn_curvature(p, k, v, product)
 
 
-def add_departure_curvature(p, pull):
-    """Add the second derivatives of half of the square departure, times `pull`.
-
-    Of a ball with one mobility, v the rotation from the reference, they are 1 + c [v]^2. Others are the
-    differences of its gradient.
-    """
-    for column in range(p.columns):
-        p.hessian[column * p.columns + column] += pull
-    if p.to_region or not p.has_reference:
-        return
-    for i in range(p.joints):
-        if p.width[i] != 3:
-            continue
-        column, reference = p.first_column[i], quaternion_at(p.reference_rotation, 4 * i)
-        x, y, z = p.mobility[3 * i], p.mobility[3 * i + 1], p.mobility[3 * i + 2]
-        if x == y and y == z:
-            v = logarithm(multiply(quaternion_at(p.rotation, 4 * i), conjugate(reference)))
-            v = rotate_back(quaternion_at(p.metric, 4 * i), v)
-            factor = pull * jacobian_factor(dot(v, v))
-            for n in range(3):
-                p.hessian[(column + n) * p.columns + column + n] -= factor * dot(v, v)
-            add_block(p.hessian, p.columns, column, scaled(v, factor), v)
-            continue
-        square, rotation = p.departure_square, quaternion_at(p.rotation, 4 * i)
-        before = vector_at(p.departure_gradient, column)
-        for n in range(3):
-            move_column(p, column + n, DIFFERENCE)
-            add_ball_departure(p, i, reference)
-            put_quaternion(p.rotation, 4 * i, rotation)
-            change = subtract(vector_at(p.departure_gradient, column), before)
-            change = scaled(change, 0.5 * pull / DIFFERENCE)
-            p.hessian[(column + n) * p.columns + column + n] -= pull
-            for other in range(3):
-                along = change.x if other == 0 else change.y if other == 1 else change.z
-                p.hessian[(column + other) * p.columns + column + n] += along
-                p.hessian[(column + n) * p.columns + column + other] += along
-        p.departure_square = square
-        put_vector(p.departure_gradient, column, before)
-
-
-def add_products_of_slopes(p, k):
-    """Add the weighted products of a goal's slopes: the Gauss-Newton part."""
-    n, weight = p.columns, p.rank_weight[k]
-    for row in range(p.first_row[k], p.first_row[k + 1]):
-        for a in range(n):
-            along = weight * p.slope[row * n + a]
-            if along != 0.0:
-                for b in range(n):
-                    p.hessian[a * n + b] += along * p.slope[row * n + b]
-
-
-def add_turned_slopes(p, k, force):
-    """Add what a force does along the slopes `pull_of` of columns, as joints above turn these.
-
-    With a the axis of a column, and J the slope of a column of the same joint or one below: f.(a x J). Of two
-    columns of one joint it is the mean of both orders. Slides turn with the joints above alone.
-    """
-    i = p.goal_joint[k]
+def add_curvature(p, k, v, product):
+    """Add the part of a position's second derivatives to `curved_product`."""
+    row, columns = p.first_row[k], p.columns
+    force = vector_at(p.force, row)
+    x, y, z = row * columns, (row + 1) * columns, (row + 2) * columns
+    moved, i = Vector(0.0, 0.0, 0.0), p.goal_joint[k]
     while i >= 0:
-        for column in range(p.first_column[i], p.first_column[i + 1]):
-            moment, is_slide = cross(vector_at(p.pull_of, 3 * column), force), p.column_slide[column] >= 0
-            if not is_slide:
-                for other in range(p.first_column[i], p.first_column[i] + p.width[i]):
-                    along = 0.5 * dot(vector_at(p.column_axis, 3 * other), moment)
-                    p.hessian[other * p.columns + column] += along
-                    p.hessian[column * p.columns + other] += along
-            up, turns = p.parent[i], is_slide or p.inherits[i]
-            while up >= 0 and turns:
-                for other in range(p.first_column[up], p.first_column[up] + p.width[up]):
-                    along = dot(vector_at(p.column_axis, 3 * other), moment)
-                    p.hessian[other * p.columns + column] += along
-                    p.hessian[column * p.columns + other] += along
-                turns = p.inherits[up]
-                up = p.parent[up]
-        i = p.parent[i]
+        first, slides, up = p.first_column[i], p.first_column[i] + p.width[i], p.parent[i]
+        shift_turn = Vector(0.0, 0.0, 0.0)
+        if up >= 0:
+            shift_turn = vector_at(p.turn_of_step, 3 * up)
+        base_turn = shift_turn if p.inherits[i] else Vector(0.0, 0.0, 0.0)
+        joint_turn, joint_shift = Vector(0.0, 0.0, 0.0), Vector(0.0, 0.0, 0.0)
+        for column in range(first, slides):
+            joint_turn = add(joint_turn, scaled(vector_at(p.column_axis, 3 * column), v[column]))
+            slope = Vector(p.slope[x + column], p.slope[y + column], p.slope[z + column])
+            joint_shift = add(joint_shift, scaled(slope, v[column]))
+        below, above = add(moved, scaled(joint_shift, 0.5)), add(base_turn, scaled(joint_turn, 0.5))
+        for column in range(first, slides):
+            slope = Vector(p.slope[x + column], p.slope[y + column], p.slope[z + column])
+            change = add(cross(vector_at(p.column_axis, 3 * column), below), cross(above, slope))
+            product[column] += dot(force, change)
+        slid = Vector(0.0, 0.0, 0.0)
+        for column in range(slides, p.first_column[i + 1]):
+            slope = Vector(p.slope[x + column], p.slope[y + column], p.slope[z + column])
+            product[column] += dot(force, cross(shift_turn, slope))
+            slid = add(slid, scaled(slope, v[column]))
+        # Rotations above a joint that does not inherit them do not turn what is below it.
+        moved = add(add(moved, joint_shift), slid) if p.inherits[i] else slid
+        i = up
 
 
-def add_orientation_curvature(p, k):
-    """Add the second derivatives of a rotation.
+def add_turn_curvature(p, k, v, product):
+    """Add the part of a rotation's second derivatives to `curved_product`.
 
-    Of half of the square of its rotation vector e they are 1 + c [e]^2. Of turns A above and B below the
-    whole turn is A + B + A x B / 2, and higher orders.
+    Of turns A above and B below the whole turn is A + B + A x B / 2, and higher orders.
     """
-    by_angle, row, n = angle_factor(p, k), p.first_row[k], p.columns
-    e = scaled(vector_at(p.residual, row), 1.0 / by_angle)
-    force, square = scaled(vector_at(p.force, row), 0.5 * by_angle), dot(e, e)
-    weight, factor = p.rank_weight[k] * by_angle * by_angle, jacobian_factor(square)
-    i = p.goal_joint[k]
+    force = scaled(vector_at(p.force, p.first_row[k]), angle_factor(p, k))
+    below, i = Vector(0.0, 0.0, 0.0), p.goal_joint[k]
     while i >= 0:
+        above, up, joint_turn = Vector(0.0, 0.0, 0.0), p.parent[i], Vector(0.0, 0.0, 0.0)
+        if up >= 0 and p.inherits[i]:
+            above = vector_at(p.turn_of_step, 3 * up)
+        moment = scaled(cross(subtract(below, above), force), 0.5)
         for column in range(p.first_column[i], p.first_column[i] + p.width[i]):
             axis = vector_at(p.column_axis, 3 * column)
-            bent = add(scaled(axis, 1.0 - factor * square), scaled(e, factor * dot(e, axis)))
-            for other in range(p.first_column[i], p.first_column[i] + p.width[i]):
-                p.hessian[other * n + column] += weight * dot(vector_at(p.column_axis, 3 * other), bent)
-            bent = add(scaled(bent, weight), cross(axis, force))
-            up, turns = p.parent[i], p.inherits[i]
-            while up >= 0 and turns:
-                for other in range(p.first_column[up], p.first_column[up] + p.width[up]):
-                    along = dot(vector_at(p.column_axis, 3 * other), bent)
-                    p.hessian[other * n + column] += along
-                    p.hessian[column * n + other] += along
-                turns = p.inherits[up]
-                up = p.parent[up]
+            product[column] += dot(axis, moment)
+            joint_turn = add(joint_turn, scaled(axis, v[column]))
+        below = add(below, joint_turn)
         if not p.inherits[i]:
             return
-        i = p.parent[i]
-
-
-def add_direction_curvature(p, k):
-    """Add the second derivatives of a direction.
-
-    Half of the square of its angle t to the target, x = cos t, has the derivatives -t / sin t by x, and
-    (sin t - t cos t) / sin^3 t.
-    """
-    by_angle, row, joint, target = (
-        angle_factor(p, k),
-        p.first_row[k],
-        p.goal_joint[k],
-        vector_at(p.target, 4 * k),
-    )
-    weight = p.rank_weight[k] * by_angle * by_angle
-    axis = rotate(quaternion_at(p.frame, 4 * joint), vector_at(p.goal_axis, 3 * k))
-    sine, angle = length(cross(target, axis)), p.miss[k]
-    once, twice = 1.0, 1.0 / 3.0
-    if sine >= 1e-3:
-        once = angle / sine
-        twice = (sine - angle * dot(target, axis)) / (sine * sine * sine)
-    force = scaled(target, -weight * once)
-    if is_kept(p, k):
-        first = perpendicular(target)
-        force = add(force, scaled(first, by_angle * p.force[row]))
-        force = add(force, scaled(cross(target, first), by_angle * p.force[row + 1]))
-    for column in range(p.columns):
-        put_vector(p.pull_of, 3 * column, Vector(0.0, 0.0, 0.0))
-        p.direction[column] = 0.0
-    i = joint
-    while i >= 0:
-        for column in range(p.first_column[i], p.first_column[i] + p.width[i]):
-            slope = cross(vector_at(p.column_axis, 3 * column), axis)
-            put_vector(p.pull_of, 3 * column, slope)
-            p.direction[column] = dot(target, slope)
-        i = p.parent[i] if p.inherits[i] else -1
-    for a in range(p.columns):
-        for b in range(p.columns):
-            p.hessian[a * p.columns + b] += weight * twice * p.direction[a] * p.direction[b]
-    add_turned_slopes(p, k, force)
-
-
-def add_measured_curvature(p, k):
-    """Add the second derivatives of a goal as differences of its gradient along each column."""
-    n = p.columns
-    save(p, 0)
-    goal_gradient(p, k, p.remainder)
-    for column in range(n):
-        move_column(p, column, DIFFERENCE)
-        forward(p)
-        measure_goal(p, k)
-        for m in range(p.moving_count):
-            place_columns(p, p.moving[m])
-        for at in range(p.first_row[k] * n, p.first_row[k + 1] * n):
-            p.slope[at] = 0.0
-        goal_slopes(p, k)
-        goal_gradient(p, k, p.direction)
-        restore(p, 0)
-        for other in range(n):
-            along = 0.5 / DIFFERENCE * (p.direction[other] - p.remainder[other])
-            p.hessian[other * n + column] += along
-            p.hessian[column * n + other] += along
-    evaluate(p)
-
-
-def move_column(p, column, step):
-    """Move a joint along a column, past its limit too."""
-    i = p.column_joint[column]
-    if p.column_slide[column] >= 0:
-        axis = vector_at(p.slide_axis, 3 * p.column_slide[column])
-        shift = add(vector_at(p.translation, 3 * i), scaled(axis, step * p.reach * p.mobility[3 * i]))
-        put_vector(p.translation, 3 * i, shift)
-        return
-    if p.width[i] == 1:
-        p.angle[i] += step * p.mobility[3 * i]
-        put_quaternion(p.rotation, 4 * i, axis_rotation(hinge_axis(p.limit, LIMIT_WIDTH * i), p.angle[i]))
-        return
-    n = column - p.first_column[i]
-    turn = Vector(step if n == 0 else 0.0, step if n == 1 else 0.0, step if n == 2 else 0.0)
-    turned = exponential(rotate(quaternion_at(p.metric, 4 * i), scaled(turn, p.mobility[3 * i + n])))
-    put_quaternion(p.rotation, 4 * i, unit(multiply(turned, quaternion_at(p.rotation, 4 * i))))
-
-
-def goal_gradient(p, k, gradient):
-    """Write the gradient of a goal's part of half of `settled_square`."""
-    for column in range(p.columns):
-        gradient[column] = 0.0
-    for row in range(p.first_row[k], p.first_row[k + 1]):
-        force = p.rank_weight[k] * p.residual[row]
-        if is_kept(p, k):
-            force += p.force[row]
-        for column in range(p.columns):
-            gradient[column] += force * p.slope[row * p.columns + column]
+        i = up
 
 
 def curvature_part(p, part):

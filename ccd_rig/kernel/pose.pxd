@@ -56,5 +56,3 @@ cpdef measure_placed(Problem p, const double[:, ::1] heads, const double[:, ::1]
 cpdef set_search(Problem p, Py_ssize_t order, double fraction, double feedback, double reduction, double stall, Py_ssize_t most, Py_ssize_t budget, bint only_ccd, bint stays_local, bint starts_at_reference)
 @cython.locals(a=cython.Py_ssize_t, b=cython.Py_ssize_t)
 cpdef evaluate_at(Problem p, const double[:, ::1] rotations, const double[:, ::1] translations, const double[:, ::1] targets, double[::1] residual, double[:, ::1] slope)
-@cython.locals(is_settled=cython.bint)
-cdef bint settle_rank(Problem p, double slack_part) noexcept nogil

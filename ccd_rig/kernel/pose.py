@@ -26,9 +26,6 @@ from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
 from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal, set_earlier_weight
 from .kinematics import LARGEST
 from .least_squares import (
-    FIRST_PULL,
-    NEAR_PULL,
-    PULL,
     TIGHT,
     compute_step,
     evaluate,
@@ -68,7 +65,6 @@ FINAL_ROUNDS = 2
 """Most further rounds of minimising errors while the pose is not stationary."""
 SERVED = 5  # the pose before a perturbation
 FIRST_START = 4  # the start of the solve
-RANK_START = 6  # the pose before a rank is settled
 
 PASSES = 3
 """Passes of CCD before least squares."""
@@ -599,7 +595,8 @@ def solve_ranks(p, slow_ratio, slack_part):
     is_settled, are_all = False, True
     for rank in range(p.last_rank + 1):
         p.stage = rank
-        is_settled = settle_rank(p, slack_part)
+        reach(p, EARLY_EXIT)
+        is_settled = settle(p)
         are_all = are_all and ((is_settled and p.is_stationary) or missed_square(p) == 0.0)
         if not is_settled and not reach(p, slow_ratio):
             # The gradient of a straight or folded chain vanishes: bend it a little.
@@ -638,37 +635,6 @@ def solve_ranks(p, slow_ratio, slack_part):
         set_best(p)
         return are_all
     return False
-
-
-def settle_rank(p, slack_part):
-    """Settle the goals of the current rank; whether they settle.
-
-    With a reference along the path of least sums from it, which ends in the same local minimum from frame to
-    frame. Of the first rank steps of least squares may come nearer: then from where these end, as without a
-    reference.
-    """
-    near, is_settled = 0.0, False
-    save(p, RANK_START)
-    if p.stage == 0 or not p.has_reference:
-        reach(p, EARLY_EXIT)
-        if p.error_ratio <= p.met_ratio:
-            return False
-        near = sqrt(missed_square(p))
-        save(p, SERVED)
-    if p.has_reference:
-        restore(p, RANK_START)
-        evaluate(p)
-        is_settled = settle(p, FIRST_PULL)
-        slack = near * slack_part + p.position_tolerance / p.reach
-        if is_settled and (p.stage > 0 or sqrt(missed_square(p)) <= near + slack):
-            return True
-        if missed_square(p) == 0.0:
-            return False
-        restore(p, SERVED if p.stage == 0 else RANK_START)
-        evaluate(p)
-        if p.stage > 0:
-            reach(p, EARLY_EXIT)
-    return settle(p, NEAR_PULL if p.has_reference else PULL)
 
 
 def projected_gradient(p):

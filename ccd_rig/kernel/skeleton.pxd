@@ -21,13 +21,13 @@ cdef class Problem:
     cdef double[::1] head, frame, base, shift_base, below, saved
     cdef double[::1] column_axis, slope, serving, residual, departure_gradient, distance, miss, play, turned, bend_share
     cdef double square, error_ratio, departure_square
-    cdef double[::1] row_damping, row_gain, force, rank_weight
+    cdef double[::1] row_damping, row_gain, force, expected, rank_weight
     cdef double earlier_weight
     cdef bint only_kept, has_missed_earlier, is_stationary
     cdef double[::1] normals, active_basis
-    cdef int[::1] normal_count, normal_pairs, is_active, active_count, pressed_count
+    cdef int[::1] normal_count, normal_pairs, is_active, active_count
     cdef double[::1] free_slope, system, right, step, fixed_step, free_gradient
-    cdef double[::1] old_gradient, old_step, return_step, right_side, remainder, direction, product, hessian, reduced, factor, pull_of, border
+    cdef double[::1] old_gradient, old_step, return_step, right_side, remainder, direction, product, turn_of_step, border
     cdef int[::1] is_fixed
     cdef double[::1] max_step, comfort, goal_lever, row_offset
     cdef int[::1] goal_tip, above, lever_joint, next_moving, tip_first, tip_middle, limb_first, limb_middle, moving, place_of

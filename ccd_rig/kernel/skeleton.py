@@ -282,6 +282,7 @@ class Problem:
         self.distance, self.miss = zeros(self.goals), zeros(self.goals)
         self.bend_share, self.play, self.turned = zeros(self.goals), zeros(self.goals), zeros(self.goals)
         self.row_damping, self.row_gain, self.row_offset = zeros(rows), zeros(rows), zeros(rows)
+        self.expected = zeros(rows)
         self.force, self.is_met, self.only_kept = zeros(rows), counts(self.goals), False
         self.has_missed_earlier, self.is_stationary = False, False
         self.rank_weight, self.earlier_weight = zeros(self.goals), FIRST
@@ -296,7 +297,6 @@ class Problem:
         self.normals, self.normal_count = zeros(3 * NORMALS * joints), counts(joints)
         self.normal_pairs, self.is_active = counts(joints), counts(NORMALS * joints)
         self.active_basis, self.active_count = zeros(9 * joints), counts(joints)
-        self.pressed_count = counts(joints)
         fours = 4 * ((rows + 3) // 4)
         self.free_slope, self.system = zeros(fours * columns), zeros(rows * rows)
         self.right = zeros(rows)
@@ -304,9 +304,7 @@ class Problem:
         self.free_gradient = zeros(columns)
         self.old_gradient, self.old_step, self.return_step = zeros(columns), zeros(columns), zeros(columns)
         self.right_side, self.remainder, self.direction = zeros(columns), zeros(columns), zeros(columns)
-        self.product, self.pull_of, self.border = zeros(columns), zeros(3 * columns), zeros(9 * joints)
-        self.hessian, self.reduced = zeros(columns * columns), zeros(columns * columns)
-        self.factor = zeros(columns * columns)
+        self.product, self.turn_of_step, self.border = zeros(columns), zeros(3 * joints), zeros(9 * joints)
 
     def find_paths(self):
         """Store the paths from joints to goals, and the joints that move."""
