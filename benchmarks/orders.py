@@ -226,7 +226,7 @@ def shares(name: str, skeleton: Skeleton, table: Table) -> None:
         table.row("20 free joints", f"share {share}", *single(skeleton, settings, None), *cells)
 
 
-PARTS: dict[str, Callable[[str, Skeleton, Table], None]] = {
+TABLES: dict[str, Callable[[str, Skeleton, Table], None]] = {
     "orders": orders,
     "shares": shares,
     "presets": presets,
@@ -235,15 +235,15 @@ PARTS: dict[str, Callable[[str, Skeleton, Table], None]] = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"of {', '.join(TABLES)}; default: all")
     chosen = parser.parse_args()
-    if unknown := {*chosen.parts} - {*PARTS}:
-        parser.error(f"no part named {min(unknown)}")
-    for part in chosen.parts or PARTS:
-        print(f"\n## {part}\n")
+    if unknown := {*chosen.tables} - {*TABLES}:
+        parser.error(f"no table named {min(unknown)}")
+    for title in chosen.tables or TABLES:
+        print(f"\n## {title}\n")
         table = Table(HEADS)
         for name, skeleton in chains().items():
-            PARTS[part](name, skeleton, table)
+            TABLES[title](name, skeleton, table)
 
 
 if __name__ == "__main__":

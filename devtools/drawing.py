@@ -25,8 +25,8 @@ def modules(root: Path) -> dict[str, Path]:
     files = {}
     for folder in FOLDERS:
         for file in sorted((root / folder).rglob("*.py")):
-            parts = file.relative_to(root).with_suffix("").parts
-            files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+            path = file.relative_to(root).with_suffix("")
+            files[".".join((path.parent if path.name == "__init__" else path).parts)] = file
     return files
 
 

@@ -45,11 +45,11 @@ def multiply(a: Array, b: Array, axis: int = 0) -> Array:
         small: Array = np.add.reduce(factors * q.take(_OTHER_OF, 0), 0)
         return small if axis == 0 else np.ascontiguousarray(np.moveaxis(small, 0, axis))
     product = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    (aw, ax, ay, az), (bw, bx, by, bz), parts = p, q, _components(product, axis)
-    parts[0] = aw * bw - ax * bx - ay * by - az * bz
-    parts[1] = aw * bx + ax * bw + ay * bz - az * by
-    parts[2] = aw * by - ax * bz + ay * bw + az * bx
-    parts[3] = aw * bz + ax * by - ay * bx + az * bw
+    (aw, ax, ay, az), (bw, bx, by, bz), into = p, q, _components(product, axis)
+    into[0] = aw * bw - ax * bx - ay * by - az * bz
+    into[1] = aw * bx + ax * bw + ay * bz - az * by
+    into[2] = aw * by - ax * bz + ay * bw + az * bx
+    into[3] = aw * bz + ax * by - ay * bx + az * bw
     return product
 
 
@@ -153,10 +153,10 @@ def cross(a: Array, b: Array, axis: int = 0) -> Array:
         products -= a.take(_AFTER, axis) * b.take(_NEXT, axis)
         return products
     product = np.empty(np.broadcast_shapes(a.shape, b.shape))
-    (ax, ay, az), (bx, by, bz), parts = (_components(each, axis) for each in (a, b, product))
-    parts[0] = ay * bz - az * by
-    parts[1] = az * bx - ax * bz
-    parts[2] = ax * by - ay * bx
+    (ax, ay, az), (bx, by, bz), into = (_components(each, axis) for each in (a, b, product))
+    into[0] = ay * bz - az * by
+    into[1] = az * bx - ax * bz
+    into[2] = ax * by - ay * bx
     return product
 
 

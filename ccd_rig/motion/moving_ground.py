@@ -90,12 +90,12 @@ class GroundBlock:
         over = np.flatnonzero(is_over)
         squares = at[over].astype(np.intp) @ np.array((counts[1], 1))
         sizes = starts[squares + 1] - starts[squares]
-        parts = np.flatnonzero(np.diff(np.cumsum(sizes) // MOST_PAIRS)) + 1
-        for some in np.split(np.arange(len(over)), parts):
-            pairs = np.repeat(some, sizes[some])
+        cuts = np.flatnonzero(np.diff(np.cumsum(sizes) // MOST_PAIRS)) + 1
+        for few in np.split(np.arange(len(over)), cuts):
+            pairs = np.repeat(few, sizes[few])
             if not len(pairs):
                 continue
-            picked = entries[starts[squares[pairs]] + _counted(sizes[some])]
+            picked = entries[starts[squares[pairs]] + _counted(sizes[few])]
             which = over[pairs]
             a, b, c = (
                 self.vertices[rows[which], self.triangles[picked, k]].astype(np.float64) for k in range(3)

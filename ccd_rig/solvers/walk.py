@@ -29,7 +29,7 @@ from .retarget_goals import (
     goals_met,
     turned_to,
 )
-from .stepping import Work, result_of
+from .stepping import Work
 
 CUTS = 8
 """Steps of the search for the factor of a leg's bends."""
@@ -52,20 +52,6 @@ class Walk:
     cycle: Cycle
 
 
-def walk(
-    cycle: Cycle,
-    way: Way,
-    height: float,
-    ground: Ground,
-    time: Timeline,
-    settings: WalkSettings,
-    strides: Strides | None = None,
-    standing: Standing | None = None,
-) -> Walk:
-    """The walk of a cycle along a way; arguments and errors are those of `plan_walk`."""
-    return result_of(walk_work(cycle, way, height, ground, time, settings, strides, standing))
-
-
 def walk_work(
     cycle: Cycle,
     way: Way,
@@ -76,7 +62,10 @@ def walk_work(
     strides: Strides | None = None,
     standing: Standing | None = None,
 ) -> Work[Walk]:
-    """`walk`, which may be closed between its parts."""
+    """The walk of a cycle along a way; it may be closed between its parts.
+
+    Arguments and errors are those of `plan_walk`.
+    """
     plan = yield from plan_walk(cycle, way, height, ground, time, settings, strides, standing)
     target, figure_map = cycle.target, cycle.figure_map
     pose = plan.rotations, plan.translations

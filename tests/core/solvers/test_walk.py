@@ -23,7 +23,8 @@ from ccd_rig.motion.walking.path import way_along
 from ccd_rig.motion.walking.settings import WalkSettings
 from ccd_rig.motion.walking.strides import fitted_strides
 from ccd_rig.motion.walking.timeline import timeline
-from ccd_rig.solvers.walk import _fold, walk
+from ccd_rig.solvers.stepping import result_of
+from ccd_rig.solvers.walk import _fold, walk_work
 
 FIGURE = TargetFigure.at_rest(bipeds.skeleton())
 MAP = bipeds.figure_map()
@@ -73,7 +74,8 @@ def walked(
         strides = fitted_strides(cycle, way, height, ground, settings.offset, way.length)
         length = float(strides.line_at(np.array(way.length)))
     time = timeline(cycle, length, STEP, settings, ways)
-    result = walk(cycle, way, height, ground or LevelGround(), time, settings, strides, standing)
+    work = walk_work(cycle, way, height, ground or LevelGround(), time, settings, strides, standing)
+    result = result_of(work)
     return result, *cycle.target.world(result.rotations, result.translations)
 
 
