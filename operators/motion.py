@@ -61,8 +61,11 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
         try:
             read = clips.read_source(path)
         finally:
-            for candidate in context.view_layer.objects:
-                candidate.select_set(candidate in selected)
+            # To walk through the view layer's objects could crash: a selection frees what was removed.
+            for candidate in context.selected_objects:
+                candidate.select_set(False)
+            for candidate in selected:
+                candidate.select_set(True)
             context.view_layer.objects.active = active
             bpy.ops.object.mode_set(mode=mode)
         group = rig.ccd_rig.retarget

@@ -83,9 +83,13 @@ def forget_names(rig: bpy.types.Object) -> None:
 
 
 def activate(thing: bpy.types.Object) -> None:
-    """Make an object the active and only selected one."""
-    for other in bpy.context.view_layer.objects:
-        other.select_set(other == thing)
+    """Make an object the active and only selected one.
+
+    To walk through the view layer's objects would crash where one was unlinked: the first selection frees it.
+    """
+    for other in bpy.context.selected_objects:
+        other.select_set(False)
+    thing.select_set(True)
     bpy.context.view_layer.objects.active = thing
 
 
