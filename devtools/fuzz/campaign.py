@@ -116,6 +116,7 @@ class Part:
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests/blender"))),
             "PYTHONDONTWRITEBYTECODE": "1",
             "BLENDER_USER_RESOURCES": user,
+            "TMPDIR": user,
             **self.settings,
         }
         with open(self.log, "a", encoding="utf-8") as log:
