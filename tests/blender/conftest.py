@@ -13,8 +13,8 @@ import tempfile
 from collections.abc import Iterator
 from types import ModuleType
 
-# Before bpy: it reads the variables once, when it starts. A folder takes what Blender, and processes that tests
-# start, leave behind; pytest cleans up by itself.
+# Before bpy: it reads the variables once, when it starts. What Blender, and processes that tests start, leave
+# behind goes with the scratch folder; pytest cleans up by itself.
 if "bpy" not in sys.modules:
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     os.environ["CCD_RIG_SCRATCH"] = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="ccd_rig_tests_")
