@@ -37,7 +37,6 @@ FAMILIES = {
     "outputs": "command_lines.run_outputs",
     "files": "files.run",
     "signals": "command_lines.run_signals",
-    "outside": "outside.run",
     KERNEL: "kernel.run",
 }
 """{family: function of a module beside this one that tries a seed}"""
