@@ -43,8 +43,8 @@ EXPLAINED = 2.0
 """Radians of such a change that a target's own change of step explains, per reach of its chain.
 
 Where a target jumps, its chain follows at once. Two equal links that are folded turn by so much; straighter
-ones turn faster, but sweeps find no other pose for them. A pole's angle explains as much as it changes, a reach window
-`EXPLAINED` per length of its links.
+ones turn faster, but sweeps find no other pose for them. A pole's angle explains as much as it changes, a
+reach window `EXPLAINED` per length of its links.
 """
 BRANCH_DISTANCE = 0.1
 """Radians of a joint from which two poses of a frame are on different IK branches."""
