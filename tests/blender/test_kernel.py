@@ -61,8 +61,8 @@ print("VISITED")
 """
 )
 
-# A user's whole visit, in a process that then ends as any script does: a class that is still registered crashes
-# the exit on 4.2, and hangs it on 4.5.
+# A user's whole visit, in a process that then ends as any script does: on 4.2 a class that is left registered
+# crashes the exit, on 4.5 it hangs it.
 REMOVE = (
     PRELUDE
     + """
