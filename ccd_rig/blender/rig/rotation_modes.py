@@ -225,7 +225,9 @@ def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
     """Convert finite values of a rotation channel to a frozen unit quaternion, as Blender does."""
     channel, _ = CHANNELS[mode]
     if channel == "rotation_quaternion":
-        rotation = Quaternion(_unit_quaternions(np.array(values, np.float64)).tolist())
+        w, x, y, z = values
+        size = math.sqrt(w * w + x * x + y * y + z * z)
+        rotation = Quaternion([each / size for each in values] if size > 0.0 else (0.0, 1.0, 0.0, 0.0))
     elif channel == "rotation_euler":
         rotation = Euler(values, mode).to_quaternion()
     else:
