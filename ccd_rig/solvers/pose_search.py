@@ -334,7 +334,6 @@ class PoseSearch:
 
         def solve_share(share: Indices) -> float:
             """Solve a share; returns seconds of the processor: a busy machine needs no more threads."""
-            began = thread_time()
             size = len(share)
             poses, rows = solved, inputs
             if size < len(solved.statuses):
@@ -355,6 +354,7 @@ class PoseSearch:
                 limits is self.regions,
                 is_same,
             )
+            began = thread_time()
             solve_poses(
                 problem,
                 poses.rotations.reshape(size, -1),
@@ -376,10 +376,11 @@ class PoseSearch:
                 poses.angles,
                 starts is not None,
             )
+            seconds = thread_time() - began
             idle.append(problem)
             if poses is not solved:
                 solved.put(share, poses)
-            return thread_time() - began
+            return seconds
 
         solves = len(which) * (1 + len(others.rotations))
         count = max(1, min(THREADS, len(which), int(solves * self._seconds / PER_THREAD)))

@@ -255,7 +255,7 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         skeleton = _with_lengths(bake_frames.skeleton.part(joints), lengths[alike[0]])
         wanted = bake_frames.targets.at(rows[alike])
         goals, goal_settings = goals_of_rows(skeleton, constraint, wanted, c)
-        search = PoseSearch(skeleton, goals, SolverSettings(), ())
+        search = PoseSearch(skeleton, goals, SolverSettings())  # the one that has solved them, in most bakes
         targets = [goal_targets(goal, wanted, c) for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles

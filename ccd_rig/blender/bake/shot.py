@@ -405,7 +405,9 @@ def note_loop(
         return
 
     def come_back(poses: Array, targets: TargetRows, influences: Array) -> bool:
-        return bool(max(_turned(poses)[1], _targets_moved(bake_frames, targets, influences)[1]) <= ALIKE)
+        if _turned(poses)[1] > ALIKE:
+            return False
+        return bool(_targets_moved(bake_frames, targets, influences)[1] <= ALIKE)
 
     ends = np.array([preroll, len(bake_frames.frames) - 1])
     poses, targets = bake_frames.reference_poses[ends][:, joints], bake_frames.targets.at(ends)
@@ -434,23 +436,27 @@ def _targets_moved(bake_frames: BakeFrames, targets: TargetRows, influences: Arr
     Lengths are parts of the chain's length, angles radians.
     """
     moved = np.abs(influences - influences[:1]).max(axis=1)
-    for c, constraint in enumerate(bake_frames.constraints):
-        joints = list(chain_joints(bake_frames.skeleton, constraint))
-        if constraint.kind.plants or not joints:
-            continue
-        for name, column in targets.keyed.get(c, {}).items():
-            apart = np.abs(column - column[0])
-            if name == "pole_angle":  # modulo whole turns
-                apart = np.abs(np.remainder(column - column[0] + np.pi, 2.0 * np.pi) - np.pi)
-            moved = np.maximum(moved, apart)
-        size = float(bake_frames.lengths[0, joints].sum())
-        # Goals that a constraint lacks are NaN.
-        for each in (targets.points[:, c], targets.poles[:, c]):
-            moved = np.fmax(moved, length(each - each[:1], axis=-1) / size)
-        moved = np.fmax(moved, _turned(targets.rotations[:, c, None]))
-        ways = targets.directions[:, c]
-        moved = np.fmax(moved, length(ways - ways[:1], axis=-1))
-    return np.asarray(moved)
+    chains = {
+        c: list(chain_joints(bake_frames.skeleton, constraint))
+        for c, constraint in enumerate(bake_frames.constraints)
+        if not constraint.kind.plants
+    }
+    members = [c for c, joints in chains.items() if joints]
+    for name, column in (pair for c in members for pair in targets.keyed.get(c, {}).items()):
+        apart = np.abs(column - column[0])
+        if name == "pole_angle":  # modulo whole turns
+            apart = np.abs(np.remainder(column - column[0] + np.pi, 2.0 * np.pi) - np.pi)
+        moved = np.maximum(moved, apart)
+    sizes = np.array([bake_frames.lengths[0, chains[c]].sum() for c in members])
+    points, poles, ways = (
+        length(each[:, members] - each[:1, members], axis=-1)
+        for each in (targets.points, targets.poles, targets.directions)
+    )
+    rotations = unit(targets.rotations[:, members], axis=-1)
+    turned = angles_between(rotations, rotations[:1], axis=-1)
+    for each in (points / sizes, poles / sizes, turned, ways):
+        moved = np.fmax(moved, np.fmax.reduce(each, axis=1, initial=0.0))  # goals that are not there are NaN
+    return moved
 
 
 # Baked once more --------------------------------------------------------------------------------------------

@@ -265,6 +265,7 @@ class TargetReader:
 
     def __init__(self, armature_object: bpy.types.Object, sources: Sequence[TargetSource]) -> None:
         self.armature_object, self.sources = armature_object, sources
+        self._rows = np.array([source.place for source in sources], np.intp)
         self._refs = [ref for source in sources for ref in (source.target, source.pole) if ref is not None]
         self._targets: list[int] = []
         self._target_places: list[int] = []
@@ -339,7 +340,7 @@ class TargetReader:
         listed = seen.ccd_rig.constraints
         influences = np.empty(len(listed), np.float32)
         listed.foreach_get("influence", influences)
-        values = [float(influences[source.place]) for source in self.sources]
+        values: list[float] = influences[self._rows].tolist()
         for c, name in self._fields:
             value = getattr(listed[self.sources[c].place], name)
             values.extend(value if name == "offset" else (value,))
