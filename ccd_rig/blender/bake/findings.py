@@ -110,10 +110,11 @@ class Baked:
         """(F, 3) target of constraint `c`, armature space."""
         return self.bake_frames.targets.points[:, c]
 
-    def size(self, c: int) -> float:
-        """Largest length of a chain over all frames, world metres."""
-        lengths = self.bake_frames.lengths[:, list(self.chains[c])].sum(axis=1)
-        return float(lengths.max()) * float(np.abs(self.bake_frames.worlds).max())
+    @cached_property
+    def sizes(self) -> list[float]:
+        """The largest length of each chain over all frames, world metres."""
+        lengths, scale = self.bake_frames.lengths, float(np.abs(self.bake_frames.worlds).max())
+        return [float(lengths[:, list(chain)].sum(axis=1).max()) * scale for chain in self.chains]
 
     def bone(self, j: int) -> str:
         """The name of a joint's bone."""
@@ -179,13 +180,16 @@ def is_sudden(speeds: Array, least: float) -> Mask:
 
     The medians leave out the steps next to each, as a jump may take three.
     """
-    if not (speeds > least).any():
-        return np.zeros(speeds.shape, np.bool_)
-    skipped = 2
-    padded = np.pad(speeds, ((AROUND + skipped - 1, AROUND + skipped - 1), (0, 0)), mode="symmetric")
+    sudden = np.zeros(speeds.shape, np.bool_)
+    fast = np.flatnonzero((speeds > least).any(axis=0))
+    if not len(fast):
+        return sudden
+    skipped, columns = 2, speeds[:, fast]
+    padded = np.pad(columns, ((AROUND + skipped - 1, AROUND + skipped - 1), (0, 0)), mode="symmetric")
     medians = np.median(np.lib.stride_tricks.sliding_window_view(padded, AROUND, axis=0), axis=-1)
-    before, after = medians[: len(speeds)], medians[AROUND + 2 * skipped - 1 :][: len(speeds)]
-    return np.asarray(speeds > TIMES * np.maximum(before, after) + least)
+    before, after = medians[: len(columns)], medians[AROUND + 2 * skipped - 1 :][: len(columns)]
+    sudden[:, fast] = columns > TIMES * np.maximum(before, after) + least
+    return sudden
 
 
 def _target_jumps(baked: Baked, c: int) -> Mask:
@@ -295,12 +299,12 @@ def _missed(baked: Baked) -> Iterator[Finding]:
     rows = np.array(sorted(bake_frames.states))
     missing = ~np.isin(baked.ended[rows], [STATUSES.index(each) for each in MET])
     tolerances = baked.solver.position_tolerance, baked.solver.angle_tolerance
-    for c, constraint in enumerate(bake_frames.constraints):
+    for c in np.flatnonzero(missing.any(axis=0)).tolist():
+        constraint = bake_frames.constraints[c]
         distances, angles = (each[rows, c] for each in baked.misses)
         over = np.maximum(distances / tolerances[0], angles / tolerances[1])
-        missed = missing[:, c]
-        beyond = _beyond(baked, c) if missed.any() else missed
-        for run in measuring.runs(missed):
+        beyond = _beyond(baked, c)
+        for run in measuring.runs(missing[:, c]):
             first, last, frame, k = measuring.span(bake_frames.frames[rows], run, over)
             far = float(distances[k]) if distances[k] > tolerances[0] else 0.0
             wide = float(angles[k]) if angles[k] > tolerances[1] else 0.0
@@ -325,8 +329,15 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
     bake_frames = baked.bake_frames
     frames = bake_frames.frames
     slips = {slip.constraint: slip for slip in foot_slips}
+    reaching = [
+        c
+        for c, constraint in enumerate(bake_frames.constraints)
+        if not constraint.kind.plants and constraint.kind.reaches and constraint.use_position
+    ]
+    every = baked.world(bake_frames.targets.points[:, reaching]) if reaching else np.zeros((0, 0))
+    targets_of = dict(zip(reaching, every.swapaxes(0, 1), strict=True))
     for c, constraint in enumerate(bake_frames.constraints):
-        least = max(2.0 * baked.solver.position_tolerance, SEEN * baked.size(c))
+        least = max(2.0 * baked.solver.position_tolerance, SEEN * baked.sizes[c])
         in_force = bake_frames.influences[:, c] > 0.0
         if constraint.kind.plants:
             slip = slips.get(constraint.name)
@@ -339,8 +350,8 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
             first, last, *_ = measuring.span(frames, run, frames)
             far = slip.played_distance
             yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, slip.frame, far)
-        elif constraint.kind.reaches and constraint.use_position:
-            targets = baked.world(baked.targets(c))
+        elif c in targets_of:
+            targets = targets_of[c]
             still = [*_still(targets, in_force, baked.solver.position_tolerance)]
             misses = baked.world(baked.reached(c)) - targets if still else targets
             for run in still:
@@ -385,7 +396,7 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
     for c, columns in places.items():
         constraint, depths = bake_frames.constraints[c], below[:, columns]
         deepest = depths.max(axis=1)
-        least = max(baked.solver.position_tolerance, SEEN * baked.size(c))
+        least = max(baked.solver.position_tolerance, SEEN * baked.sizes[c])
         for run in measuring.runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
             first, last, frame, row = measuring.span(bake_frames.frames, run, deepest)
             bone = baked.bone(joints[columns[int(np.argmax(depths[row]))]])
@@ -664,7 +675,7 @@ def _ground(
     if height is not None:
         return LevelGround(height)
     frames, chains = baked.bake_frames.frames.tolist(), sorted({j for chain in baked.chains for j in chain})
-    room = max(map(baked.size, range(len(baked.chains))), default=0.0)
+    room = max(baked.sizes, default=0.0)
     if not room > 0.0:
         return None
     _, meshes = ground_of_rig(armature_object)

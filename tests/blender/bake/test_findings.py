@@ -108,7 +108,7 @@ def test_a_slip_is_told_with_the_frames_while_its_bone_is_planted_or_alone(ext, 
             constraints=(SimpleNamespace(name="Foot", tip="foot", kind=kind["PLANT"]),),
         ),
         solver=SimpleNamespace(position_tolerance=1e-4),
-        size=lambda _: 1.0,
+        sizes=[1.0],
     )
     slip = SimpleNamespace(constraint="Foot", frame=5.0, played_distance=0.3)
     (result,) = findings._slides(baked, [slip])
