@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
-import numpy as np
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput

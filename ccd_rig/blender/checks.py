@@ -318,9 +318,7 @@ def _check(
         except CCDRigError as error:
             all_problems.append(Problem("ERROR", armature_object.name, sentence(str(error))))
         else:
-            of_chains = _chain_problems(
-                armature_object, valid, values, layout, reading, destination, fixed
-            )
+            of_chains = _chain_problems(armature_object, valid, values, layout, reading, destination, fixed)
             for chain_problem in of_chains:
                 if chain_problem is None:
                     yield

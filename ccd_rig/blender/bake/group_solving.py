@@ -877,7 +877,8 @@ class _Share:
         met.update(dict.fromkeys(self.gave_way, GAVE_WAY))
         for k in self.rows.tolist():
             batch.states[k].update(met)
-            batch.smoothed[k] = [each for each in batch.smoothed[k] if each.constraints != self.members]
+            if batch.smoothed[k]:
+                batch.smoothed[k] = [each for each in batch.smoothed[k] if each.constraints != self.members]
         for place in np.flatnonzero(off.any(axis=1)).tolist():
             ended = STATUSES[solved.statuses[place]].name
             missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]
