@@ -140,7 +140,8 @@ def _returning(armature_object: bpy.types.Object, ready: Ready, samples: Samples
     """
     moved, planted = set[int](), set[int]()
     layout = samples.rig.layout
-    for constraint in (ready.constraints[c] for c in samples[0].active):
+    in_force = np.flatnonzero(samples.influences[0] > 0.0).tolist()
+    for constraint in (ready.constraints[c] for c in in_force):
         if constraint.kind.plants:
             planted.update(layout.skeleton.chain(constraint.tip, constraint.chain_length))
         else:
