@@ -303,7 +303,7 @@ class PositionGoal(ChainGoal):
             is_limb = shorter >= END_PART * longer or len(links) == 2
             is_limb = is_limb and all(link.length < shorter for link in links[:k])
             if is_limb and all(link.length <= END_PART * shorter for link in links[k + 2 :]):
-                (a, b, c), (x, y, z) = upper, lower  # in double precision
+                (a, b, c), (x, y, z) = upper[:], lower[:]  # in double precision
                 axis = Vector((b * z - c * y, c * x - a * z, a * y - b * x))
                 if axis.length <= STRAIGHT * upper.length * lower.length:
                     return None
