@@ -41,6 +41,7 @@ from ..solve.constraint_goals import (
     has_window,
     is_soft,
     soft_limb,
+    whole_chain,
     with_body,
 )
 from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups, solve_once, spare_length
@@ -292,6 +293,7 @@ def let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Genera
     for _ in _solve_group(group, batches, every, period, wanted):
         yield 0.0
     yield from _balance_body(group, batches, every, period, wanted, before)
+    yield from _take_along(batches, every, period, wanted)
     for batch, rows, (rotations, translations) in zip(batches, wanted, before, strict=True):
         for k, chains in enumerate(rows):
             if chains is not None:
@@ -339,6 +341,76 @@ def _balance_body(
             if each is not None and not _is_met(batch, k, each):  # no target is missed for balance
                 batch.rotations[k], batch.translations[k] = rotations[k], translations[k]
                 batch.states[k] = states[k]
+
+
+def _take_along(
+    batches: Sequence[Batch], every: Array, period: int, wanted: Sequence[Sequence[Help | None]]
+) -> Generator[float, None, None]:
+    """Solve chains whose targets are carried by one that gave way to the body; yields counts of 0.
+
+    Their targets go along as if the target that gave way was where its bone is now. So a fin or a tail stays
+    beside the body. Chains that share bones with others, or carry them, stay as they are.
+
+    Args:
+        batches, every, period, wanted: see `_solve_group`; solved with the body.
+    """
+    skeleton, constraints = batches[0].skeleton, batches[0].constraints
+    places = {constraint.name: c for c, constraint in enumerate(constraints)}
+    rows_of: dict[int, list[list[int]]] = {}
+    for place, (batch, helps) in enumerate(zip(batches, wanted, strict=True)):
+        for k, help in enumerate(helps):
+            states = batch.states[k]
+            gave_way = {c for c in batch.active if states[c] == GAVE_WAY} if help is not None else set()
+            kept = {j for c in batch.active if c not in gave_way for j in skeleton.chain(constraints[c].tip)}
+            for c in gave_way.intersection(help.carried if help is not None else ()):
+                chain = chain_joints(skeleton, constraints[c])
+                if places[constraints[c].carrier] in gave_way and chain and kept.isdisjoint(chain):
+                    rows_of.setdefault(c, [[] for _ in batches])[place].append(k)
+    for c in sorted(rows_of, key=lambda c: len(skeleton.chain(constraints[c].tip))):
+        joints = list(chain_joints(skeleton, constraints[c]))
+        patterns: list[list[Help | None]] = [[None] * len(batch.frames) for batch in batches]
+        for batch, rows, pattern in zip(batches, rows_of[c], patterns, strict=True):
+            if rows:
+                at = np.ix_(rows, joints)
+                batch.targets = _carried_along(batch, c, places[constraints[c].carrier], rows)
+                batch.rotations[at] = batch.base.rotations[at]
+                batch.translations[at] = batch.base.translations[at]
+                for k in rows:
+                    pattern[k] = NO_HELP
+        for _ in _solve_group(Group(frozenset(joints), (c,)), batches, every, period, patterns):
+            yield 0.0
+        for batch, rows in zip(batches, rows_of[c], strict=True):
+            for k in rows:
+                batch.states[k][c] = GAVE_WAY
+
+
+def _carried_along(batch: Batch, c: int, carrier: int, rows: Sequence[int]) -> TargetRows:
+    """The targets of a batch, with that of a constraint where the bone of its carrier takes it at rows."""
+    constraint, tip = batch.constraints[carrier], batch.skeleton.index(batch.constraints[carrier].tip)
+    bones, targets = batch.bones.at(rows), batch.targets.copy()
+    base = batch.base.rotations[rows], batch.base.translations[rows]
+    poses = base, (batch.rotations[rows], batch.translations[rows])
+    reach = effectors(constraint, batch.lengths[rows, tip])
+    ends, frames = [], []
+    for turned, shifted in poses:
+        heads, turns = forward_kinematics_of_frames(
+            batch.skeleton, bones.offsets, bones.rests, unit(turned, axis=-1), shifted
+        )
+        ends.append(heads[:, tip] + rotate(turns[:, tip], reach, axis=-1))
+        frames.append(turns[:, tip])
+    start = targets.points[rows, carrier] if constraint.use_position else ends[0]
+    turned = unit(targets.rotations[rows, carrier], axis=-1) if _turns_with_target(constraint) else frames[0]
+    turn = multiply(frames[1].T, conjugate(turned.T))
+    for points in (targets.points, targets.poles):
+        points[rows, c] = ends[1] + rotate(turn, (points[rows, c] - start).T).T
+    targets.directions[rows, c] = rotate(turn, targets.directions[rows, c].T).T
+    targets.rotations[rows, c] = multiply(turn, targets.rotations[rows, c].T).T
+    return targets
+
+
+def _turns_with_target(constraint: Constraint) -> bool:
+    """Whether the last bone of a chain has the rotation of its target."""
+    return constraint.rotation == "ORIENTATION" and constraint.rotation_bone in ("", constraint.tip)
 
 
 def _is_met(batch: Batch, k: int, help: Help | None) -> bool:
@@ -440,13 +512,11 @@ MOVED = 0.01
 
 def _left_in_place(batch: Batch) -> tuple[dict[int, Mask], dict[int, Mask]]:
     """(R,) masks of rows at which targets are where the base pose has the effectors of constraints; and of
-    those at which carried targets are where their carriers take that place."""
+    those at which carried targets are where the targets of their carriers take that place."""
     constraints, skeleton, bones = batch.constraints, batch.skeleton, batch.bones
     places = {constraint.name: c for c, constraint in enumerate(constraints)}
-    poses = (batch.base.rotations, batch.base.translations), (batch.rotations, batch.translations)
-    (heads, frames), (solved_heads, solved_frames) = (
-        forward_kinematics_of_frames(skeleton, bones.offsets, bones.rests, unit(turned, axis=-1), shifted)
-        for turned, shifted in poses
+    heads, frames = forward_kinematics_of_frames(
+        skeleton, bones.offsets, bones.rests, unit(batch.base.rotations, axis=-1), batch.base.translations
     )
     stays, left = {}, {}
     for c in (c for c in batch.active if constraints[c].kind.reaches or constraints[c].carrier in places):
@@ -458,11 +528,28 @@ def _left_in_place(batch: Batch) -> tuple[dict[int, Mask], dict[int, Mask]]:
         slack = MOVED * batch.lengths[:, chain].sum(axis=1)
         stays[c] = length(targets - ends, axis=-1) <= slack
         if constraints[c].carrier in places:
-            above = skeleton.index(constraints[places[constraints[c].carrier]].tip)
-            turns = multiply(solved_frames[:, above].T, conjugate(frames[:, above].T))
-            taken = solved_heads[:, above] + rotate(turns, (ends - heads[:, above]).T).T
-            left[c] = length(targets - taken, axis=-1) <= slack
+            carried = _taken_by_target(batch, places[constraints[c].carrier], heads, frames, ends)
+            left[c] = length(targets - carried, axis=-1) <= slack
     return stays, left
+
+
+def _taken_by_target(batch: Batch, c: int, heads: Array, frames: Array, points: Array) -> Array:
+    """(R, 3) points of the base poses where the target of a constraint takes them along with its bone.
+
+    Args:
+        batch: the batch.
+        c: the constraint.
+        heads, frames: (R, J, 3) and (R, J, 4) of the base poses.
+        points: (R, 3)
+    """
+    constraint, tip = batch.constraints[c], batch.skeleton.index(batch.constraints[c].tip)
+    reach = rotate(frames[:, tip], effectors(constraint, batch.lengths[:, tip]), axis=-1)
+    offsets = points - heads[:, tip] - reach
+    turned = batch.targets.rotations[:, c]
+    if _turns_with_target(constraint):
+        offsets = rotate(multiply(unit(turned, axis=-1).T, conjugate(frames[:, tip].T)), offsets.T).T
+    starts = batch.targets.points[:, c] if constraint.use_position else heads[:, tip] + reach
+    return np.asarray(starts + offsets)
 
 
 def _helped_row(
@@ -476,7 +563,8 @@ def _helped_row(
     unit_length = float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
     left = {c: unit_length * distance for c, distance in batch.left.get(k, {}).items()}
     shift = unit_length * float(shifts[longest])
-    return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], shift, left)
+    members = tuple(c for c in batch.active if batch.states[k][c] != GAVE_WAY)
+    return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], shift, left, members)
 
 
 def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
@@ -722,8 +810,10 @@ class _Share:
             solver = replace(solver, error_reduction=settings.error_reduction)
         moving, alone = group.joints, None
         if helped:
-            chains = {j for c in self.members for j in chain_joints(batch.skeleton, batch.constraints[c])}
-            moving = frozenset(chains | body)
+            # The bodies of all: what moves must not depend on which chains ask just now.
+            moving = frozenset(
+                j for c in self.members for j in whole_chain(batch.skeleton, batch.constraints[c])
+            )
             # Missed targets come after met ones: feet stand, whatever a hand reaches for.
             asking = set(help.missed).difference(help.held)
             alone = tuple(goal for _, goal in placed)
