@@ -293,7 +293,6 @@ def let_body_help(batches: Sequence[Batch], every: Array, period: int) -> Genera
     for _ in _solve_group(group, batches, every, period, wanted):
         yield 0.0
     yield from _balance_body(group, batches, every, period, wanted, before)
-    yield from _take_along(batches, every, period, wanted)
     for batch, rows, (rotations, translations) in zip(batches, wanted, before, strict=True):
         for k, chains in enumerate(rows):
             if chains is not None:
@@ -341,71 +340,6 @@ def _balance_body(
             if each is not None and not _is_met(batch, k, each):  # no target is missed for balance
                 batch.rotations[k], batch.translations[k] = rotations[k], translations[k]
                 batch.states[k] = states[k]
-
-
-def _take_along(
-    batches: Sequence[Batch], every: Array, period: int, wanted: Sequence[Sequence[Help | None]]
-) -> Generator[float, None, None]:
-    """Solve chains whose targets are carried by one that gave way to the body; yields counts of 0.
-
-    Their targets go along as if the target that gave way was where its bone is now. So a fin or a tail stays
-    beside the body. Chains that share bones with others, or carry them, stay as they are.
-
-    Args:
-        batches, every, period, wanted: see `_solve_group`; solved with the body.
-    """
-    skeleton, constraints = batches[0].skeleton, batches[0].constraints
-    places = {constraint.name: c for c, constraint in enumerate(constraints)}
-    rows_of: dict[int, list[list[int]]] = {}
-    for place, (batch, helps) in enumerate(zip(batches, wanted, strict=True)):
-        for k, help in enumerate(helps):
-            states = batch.states[k]
-            gave_way = {c for c in batch.active if states[c] == GAVE_WAY} if help is not None else set()
-            kept = {j for c in batch.active if c not in gave_way for j in skeleton.chain(constraints[c].tip)}
-            for c in gave_way.intersection(help.carried if help is not None else ()):
-                chain = chain_joints(skeleton, constraints[c])
-                if places[constraints[c].carrier] in gave_way and chain and kept.isdisjoint(chain):
-                    rows_of.setdefault(c, [[] for _ in batches])[place].append(k)
-    for c in sorted(rows_of, key=lambda c: len(skeleton.chain(constraints[c].tip))):
-        joints = list(chain_joints(skeleton, constraints[c]))
-        patterns: list[list[Help | None]] = [[None] * len(batch.frames) for batch in batches]
-        for batch, rows, pattern in zip(batches, rows_of[c], patterns, strict=True):
-            if rows:
-                at = np.ix_(rows, joints)
-                batch.targets = _carried_along(batch, c, places[constraints[c].carrier], rows)
-                batch.rotations[at] = batch.base.rotations[at]
-                batch.translations[at] = batch.base.translations[at]
-                for k in rows:
-                    pattern[k] = NO_HELP
-        for _ in _solve_group(Group(frozenset(joints), (c,)), batches, every, period, patterns):
-            yield 0.0
-        for batch, rows in zip(batches, rows_of[c], strict=True):
-            for k in rows:
-                batch.states[k][c] = GAVE_WAY
-
-
-def _carried_along(batch: Batch, c: int, carrier: int, rows: Sequence[int]) -> TargetRows:
-    """The targets of a batch, with that of a constraint where the bone of its carrier takes it at rows."""
-    constraint, tip = batch.constraints[carrier], batch.skeleton.index(batch.constraints[carrier].tip)
-    bones, targets = batch.bones.at(rows), batch.targets.copy()
-    base = batch.base.rotations[rows], batch.base.translations[rows]
-    poses = base, (batch.rotations[rows], batch.translations[rows])
-    reach = effectors(constraint, batch.lengths[rows, tip])
-    ends, frames = [], []
-    for turned, shifted in poses:
-        heads, turns = forward_kinematics_of_frames(
-            batch.skeleton, bones.offsets, bones.rests, unit(turned, axis=-1), shifted
-        )
-        ends.append(heads[:, tip] + rotate(turns[:, tip], reach, axis=-1))
-        frames.append(turns[:, tip])
-    start = targets.points[rows, carrier] if constraint.use_position else ends[0]
-    turned = unit(targets.rotations[rows, carrier], axis=-1) if _turns_with_target(constraint) else frames[0]
-    turn = multiply(frames[1].T, conjugate(turned.T))
-    for points in (targets.points, targets.poles):
-        points[rows, c] = ends[1] + rotate(turn, (points[rows, c] - start).T).T
-    targets.directions[rows, c] = rotate(turn, targets.directions[rows, c].T).T
-    targets.rotations[rows, c] = multiply(turn, targets.rotations[rows, c].T).T
-    return targets
 
 
 def _turns_with_target(constraint: Constraint) -> bool:

@@ -93,18 +93,10 @@ def dragged(name, tip, way, steps):
     for step in steps:
         target.matrix_world = Matrix.Translation(step * Vector(way)) @ base
         shown.append(matrices(rig))
-    return rig, shown
+    return shown
 
 
 def test_the_body_has_the_same_bones_whoever_asks(ext):
     """A wolf's front legs were eased no more: its shoulders went back, and a bone turned by 30 degrees."""
-    _, shown = dragged("wolf", "spine.011", (0.0, -0.0223, 0.0), range(12, 17))
-    assert max(apart(a, b) for a, b in pairwise(shown)) < 6.0
-
-
-def test_fins_stay_beside_the_body_that_gives_way(ext, live):
-    """They had kept their rotations for hips that stay, and turned by 22 degrees in a step of the head."""
-    rig, shown = dragged("shark", "spine.007", (0.0, -0.046, 0.0), range(16, 26))
-    states = live.preview_of(rig).solved.states
-    assert [states[0], *states[2:]] == ["GAVE_WAY"] * 4
+    shown = dragged("wolf", "spine.011", (0.0, -0.0223, 0.0), range(12, 17))
     assert max(apart(a, b) for a, b in pairwise(shown)) < 6.0
