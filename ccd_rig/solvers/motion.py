@@ -39,12 +39,11 @@ JUMP = 0.15
 
 More is seen as a pop.
 """
-EXPLAINED = 2.0
+EXPLAINED = 4.0
 """Radians of such a change that a target's own change of step explains, per reach of its chain.
 
-Where a target jumps, its chain follows at once. Two equal links that are folded turn by so much; straighter
-ones turn faster, but sweeps find no other pose for them. A pole's angle explains as much as it changes, a
-reach window `EXPLAINED` per length of its links.
+Where a target jumps, its chain follows at once. A pole's angle explains as much as it changes, a reach window
+`EXPLAINED` per length of its links.
 """
 BRANCH_DISTANCE = 0.1
 """Radians of a joint from which two poses of a frame are on different IK branches."""
@@ -223,8 +222,10 @@ def solve_motion(
             sudden = _jumps(frames, turned) & (motion.statuses == 0)
             yield 0
             if most_raise > 1.0 and sudden.any():
+                before = motion.rotations.copy()
                 yield from _take_best_path(frames, motion, turned, sudden, most_raise * smoothness)
-                yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
+                if (motion.rotations != before).any():
+                    yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
             yield 0
         elif not frames.closes:
             return motion, apart
