@@ -21,7 +21,7 @@ from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
 from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
 from ...maths.rotations import between
-from ...settings import Solver, SolveStatus
+from ...settings import Solver, SolveStatus, Sweep
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
@@ -718,8 +718,6 @@ class _Share:
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
         self.tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
         solver = replace(settings.solver, angle_tolerance=batch.sharper * settings.solver.angle_tolerance)
-        if settings.error_reduction is not None and solver.solver is Solver.CCD:
-            solver = replace(solver, error_reduction=settings.error_reduction)
         moving, alone = group.joints, None
         if helped:
             chains = {j for c in self.members for j in chain_joints(batch.skeleton, batch.constraints[c])}
@@ -735,6 +733,11 @@ class _Share:
             if self.limbs:
                 placed, goal_settings = self._in_windows(placed, goal_settings)
         self.placed, goals = tuple(c for c, _ in placed), [goal for _, goal in placed]
+        if settings.error_reduction is not None and solver.solver is Solver.CCD:
+            # From root to tip, shared steps towards a position and a rotation or pole take hundreds of passes.
+            only_positions = all(isinstance(goal, PositionGoal) for goal in goals)
+            if only_positions or solver.sweep is not Sweep.ROOT_TO_TIP:
+                solver = replace(solver, error_reduction=settings.error_reduction)
         moved = {place for place, j in enumerate(joints.tolist()) if j in moving}
         search = PoseSearch(self.skeleton, goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}
