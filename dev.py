@@ -12,7 +12,7 @@ docs    the manual as a site, in manual/; --serve: show it; --reference, --pictu
 languages  what the interface's languages lack, as JSON; --fill FILE: put the texts of such a file in
 bench   the scripts of benchmarks/, all or by name; one script's own options follow after --
 golden  compare results bit for bit with stored ones; --store: store them
-fuzz    random set-ups, spoilt files, signals, outside faults, hostile tables; a minute each, or --seconds
+fuzz    random set-ups, spoilt files, signals, hostile tables; a minute each, or --seconds
 mutate  small changes to the code, drawn by a seed: which of them no test notices
 """
 

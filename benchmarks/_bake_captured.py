@@ -66,7 +66,6 @@ def captured(
     pole: bool = False,
     limits: bool = False,
     far: float = 0.0,
-    loop: bool = False,
     tails: bool = False,
     rebuilt: bool = False,
     raised: float = 0.0,
@@ -82,7 +81,6 @@ def captured(
         pole: whether elbows and knees have poles where the clip bends them, as our pole goal sees bends.
         limits: whether knees and elbows are hinges and all else has a cone.
         far: the part of the frames in which targets are out of reach, about the middle of the clip.
-        loop: whether the clip goes on backwards, to end as it began.
         tails: whether targets are at the ends of hands and feet instead: three bones reach for them.
         rebuilt: whether the rig is compact and its limbs rest: hips and torso alone play, head included.
         raised: metres by which hands alone are above the motion, on a compact rig.
@@ -92,8 +90,6 @@ def captured(
     clip = _body(_clip(file)) if is_compact else _clip(file)
     limbs = {name: limb for name, limb in LIMBS.items() if not (is_compact and name == "head")}
     shown = np.arange(len(clip.matrices))[: frames or None]
-    if loop:
-        shown = np.concatenate((shown[::2], shown[::-2]))
     bpy.ops.wm.read_homefile(use_empty=True)
     rig = _rig(clip, clip.matrices[shown])
     scene = bpy.context.scene

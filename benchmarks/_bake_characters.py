@@ -1,4 +1,4 @@
-"""Characters and chains of every kind as shots, for `characters.py` and `fidelity.py`.
+"""Characters and chains of every kind as shots, for `characters.py`.
 
 Every function fills an empty file. Lengths in metres, angles in degrees.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import bpy
 import numpy as np
 import rigs
-from _bake_pairs import played, set_limit, shot_of
+from _bake_pairs import set_limit, shot_of
 from _bake_scenes import (
     BONE,
     TURN,
@@ -24,7 +24,6 @@ from _bake_scenes import (
     Shot,
     chain,
     cone,
-    continuous,
     key_all,
     keyed_empty,
     metarig,
@@ -151,98 +150,6 @@ def _upper_body(
     return Shot(rig, tuple(reaches), tuple(bones), (None,) * len(bones))
 
 
-# --- a two-legged figure of sixteen bones -------------------------------------------------------------------
-
-TRUNK = {"hips": (1.0, 1.15), "spine": (1.15, 1.35), "chest": (1.35, 1.5), "head": (1.5, 1.75)}
-ARM = (
-    ("upper", "lower", "hand"),
-    ((0.18, 0.0, 1.45), (0.45, 0.02, 1.42), (0.7, -0.02, 1.4), (0.85, -0.03, 1.4)),
-)
-THIGH = ("thigh", "shin", "foot"), ((0.1, 0.0, 1.0), (0.1, -0.04, 0.54), (0.1, 0.02, 0.1), (0.1, -0.14, 0.02))
-STRIDE = 24  # frames
-
-
-def biped(frames: int, poles: bool = False) -> Shot:
-    """Hips move, and wrists and ankles are to be where a walk has them: all keys of limbs are gone.
-
-    Args:
-        frames: how many.
-        poles: whether elbows and knees have poles.
-    """
-    bpy.ops.wm.read_homefile(use_empty=True)
-    bones, parent = list[rigs.B](), ""
-    for name, (low, high) in TRUNK.items():
-        bones.append(rigs.B(name, (0, 0, low), (0, 0, high), parent))
-        parent = name
-    for side, x in (("L", 1.0), ("R", -1.0)):
-        for (names, points), parent in ((ARM, "chest"), (THIGH, "hips")):
-            for name, *ends in zip(names, points[:-1], points[1:], strict=True):
-                bones.append(rigs.B(f"{name}.{side}", *((x * a, b, c) for a, b, c in ends), parent))
-                parent = bones[-1].name
-    rig = rigs.armature(bones, "Figure")
-    bpy.ops.object.mode_set(mode="POSE")
-    turn = 2.0 * np.pi * np.arange(frames) / STRIDE
-    zero = np.zeros(frames)
-    shifts = np.stack(
-        (0.02 * np.sin(turn), -0.02 * turn / np.pi * STRIDE / 10.0, 0.02 * np.cos(2.0 * turn)), 1
-    )
-    rest = np.array(rig.data.bones["hips"].matrix_local.to_3x3())
-    trunk = {
-        'pose.bones["hips"].location': shifts @ rest,
-        **_turning("hips", 0.05 * np.sin(turn), 0.1 * np.sin(turn)),
-    }
-    limbs: dict[str, np.ndarray] = {}
-    for side, phase in (("L", 0.0), ("R", np.pi)):
-        swing = np.sin(turn + phase)
-        limbs |= _turning(f"thigh.{side}", 0.45 * swing, zero)
-        limbs |= _turning(f"shin.{side}", 0.2 + 0.5 * np.maximum(np.cos(turn + phase), 0.0), zero)
-        limbs |= _turning(f"upper.{side}", 0.3 * swing, 0.5 + zero)
-        limbs |= _turning(f"lower.{side}", -0.3 - 0.2 * swing, zero)
-    for bone in rig.pose.bones:
-        bone.rotation_mode = "QUATERNION"
-    key_all(rig, trunk | limbs)
-    chains = [
-        (f"{tip}.{side}", f"{middle}.{side}")
-        for side in "LR"
-        for tip, middle in (("hand", "lower"), ("foot", "shin"))
-    ]
-    places = _heads(rig, [bone for chain in chains for bone in chain], frames)
-    reaches = []
-    for k, (tip, middle) in enumerate(chains):
-        ends, bends = places[:, 2 * k], places[:, 2 * k + 1]
-        target = keyed_empty(f"Target {tip}", ends)
-        way = Vector((0.0, 0.6 if middle.startswith("lower") else -0.6, 0.0))
-        pole = keyed_empty(f"Pole {middle}", bends + np.array(way)) if poles else None
-        reaches.append(Reach(tip, 3, target, use_tail=False, pole=pole))
-    names = tuple(
-        bone.name
-        for bone in rig.pose.bones
-        if bone.name not in TRUNK and not bone.name.startswith(("hand", "foot"))
-    )
-    shot = Shot(rig, tuple(reaches), names, (None,) * len(names))
-    clip = played(shot, frames).rotations
-    key_all(rig, trunk)
-    for bone in rig.pose.bones:
-        bone.rotation_quaternion = Quaternion()
-    set_range(frames)
-    return dataclasses.replace(shot, clip=clip)
-
-
-def _turning(bone: str, x: np.ndarray, z: np.ndarray) -> dict[str, np.ndarray]:
-    """Channels of a bone that turns about X and Z, radians."""
-    rotations = [Quaternion((1, 0, 0), a) @ Quaternion((0, 0, 1), b) for a, b in zip(x, z, strict=True)]
-    return {f'pose.bones["{bone}"].rotation_quaternion': continuous(rotations)}
-
-
-def _heads(rig: bpy.types.Object, bones: Sequence[str], frames: int) -> np.ndarray:
-    """(F, B, 3) heads of bones in the world, as they play."""
-    places = []
-    for frame in range(1, frames + 1):
-        bpy.context.scene.frame_set(frame)
-        places.append([rig.matrix_world @ rig.pose.bones[bone].head for bone in bones])
-    return np.array(places)
-
-
 # --- eight legs ---------------------------------------------------------------------------------------------
 
 LEG = ((0.2, 0.0), (0.35, 0.2), (0.6, 0.3), (0.8, 0.1), (0.95, -0.2), (1.0, -0.5))  # outwards, upwards [m]
@@ -251,13 +158,8 @@ SPEED = 0.012  # metres per frame
 LIFT = 0.15  # metres
 
 
-def legs(frames: int, only: int | None = None) -> Shot:
-    """A body with eight legs of five bones that walks; feet stay where they were put down.
-
-    Args:
-        frames: how many.
-        only: number of the one leg that has a target.
-    """
+def legs(frames: int) -> Shot:
+    """A body with eight legs of five bones that walks; feet stay where they were put down."""
     bpy.ops.wm.read_homefile(use_empty=True)
     ways = [Vector((math.cos(a), math.sin(a), 0.0)) for a in (math.pi * (k + 0.5) / 4.0 for k in range(8))]
     bones = [rigs.B("body", (0.0, -0.3, 0.5), (0.0, 0.3, 0.5))]
@@ -274,8 +176,6 @@ def legs(frames: int, only: int | None = None) -> Shot:
     key_all(rig, {'pose.bones["body"].location': shift @ rest})
     reaches = []
     for number, way in enumerate(ways):
-        if only is not None and number != only:
-            continue
         # Of a step, the foot stands first and is swung then; neighbours by turns.
         phase = (time + (number * 5 % 8) * PERIOD / 8.0) / PERIOD
         step, part = np.floor(phase), np.clip((phase % 1.0 * PERIOD - (PERIOD - SWING)) / SWING, 0.0, 1.0)

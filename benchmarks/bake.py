@@ -9,6 +9,7 @@ Cases:
     limits     20 bones with cones, and with hinges between cones, beside the same chain without; a lower
                target, so that limits are met
     character  Rigify's human metarig: arms, legs and spine, 17 of 159 bones
+    straight   12 bones whose target goes through the axis on which they rest; the tutorial's tail
     heavy      20 bones in a scene with a skin of 500,000 vertices and fifty other objects (minutes)
     parts      where the time of `chain` and `character` goes: a profile, by modules and Blender's functions
 
@@ -94,6 +95,15 @@ def case_limits(runs: int, frames: int) -> None:
 def case_character(runs: int, frames: int) -> None:
     table = Table(HEADS)
     _say(_rows(table, "metarig, 5 targets", frames, measure(partial(scenes.character, frames), frames, runs)))
+
+
+def case_straight(runs: int, _frames: int) -> None:
+    table = Table(HEADS)
+    notes = []
+    for name, frames, tail in (("12 bones, eight", 60, False), ("tutorial's tail", 72, True)):
+        shot = partial(scenes.eight, frames, tail=tail)
+        notes += _rows(table, name, 2 * frames + 1, measure(shot, 2 * frames + 1, runs))
+    _say(notes)
 
 
 def case_heavy(runs: int, frames: int) -> None:

@@ -19,7 +19,6 @@ Cases, some 250 frames each:
     chain-*          20 bones: long (10,000 frames), pole, rotation, slides (Blender: stretch), comfort
                      (Blender: none); position alone, and limits, are cases of `bake.py`
     figure           the demo's figure
-    biped, -poles    sixteen bones, two arms and two legs, hips that move; limbs from rest
     rebuilt-*        the clip on a rig of its 25 body bones: root and torso play, the limbs rest
         position, turned, limits, all       positions; rotations and poles; limits that just hold the clip
     near-*           the clip on that rig, hands raised by 3 cm: position, poles, limits
@@ -105,8 +104,6 @@ def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
         "chain-slides": characters.chain_slides,
         "chain-comfort": characters.chain_comfort,
         "figure": characters.figure,
-        "biped": characters.biped,
-        "biped-poles": partial(characters.biped, poles=True),
     }
 
 

@@ -1,12 +1,10 @@
 """Growth of a bake with size: processor time, memory and the longest wait for progress.
 
     python3 dev.py bench growth
-    python3 dev.py bench growth -- --case reached far
+    python3 dev.py bench growth -- --case reached spine
 
 Cases, each of one size that grows:
     reached   n chains of three bones on one armature, each with a target of its own, 10 frames
-    far       the same, with targets out of reach
-    turned    the same as reached, with a rotation and a pole for each chain
     spine     a spine of 300 bones that reaches for a target, and n limbs of three bones on it with targets of
               their own, 10 frames
     shared    the same, where the chains of the limbs go down to the spine's root: all rows share its bones
@@ -67,7 +65,6 @@ class Chain(NamedTuple):
         parent: name of the bone on which the first one hangs; empty for none.
         distance: of the middle of the target's path from the root, in lengths of the chain.
         across: of that middle from the chain's axis, likewise.
-        turned: whether the tip is turned like the target, and the chain bends towards a pole.
         bone: length of a bone.
         shares: whether the bones that it hangs on reach with it.
     """
@@ -77,7 +74,6 @@ class Chain(NamedTuple):
     parent: str = ""
     distance: float = 0.5
     across: float = 0.45
-    turned: bool = False
     bone: float = 0.5
     shares: bool = False
 
@@ -101,11 +97,6 @@ def armature(name: str, chains: list[Chain], frames: int) -> bpy.types.Object:
         row.name, row.tip = f"Reach {k}", chain.name(k, chain.bones - 1)
         row.chain_length = 0 if chain.shares else chain.bones
         row.target = target(f"{name} {k}", chain, k, frames)
-        if chain.turned:
-            row.rotation = "ORIENTATION"
-            row.pole_target = bpy.data.objects.new(f"{name} pole {k}", None)
-            row.pole_target.location = Vector(chain.root) + Vector((0.0, -5.0, 1.0))
-            bpy.context.scene.collection.objects.link(row.pole_target)
     return rig
 
 
@@ -122,14 +113,14 @@ def target(name: str, chain: Chain, k: int, frames: int) -> bpy.types.Object:
     return empty
 
 
-def side_by_side(count: int, **chain: Any) -> list[Chain]:
+def side_by_side(count: int) -> list[Chain]:
     """Chains of three bones on a square."""
     side = math.ceil(math.sqrt(count))
-    return [Chain((APART * (k % side), APART * (k // side), 0.0), 3, **chain) for k in range(count)]
+    return [Chain((APART * (k % side), APART * (k // side), 0.0), 3) for k in range(count)]
 
 
-def rows(count: int, **chain: Any) -> Shot:
-    return Shot((armature("Rig", side_by_side(count, **chain), 10),), 10)
+def rows(count: int) -> Shot:
+    return Shot((armature("Rig", side_by_side(count), 10),), 10)
 
 
 def spine(count: int, shares: bool) -> Shot:
@@ -153,8 +144,6 @@ def many_rigs(count: int) -> Shot:
 
 CASES: dict[str, tuple[Callable[[int], Shot], tuple[int, ...], str]] = {
     "reached": (rows, (30, 100, 300, 1000), "chains, reached"),
-    "far": (lambda n: rows(n, distance=1.4), (30, 100, 300, 1000), "chains, out of reach"),
-    "turned": (lambda n: rows(n, turned=True), (30, 100, 300, 1000), "chains, rotation and pole"),
     "spine": (lambda n: spine(n, False), (5, 10, 20, 40), f"limbs on a spine of {SPINE} bones"),
     "shared": (lambda n: spine(n, True), (1, 2, 3, 5), "the same, the spine in all chains"),
     "bones": (lambda n: one_chain(n, 100), (30, 75, 150, 300), "bones of a chain"),

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import io
 import json
 import os
@@ -21,7 +20,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -32,9 +30,8 @@ import _bake_scenes as scenes
 import bpy
 from _script import Table, machine, run_benchmark
 
-ROOT = Path(__file__).resolve().parent.parent
+from devtools import extension
 
-PACKAGE = "ccd_rig_extension"
 UPDATES = 100
 GENERATE = "generate"
 SPENT = [0.0]
@@ -42,17 +39,6 @@ SPENT = [0.0]
 HEADS = "case         | disabled, ms | enabled, ms | ratio | handlers, us"
 
 Times = dict[str, dict[str, float]]
-
-
-def enable() -> None:
-    """Register the whole extension, as Blender does, from the files beside this folder."""
-    spec = importlib.util.spec_from_file_location(
-        PACKAGE, ROOT / "__init__.py", submodule_search_locations=[str(ROOT)]
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[PACKAGE] = module
-    spec.loader.exec_module(module)
-    module.register()
 
 
 def timed(handler: Callable[..., Any]) -> Callable[..., Any]:
@@ -95,7 +81,7 @@ def measure() -> Times:
     rig = generate()
     times: Times = {GENERATE: {"ms": 1e3 * (time.process_time() - started), "us": 0.0}}
     listeners = bpy.app.handlers.depsgraph_update_post
-    listeners[:] = [timed(each) if each.__module__.startswith(PACKAGE) else each for each in listeners]
+    listeners[:] = [timed(each) if each.__module__.startswith(extension.NAME) else each for each in listeners]
     beside = bpy.data.objects.new("Beside", None)
     bpy.context.scene.collection.objects.link(beside)
 
@@ -143,7 +129,7 @@ def main() -> int:
     chosen = parser.parse_args()
     if chosen.measure:
         if chosen.measure == "enabled":
-            enable()
+            extension.load()
         print(f"\n{json.dumps(measure())}")
         return 0
     print(f"Blender {bpy.app.version_string}; {machine()}; {chosen.runs} pairs of {UPDATES} updates.\n")

@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
-import numpy as np
 from mathutils import Quaternion, Vector
 
 from .errors import InvalidInput
@@ -291,10 +290,11 @@ class PositionGoal(ChainGoal):
             "transforms at rest", lambda: forward_kinematics(skeleton, Pose.rest(skeleton))
         )
         end = transforms[skeleton.index(self.joint)].point(self.effector(skeleton))
+        short = SHORT * self.reach(skeleton)
         turning = [
             i
             for i in self.joints(skeleton)
-            if i in moving and (end - transforms[i].translation).length > SHORT * self.reach(skeleton)
+            if i in moving and (end - transforms[i].translation).length > short
         ]
         places = [*(transforms[i].translation for i in turning), end]
         links = [after - before for before, after in pairwise(places)]
@@ -303,7 +303,8 @@ class PositionGoal(ChainGoal):
             is_limb = shorter >= END_PART * longer or len(links) == 2
             is_limb = is_limb and all(link.length < shorter for link in links[:k])
             if is_limb and all(link.length <= END_PART * shorter for link in links[k + 2 :]):
-                axis = Vector(np.cross(upper[:], lower[:]).tolist())
+                (a, b, c), (x, y, z) = upper[:], lower[:]  # in double precision
+                axis = Vector((b * z - c * y, c * x - a * z, a * y - b * x))
                 if axis.length <= STRAIGHT * upper.length * lower.length:
                     return None
                 middle = turning[k + 1]

@@ -46,7 +46,8 @@ BETWEEN = (
 """What of tests/blender runs on the Blenders between the oldest and the newest: what asks most of Blender's
 own types. They have the Python and NumPy of the oldest."""
 DOCS_TESTS = "tests/docs"  # about the pages of the manual: in the environment of its site
-PARTS = 5  # processes for tests/blender: so many that two processors end at about the same time
+PARTS = min(os.cpu_count() or 1, 8)  # processes for tests/blender, which deal it out among them as they go
+PLUGINS = ROOT / "devtools/plugins"  # of pytest
 BESIDE = 2  # suites that wait much of their time, run beside those that do not
 FUZZ_SECONDS = 20  # [s] each family, in a run of everything
 ZIP = "zip"  # what suites need that use the package
@@ -119,9 +120,17 @@ def measured_run(
         Its exit code, 124 after a timeout, and its seconds of processor time; 0 where the system tells none.
         A signal's negative code stays negative: it is not 0 either.
     """
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(extra or {})}
     grouped = os.name == "posix"
     error = None if output is None else subprocess.STDOUT
+    # Blender leaves its folder of temporary files where it is ended, and pytest needs its own afterwards.
+    scratch = tempfile.mkdtemp(prefix="ccd_rig_")
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTEST_DEBUG_TEMPROOT": tempfile.gettempdir(),
+        "TMPDIR": scratch,
+        **(extra or {}),
+    }
     process = subprocess.Popen(
         command, cwd=cwd, env=environment, start_new_session=grouped, stdout=output, stderr=error
     )
@@ -144,6 +153,7 @@ def measured_run(
     finally:
         _end(process)
         running.discard(process)
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -191,7 +201,8 @@ class Suite(NamedTuple):
         extra: environment variables beside our own.
         layer: folder of tests/, and key of `LAYERS`.
         version: of Blender.
-        part: number of the part of the layer's tests that it runs.
+        part: number of the process, where several run the layer's tests.
+        queue: name of the queue out of which it takes its tests, with the others that have it.
         waits: whether it waits much of its time, such as for a window to be redrawn.
     """
 
@@ -202,6 +213,7 @@ class Suite(NamedTuple):
     layer: str = ""
     version: str = ""
     part: int = 1
+    queue: str = ""
     waits: bool = False
 
     @property
@@ -225,9 +237,9 @@ def test(versions: list[str], pytest_arguments: list[str], coverage: bool, mass:
 
     As many run at once as there are processors; the output of each comes when it has ended.
     `pytest_arguments` that name files choose: then only the suites they lie in are run. Without arguments
-    tests/blender, which takes longest, is run in `PARTS` processes. Of several versions only the oldest and
-    the newest run tests/core, and those between `BETWEEN` of tests/blender. Tests that are marked `mass` are
-    run on the newest of several, and where they are asked for.
+    `PARTS` processes deal tests/blender, which takes longest, out among them. Of several versions only the
+    oldest and the newest run tests/core, and those between `BETWEEN` of tests/blender. Tests that are marked
+    `mass` are run on the newest of several, and where they are asked for.
 
     Args:
         versions: of Blender.
@@ -271,6 +283,7 @@ def everything() -> int:
         *(suite for suite in tests if suite.version in (oldest, "")),
         Suite("package for all systems", [*dev, "build"], (oldest, ZIP, WHEELS)),
         Suite("lint", [*dev, "lint"], (LINT,)),
+        Suite("demo", [*dev, "demo", f"--output={ROOT / '.cache/demo'}"], (oldest,)),
         *window.suites(oldest, []),
         *(suite for suite in tests if suite.version not in (oldest, "")),
         *families,
@@ -349,8 +362,9 @@ def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> l
             between = len(versions) > 1 and version not in (versions[0], versions[-1])
             if between and layer == "core":
                 continue
-            dealt = layer == "blender" and not pytest_arguments
-            shares = parts_of(folder, BETWEEN if between else None) if dealt else [paths]
+            if between and not pytest_arguments:
+                paths = [f"{folder}/{name}" for name in BETWEEN]
+            parts = PARTS if layer == "blender" and not pytest_arguments else 1
             with_mass = mass or pytest_arguments or (len(versions) > 1 and version == versions[-1])
             left_out = [] if with_mass else ["-m", "not mass"]
             # -P keeps the project's root off the path: the core must come from the installed extension.
@@ -360,30 +374,19 @@ def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> l
                 *("-m", "pytest"),
             ]
             needs = (version, ZIP) if layer == "blender" else (version,)
-            for number, part in enumerate(shares, 1):
-                name = f"{folder}, Blender {version}" + (f", part {number}" if len(shares) > 1 else "")
-                command = [*python, *part, *options, *left_out]
-                suites.append(Suite(name, command, needs, {}, layer, version, number))
+            for number in range(1, parts + 1):
+                name = f"{folder}, Blender {version}" + (f", part {number}" if parts > 1 else "")
+                command = [*python, *paths, *options, *left_out]
+                queue, extra = "", {}
+                if parts > 1:
+                    command += ["-p", "shared_queue"]
+                    queue, extra = version, {"PYTHONPATH": str(PLUGINS)}
+                suites.append(Suite(name, command, needs, extra, layer, version, number, queue))
     if not pytest_arguments or any(a.startswith(DOCS_TESTS) for a in chosen):
         paths = [a for a in chosen if a.startswith(DOCS_TESTS)] or [DOCS_TESTS]
         command = [str(environments.DOCS.python), "-m", "pytest", *paths, *options]
         suites.append(Suite(DOCS_TESTS, command, (environments.DOCS.name,)))
     return suites
-
-
-def parts_of(folder: str, only: Sequence[str] | None = None) -> list[list[str]]:
-    """The files of a suite dealt out to `PARTS` runs, by their size: it is the nearest to their time.
-
-    `only` names the files and folders of the suite that are run; they are fewer, and make one run.
-    """
-    files = list((ROOT / folder).rglob("test_*.py"))
-    if only is not None:
-        places = [ROOT / folder / name for name in only]
-        files = [file for file in files if any(file.is_relative_to(place) for place in places)]
-    shares: list[list[Path]] = [[] for _ in range(PARTS if only is None else 1)]
-    for file in sorted(files, key=lambda file: (-file.stat().st_size, file)):
-        min(shares, key=lambda part: sum(each.stat().st_size for each in part)).append(file)
-    return [sorted(str(file.relative_to(ROOT)) for file in part) for part in shares if part]
 
 
 def _with_coverage(suite: Suite) -> Suite:
@@ -392,7 +395,7 @@ def _with_coverage(suite: Suite) -> Suite:
         return suite
     suite.data_file.parent.mkdir(parents=True, exist_ok=True)
     options = [f"--cov={source}" for source in LAYERS[suite.layer].sources]
-    extra = {"COVERAGE_FILE": str(suite.data_file)}
+    extra = {**suite.extra, "COVERAGE_FILE": str(suite.data_file)}
     if environments.BLENDERS[suite.version].pythons[0] != "3.11":
         extra["COVERAGE_CORE"] = "sysmon"
     return suite._replace(command=[*suite.command, *options, "--cov-report="], extra=extra)
@@ -448,7 +451,7 @@ def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None
         try:
             while (suite := following(is_beside)) is not None:
                 start = time.monotonic()
-                code, used = _run_suite(suite, ready, at_once > 1, running)
+                code, used = _run_suite(suite, ready, at_once > 1, running, Path(queues))
                 times.append(Times(suite.name, start - begun, time.monotonic() - start, used))
                 if code:
                     failed.append(suite.name)
@@ -458,7 +461,7 @@ def run_all(suites: list[Suite], ready: Mapping[str, Future[Path | None]] | None
         finally:
             _notify(changed)
 
-    with ThreadPoolExecutor(max(at_once, 1)) as pool:
+    with tempfile.TemporaryDirectory() as queues, ThreadPoolExecutor(max(at_once, 1)) as pool:
         lanes = [pool.submit(lane, k < beside) for k in range(at_once)]
         try:
             for each in as_completed(lanes):
@@ -493,9 +496,13 @@ def _run_suite(
     ready: Mapping[str, Future[Path | None]],
     keeps: bool,
     running: set[subprocess.Popen[bytes]],
+    queues: Path,
 ) -> tuple[int, float]:
     """Run a suite and print its output, at its end where it `keeps` it; its exit code and processor time."""
     extra = dict(suite.extra)
+    if suite.queue:
+        (queues / suite.queue).mkdir(exist_ok=True)
+        extra["CCD_RIG_QUEUE"] = str(queues / suite.queue)
     for name in suite.needs:
         if name in ready and (made := ready[name].result()) is not None and name == ZIP:
             extra["CCD_RIG_ZIP"] = str(made)

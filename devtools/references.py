@@ -17,7 +17,7 @@ from pathlib import Path
 SEARCHED = ("ccd_rig", "operators", "panels", "viewport", "devtools", "benchmarks", "examples", "tests")
 PRODUCT = (*SEARCHED[:4], "blender")
 """First packages in names of modules that are loaded."""
-PATHS = ("", "benchmarks", "examples", "tests/blender", "tests/core", "tests/window")
+PATHS = ("", "benchmarks", "examples", "tests", "tests/blender", "tests/core", "tests/window")
 """Folders from which modules are imported by their bare names, beside the folder of the importing file."""
 LOADERS = ("module", "_module", "import_module")
 """Functions that take the name of a module, which may leave out the packages above it."""

@@ -95,8 +95,8 @@ def suites(version: str, pytest_arguments: list[str]) -> list[checks.Suite]:
     assignments = [f"{name}={value}" for name, value in environment.items()]
     command = ["chroot", str(FOLDER), "env", "-i", *assignments, "blender", "--background"]
     command += ["--python", f"/{RUN}/project/tests/run_in_blender.py", "--"]
-    (files,) = [pytest_arguments] if pytest_arguments else checks.parts_of("tests/blender", IN_PROGRAM)
-    return [*visits[:1], checks.Suite(INSIDE, [*command, *files], (checks.ZIP, NEED)), *visits[1:]]
+    command += pytest_arguments or [f"tests/blender/{name}" for name in IN_PROGRAM]
+    return [*visits[:1], checks.Suite(INSIDE, command, (checks.ZIP, NEED)), *visits[1:]]
 
 
 def unfinished(runs: list[checks.Suite], failed: list[str]) -> list[str]:

@@ -83,6 +83,9 @@ def main(arguments: list[str]) -> int:
         metavar="PATH",
         help="folder for the demo's files (default: demo_output); with --file: the baked .blend file",
     )
+    parser.add_argument(
+        "--no-sheet", action="store_true", help="leave out contact_sheet.png, which takes most of the time"
+    )
     try:
         options = parser.parse_args(arguments)
     except SystemExit as end:  # argparse has already said why, or has shown the help
@@ -90,7 +93,7 @@ def main(arguments: list[str]) -> int:
     ccd_rig.blender.register()
     try:
         if options.file is None:
-            _demo(options.output or Path("demo_output"))
+            _demo(options.output or Path("demo_output"), not options.no_sheet)
         else:
             _bake_file(
                 options.file, options.output or options.file.with_name(f"{options.file.stem}_baked.blend")
@@ -114,7 +117,7 @@ def _fail(error: Exception, code: int) -> int:
 # --- the figure ---------------------------------------------------------------------------------------------
 
 
-def _demo(folder: Path) -> None:
+def _demo(folder: Path, with_sheet: bool) -> None:
     start = time.perf_counter()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -146,18 +149,19 @@ def _demo(folder: Path) -> None:
         f"{walk.FRAME_END} frames baked to keys in {seconds:.1f} s. Planted feet move by "
         f"{1000.0 * findings.slide:.1f} mm at most; {findings.broken or 'no'} limit is broken."
     )
-    drawing = time.perf_counter()
-    try:
-        picture = sheet.contact_sheet(rig, result, words)
-    except RuntimeError as error:
-        raise atomic_write.WriteError(
-            f"cannot draw {pictured}: Blender could not render ({_reason(error)}); "
-            f"{saved} and {told} are written"
-        ) from error
-    with atomic_write.replacing(pictured) as temporary:
-        save_png(picture, temporary)
-    print(f"sheet:  {time.perf_counter() - drawing:.1f} s")
-    for path in (saved, told, pictured):
+    if with_sheet:
+        drawing = time.perf_counter()
+        try:
+            picture = sheet.contact_sheet(rig, result, words)
+        except RuntimeError as error:
+            raise atomic_write.WriteError(
+                f"cannot draw {pictured}: Blender could not render ({_reason(error)}); "
+                f"{saved} and {told} are written"
+            ) from error
+        with atomic_write.replacing(pictured) as temporary:
+            save_png(picture, temporary)
+        print(f"sheet:  {time.perf_counter() - drawing:.1f} s")
+    for path in (saved, told, pictured)[: 3 if with_sheet else 2]:
         print(f"wrote   {path.resolve()}")
     print(f"all in {time.perf_counter() - start:.1f} s", flush=True)
 

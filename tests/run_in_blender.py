@@ -1,6 +1,6 @@
 """Run tests/blender inside a Blender program.
 
-`blender --background --python tests/run_in_blender.py -- [files, from the project's root] [pytest arguments]`
+`blender --background --python tests/run_in_blender.py -- [paths, from the project's root] [pytest arguments]`
 
 Blender's exit code does not tell how a script ended: CCD_RIG_RESULT names the file for the result, as JSON.
 BLENDER_USER_RESOURCES must name an empty folder.
@@ -19,7 +19,7 @@ sys.path.append(str(HERE / "blender"))
 from module_alone import MODULE_ALONE  # noqa: E402
 
 arguments = sys.argv[sys.argv.index("--") + 1 :] if "--" in sys.argv else []
-files = [argument for argument in arguments if (HERE.parent / argument).is_file()]
+files = [argument for argument in arguments if (HERE.parent / argument).exists()]
 # pytest runs what is named, whatever `collect_ignore` says.
 alone = {HERE / "blender" / name for name in MODULE_ALONE}
 paths = [str(HERE.parent / file) for file in files if HERE.parent / file not in alone]

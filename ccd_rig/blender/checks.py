@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -43,17 +43,18 @@ ROUNDING = 1e-6  # radians: limits are stored as float32
 def _chain_problems(
     armature_object: bpy.types.Object,
     chosen: Sequence[Any],
+    values: Sequence[Constraint],
     layout: armature.RigLayout,
     reading: armature.RigReading,
     destination: Destination | None,
     fixed: str,
 ) -> Iterator[Problem | None]:
-    """Yield the problems of chains, and None after each constraint and bone."""
+    """Yield the problems of chains, and None after each constraint and bone; `values` are of the chosen."""
     chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.masses
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
-    constraints = body.settled([value_of(row) for row in chosen], bool(fixed))
+    constraints = body.settled(values, bool(fixed))
     yield from plant_skeleton_problems(reading.skeleton, constraints, bool(fixed))
     yield from method_skeleton_problems(reading.skeleton, reading.pose, constraints)
     ends = [bone for bone in root_bones(armature_object, chosen) if bone.name != fixed]
@@ -228,13 +229,14 @@ def require(
     Raises:
         RigError: with the first error, which keeps them from being solved, or keyed at the destination.
     """
-    problems, layout = yield from _check(armature_object, scene, names, destination, body_choice, body_helps)
+    problems, layout, chosen = yield from _check(
+        armature_object, scene, names, destination, body_choice, body_helps
+    )
     for problem in problems:
         if problem.severity == "ERROR":
             raise RigError(problem.message)
     assert layout is not None  # without a layout there is an error
     yield
-    chosen = tuple(map(value_of, _chosen(armature_object, names)))
     figure = body.body_of(armature_object, chosen, body_choice)
     keeps = figure is not None and figure.keeps
     chosen = helped(armature_object, body.settled(chosen, keeps), body_helps)
@@ -267,14 +269,19 @@ def _check(
     destination: Destination | None,
     body_choice: str,
     body_helps: bool | None = None,
-) -> Work[tuple[tuple[Problem, ...], armature.RigLayout | None]]:
-    """Return the problems, and the bones' layout if it can be made; an item per constraint and bone."""
+) -> Work[tuple[tuple[Problem, ...], armature.RigLayout | None, tuple[Constraint, ...]]]:
+    """Check a set-up; an item per constraint and bone.
+
+    Returns:
+        The problems, the bones' layout if it can be made, and the values of constraints without errors.
+    """
     if armature_object is None or armature_object.type != "ARMATURE":
         what = "nothing is" if armature_object is None else f"'{armature_object.name}' is not an armature and"
         where = "" if armature_object is None else armature_object.name
         problem = Problem("ERROR", where, f"No armature: {what} selected; select an armature object")
-        return (problem,), None
+        return (problem,), None, ()
     layout: armature.RigLayout | None = None
+    values: tuple[Constraint, ...] = ()
     all_problems = list(_object_problems(armature_object, scene))
     all_problems += _choice_problems(armature_object, names)
     if not all_problems:
@@ -301,9 +308,9 @@ def _check(
         try:
             fixed = figure.bone if figure is not None and figure.keeps else ""
             yield
-            values = [value_of(row) for row in valid]
-            values = list(helped(armature_object, values, body_helps))
-            layout = rig_layout(armature_object, armature_object, values, fixed)
+            values = tuple(map(value_of, valid))
+            with_body = list(helped(armature_object, values, body_helps))
+            layout = rig_layout(armature_object, armature_object, with_body, fixed)
             yield
             # Errors of the reading: scale, shear, locks, and bones that are no rigid joints.
             reading = layout.read(armature_object)
@@ -311,12 +318,13 @@ def _check(
         except CCDRigError as error:
             all_problems.append(Problem("ERROR", armature_object.name, sentence(str(error))))
         else:
-            for chain_problem in _chain_problems(armature_object, valid, layout, reading, destination, fixed):
+            of_chains = _chain_problems(armature_object, valid, values, layout, reading, destination, fixed)
+            for chain_problem in of_chains:
                 if chain_problem is None:
                     yield
                 else:
                     all_problems.append(chain_problem)
-    return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout
+    return tuple(sorted(all_problems, key=lambda problem: problem.severity)), layout, values
 
 
 def _keyed_problems(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> Iterator[Problem]:
@@ -379,7 +387,7 @@ def _choice_problems(armature_object: bpy.types.Object, names: Sequence[str]) ->
             yield Problem("ERROR", name, message)
         elif not constraints[known.index(name)].enabled:
             yield Problem("ERROR", name, f"Constraint '{name}' is disabled: enable it, or leave it out")
-    for name in sorted({name for name in known if known.count(name) > 1}):
+    for name in sorted(name for name, count in Counter(known).items() if count > 1):
         # Blender runs no update function where a file is written by a script that goes past the properties.
         yield Problem("ERROR", name, f"Two constraints are called '{name}': rename one of them")
 

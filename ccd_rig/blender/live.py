@@ -81,7 +81,7 @@ def state_of(armature_object: bpy.types.Object, names: Iterable[str]) -> Values:
             for row in group.constraints
         ],
         [None if bone is None else _values(bone.ccd_rig) for bone in bones],
-        [(bone.ccd_rig.mass, len(bone.ccd_rig.coupled_offsets)) for bone in pose_bones],
+        [(each.mass, len(each.coupled_offsets)) for each in map(attrgetter("ccd_rig"), pose_bones)],
         [foreach(pose_bones, name, width).tobytes() for name, width in POSE_BONES.items()],
         [foreach(armature_object.data.bones, name, width).tobytes() for name, width in BONES.items()],
         _values(group.solver),
@@ -595,6 +595,8 @@ def end_copies(
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def end_copies_of_frame(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Call `end_copies` at a frame change, which may be the first evaluation of data from another file."""
+    if clamps.is_suspended():  # as in a bake, which changes many frames
+        return
     if armatures := evaluations.armatures_in(depsgraph):
         end_copies(scene, depsgraph, armatures)
 

@@ -64,14 +64,17 @@ class Pose:
         return pose
 
     @classmethod
-    def of_arrays(cls, rotations: Array, translations: Array) -> Pose:
+    def of_arrays(
+        cls, rotations: Array, translations: Array, vectors: tuple[Vector, ...] | None = None
+    ) -> Pose:
         """Make a pose of (J, 4) and (J, 3) finite numbers, rotations of length 1, without checks.
 
-        They are rounded to single precision, as mathutils has it.
+        They are rounded to single precision, as mathutils has it. `vectors`: the translations, if they are
+        there as such.
         """
         pose = cls.trusted(
             tuple([Quaternion(q).freeze() for q in rotations.tolist()]),
-            tuple([Vector(t).freeze() for t in translations.tolist()]),
+            vectors or tuple([Vector(t).freeze() for t in translations.tolist()]),
         )
         rounded = (values.astype(np.float32).astype(np.float64)[None] for values in (rotations, translations))
         pose.__dict__["arrays"] = _read_only(*rounded)

@@ -12,7 +12,8 @@ planners of robot paths). Then sweeps solve frames again, with a reference made 
 neighbours' departures: Gauss-Seidel with the optimal over-relaxation of a chain of frames (Young 1954).
 Sweeps begin where the motion jumps and continue where frames still change. All other frames keep the bits of
 their independent solution. Where the motion still jumps then, the smoothness between those frames is raised
-step by step: a penalty method for the constraint that nothing jumps.
+step by step: a penalty method for the constraint that nothing jumps. At last branches are continued and the
+path is taken at the largest smoothness: a branch that ends within the clip gives way to one that does not.
 
 CCD alone minimises no departure: it goes from its start to some pose on the goals. So its start is the
 reference that a frame is given, and a frame takes a pose only if the sum falls: sweeps end.
@@ -42,11 +43,12 @@ JUMP = 0.15
 
 More is seen as a pop.
 """
-EXPLAINED = 4.0
+EXPLAINED = 2.0
 """Radians of such a change that a target's own change of step explains, per reach of its chain.
 
-Where a target jumps, its chain follows at once. A pole's angle explains as much as it changes, a reach window
-`EXPLAINED` per length of its links.
+Where a target jumps, its chain follows at once. Two equal links that are folded turn by so much; straighter
+ones turn faster, but sweeps find no other pose for them. A pole's angle explains as much as it changes, a
+reach window `EXPLAINED` per length of its links.
 """
 BRANCH_DISTANCE = 0.1
 """Radians of a joint from which two poses of a frame are on different IK branches."""
@@ -228,6 +230,12 @@ def solve_motion(
         if sudden.any():
             yield from _take_best_path(frames, motion, turned, sudden, smoothness)
             yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
+            turned = departures(frames, motion.rotations)
+            sudden = _jumps(frames, turned) & (motion.statuses == 0)
+            yield 0
+            if most_raise > 1.0 and sudden.any():
+                yield from _take_best_path(frames, motion, turned, sudden, most_raise * smoothness)
+                yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
             yield 0
         elif not frames.closes:
             return motion, apart

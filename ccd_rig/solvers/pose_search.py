@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -106,7 +106,7 @@ class Solved:
         return cls(
             np.array(rotations, dtype=np.float64, order="C"),
             np.array(translations, dtype=np.float64, order="C"),
-            np.full(size, 1, np.int32),
+            np.ones(size, np.int32),
             np.zeros(size, np.int32),
             np.zeros((size, goals)),
             np.zeros((size, goals)),
@@ -184,19 +184,25 @@ class PoseSearch:
             ),
         )
         self._problems: dict[bool, _Problems] = {}  # inside comfort regions, inside limits
-        served = served if joints is None else served & set(joints)
-        self.movable = tuple(sorted(served - skeleton.locked))
         self.limits, self.tolerances, self.comforts = skeleton.original.computed_once(
             ("limits and comforts", settings.comfort),
             lambda: _limits_and_comforts(skeleton, settings.comfort),
         )
-        regions = self.comforts
+        moving = None if joints is None else frozenset(joints)
+        self.movable, self.follows_reference, self.regions = skeleton.original.computed_once(
+            ("movable", self._key, moving, settings.comfort),
+            lambda: self._movable(served if moving is None else served & moving),
+        )
+
+    def _movable(self, served: Set[int]) -> tuple[tuple[int, ...], bool, list[Limit | None] | None]:
+        """`movable` and `follows_reference`, and the limits inside comfort regions; None without regions."""
+        movable = tuple(sorted(served - self.skeleton.locked))
         tips = any(goal.two_bone_tip for goal in self.goals)
-        tolerant = any(self.tolerances[i] for i in self.movable)
-        self.follows_reference = not (tips or tolerant)
-        self.regions: list[Limit | None] | None = None
-        if any(regions[i] is not None for i in self.movable):
-            self.regions = [region or limit for region, limit in zip(regions, self.limits, strict=True)]
+        tolerant = any(self.tolerances[i] for i in movable)
+        if all(self.comforts[i] is None for i in movable):
+            return movable, not (tips or tolerant), None
+        regions = [region or limit for region, limit in zip(self.comforts, self.limits, strict=True)]
+        return movable, not (tips or tolerant), regions
 
     def solve(
         self,
@@ -331,10 +337,13 @@ class PoseSearch:
             return
         joints = len(self.skeleton)
         others = starts or _no_starts(joints)
+        solves = len(which) * (1 + len(others.rotations))
 
         def solve_share(share: Indices) -> float:
-            """Solve a share; returns seconds of the processor: a busy machine needs no more threads."""
-            began = thread_time()
+            """Solve a share; returns seconds of the processor: a busy machine needs no more threads.
+
+            The seconds of a single solve are not measured: they tell nothing about many.
+            """
             size = len(share)
             poses, rows = solved, inputs
             if size < len(solved.statuses):
@@ -355,6 +364,7 @@ class PoseSearch:
                 limits is self.regions,
                 is_same,
             )
+            began = thread_time() if solves > 1 else 0.0
             solve_poses(
                 problem,
                 poses.rotations.reshape(size, -1),
@@ -376,12 +386,12 @@ class PoseSearch:
                 poses.angles,
                 starts is not None,
             )
+            seconds = thread_time() - began if solves > 1 else self._seconds
             idle.append(problem)
             if poses is not solved:
                 solved.put(share, poses)
-            return thread_time() - began
+            return seconds
 
-        solves = len(which) * (1 + len(others.rotations))
         count = max(1, min(THREADS, len(which), int(solves * self._seconds / PER_THREAD)))
         if count == 1:
             seconds = solve_share(which)

@@ -114,7 +114,9 @@ class _Solve:
             budget,
         )
         # Errors are those of the pose in single precision; joints that did not turn keep the start's bits.
-        pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
+        is_still = solved.translations.tobytes() == self.pose.arrays[1].tobytes()
+        still = self.pose.translations if is_still else None
+        pose = Pose.of_arrays(solved.rotations[0], solved.translations[0], still)
         errors = search.errors(pose, self.targets)
         status = STATUSES[solved.statuses[0]]
         if all(self.settings.in_tolerances(error) <= 1.0 for error in errors):

@@ -37,7 +37,6 @@ FAMILIES = {
     "outputs": "command_lines.run_outputs",
     "files": "files.run",
     "signals": "command_lines.run_signals",
-    "outside": "outside.run",
     KERNEL: "kernel.run",
 }
 """{family: function of a module beside this one that tries a seed}"""
@@ -116,6 +115,7 @@ class Part:
             "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "tests/blender"))),
             "PYTHONDONTWRITEBYTECODE": "1",
             "BLENDER_USER_RESOURCES": user,
+            "TMPDIR": user,
             **self.settings,
         }
         with open(self.log, "a", encoding="utf-8") as log:

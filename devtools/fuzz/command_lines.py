@@ -1,4 +1,4 @@
-"""Faults about the command line: signals, names of files, full disks, two processes on one file."""
+"""Faults about the command line: signals, and names of files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -317,52 +316,3 @@ def _opens(path: Path) -> bool:
     """Whether Blender opens a file, with an action of the clip."""
     bpy.ops.wm.open_mainfile(filepath=str(path))
     return any(action.name.startswith("clip") for action in bpy.data.actions)
-
-
-# Disks ------------------------------------------------------------------------------------------------------
-
-
-def full(rng: random.Random) -> list[str]:
-    """A disk that is full after some bytes."""
-    size = rng.choice((0, 100, 10_000, 60_000, 100_000, 1_000_000, rng.randrange(1, 200_000)))
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        shot, output, report = saved(folder / "shot.blend"), folder / "out.blend", folder / "out.json"
-        output.write_bytes(OLD)
-        report.write_bytes(OLD)
-        process = _command("bake", shot, "--output", output, "--report", report, preexec_fn=limit)
-        process.communicate(timeout=TIMEOUT)
-        faults = []
-        if process.returncode not in (0, 4):
-            faults.append(f"exit code {process.returncode} with {size} bytes")
-        if report.read_bytes() != OLD:
-            json.loads(report.read_text(encoding="utf-8"))
-        if output.read_bytes() != OLD and not _is_whole(output):
-            faults.append(f"{size} bytes: the output is torn")
-        left = {each.name for each in folder.iterdir()} - {"shot.blend", "out.blend", "out.json"}
-        return [*faults, *(f"left behind: {each}" for each in left)]
-
-
-def two_at_once(rng: random.Random) -> list[str]:
-    """Two processes that write the same file, one of them its own source."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        shot = saved(folder / "shot.blend")
-        output = rng.choice((shot, folder / "out.blend", folder / "link.blend"))
-        if output.name == "link.blend":
-            output.symlink_to("shot.blend")
-        both = [_command("bake", shot, "--output", output, "--quiet") for _ in range(2)]
-        for process in both:
-            process.communicate(timeout=TIMEOUT)
-        faults = [f"exit code {process.returncode}" for process in both if process.returncode]
-        if not _is_whole(output):
-            faults.append("the output is torn")
-        if output.name == "link.blend" and not output.is_symlink():
-            faults.append("the link is gone")
-        left = {each.name for each in folder.iterdir()} - {"shot.blend", "out.blend", "link.blend"}
-        return [*faults, *(f"left behind: {each}" for each in left)]

@@ -1,4 +1,4 @@
-"""Files for faults from outside, and Blender's output."""
+"""Files that commands read, and Blender's output."""
 
 from __future__ import annotations
 

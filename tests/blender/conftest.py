@@ -7,13 +7,18 @@ importing the top-level `ccd_rig` too would give every enum a second, unequal co
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
 from types import ModuleType
 
-# Before bpy: it reads the variable once, when it starts.
+# Before bpy: it reads the variables once, when it starts. What Blender, and processes that tests start, leave
+# behind goes with the scratch folder; pytest cleans up by itself.
 if "bpy" not in sys.modules:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    os.environ["CCD_RIG_SCRATCH"] = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="ccd_rig_tests_")
+    tempfile.tempdir = os.environ["TMPDIR"]
     os.environ["BLENDER_USER_RESOURCES"] = tempfile.mkdtemp(prefix="ccd_rig_user_")
 
 import bpy
@@ -119,6 +124,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
     A clean exit is tested on its own, in test_lifecycle.py.
     """
     if AS_MODULE:
+        if "CCD_RIG_SCRATCH" in os.environ:
+            shutil.rmtree(os.environ["CCD_RIG_SCRATCH"], ignore_errors=True)
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(config.stash.get(_EXIT_STATUS, 1))

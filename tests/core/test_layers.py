@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,12 @@ BEYOND_CORE = {m for m in MODULES if m.startswith(("ccd_rig.blender", "ccd_rig._
 
 
 def _imports(module: str) -> list[tuple[int, str]]:
-    return list(drawing.imports_of(module, MODULES[module], MODULES))
+    return _imports_of_file(module, MODULES[module])
+
+
+@cache
+def _imports_of_file(module: str, file: Path) -> list[tuple[int, str]]:
+    return list(drawing.imports_of(module, file, MODULES))
 
 
 def _place_of(module: str) -> str:

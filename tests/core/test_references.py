@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from devtools import references
@@ -67,7 +65,3 @@ def test_a_name_that_is_not_there(missing, text):
     (line,) = missing(text)
     assert line.startswith(f"tests/core/test_it.py:{text.count(chr(10)) + 1}: ")
     assert BROKEN[text] in line
-
-
-def test_the_project_has_none():
-    assert references.missing(Path(__file__).resolve().parents[2]) == []

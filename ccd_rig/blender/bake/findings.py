@@ -11,6 +11,7 @@ import bisect
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import bpy
 import numpy as np
@@ -25,7 +26,7 @@ from ...motion.ground import Ground, LevelGround, seen_below
 from ...settings import Solver, SolverSettings, SolveStatus
 from ...solvers.stepping import Work
 from ..scene.evaluation import PlayedFrame, playback
-from ..scene.ground import rig_ground
+from ..scene.ground import ground_of_rig, rig_ground
 from ..scene.targets import orthonormals
 from ..solve.constraint_goals import chain_joints
 from ..solve.methods import groups
@@ -55,6 +56,9 @@ from .shot import Task
 
 Mask = NDArray[np.bool_]
 
+MET = (SolveStatus.CONVERGED.name, GAVE_WAY, EASED)
+"""Statuses of constraints that ended as they should."""
+
 
 @dataclass(frozen=True)
 class Baked:
@@ -65,26 +69,33 @@ class Baked:
         motion: the keyed motion.
         solver: with the tolerances.
         misses: (F, C) distances, world metres, and angles, radians, of the solved motion.
+        ended: (F, C) numbers of `STATUSES`.
         heads: (F, J, 3) of the keyed joints, armature space.
         axes: (F, J, 4) their rotations, armature space.
-        chains: the joints of each constraint.
     """
 
     bake_frames: BakeFrames
     motion: Motion
     solver: SolverSettings
     misses: tuple[Array, Array]
+    ended: NDArray[np.uint8]
     heads: Array
     axes: Array
-    chains: tuple[tuple[int, ...], ...]
 
-    @classmethod
-    def of(
-        cls, bake_frames: BakeFrames, motion: Motion, solver: SolverSettings, misses: tuple[Array, Array]
-    ) -> Baked:
-        """Compute the forward kinematics of a motion."""
-        chains = tuple(chain_joints(bake_frames.skeleton, row) for row in bake_frames.constraints)
-        return cls(bake_frames, motion, solver, misses, *measuring.transforms(bake_frames, motion), chains)
+    @cached_property
+    def chains(self) -> tuple[tuple[int, ...], ...]:
+        """The joints of each constraint."""
+        return tuple(chain_joints(self.bake_frames.skeleton, row) for row in self.bake_frames.constraints)
+
+    @cached_property
+    def rotated(self) -> list[int]:
+        """The joints with a keyed rotation."""
+        return rotated_joints(self.bake_frames)
+
+    @cached_property
+    def speeds(self) -> Array:
+        """(F - 1, K) radians per frame of these joints."""
+        return measuring.speeds(self.motion.rotations[:, self.rotated], self.bake_frames.frames)
 
     def world(self, points: Array) -> Array:
         """(F, ..., 3) points of armature space in the world."""
@@ -99,10 +110,11 @@ class Baked:
         """(F, 3) target of constraint `c`, armature space."""
         return self.bake_frames.targets.points[:, c]
 
-    def size(self, c: int) -> float:
-        """Largest length of a chain over all frames, world metres."""
-        lengths = self.bake_frames.lengths[:, list(self.chains[c])].sum(axis=1)
-        return float(lengths.max()) * float(np.abs(self.bake_frames.worlds).max())
+    @cached_property
+    def sizes(self) -> list[float]:
+        """The largest length of each chain over all frames, world metres."""
+        lengths, scale = self.bake_frames.lengths, float(np.abs(self.bake_frames.worlds).max())
+        return [float(lengths[:, list(chain)].sum(axis=1).max()) * scale for chain in self.chains]
 
     def bone(self, j: int) -> str:
         """The name of a joint's bone."""
@@ -125,15 +137,14 @@ REACH = 0.98
 
 def jumps(baked: Baked) -> Iterator[Finding]:
     """Runs of frames at which bones of a constraint jump, and their base poses do not."""
-    bake_frames = baked.bake_frames
-    joints = rotated_joints(bake_frames)
+    bake_frames, joints = baked.bake_frames, baked.rotated
     if len(bake_frames.frames) < 3 or not joints:
         return
-    speeds, base = (
-        measuring.speeds(each[:, joints], bake_frames.frames)
-        for each in (baked.motion.rotations, bake_frames.base)
-    )
-    sudden = is_sudden(speeds, LEAST) & (base < 0.5 * speeds)
+    speeds = baked.speeds
+    sudden = is_sudden(speeds, LEAST)
+    if not sudden.any():
+        return
+    sudden &= measuring.speeds(bake_frames.base[:, joints], bake_frames.frames) < 0.5 * speeds
     left, places = set(joints), {j: k for k, j in enumerate(joints)}
     for c, constraint in enumerate(bake_frames.constraints):
         columns = sorted(places[j] for j in left.intersection(baked.chains[c]))
@@ -169,11 +180,16 @@ def is_sudden(speeds: Array, least: float) -> Mask:
 
     The medians leave out the steps next to each, as a jump may take three.
     """
-    skipped = 2
-    padded = np.pad(speeds, ((AROUND + skipped - 1, AROUND + skipped - 1), (0, 0)), mode="symmetric")
+    sudden = np.zeros(speeds.shape, np.bool_)
+    fast = np.flatnonzero((speeds > least).any(axis=0))
+    if not len(fast):
+        return sudden
+    skipped, columns = 2, speeds[:, fast]
+    padded = np.pad(columns, ((AROUND + skipped - 1, AROUND + skipped - 1), (0, 0)), mode="symmetric")
     medians = np.median(np.lib.stride_tricks.sliding_window_view(padded, AROUND, axis=0), axis=-1)
-    before, after = medians[: len(speeds)], medians[AROUND + 2 * skipped - 1 :][: len(speeds)]
-    return np.asarray(speeds > TIMES * np.maximum(before, after) + least)
+    before, after = medians[: len(columns)], medians[AROUND + 2 * skipped - 1 :][: len(columns)]
+    sudden[:, fast] = columns > TIMES * np.maximum(before, after) + least
+    return sudden
 
 
 def _target_jumps(baked: Baked, c: int) -> Mask:
@@ -279,16 +295,16 @@ def findings(
 
 def _missed(baked: Baked) -> Iterator[Finding]:
     """Runs of solved frames at which a constraint is not reached."""
-    bake_frames, reached = baked.bake_frames, SolveStatus.CONVERGED.name
+    bake_frames = baked.bake_frames
     rows = np.array(sorted(bake_frames.states))
+    missing = ~np.isin(baked.ended[rows], [STATUSES.index(each) for each in MET])
     tolerances = baked.solver.position_tolerance, baked.solver.angle_tolerance
-    for c, constraint in enumerate(bake_frames.constraints):
+    for c in np.flatnonzero(missing.any(axis=0)).tolist():
+        constraint = bake_frames.constraints[c]
         distances, angles = (each[rows, c] for each in baked.misses)
         over = np.maximum(distances / tolerances[0], angles / tolerances[1])
-        states = [bake_frames.states[row].get(c, reached) for row in rows.tolist()]
-        missed = np.array([state not in (reached, GAVE_WAY, EASED) for state in states])
-        beyond = _beyond(baked, c) if missed.any() else missed
-        for run in measuring.runs(missed):
+        beyond = _beyond(baked, c)
+        for run in measuring.runs(missing[:, c]):
             first, last, frame, k = measuring.span(bake_frames.frames[rows], run, over)
             far = float(distances[k]) if distances[k] > tolerances[0] else 0.0
             wide = float(angles[k]) if angles[k] > tolerances[1] else 0.0
@@ -313,8 +329,15 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
     bake_frames = baked.bake_frames
     frames = bake_frames.frames
     slips = {slip.constraint: slip for slip in foot_slips}
+    reaching = [
+        c
+        for c, constraint in enumerate(bake_frames.constraints)
+        if not constraint.kind.plants and constraint.kind.reaches and constraint.use_position
+    ]
+    every = baked.world(bake_frames.targets.points[:, reaching]) if reaching else np.zeros((0, 0))
+    targets_of = dict(zip(reaching, every.swapaxes(0, 1), strict=True))
     for c, constraint in enumerate(bake_frames.constraints):
-        least = max(2.0 * baked.solver.position_tolerance, SEEN * baked.size(c))
+        least = max(2.0 * baked.solver.position_tolerance, SEEN * baked.sizes[c])
         in_force = bake_frames.influences[:, c] > 0.0
         if constraint.kind.plants:
             slip = slips.get(constraint.name)
@@ -327,11 +350,12 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
             first, last, *_ = measuring.span(frames, run, frames)
             far = slip.played_distance
             yield Finding(Trouble.SLIDE, constraint.name, constraint.tip, first, last, slip.frame, far)
-        elif constraint.kind.reaches and constraint.use_position:
-            targets, reached = baked.world(baked.targets(c)), baked.world(baked.reached(c))
-            for run in _still(targets, in_force, baked.solver.position_tolerance):
+        elif c in targets_of:
+            targets = targets_of[c]
+            still = [*_still(targets, in_force, baked.solver.position_tolerance)]
+            misses = baked.world(baked.reached(c)) - targets if still else targets
+            for run in still:
                 strays = np.zeros(len(frames))
-                misses = reached - targets
                 strays[run] = np.linalg.norm(misses[run] - misses[run.start], axis=-1)
                 first, last, frame, row = measuring.span(frames, run, strays)
                 if strays[row] > least:
@@ -372,7 +396,7 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
     for c, columns in places.items():
         constraint, depths = bake_frames.constraints[c], below[:, columns]
         deepest = depths.max(axis=1)
-        least = max(baked.solver.position_tolerance, SEEN * baked.size(c))
+        least = max(baked.solver.position_tolerance, SEEN * baked.sizes[c])
         for run in measuring.runs((deepest > least) & (bake_frames.influences[:, c] > 0.0)):
             first, last, frame, row = measuring.span(bake_frames.frames, run, deepest)
             bone = baked.bone(joints[columns[int(np.argmax(depths[row]))]])
@@ -384,7 +408,7 @@ def _below(baked: Baked, ground: Ground) -> Iterator[Finding]:
 def _held_by_limits(baked: Baked, frames_per_second: float) -> Iterator[Finding]:
     """Limits that hold a bone off its base pose for a second or more, one for each constraint."""
     bake_frames = baked.bake_frames
-    rotated, limits = set(rotated_joints(bake_frames)), bake_frames.limits[0]
+    rotated, limits = set(baked.rotated), bake_frames.limits[0]
     for c, constraint in enumerate(bake_frames.constraints):
         held: list[tuple[float, int, slice]] = []
         for j in baked.chains[c]:
@@ -435,7 +459,7 @@ def loop(baked: Baked) -> Loop | None:
     bake_frames = baked.bake_frames
     if not bake_frames.is_loop:
         return None
-    joints, frames = rotated_joints(bake_frames), bake_frames.frames
+    joints, frames = baked.rotated, bake_frames.frames
     ends = [0, 0] if bake_frames.repeats_after else [0, -1]
     first, last = batch.unit(baked.motion.rotations[ends][:, joints], axis=-1)
     gaps = batch.angles_between(first, last, axis=-1)
@@ -472,18 +496,19 @@ def measured_report(
         task.solving.solver,
         task.ready.body,
     )
-    rotation = _largest_rotation(bake_frames, motion.keyed)
+    placed = measuring.transforms(bake_frames, motion.keyed)
     yield
-    distances, angles, lost = yield from measuring.misses(motion, solver)
-    for row, states in bake_frames.states.items():
+    keyed = blended = yield from measuring.errors(bake_frames, *placed)
+    if motion.keyed is not motion.blended:
+        blended = yield from measuring.residuals(bake_frames, motion.blended)
+    distances, angles, lost = yield from measuring.misses(motion, solver, blended)
+    for row, states in bake_frames.states.items() if lost.any() else ():
         bake_frames.states[row] = {
             c: SolveStatus.OPTIMAL.name if lost[row, c] else state for c, state in states.items()
         }
-    baked = Baked.of(bake_frames, motion.keyed, solver, (distances, angles))
-    keyed = distances, angles
-    if motion.keyed is not motion.blended or not measuring.plays_in_full(motion):
-        keyed = yield from measuring.errors(bake_frames, baked.heads, baked.axes)
-    entries = _entries(bake_frames, (distances, angles), keyed)
+    ended = _ended(bake_frames)
+    baked = Baked(bake_frames, motion.keyed, solver, (distances, angles), ended, *placed)
+    entries = _entries(bake_frames, ended, (distances, angles), keyed)
     yield
     slips = foot_slips(scene, armature_object, bake_frames, entries)
     yield
@@ -513,7 +538,7 @@ def measured_report(
         start=settings.start.name,
         from_rest=task.start.posed,
         entries=entries,
-        largest_rotation=rotation,
+        largest_rotation=_largest_rotation(baked),
         foot_slips=slips,
         fit=weighted_fit(bake_frames, distances),
         smoothed=_smoothed(bake_frames),
@@ -610,7 +635,7 @@ def weighted_fit(bake_frames: BakeFrames, distances: Array) -> WeightedFit | Non
         active = tuple(c for c in states if bake_frames.influences[f, c] > 0.0)
         if active not in known:
             known[active] = _conflicts(bake_frames, active)
-        missed = {c for c in active if states[c] not in (SolveStatus.CONVERGED.name, GAVE_WAY, EASED)}
+        missed = {c for c in active if states[c] not in MET}
         members = [c for conflict in known[active] if missed.intersection(conflict) for c in conflict]
         if not members:
             continue
@@ -634,15 +659,13 @@ def _conflicts(bake_frames: BakeFrames, active: tuple[int, ...]) -> list[list[in
     return [members for members in sharing.values() if len(members) > 1]
 
 
-def _largest_rotation(bake_frames: BakeFrames, motion: Motion) -> LargestRotation | None:
+def _largest_rotation(baked: Baked) -> LargestRotation | None:
     """The largest turn between keyed frames; None for one frame."""
-    joints, frames = rotated_joints(bake_frames), bake_frames.frames
-    if len(frames) < 2 or not joints:
+    frames = baked.bake_frames.frames
+    if len(frames) < 2 or not baked.rotated:
         return None
-    speeds = measuring.speeds(motion.rotations[:, joints], frames)
-    f, j = np.unravel_index(int(np.argmax(speeds)), speeds.shape)
-    name = bake_frames.skeleton.joints[joints[j]].name
-    return LargestRotation(float(speeds[f, j]), number(frames[f + 1]), name)
+    f, k = np.unravel_index(int(np.argmax(baked.speeds)), baked.speeds.shape)
+    return LargestRotation(float(baked.speeds[f, k]), number(frames[f + 1]), baked.bone(baked.rotated[k]))
 
 
 def _ground(
@@ -652,30 +675,44 @@ def _ground(
     if height is not None:
         return LevelGround(height)
     frames, chains = baked.bake_frames.frames.tolist(), sorted({j for chain in baked.chains for j in chain})
-    room = max(map(baked.size, range(len(baked.chains))), default=0.0)
+    room = max(baked.sizes, default=0.0)
     if not room > 0.0:
         return None
-    points = baked.world(baked.heads[:, chains]).reshape(-1, 3)
+    _, meshes = ground_of_rig(armature_object)
+    points = baked.world(baked.heads[:, chains]).reshape(-1, 3) if meshes else np.zeros((0, 3))
     return rig_ground(scene, armature_object, frames, points, room)
 
 
-def _entries(bake_frames: BakeFrames, missed: tuple[Array, Array], keyed: tuple[Array, Array]) -> Entries:
+def _ended(bake_frames: BakeFrames) -> NDArray[np.uint8]:
+    """(F, C) numbers of the statuses of constraints at each frame."""
+    codes, states = {name: code for code, name in enumerate(STATUSES)}, bake_frames.states
+    ended = np.full(bake_frames.influences.shape, codes[SLERPED], np.uint8)
+    reached, constraints = SolveStatus.CONVERGED.name, range(len(bake_frames.constraints))
+    for row, each in states.items():
+        ended[row] = [codes[each.get(c, reached)] for c in constraints]
+    return ended
+
+
+def _entries(
+    bake_frames: BakeFrames,
+    ended: NDArray[np.uint8],
+    missed: tuple[Array, Array],
+    keyed: tuple[Array, Array],
+) -> Entries:
     """An entry for each active constraint at each frame.
 
     Args:
         bake_frames: solved.
+        ended: (F, C) numbers of their statuses.
         missed, keyed: (F, C) distances and angles of the solved motion, and of the keyed motion.
     """
     in_force = np.nonzero(bake_frames.influences > 0.0)  # by frame, then in the order of the constraints
     columns = (missed[0], keyed[0], bake_frames.influences, missed[1], keyed[1])
-    codes, states = {name: code for code, name in enumerate(STATUSES)}, bake_frames.states
-    rows, constraints = (each.tolist() for each in in_force)
-    ended = [codes[states[f][c] if f in states else SLERPED] for f, c in zip(rows, constraints, strict=True)]
     return Entries(
         tuple(constraint.name for constraint in bake_frames.constraints),
         bake_frames.frames[in_force[0]],
         in_force[1].astype(np.int16),
-        np.array(ended, np.uint8),
+        ended[in_force],
         *(each[in_force] for each in columns),
     )
 
@@ -690,7 +727,7 @@ def _helped(bake_frames: BakeFrames, distances: Array) -> tuple[Helped, ...]:
     spans: list[Helped] = []
     names = [joint.name for joint in bake_frames.skeleton.joints]
     before: tuple[int, ...] = ()
-    for row in sorted(bake_frames.states):
+    for row in sorted(bake_frames.states) if bake_frames.helped else ():
         here = bake_frames.helped.get(row)
         if here is not None:
             frame = number(bake_frames.frames[row])
@@ -720,7 +757,7 @@ def _smoothed(bake_frames: BakeFrames) -> tuple[Smoothed, ...]:
     names = [constraint.name for constraint in bake_frames.constraints]
     spans: list[Smoothed] = []
     latest: dict[tuple[int, ...], int] = {}  # places of runs that include the frame before
-    for row in sorted(bake_frames.states):
+    for row in sorted(bake_frames.states) if any(bake_frames.smoothed.values()) else ():
         frame, present = number(bake_frames.frames[row]), {}
         for group in bake_frames.smoothed.get(row, ()):
             place = present[group.constraints] = latest.get(group.constraints, len(spans))

@@ -593,7 +593,9 @@ def _shares(batch: Batch, group: Group, wanted: Sequence[Help | None]) -> Iterat
         turns = [group_level(Matrix(world), active) for world in batch.worlds.tolist()]
     joints, skeleton = _joints_of(batch.skeleton, [batch.constraints[c] for c in group.members])
     lengths = np.ascontiguousarray(batch.lengths[:, joints])
-    windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in members])
+    keyed = [c for c in members if "max_extension" in batch.targets.keyed.get(c, ())]
+    windows = np.array([has_window(batch.constraints[c], batch.targets, c) for c in keyed])
+    windows = windows.reshape(-1, len(batch.frames))
     alike: dict[tuple[object, ...], list[int]] = {(): list(range(len(batch.frames)))}
     is_mixed = any(each != NO_HELP for each in wanted)
     if balances or is_mixed or (lengths != lengths[:1]).any() or (windows != windows[:, :1]).any():
@@ -671,6 +673,7 @@ class _Share:
         batch: the batch.
         rows: (R,) places in it.
         joints: (J,) joints of the batch that the group involves.
+        places: rows and joints as an index of (R, J).
         skeleton: of these joints, in the turned model.
         turn: of the model.
         bones: rest of the joints, in the turned model.
@@ -694,6 +697,7 @@ class _Share:
         help: Help,
     ) -> None:
         self.batch, self.rows, self.joints, self.turn, self.help = batch, rows, joints, turn, help
+        self.places = rows[:, None], joints
         self.skeleton = skeleton
         self.bones = Bones(batch.bones.offsets[:, joints], batch.bones.rests[:, joints]).at(rows)
         if turn != Quaternion():
@@ -703,7 +707,7 @@ class _Share:
         body = {j for c in helped for j in body_joints(batch.skeleton, batch.constraints[c])}
         self.gave_way = _yielding(batch, batch.active_of(group), help, body)
         self.members = tuple(c for c in batch.active_of(group) if c not in self.gave_way)
-        wanted = batch.targets.at(rows)
+        wanted = batch.targets if len(rows) == len(batch.frames) else batch.targets.at(rows)
         if turn != Quaternion():
             wanted = wanted.rotated(np.array(turn[:]))
         self.limbs = self._soft_limbs(wanted, frozenset() if helped else group.joints)
@@ -717,7 +721,9 @@ class _Share:
         placed = [(c, goal) for c, (goals, _) in of_members.items() for goal in goals]
         goal_settings = reduce(GoalSettings.beside, [values for _, values in of_members.values()])
         self.tolerances = settings.solver.position_tolerance / scales(batch.frames[rows], batch.worlds[rows])
-        solver = replace(settings.solver, angle_tolerance=batch.sharper * settings.solver.angle_tolerance)
+        solver = settings.solver
+        if batch.sharper != 1.0:
+            solver = replace(solver, angle_tolerance=batch.sharper * solver.angle_tolerance)
         moving, alone = group.joints, None
         if helped:
             chains = {j for c in self.members for j in chain_joints(batch.skeleton, batch.constraints[c])}
@@ -760,13 +766,13 @@ class _Share:
             wanted: the targets.
             moving: joints, in the batch's skeleton, that carry none of the chains.
         """
-        constraints, places = self.batch.constraints, np.ix_(self.rows, self.joints)
+        constraints = self.batch.constraints
         soft = [c for c in self.members if is_soft(constraints[c])]
         if not any(constraints[c].soft > 0.0 or "soft" in wanted.keyed.get(c, {}) for c in soft):
             return {}
         heads, frames = self._transforms()
         carried = {place for place, j in enumerate(self.joints.tolist()) if j in moving}
-        lengths = self.batch.lengths[places]
+        lengths = self.batch.lengths[self.places]
         limbs = {
             c: soft_limb(self.skeleton, constraints[c], wanted, c, heads, frames, lengths, carried)
             for c in soft
@@ -819,9 +825,9 @@ class _Share:
 
     def _shifts(self, translations: Array, back: bool) -> Array:
         """Translations of rows into the turned model, or `back`; joints that inherit rotation keep theirs."""
-        shifts = translations.copy()
         if self.turn == Quaternion():
-            return shifts
+            return translations
+        shifts = translations.copy()
         bones, whole = self.batch.bones.at(self.rows), unit(np.array(self.turn[:]))[:, None]
         rests = bones.rests[:, self.joints]
         for i, joint in enumerate(self.skeleton.joints):
@@ -837,8 +843,7 @@ class _Share:
         return self._turned_model(JointPoses(self.batch.rotations, self.batch.translations))
 
     def _turned_model(self, poses: JointPoses) -> tuple[Array, Array]:
-        places = np.ix_(self.rows, self.joints)
-        return poses.rotations[places], self._shifts(poses.translations[places], back=False)
+        return poses.rotations[self.places], self._shifts(poses.translations[self.places], back=False)
 
     def _transforms(self) -> tuple[Array, Array]:
         """(R, J, 3) heads and (R, J, 4) rotations of the joints in their poses without the body's help."""
@@ -855,16 +860,18 @@ class _Share:
         active = (batch.constraints[c] for c in self.members)
         chains = {j for each in active if not each.kind.plants for j in chain_joints(batch.skeleton, each)}
         unmoved = sorted(chains.difference(self.joints[list(self.kind.search.movable)].tolist()))
-        places = np.ix_(self.rows, unmoved)
+        if not unmoved:
+            return
+        places = self.rows[:, None], unmoved
         limits = BatchLimits([batch.limits[j] for j in unmoved])
         inside, _ = limits.project(batch.rotations[places].transpose(2, 1, 0))
         batch.rotations[places] = inside.transpose(2, 1, 0)
 
     def store(self, solved: Solved, apart: Array) -> None:
         """Store solved rows in the batch; `apart`: (R,) radians by which smoothing has moved them."""
-        batch, places, goals = self.batch, np.ix_(self.rows, self.joints), len(self.placed)
-        batch.rotations[places] = solved.rotations
-        batch.translations[places] = self._shifts(solved.translations, back=True)
+        batch, goals = self.batch, len(self.placed)
+        batch.rotations[self.places] = solved.rotations
+        batch.translations[self.places] = self._shifts(solved.translations, back=True)
         batch.iterations = max(batch.iterations, int(solved.steps.max(initial=0)))
         distances = solved.distances[:, :goals]
         off = distances > self.tolerances[:, None]
@@ -873,7 +880,8 @@ class _Share:
         met.update(dict.fromkeys(self.gave_way, GAVE_WAY))
         for k in self.rows.tolist():
             batch.states[k].update(met)
-            batch.smoothed[k] = [each for each in batch.smoothed[k] if each.constraints != self.members]
+            if batch.smoothed[k]:
+                batch.smoothed[k] = [each for each in batch.smoothed[k] if each.constraints != self.members]
         for place in np.flatnonzero(off.any(axis=1)).tolist():
             ended = STATUSES[solved.statuses[place]].name
             missed = [c for c, is_off in zip(self.placed, off[place], strict=True) if is_off]

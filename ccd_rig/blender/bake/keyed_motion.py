@@ -104,7 +104,9 @@ def keyed_joints(bake_frames: BakeFrames) -> list[int]:
 
 def _moved_joints(bake_frames: BakeFrames) -> set[int]:
     """Joints that a constraint moves at any frame."""
-    joints = {int(j) for j in np.flatnonzero((joint_influences(bake_frames) > 0.0).any(axis=0))}
+    in_force = np.flatnonzero((bake_frames.influences > 0.0).any(axis=0)).tolist()
+    moving = [c for c in in_force if not bake_frames.constraints[c].kind.plants]
+    joints = {j for c in moving for j in bake_frames.moved_by(c)}
     if bake_frames.tracks is not None:
         joints = joints.difference(bake_frames.tracks.joints()) | set(bake_frames.tracks.keyed())
     return joints
@@ -279,6 +281,8 @@ def _hold_limits(bake_frames: BakeFrames, rotations: Array, where: Mask, base: A
     for rows in rows_by_limits.values():
         limits = bake_frames.limits[rows[0]]
         joints = [j for j in np.flatnonzero(where[rows].any(0) & turning) if limits[j] is not None]
+        if not joints:
+            continue
         shapes, places = BatchLimits([limits[j] for j in joints]), np.ix_(rows, joints)
         projected, outside = shapes.project(rotations[places].transpose(2, 1, 0))
         if outside is None:

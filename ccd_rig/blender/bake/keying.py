@@ -65,7 +65,7 @@ def keys_of(
             keys += places
             continue
         rotations, mode = motion.rotations[:, j], pose_bone.rotation_mode
-        held = rotation_modes.locked_angles(pose_bone, [limits[j] for limits in bake_frames.limits])
+        held = rotation_modes.locked_angles(pose_bone, (limits[j] for limits in bake_frames.limits))
         previous, later = before.get((bone, channel)), after.get((bone, channel))
         if previous is None and later is not None:
             values = rotation_modes.channel_values(

@@ -38,7 +38,9 @@ def residuals(bake_frames: BakeFrames, motion: Motion) -> Work[tuple[Array, Arra
     return (yield from errors(bake_frames, *transforms(bake_frames, motion)))
 
 
-def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Array, Mask]]:
+def misses(
+    motion: KeyedMotion, solver: SolverSettings, blended: tuple[Array, Array]
+) -> Work[tuple[Array, Array, Mask]]:
     """Errors of constraints by influence, and a mask of constraints that others carry off their targets.
 
     A constraint at full influence is measured at its target, at less influence at its blended goal
@@ -48,16 +50,16 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
     Args:
         motion: measured before key reduction, whose error is reported separately.
         solver: tolerances in world metres and radians.
+        blended: `residuals` of the blended motion.
 
     Returns:
         (F, C) distances in world metres, (F, C) angles in radians, (F, C) mask: met at full influence alone.
     """
     bake_frames = motion.bake_frames
+    if _plays_in_full(motion):
+        return *blended, np.zeros(blended[0].shape, np.bool_)
     at_full = yield from residuals(bake_frames, motion.full)
-    if plays_in_full(motion):
-        return *at_full, np.zeros(at_full[0].shape, np.bool_)
     partly = _are_partial(bake_frames)
-    blended = yield from residuals(bake_frames, motion.blended)
     whole = bake_frames.influences >= 1.0
     distances, angles = (np.where(whole, a, b) for a, b in zip(blended, at_full, strict=True))
     of_joints = joint_influences(bake_frames)
@@ -82,7 +84,7 @@ def misses(motion: KeyedMotion, solver: SolverSettings) -> Work[tuple[Array, Arr
     return distances, angles, (bake_frames.influences > 0.0) & is_off & ~was_off
 
 
-def plays_in_full(motion: KeyedMotion) -> bool:
+def _plays_in_full(motion: KeyedMotion) -> bool:
     """Whether the blended motion is that at full influence, to the bit."""
     pairs = zip(motion.blended, motion.full, strict=True)
     return not _are_partial(motion.bake_frames) and all(np.array_equal(a, b) for a, b in pairs)
@@ -253,7 +255,7 @@ def _angles(bake_frames: BakeFrames, c: int, rows: Rows, heads: Array, axes: Arr
         skeleton = _with_lengths(bake_frames.skeleton.part(joints), lengths[alike[0]])
         wanted = bake_frames.targets.at(rows[alike])
         goals, goal_settings = goals_of_rows(skeleton, constraint, wanted, c)
-        search = PoseSearch(skeleton, goals, SolverSettings(), ())
+        search = PoseSearch(skeleton, goals, SolverSettings())  # the one that has solved them, in most bakes
         targets = [goal_targets(goal, wanted, c) for goal in goals]
         angles[alike] = search.measure(heads[alike], axes[alike], targets, goal_settings)[1].max(axis=1)
     return angles

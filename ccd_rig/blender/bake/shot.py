@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import bpy
@@ -32,6 +33,7 @@ from ..scene.isolation import SharedScene
 from ..scene.targets import TargetRows
 from ..solve.constraint_goals import chain_joints, whole_chain
 from ..solve.methods import FrameSolveSettings, Reference
+from ..solve.planting import support_chains
 from . import body_motion, frame_selection, measuring
 from .bake_frames import BakeFrames, Motion, Rows, Solutions, carry_riders
 from .group_solving import Batch, solve_batches
@@ -103,6 +105,7 @@ def solve(scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task)
     Returns:
         The frames that get keys.
     """
+    _refuse_obstacles(armature_object, task)
     shot = _Shot.of(scene, armature_object, task)
     with evaluation.frames(
         scene, armature_object, task.constraints, task.ready.layout, task.shared
@@ -174,7 +177,7 @@ def _sample(
         shared.want(armature_object, [(frame,) for frame in (*shot.frames, beyond)])
     blocks: list[_Block] = []
     waiting: list[Shown] = []
-    for row, frame in enumerate(shot.frames):
+    for frame in shot.frames:
         if shared is not None and shared.waits(armature_object, frame):
             yield Progress(frame, done, len(shot.solved), "evaluated", meets=True)
         now = frames.look(frame)
@@ -182,12 +185,6 @@ def _sample(
             blocks.append(_Block.of(task, frames.samples(waiting)))
             waiting = []
         waiting.append(now)
-        if row == 0:
-            blocks.append(_Block.of(task, frames.samples(waiting)))
-            _refuse_obstacles(
-                armature_object, _bake_frames(armature_object, task, blocks, [frame]), task.settings
-            )
-            waiting = []
         if frame in due:
             done += 1
             if shared is None:
@@ -263,20 +260,19 @@ def _solve(
             yield from _solve_beyond(shot, solver, frames, progress._replace(done=progress.total))
 
 
-def _refuse_obstacles(
-    armature_object: bpy.types.Object, bake_frames: BakeFrames, settings: BakeSettings
-) -> None:
+def _refuse_obstacles(armature_object: bpy.types.Object, task: Task) -> None:
     """Refuse before a long solve, where keys could not be written or would not play."""
-    joints, tracks = bake_frames.skeleton.joints, bake_frames.tracks
-    moved = {j for row in bake_frames.constraints for j in whole_chain(bake_frames.skeleton, row)}
-    rotated, located = sorted(moved), list(bake_frames.located)
-    if tracks is not None and not tracks.keeps_body:
-        rotated.append(tracks.support_chains.root_bone)
-        located.append(tracks.support_chains.root_bone)
-    pose_bones = [armature_object.pose.bones[joints[j].name] for j in rotated]
+    skeleton = task.ready.layout.skeleton
+    rotated = {j for row in task.constraints for j in whole_chain(skeleton, row)}
+    located = {j for j in rotated if skeleton.joints[j].slides} | {each.joint for each in skeleton.couplings}
+    planted = support_chains(skeleton, task.constraints)
+    if planted is not None and not planted.keeps_body:
+        rotated.add(planted.root_bone)
+        located.add(planted.root_bone)
+    pose_bones = [armature_object.pose.bones[skeleton.joints[j].name] for j in sorted(rotated)]
     channels = [(bone.name, rotation_modes.rotation_channel(bone)[0]) for bone in pose_bones]
-    channels += [(joints[j].name, "location") for j in located]
-    problems = obstacles(armature_object, channels, settings.destination)
+    channels += [(skeleton.joints[j].name, "location") for j in sorted(located)]
+    problems = obstacles(armature_object, channels, task.settings.destination)
     if problems:
         raise RigError(problems[0])
 
@@ -344,15 +340,13 @@ class FrameSolver:
     @cached_property
     def _runs(self) -> list[Rows]:
         """Runs of solved rows with the same active constraints, limits, slides and coupled offsets."""
-        bake_frames, runs, last = self.bake_frames, list[list[int]](), None
-        for row in bake_frames.solved_rows.tolist():
-            in_force = (bake_frames.influences[row] > 0.0).tobytes()
-            key = in_force, bake_frames.limits[row], bake_frames.shifting[row]
-            if key != last:
-                runs.append([])
-            runs[-1].append(row)
-            last = key
-        return [np.array(run, dtype=np.intp) for run in runs]
+        bake_frames, rows = self.bake_frames, self.bake_frames.solved_rows
+        in_force = bake_frames.influences[rows] > 0.0
+        begins = (in_force[1:] != in_force[:-1]).any(axis=1)
+        for each in (bake_frames.limits, bake_frames.shifting):
+            values = [each[row] for row in rows.tolist()]
+            begins |= np.array([a is not b and a != b for a, b in pairwise(values)], np.bool_)
+        return np.split(rows, np.flatnonzero(begins) + 1)
 
     def moved_ends(self, beyond: Mapping[int, FrameSolver]) -> tuple[bool, bool]:
         """Whether smoothing has moved the first and the last frame.
@@ -411,7 +405,9 @@ def note_loop(
         return
 
     def come_back(poses: Array, targets: TargetRows, influences: Array) -> bool:
-        return bool(max(_turned(poses)[1], _targets_moved(bake_frames, targets, influences)[1]) <= ALIKE)
+        if _turned(poses)[1] > ALIKE:
+            return False
+        return bool(_targets_moved(bake_frames, targets, influences)[1] <= ALIKE)
 
     ends = np.array([preroll, len(bake_frames.frames) - 1])
     poses, targets = bake_frames.reference_poses[ends][:, joints], bake_frames.targets.at(ends)
@@ -440,23 +436,27 @@ def _targets_moved(bake_frames: BakeFrames, targets: TargetRows, influences: Arr
     Lengths are parts of the chain's length, angles radians.
     """
     moved = np.abs(influences - influences[:1]).max(axis=1)
-    for c, constraint in enumerate(bake_frames.constraints):
-        joints = list(chain_joints(bake_frames.skeleton, constraint))
-        if constraint.kind.plants or not joints:
-            continue
-        for name, column in targets.keyed.get(c, {}).items():
-            apart = np.abs(column - column[0])
-            if name == "pole_angle":  # modulo whole turns
-                apart = np.abs(np.remainder(column - column[0] + np.pi, 2.0 * np.pi) - np.pi)
-            moved = np.maximum(moved, apart)
-        size = float(bake_frames.lengths[0, joints].sum())
-        # Goals that a constraint lacks are NaN.
-        for each in (targets.points[:, c], targets.poles[:, c]):
-            moved = np.fmax(moved, length(each - each[:1], axis=-1) / size)
-        moved = np.fmax(moved, _turned(targets.rotations[:, c, None]))
-        ways = targets.directions[:, c]
-        moved = np.fmax(moved, length(ways - ways[:1], axis=-1))
-    return np.asarray(moved)
+    chains = {
+        c: list(chain_joints(bake_frames.skeleton, constraint))
+        for c, constraint in enumerate(bake_frames.constraints)
+        if not constraint.kind.plants
+    }
+    members = [c for c, joints in chains.items() if joints]
+    for name, column in (pair for c in members for pair in targets.keyed.get(c, {}).items()):
+        apart = np.abs(column - column[0])
+        if name == "pole_angle":  # modulo whole turns
+            apart = np.abs(np.remainder(column - column[0] + np.pi, 2.0 * np.pi) - np.pi)
+        moved = np.maximum(moved, apart)
+    sizes = np.array([bake_frames.lengths[0, chains[c]].sum() for c in members])
+    points, poles, ways = (
+        length(each[:, members] - each[:1, members], axis=-1)
+        for each in (targets.points, targets.poles, targets.directions)
+    )
+    rotations = unit(targets.rotations[:, members], axis=-1)
+    turned = angles_between(rotations, rotations[:1], axis=-1)
+    for each in (points / sizes, poles / sizes, turned, ways):
+        moved = np.fmax(moved, np.fmax.reduce(each, axis=1, initial=0.0))  # goals that are not there are NaN
+    return moved
 
 
 # Baked once more --------------------------------------------------------------------------------------------

@@ -140,7 +140,8 @@ def _returning(armature_object: bpy.types.Object, ready: Ready, samples: Samples
     """
     moved, planted = set[int](), set[int]()
     layout = samples.rig.layout
-    for constraint in (ready.constraints[c] for c in samples[0].active):
+    in_force = np.flatnonzero(samples.influences[0] > 0.0).tolist()
+    for constraint in (ready.constraints[c] for c in in_force):
         if constraint.kind.plants:
             planted.update(layout.skeleton.chain(constraint.tip, constraint.chain_length))
         else:
@@ -172,7 +173,8 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
     located = {j: at[0].tolist() for j, at in keyed_locations(bake_frames, keyed).items() if j in joints}
     states = bake_frames.states[0]
     active = sorted(states)
-    distances, angles, lost = result_of(measuring.misses(motion, solver))
+    blended = result_of(measuring.residuals(bake_frames, keyed))
+    distances, angles, lost = result_of(measuring.misses(motion, solver, blended))
     met = {c for c in active if states[c] in (SolveStatus.CONVERGED.name, GAVE_WAY, EASED) and not lost[0, c]}
     ended = [SolveStatus.OPTIMAL if lost[0, c] else SolveStatus[states[c]] for c in active if c not in met]
     scale = max(abs(each) for each in Matrix(bake_frames.worlds[0].tolist()).to_scale())

@@ -89,8 +89,10 @@ class StoredCurves:
 
     def _channel(self, bone: str, name: str, frames: Array) -> Array:
         """(R, K) values of a channel at R frames; (1, K) without a curve."""
-        noted, path = self.values[bone][name], channels.data_path(self.armature_object, bone, name)
-        curves = [self.curves.get((path, i)) for i in range(len(noted))]
+        noted, curves = self.values[bone][name], list[bpy.types.FCurve | None]()
+        if self.curves:
+            path = channels.data_path(self.armature_object, bone, name)
+            curves = [self.curves.get((path, i)) for i in range(len(noted))]
         if not any(curves):
             return np.array([noted], np.float64)
         values = np.tile(np.array(noted, np.float64), (len(frames), 1))

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import bpy
@@ -219,6 +220,7 @@ def width_of(armature_object: bpy.types.Object, bone: str, channel: str) -> int:
 # Bags: branches on versions ---------------------------------------------------------------------------------
 
 
+@cache
 def has_slots() -> bool:
     """Whether actions have slots: since 4.4 (4.5 among the supported releases)."""
     return "slots" in bpy.types.Action.bl_rna.properties

@@ -11,7 +11,7 @@ Arrays have one row per frame; angles are radians, rotations unit quaternions (w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -225,7 +225,9 @@ def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
     """Convert finite values of a rotation channel to a frozen unit quaternion, as Blender does."""
     channel, _ = CHANNELS[mode]
     if channel == "rotation_quaternion":
-        rotation = Quaternion(_unit_quaternions(np.array(values, np.float64)).tolist())
+        w, x, y, z = values
+        size = math.sqrt(w * w + x * x + y * y + z * z)
+        rotation = Quaternion([each / size for each in values] if size > 0.0 else (0.0, 1.0, 0.0, 0.0))
     elif channel == "rotation_euler":
         rotation = Euler(values, mode).to_quaternion()
     else:
@@ -233,7 +235,7 @@ def rotation_of(mode: str, values: Sequence[float]) -> Quaternion:
     return rotation.freeze()
 
 
-def locked_angles(pose_bone: Any, limits: Sequence[Limit | None]) -> Array | None:
+def locked_angles(pose_bone: Any, limits: Iterable[Limit | None]) -> Array | None:
     """Return (F, 3) locked Euler angles of a bone, NaN for free axes; None without locks or Euler mode.
 
     `limits`: of the bone at each frame. A partly locked bone has an EulerBox with its angles.
@@ -241,6 +243,7 @@ def locked_angles(pose_bone: Any, limits: Sequence[Limit | None]) -> Array | Non
     locks = np.array(pose_bone.lock_rotation[:], bool)
     if pose_bone.rotation_mode not in EULER_MODES or not locks.any():
         return None
+    limits = [*limits]
     boxes = [limit for limit in limits if isinstance(limit, EulerBox)]
     if len(boxes) < len(limits):
         return None

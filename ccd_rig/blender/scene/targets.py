@@ -218,7 +218,8 @@ def target_sources(
     Raises:
         RigError: a constraint or a target is missing.
     """
-    names = [constraint.name for constraint in armature_object.ccd_rig.constraints]
+    listed = [constraint.name for constraint in armature_object.ccd_rig.constraints]
+    places = {name: place for place, name in reversed([*enumerate(listed)])}
     animated = {path for path, _ in animated_components(armature_object)} if with_keyed else set()
 
     def ref(obj: bpy.types.Object | None, bone: str) -> ObjectRef | None:
@@ -226,10 +227,10 @@ def target_sources(
 
     sources = []
     for constraint in constraints:
-        if constraint.name not in names:
+        place = places.get(constraint.name)
+        if place is None:
             where = f"Armature '{armature_object.name}'"
             raise RigError(f"{where} has no constraint '{constraint.name}': choose another one")
-        place = names.index(constraint.name)
         path = f"ccd_rig.constraints[{place}]"
         fields = constraint.kind.sampled(constraint) if animated else ()
         keyed = tuple(name for name in fields if f"{path}.{name}" in animated)
@@ -265,6 +266,7 @@ class TargetReader:
 
     def __init__(self, armature_object: bpy.types.Object, sources: Sequence[TargetSource]) -> None:
         self.armature_object, self.sources = armature_object, sources
+        self._rows = np.array([source.place for source in sources], np.intp)
         self._refs = [ref for source in sources for ref in (source.target, source.pole) if ref is not None]
         self._targets: list[int] = []
         self._target_places: list[int] = []
@@ -339,7 +341,7 @@ class TargetReader:
         listed = seen.ccd_rig.constraints
         influences = np.empty(len(listed), np.float32)
         listed.foreach_get("influence", influences)
-        values = [float(influences[source.place]) for source in self.sources]
+        values: list[float] = influences[self._rows].tolist()
         for c, name in self._fields:
             value = getattr(listed[self.sources[c].place], name)
             values.extend(value if name == "offset" else (value,))

@@ -21,8 +21,8 @@ from ..scene.targets import TargetRows
 
 def chain_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:
     """Joints that the constraint moves, root first; without the body that may help."""
-    chain = skeleton.chain(constraint.tip, constraint.chain_length)
-    return tuple(j for j in chain if not skeleton.joints[j].locked)
+    chain, locked = skeleton.chain(constraint.tip, constraint.chain_length), skeleton.locked
+    return tuple([j for j in chain if j not in locked])
 
 
 def body_joints(skeleton: Skeleton, constraint: Constraint) -> tuple[int, ...]:

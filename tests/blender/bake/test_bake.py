@@ -136,7 +136,7 @@ def test_limits_hold_at_every_keyed_frame(ext, bake, channels, kind, step):
     stored = ext.module("ccd_rig.blender.properties.limits")
     rig, _ = arm(8, 0.5)
     limit_all(rig, kind)
-    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 60, step=step))
+    report = bake.bake(bpy.context.scene, rig, bake.BakeSettings(1, 28, step=step))
     for bone in rig.pose.bones:
         limit = stored.limit_value(bone.ccd_rig.limit)
         _, values = keyed_quaternions(channels, rig, bone.name)

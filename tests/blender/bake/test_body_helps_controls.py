@@ -17,7 +17,7 @@ FEET = ("foot_fk.L", "foot_fk.R")
 def stored(tmp_path_factory):
     """A generated human, which takes seconds to make."""
     path = str(tmp_path_factory.mktemp("controls") / "human.blend")
-    rigs.activate(rigs.generated("human"))
+    rigs.activate(rigs.generated("basic_human"))
     bpy.ops.wm.save_as_mainfile(filepath=path)
     return path
 

@@ -57,14 +57,15 @@ def test_a_run_that_misses_nothing_hides_no_later_one(ext):
     findings = ext.module("ccd_rig.blender.bake.findings")
     distances = np.zeros((10, 1))
     distances[6:8, 0] = 0.2, 0.5
-    baked = _missing(distances, np.zeros((10, 1)), rows=(1, 2, 6, 7))
+    baked = _missing(findings, distances, np.zeros((10, 1)), rows=(1, 2, 6, 7))
     (result,) = findings._missed(baked)
     assert (result.frame_start, result.frame_end, result.frame, result.distance) == (7, 8, 8, 0.5)
 
 
-def _missing(distances, angles, rows):
+def _missing(findings, distances, angles, rows):
     """A bake of ten frames with misses of one constraint, within 0.1 mm and 0.01 rad; it stalls at `rows`."""
     states = {row: {0: "STALLED" if row in rows else "CONVERGED"} for row in range(10)}
+    ended = np.array([[findings.STATUSES.index(each[0])] for each in states.values()])
     return SimpleNamespace(
         bake_frames=SimpleNamespace(
             states=states,
@@ -72,6 +73,7 @@ def _missing(distances, angles, rows):
             constraints=(SimpleNamespace(name="Hand", tip="hand", kind=None),),
         ),
         misses=(distances, angles),
+        ended=ended,
         solver=SimpleNamespace(position_tolerance=1e-4, angle_tolerance=1e-2),
         chains=((),),
         targets=lambda _: np.zeros((10, 3)),
@@ -88,7 +90,7 @@ def test_the_worst_frame_is_the_one_that_is_most_tolerances_off(ext, first, seco
     findings = ext.module("ccd_rig.blender.bake.findings")
     distances, angles = np.zeros((10, 1)), np.zeros((10, 1))
     (distances[4, 0], angles[4, 0]), (distances[5, 0], angles[5, 0]) = first, second
-    (result,) = findings._missed(_missing(distances, angles, rows=(4, 5)))
+    (result,) = findings._missed(_missing(findings, distances, angles, rows=(4, 5)))
     assert (result.frame_start, result.frame_end, result.frame) == (5, 6, 5)
     assert (result.distance, result.angle) == first
 
@@ -106,7 +108,7 @@ def test_a_slip_is_told_with_the_frames_while_its_bone_is_planted_or_alone(ext, 
             constraints=(SimpleNamespace(name="Foot", tip="foot", kind=kind["PLANT"]),),
         ),
         solver=SimpleNamespace(position_tolerance=1e-4),
-        size=lambda _: 1.0,
+        sizes=[1.0],
     )
     slip = SimpleNamespace(constraint="Foot", frame=5.0, played_distance=0.3)
     (result,) = findings._slides(baked, [slip])

@@ -16,6 +16,7 @@ import pytest
 import rigs
 from mathutils import Matrix, Vector
 from rigs import B
+from seeds import few_of
 
 FRAMES = 32
 NEAR = 3
@@ -112,7 +113,7 @@ def rotations(rig: Any) -> dict[str, list[float]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", few_of(range(8), 3))
 def test_no_joint_leaps_where_blenders_ik_turns_it_slowly(ext, seed):
     bake = ext.module("ccd_rig.blender.bake.bake")
     rig, targets = walk(random.Random(seed))

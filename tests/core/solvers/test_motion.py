@@ -287,6 +287,21 @@ def test_smoothness_is_raised_where_the_motion_still_jumps(seed: int) -> None:
     assert max(off, default=0.0) < 1e-6
 
 
+@pytest.mark.parametrize("upper", [1.9, 2.2])
+def test_a_bend_that_ends_at_a_limit_gives_way_to_the_other_from_the_first_frame(upper: float) -> None:
+    """An elbow that comes up to its limit towards the end of the clip, and has room on the other side."""
+    skeleton = chain(2).replace({"bone1": {"limit": Hinge(X, -2.9, upper)}})
+    base = np.zeros((FRAMES, 2, 4))
+    base[:, 0, 0], base[:, 1, 0], base[:, 1, 1] = 1.0, math.cos(0.3), math.sin(0.3)
+    bends = np.linspace(1.0, 2.3, FRAMES)
+    points = 2.0 * np.cos(0.5 * bends)[:, None] * (0.0, math.cos(0.3), math.sin(0.3))
+    frames = frames_of(skeleton, points, base)
+    assert largest_turn(solved(frames, 5.0, 1.0)) > 90.0
+    smooth = solved(frames, 5.0)
+    assert largest_turn(smooth) < 2.0
+    assert (smooth.solved.statuses == 0).all()
+
+
 @pytest.mark.parametrize("seed", [35, 359])
 def test_what_more_smoothness_costs_is_bounded(seed: int) -> None:
     """By the sum at the largest smoothness: what would need more departures than that keeps its jump."""
