@@ -740,7 +740,7 @@ class _Share:
                 placed, goal_settings = self._in_windows(placed, goal_settings)
         self.placed, goals = tuple(c for c, _ in placed), [goal for _, goal in placed]
         if settings.error_reduction is not None and solver.solver is Solver.CCD:
-            # From root to tip, shared steps towards a position and a rotation or pole take hundreds of passes.
+            # From root to tip, shared steps to a position and a rotation or pole take hundreds of passes.
             only_positions = all(isinstance(goal, PositionGoal) for goal in goals)
             if only_positions or solver.sweep is not Sweep.ROOT_TO_TIP:
                 solver = replace(solver, error_reduction=settings.error_reduction)
