@@ -96,6 +96,8 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
         if kind.reaches:
             for words in new_constraints.describe(rig, rows, in_chains):
                 self.tell("INFO", words)
+            if words := new_constraints.ease_clavicles(rig, rows):
+                self.tell("INFO", words)
 
     def _chosen_length(self, context: bpy.types.Context) -> int | None:
         """Chain length that the user has set; None: the suitable one of each bone.

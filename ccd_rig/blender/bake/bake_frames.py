@@ -64,6 +64,7 @@ class HelpedRow(NamedTuple):
         shifted: the bone of the body that was shifted most.
         distance: its shift, world metres.
         left: of constraints with an influence below 1, the distance that the body leaves, world metres.
+        members: places of all constraints that are solved with the body, helped or not.
     """
 
     constraints: tuple[int, ...]
@@ -72,6 +73,7 @@ class HelpedRow(NamedTuple):
     shifted: int
     distance: float
     left: Mapping[int, float]
+    members: tuple[int, ...]
 
 
 class Riders(NamedTuple):
@@ -325,7 +327,7 @@ class BakeFrames:
 
     def moved_by(self, c: int) -> tuple[int, ...]:
         """Joints that a constraint moves, root first: its chain, and the body where it helps or returns."""
-        helped = any(c in each.constraints for each in self.helped.values())
+        helped = any(c in each.members for each in self.helped.values())
         body = body_joints(self.skeleton, self.constraints[c])
         moved = [j for j in body if helped or j in self.returning]
         return (*moved, *chain_joints(self.skeleton, self.constraints[c]))

@@ -41,6 +41,7 @@ from ..solve.constraint_goals import (
     has_window,
     is_soft,
     soft_limb,
+    whole_chain,
     with_body,
 )
 from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups, solve_once, spare_length
@@ -341,6 +342,11 @@ def _balance_body(
                 batch.states[k] = states[k]
 
 
+def _turns_with_target(constraint: Constraint) -> bool:
+    """Whether the last bone of a chain has the rotation of its target."""
+    return constraint.rotation == "ORIENTATION" and constraint.rotation_bone in ("", constraint.tip)
+
+
 def _is_met(batch: Batch, k: int, help: Help | None) -> bool:
     """Whether all that asked for help at a row get it."""
     return help is not None and all(batch.states[k][c] in (REACHED, EASED) for c in help.constraints)
@@ -440,13 +446,11 @@ MOVED = 0.01
 
 def _left_in_place(batch: Batch) -> tuple[dict[int, Mask], dict[int, Mask]]:
     """(R,) masks of rows at which targets are where the base pose has the effectors of constraints; and of
-    those at which carried targets are where their carriers take that place."""
+    those at which carried targets are where the targets of their carriers take that place."""
     constraints, skeleton, bones = batch.constraints, batch.skeleton, batch.bones
     places = {constraint.name: c for c, constraint in enumerate(constraints)}
-    poses = (batch.base.rotations, batch.base.translations), (batch.rotations, batch.translations)
-    (heads, frames), (solved_heads, solved_frames) = (
-        forward_kinematics_of_frames(skeleton, bones.offsets, bones.rests, unit(turned, axis=-1), shifted)
-        for turned, shifted in poses
+    heads, frames = forward_kinematics_of_frames(
+        skeleton, bones.offsets, bones.rests, unit(batch.base.rotations, axis=-1), batch.base.translations
     )
     stays, left = {}, {}
     for c in (c for c in batch.active if constraints[c].kind.reaches or constraints[c].carrier in places):
@@ -458,11 +462,28 @@ def _left_in_place(batch: Batch) -> tuple[dict[int, Mask], dict[int, Mask]]:
         slack = MOVED * batch.lengths[:, chain].sum(axis=1)
         stays[c] = length(targets - ends, axis=-1) <= slack
         if constraints[c].carrier in places:
-            above = skeleton.index(constraints[places[constraints[c].carrier]].tip)
-            turns = multiply(solved_frames[:, above].T, conjugate(frames[:, above].T))
-            taken = solved_heads[:, above] + rotate(turns, (ends - heads[:, above]).T).T
-            left[c] = length(targets - taken, axis=-1) <= slack
+            carried = _taken_by_target(batch, places[constraints[c].carrier], heads, frames, ends)
+            left[c] = length(targets - carried, axis=-1) <= slack
     return stays, left
+
+
+def _taken_by_target(batch: Batch, c: int, heads: Array, frames: Array, points: Array) -> Array:
+    """(R, 3) points of the base poses where the target of a constraint takes them along with its bone.
+
+    Args:
+        batch: the batch.
+        c: the constraint.
+        heads, frames: (R, J, 3) and (R, J, 4) of the base poses.
+        points: (R, 3)
+    """
+    constraint, tip = batch.constraints[c], batch.skeleton.index(batch.constraints[c].tip)
+    reach = rotate(frames[:, tip], effectors(constraint, batch.lengths[:, tip]), axis=-1)
+    offsets = points - heads[:, tip] - reach
+    turned = batch.targets.rotations[:, c]
+    if _turns_with_target(constraint):
+        offsets = rotate(multiply(unit(turned, axis=-1).T, conjugate(frames[:, tip].T)), offsets.T).T
+    starts = batch.targets.points[:, c] if constraint.use_position else heads[:, tip] + reach
+    return np.asarray(starts + offsets)
 
 
 def _helped_row(
@@ -476,7 +497,8 @@ def _helped_row(
     unit_length = float(scales(batch.frames[[k]], batch.worlds[[k]])[0])
     left = {c: unit_length * distance for c, distance in batch.left.get(k, {}).items()}
     shift = unit_length * float(shifts[longest])
-    return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], shift, left)
+    members = tuple(c for c in batch.active if batch.states[k][c] != GAVE_WAY)
+    return HelpedRow(chains, joints[farthest], float(angles[farthest]), joints[longest], shift, left, members)
 
 
 def _solve_one_by_one(group: Group, batch: Batch) -> Generator[int, None, None]:
@@ -726,8 +748,10 @@ class _Share:
             solver = replace(solver, angle_tolerance=batch.sharper * solver.angle_tolerance)
         moving, alone = group.joints, None
         if helped:
-            chains = {j for c in self.members for j in chain_joints(batch.skeleton, batch.constraints[c])}
-            moving = frozenset(chains | body)
+            # The bodies of all: what moves must not depend on which chains ask just now.
+            moving = frozenset(
+                j for c in self.members for j in whole_chain(batch.skeleton, batch.constraints[c])
+            )
             # Missed targets come after met ones: feet stand, whatever a hand reaches for.
             asking = set(help.missed).difference(help.held)
             alone = tuple(goal for _, goal in placed)

@@ -29,7 +29,7 @@ from ...skeleton.pose import Pose
 from ...solvers import drag
 from ...solvers.soft_reach import SOFTNESS
 from ..figures import recognition, rigify
-from ..figures.role import Figure, Part
+from ..figures.role import CLAVICLE_MOBILITY, Figure, Part
 from ..limit_sources import blender_limits
 from ..properties.joints import PINS, joint_settings, masses
 from ..rig import armature
@@ -42,10 +42,6 @@ ARM_MASS, UPPER_MASS = 0.049, 0.41
 Zatsiorsky-Seluyanov's segment inertia parameters").
 
 Turns and shifts of spine and body are counted by the root of the mass that they move, beside an arm's."""
-CLAVICLE_MOBILITY = 45.0 / 180.0
-"""Mobility of a clavicle beside its arm, as their ranges of elevation are (`limit_sources.joint_ranges`).
-
-With equal mobilities a pull shrugs the shoulder by 30 degrees where the elbow could bend."""
 FAR = 1e6
 """Range of free shifts, in lengths of the bone."""
 CHANNELS = ("location", "rotation_quaternion", "rotation_euler", "rotation_axis_angle")
@@ -486,7 +482,7 @@ class Session:
         if role is not None and not settings["stiffness"]:
             if role.part is Part.SPINE:
                 changed["stiffness"] = 1.0 - math.sqrt(ARM_MASS / UPPER_MASS)
-            elif role.part is Part.SHOULDER and figure.bones(Part.UPPER_ARM, role.side, role.number):
+            elif figure.is_clavicle(bone.name):
                 changed["stiffness"] = 1.0 - CLAVICLE_MOBILITY
         constraint = blender_limits.constraint_of(bone)
         if settings["limit"] is None and constraint is not None and not constraint.mute:

@@ -128,6 +128,12 @@ class RestBone(NamedTuple):
     connected: bool = False
 
 
+CLAVICLE_MOBILITY = 45.0 / 180.0
+"""Mobility of a clavicle beside its arm, as their ranges of elevation are (`limit_sources.joint_ranges`).
+
+With equal mobilities a pull shrugs the shoulder by 30 degrees where the elbow could bend."""
+
+
 @dataclass(frozen=True)
 class Figure:
     """A recognised figure.
@@ -150,6 +156,15 @@ class Figure:
             if (role.part, role.side, role.number) == (part, side, number)
         ]
         return tuple(name for _, name in sorted(indexed))
+
+    def is_clavicle(self, name: str) -> bool:
+        """Whether a bone is the shoulder of an arm."""
+        role = self.roles.get(name)
+        return (
+            role is not None
+            and role.part is Part.SHOULDER
+            and bool(self.bones(Part.UPPER_ARM, role.side, role.number))
+        )
 
     def partner(self, name: str) -> str:
         """Bone of the same role on the other side, the bone itself in the middle; empty if missing."""

@@ -17,7 +17,7 @@ from mathutils import Matrix, Quaternion, Vector
 from ...errors import RigError
 from ..figures import control_bones, recognition, rigify, words
 from ..figures.control_bones import MADE
-from ..figures.role import Part
+from ..figures.role import CLAVICLE_MOBILITY, Part
 from . import constraint_list
 from .active_rig import keep_overrides
 from .constraint_kinds import KINDS, first_root_bone_chain_length, kind_of, set_kind
@@ -91,6 +91,24 @@ def _is_foot(bone: bpy.types.PoseBone) -> bool:
         return False
     role = recognition.figure_of(bone.id_data).roles.get(bone.name)
     return role is not None and role.part is Part.FOOT
+
+
+def ease_clavicles(armature_object: bpy.types.Object, rows: Sequence[NewRow]) -> str:
+    """Give clavicles in chains of arms the mobility that they have beside these, by their Stiffness.
+
+    Bones keep a Stiffness that they have. Returns a clause for the user; empty without such a bone.
+    """
+    chains = [constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows]
+    free = {bone.name: bone for chain in chains for bone in chain[1:] if not bone.ccd_rig.stiffness}
+    figure = recognition.figure_of(armature_object) if free else None
+    clavicles = [name for name in free if figure is not None and figure.is_clavicle(name)]
+    if not clavicles:
+        return ""
+    stiffness = 1.0 - CLAVICLE_MOBILITY
+    for name in clavicles:
+        free[name].ccd_rig.stiffness = stiffness
+    keep_overrides(armature_object)
+    return f"turning less than their arms (Stiffness {stiffness:g}): {_listed(clavicles)}"
 
 
 def describe(

@@ -190,15 +190,19 @@ def walk_steps(
     try:
         cycle = cycle_of(joints, figure, played, choice.settings.thresholds)
         cycle = with_stride(cycle, choice.settings.stride)
-        way = way_along(points, closed, ROUNDING * cycle.leg)
+        try:
+            way = way_along(points, closed, ROUNDING * cycle.leg)
+        except InvalidInput as error:
+            raise RigError(f"'{curve.name}': {error}") from error
         start, ways, settings = choice.start, None, choice.settings
         if choice.keyed:
             start, shares = keyed_places(scene, curve)
             ways = shares * way.length
             settings = replace(settings, offset=float(ways[0]), cycles=0.0)
         if settings.offset >= way.length and not closed:
-            raise InvalidInput(
-                f"offset {settings.offset:.3g} m is beyond the end of the curve of {way.length:.3g} m"
+            raise RigError(
+                f"offset {settings.offset:.3g} m is beyond the end of curve '{curve.name}' of "
+                f"{way.length:.3g} m"
             )
         length = way.length - (0.0 if closed else settings.offset)
         if closed and settings.cycles > 0.0:

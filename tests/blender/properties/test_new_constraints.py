@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import bpy
 import pytest
 import rigs
+from mathutils import Vector
 from rigs import B
 
 
@@ -162,6 +164,30 @@ def test_chains_of_animals_end_at_the_next_limb(ext, kind, tip, end, count):
     lists = ext.module("ccd_rig.blender.properties.constraint_list")
     length = lists.limb_length(rig, tip)
     assert (length, lists.chain(rig, tip, length)[-1].name) == (count, end)
+
+
+def test_a_clavicle_turns_less_than_its_arm(ext):
+    """It was shrugged by 31 degrees for a target that the arm reaches alone."""
+    rig = rigs.metarig("human")
+    row = add(rig, "hand.L")
+    names = ["hand.L", "forearm.L", "upper_arm.L", "shoulder.L"]
+    assert row.chain_length == len(names)
+    assert rig.pose.bones["shoulder.L"].ccd_rig.stiffness == 0.75
+    assert not any(rig.pose.bones[name].ccd_rig.stiffness for name in names[:3])
+    row.target.location += Vector((-0.1, -0.2, 0.5))
+    rigs.update()
+    assert bpy.ops.ccd_rig.solve() == {"FINISHED"}
+    rigs.update()
+    turns = [math.degrees(rig.pose.bones[name].matrix_basis.to_quaternion().angle) for name in names]
+    assert turns[3] < 6.0 < 30.0 < min(turns[1:3])
+    assert (rig.matrix_world @ rig.pose.bones["hand.L"].tail - row.target.location).length < 1e-3
+
+
+def test_a_clavicle_keeps_the_stiffness_that_it_has(ext):
+    rig = rigs.metarig("human")
+    rig.pose.bones["shoulder.L"].ccd_rig.stiffness = 0.5
+    add(rig, "hand.L")
+    assert rig.pose.bones["shoulder.L"].ccd_rig.stiffness == 0.5
 
 
 @pytest.mark.parametrize(

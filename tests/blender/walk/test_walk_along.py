@@ -398,7 +398,7 @@ def test_a_metarig_of_rigify_on_a_moving_turned_and_scaled_object(ext):
 @pytest.mark.parametrize(
     ("points", "words"),
     [
-        (((0.0, 0.0, 0.0), (0.0, 0.0, 3.0)), "no length"),
+        (((0.0, 0.0, 0.0), (0.0, 0.0, 3.0)), "'Path': the curve has no length"),
         (((0.0, 0.0, 0.0), (0.0, -0.3, 0.0)), "too short|shorter"),
         (((0.0, 0.0, 0.0), (0.0, float("nan"), 0.0)), "not a number"),
     ],
