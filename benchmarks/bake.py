@@ -11,7 +11,7 @@ Cases:
     character  Rigify's human metarig: arms, legs and spine, 17 of 159 bones
     straight   12 bones whose target goes through the axis on which they rest; the tutorial's tail
     heavy      20 bones in a scene with a skin of 500,000 vertices and fifty other objects (minutes)
-    parts      where the time of `chain` and `character` goes: a profile, by modules and Blender's functions
+    parts      where the time of `chain` and `character` goes: samples of the processor, by modules (POSIX)
 
 Ours: `ccd_rig.blender.bake`, all included (evaluation, solving, slerp, keys written, report) but the
 check after it. Blender's: IK constraints baked by `bpy.ops.nla.bake(visual_keying=True)` with just the
@@ -24,12 +24,14 @@ as Blender plays them; turns are a bone's own, relative to its parent.
 from __future__ import annotations
 
 import argparse
-import cProfile
-import pstats
+import signal
+import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 import _bake_scenes as scenes
 import bpy
@@ -56,7 +58,7 @@ LIMITS: dict[str, Sequence[scenes.Limit | None]] = {
 }
 LOW = 0.1  # the target's height in lengths of the chain: at the usual 0.5 hardly a limit is met
 JUMP = 3.0  # degrees per frame: more is not what a smooth target asks for
-LINES = 12  # of a profile
+LINES, BAKES, TICK = 12, 10, 1e-3  # of a profile: lines, bakes per run, and seconds between samples
 HEADS = (
     f"{'case':42} | ms | ms/frame | ratio | alike | mean error | worst | turn max | mean | 2nd diff | broken"
 )
@@ -126,19 +128,31 @@ def case_heavy(runs: int, frames: int) -> None:
     _say(notes)
 
 
-def case_parts(_runs: int, frames: int) -> None:
+def case_parts(runs: int, frames: int) -> None:
     for name, make in (("20 bones", partial(scenes.chain, 20)), ("metarig, 5 targets", scenes.character)):
-        add_rows(shot := make(frames))
-        profile = cProfile.Profile()
-        profile.runcall(time_ours, shot, frames)
-        spent: dict[str, float] = {}
-        for (file, _, function), (_, _, took, _, _) in pstats.Stats(profile).stats.items():
-            module = Path(file).relative_to(ROOT).as_posix() if file.startswith(str(ROOT)) else function
-            spent[module] = spent.get(module, 0.0) + took
-        whole = sum(spent.values())
-        print(f"{name}: {1e3 * whole:.0f} ms with the profiler")
-        for module, took in sorted(spent.items(), key=lambda item: -item[1])[:LINES]:
-            print(f"{took / whole:7.1%}  {module}")
+        spent, took = Counter[str](), []
+
+        def note(_number: int, frame: FrameType | None, spent: Counter[str] = spent) -> None:
+            """Note the module that runs; a frame's evaluation is noted when it calls a handler."""
+            stack = []
+            while frame is not None:
+                stack.append((Path(frame.f_code.co_filename), frame.f_code.co_name))
+                frame = frame.f_back
+            own = [file for file, _ in stack if file.is_relative_to(ROOT / "ccd_rig")]
+            evaluating = [file for file, function in stack if function == "set_frame"]
+            if own:
+                spent[(evaluating or own)[0].relative_to(ROOT).as_posix()] += 1
+
+        signal.signal(signal.SIGPROF, note)
+        for _ in range(BAKES * runs):
+            add_rows(shot := make(frames))
+            signal.setitimer(signal.ITIMER_PROF, TICK, TICK)
+            took.append(time_ours(shot, frames))
+            signal.setitimer(signal.ITIMER_PROF, 0.0)
+        whole, samples = 1e3 * statistics.mean(cost.cpu for cost in took), sum(spent.values())
+        print(f"{name}: {whole:.0f} ms of the processor, mean of {len(took)} bakes")
+        for module, count in spent.most_common(LINES):
+            print(f"{whole * count / samples:7.1f}  {module}")
 
 
 CASES: dict[str, Callable[[int, int], None]] = {

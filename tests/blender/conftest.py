@@ -121,7 +121,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Leave without Blender's shutdown, which a class left by a failed test crashes (4.2) or hangs (4.5).
 
-    A clean exit is tested on its own, in test_lifecycle.py.
+    A clean exit is tested on its own, in test_kernel.py.
     """
     if AS_MODULE:
         if "CCD_RIG_SCRATCH" in os.environ:

@@ -20,10 +20,10 @@ TIMEOUT = 300  # [s]
 
 
 def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The demo in a fresh process that stands in `folder`."""
+    """A Python that stands in `folder`, with these arguments."""
     assert AS_MODULE, "the demo needs a Python that has the bpy module"
     return subprocess.run(
-        [sys.executable, str(DEMO), *arguments],
+        [sys.executable, *arguments],
         cwd=folder,
         env={
             name: value for name, value in os.environ.items() if name != "OCIO"
@@ -63,7 +63,7 @@ def users_file(ext, tmp_path: Path) -> Path:
 
 def test_a_users_file_is_baked_beside_itself(ext, users_file: Path):
     before = users_file.read_bytes()
-    done = run(users_file.parent, "--file", users_file.name)
+    done = run(users_file.parent, str(DEMO), "--file", users_file.name)
     assert done.returncode == 0, done.stdout + done.stderr
     assert users_file.read_bytes() == before
     names = sorted(path.name for path in users_file.parent.iterdir())
@@ -80,46 +80,54 @@ def test_a_users_file_is_baked_beside_itself(ext, users_file: Path):
         assert (tip - bpy.data.objects["Near Target"].location).length < 2e-4
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "words"),
-    [
-        (("--file", "missing.blend"), 2, "there is no file missing.blend"),
-        (("--file", "broken.blend"), 2, "cannot open broken.blend"),
-        (("--file", "empty.blend"), 1, "no armature in scene 'Scene' has CCD constraints"),
-        *(
-            pytest.param(*case, marks=pytest.mark.mass)
-            for case in (
-                (("--file", "empty.blend", "--output", "empty.blend"), 2, "name another file"),
-                (("--file", "empty.blend", "--output", "nowhere/out.blend"), 4, "there is no folder"),
-                (("--frames", "3"), 2, "unrecognized arguments"),
-                (("--output", "broken.blend"), 4, "cannot make folder broken.blend"),
-            )
-        ),
-    ],
+MISTAKES = (
+    (("--file", "missing.blend"), 2, "there is no file missing.blend"),
+    (("--file", "broken.blend"), 2, "cannot open broken.blend"),
+    (("--file", "empty.blend"), 1, "no armature in scene 'Scene' has CCD constraints"),
+    (("--file", "empty.blend", "--output", "empty.blend"), 2, "name another file"),
+    (("--file", "empty.blend", "--output", "nowhere/out.blend"), 4, "there is no folder"),
+    (("--frames", "3"), 2, "unrecognized arguments"),
+    (("--output", "broken.blend"), 4, "cannot make folder broken.blend"),
 )
-def test_mistakes_are_one_line(ext, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str):
+"""Arguments of the demo, its exit code, and a part of its message."""
+IN_ONE_PROCESS = """
+import contextlib, io, json, os, sys
+sys.path.insert(0, sys.argv[1])
+import demo
+told = []
+for arguments in json.loads(sys.argv[2]):
+    with contextlib.redirect_stderr(io.StringIO()) as err:
+        told.append((demo.main(arguments), err.getvalue()))
+print(json.dumps(told), flush=True)
+os._exit(0)
+"""
+
+
+def test_mistakes_are_one_line(ext, tmp_path: Path):
     (tmp_path / "broken.blend").write_bytes(b"no Blender file")
     bpy.ops.wm.save_as_mainfile(filepath=str(tmp_path / "empty.blend"), copy=True)
     before = sorted(tmp_path.iterdir())
-    done = run(tmp_path, *arguments)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert words in done.stderr
-    assert done.stderr.startswith("demo: error: ")
-    assert done.stderr.count("\n") == 1
-    assert done.stdout == ""
+    arguments = json.dumps([each[0] for each in MISTAKES])
+    done = run(tmp_path, "-c", IN_ONE_PROCESS, str(DEMO.parent), arguments)
+    assert done.stdout.count("\n") == 1, done.stdout + done.stderr
+    for (arguments, code, words), (ended, told) in zip(MISTAKES, json.loads(done.stdout), strict=True):
+        assert ended == code, (arguments, told)
+        assert words in told, (arguments, told)
+        assert told.startswith("demo: error: ")
+        assert told.count("\n") == 1
     assert sorted(tmp_path.iterdir()) == before
 
 
 @pytest.mark.mass
 def test_a_contact_sheet_is_drawn(ext, tmp_path: Path):
-    done = run(tmp_path)
+    done = run(tmp_path, str(DEMO))
     assert done.returncode == 0, done.stdout + done.stderr
     names = sorted(path.name for path in (tmp_path / "demo_output").iterdir())
     assert names == ["contact_sheet.png", "demo.blend", "demo.json"]
 
 
 def test_the_figure_walks_within_its_limits(ext, tmp_path: Path):
-    done = run(tmp_path, "--no-sheet")
+    done = run(tmp_path, str(DEMO), "--no-sheet")
     assert done.returncode == 0, done.stdout + done.stderr
     folder = tmp_path / "demo_output"
     names = sorted(path.name for path in folder.iterdir())

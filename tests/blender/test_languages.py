@@ -156,9 +156,9 @@ def test_what_a_bake_comes_to_is_told_in_whole_sentences(translation, message):
 
 def test_registering_is_quick(translation):
     translation.unregister()
-    start = time.perf_counter()
+    start = time.process_time()
     translation.register()
-    assert time.perf_counter() - start < SECONDS
+    assert time.process_time() - start < SECONDS
 
 
 def test_names_of_bones_are_never_translated(language, translation):

@@ -10,18 +10,6 @@ import bpy
 import pytest
 from installed import AS_MODULE, PACKAGE, ROOT, leftovers, visit
 
-# A user's whole visit in a process of its own that then ends as any script does: on 4.2 a class that is still
-# registered crashes the exit, on 4.5 it hangs it.
-VISIT = """
-import sys, bpy
-bpy.ops.extensions.package_install_files(filepath=sys.argv[-1], repo="user_default", enable_on_install=True)
-assert "bl_ext.user_default.ccd_rig" in bpy.context.preferences.addons
-bpy.ops.preferences.addon_disable(module="bl_ext.user_default.ccd_rig")
-repositories = [r.module for r in bpy.context.preferences.extensions.repos]
-bpy.ops.extensions.package_uninstall(repo_index=repositories.index("user_default"), pkg_id="ccd_rig")
-print("VISITED")
-"""
-
 # The same package from two repositories.
 TWO_COPIES = """
 import sys, bpy
@@ -184,8 +172,3 @@ def test_a_failure_on_the_way_leaves_nothing_registered(ext, monkeypatch):
         assert leftovers() == []
     bpy.ops.preferences.addon_enable(module=PACKAGE)
     assert "bake" in dir(bpy.ops.ccd_rig)
-
-
-def test_process_ends_cleanly(ext, tmp_path):
-    assert "Traceback" not in visit(VISIT, tmp_path, ext.zip)
-    assert not (tmp_path / "user/extensions/user_default/ccd_rig").exists()

@@ -192,18 +192,21 @@ def transforms(bake_frames: BakeFrames, motion: Motion) -> Transforms:
 
 def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Array, Array]]:
     """Like `residuals`, for placed joints: (F, J, 3) heads and (F, J, 4) rotations."""
+    constraints, worlds = bake_frames.constraints, bake_frames.worlds
     distances, angles = np.zeros_like(bake_frames.influences), np.zeros_like(bake_frames.influences)
-    for c, constraint in enumerate(bake_frames.constraints):
+    placing = [c for c, each in enumerate(constraints) if each.use_position and not each.kind.balances]
+    if placing:
+        misses = _ends(bake_frames, [constraints[c] for c in placing], heads, axes)
+        misses -= bake_frames.targets.points[:, placing]
+        # Transform the difference, not each point, to keep precision far from the origin.
+        distances[:, placing] = np.linalg.norm(np.einsum("fij,fkj->fki", worlds, misses), axis=-1)
+    for c, constraint in enumerate(constraints):
         yield
-        if constraint.kind.balances or constraint.use_position:
-            reached = points(bake_frames, constraint, heads, axes)
-            misses = reached - bake_frames.targets.points[:, c]
-            # Transform the difference, not each point, to keep precision far from the origin.
-            misses = np.einsum("fij,fj->fi", bake_frames.worlds, misses)
-            if constraint.kind.balances:
-                misses = misses * np.array(constraint.balance_axes)
+        if constraint.kind.balances:
+            misses = points(bake_frames, constraint, heads, axes) - bake_frames.targets.points[:, c]
+            misses = np.einsum("fij,fj->fi", worlds, misses) * np.array(constraint.balance_axes)
             distances[:, c] = np.linalg.norm(misses, axis=-1)
-        if not constraint.kind.balances and (constraint.rotation != "NONE" or constraint.pole_target):
+        elif constraint.rotation != "NONE" or constraint.pole_target:
             in_force = np.flatnonzero(bake_frames.influences[:, c] > 0.0)
             if len(in_force):
                 angles[in_force, c] = _angles(bake_frames, c, in_force, heads, axes)
@@ -212,18 +215,22 @@ def errors(bake_frames: BakeFrames, heads: Array, axes: Array) -> Work[tuple[Arr
 
 def points(bake_frames: BakeFrames, constraint: Constraint, heads: Array, axes: Array) -> Array:
     """(F, 3) effector of a constraint: the tip's end, or the centre of mass."""
-    if constraint.kind.balances:
-        joints = bake_frames.skeleton.joints
-        masses, first = np.array([joint.mass for joint in joints]), [joint.length for joint in joints]
-        places = np.array([joint.centre for joint in joints]) * (bake_frames.lengths / first)[..., None]
-        middles = heads + batch.rotate(axes, places, axis=-1)
-        centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
-        return centre
-    tip = bake_frames.skeleton.index(constraint.tip)
-    if not constraint.use_tail and not any(constraint.effector_offset):
-        return np.asarray(heads[:, tip])
-    ends = _along(bake_frames.lengths[:, tip] * constraint.use_tail) + np.array(constraint.effector_offset)
-    return np.asarray(heads[:, tip] + batch.rotate(axes[:, tip], ends, axis=-1))
+    if not constraint.kind.balances:
+        return _ends(bake_frames, [constraint], heads, axes)[:, 0]
+    joints = bake_frames.skeleton.joints
+    masses, first = np.array([joint.mass for joint in joints]), [joint.length for joint in joints]
+    places = np.array([joint.centre for joint in joints]) * (bake_frames.lengths / first)[..., None]
+    middles = heads + batch.rotate(axes, places, axis=-1)
+    centre: Array = np.einsum("j,fji->fi", masses / masses.sum(), middles)
+    return centre
+
+
+def _ends(bake_frames: BakeFrames, constraints: Sequence[Constraint], heads: Array, axes: Array) -> Array:
+    """(F, K, 3) ends of the tips of K constraints."""
+    tips = [bake_frames.skeleton.index(each.tip) for each in constraints]
+    ends = _along(bake_frames.lengths[:, tips] * np.array([each.use_tail for each in constraints]))
+    ends += np.array([each.effector_offset for each in constraints])
+    return heads[:, tips] + batch.rotate(axes[:, tips], ends, axis=-1) if ends.any() else heads[:, tips]
 
 
 def speeds(rotations: Array, frames: Array) -> Array:

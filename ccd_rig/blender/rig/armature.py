@@ -41,6 +41,7 @@ from .bone_space import NOISE, STEADY, ZERO, BoneRest, PlacedBone, place
 from .rotation_modes import (
     CHANNELS,
     EULER_MODES,
+    Slots,
     Values,
     Watched,
     channel_values,
@@ -441,7 +442,8 @@ class RigLayout:
     names: tuple[str, ...]
     slots: Indices  # index of each bone in pose.bones
     modes: tuple[str, ...]
-    mode_codes: bytes = field(repr=False)  # of all pose bones
+    mode_codes: bytes = field(repr=False)
+    count: int  # of all pose bones
     connected: Indices = field(repr=False)  # bones whose location Blender ignores
     placer: BonePlacer = field(repr=False)
     skeleton: Skeleton = field(repr=False)  # when the layout was made
@@ -453,13 +455,15 @@ class RigLayout:
     def watched(self) -> Watched:
         """The properties of pose bones that `rows` needs."""
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
-        if self.placer.parents or self.shown:
-            names["matrix"] = 16
-        return Watched(names)
+        slots: dict[str, Slots] = dict.fromkeys(names, self.slots)
+        pairs = [j for shown in self.shown for j in (self.placer.bones[shown].parent, shown)]
+        if whole := [*self.placer.parents, *self.slots[pairs].tolist()]:
+            names["matrix"], slots["matrix"] = 16, whole
+        return Watched(self.count, names, slots)
 
     def fits(self, seen: NDArray[np.float32]) -> bool:
         """Whether the values of pose bones can be read with this layout: no rotation mode has changed."""
-        return seen[: len(self.mode_codes) // 4].tobytes() == self.mode_codes
+        return seen[: len(self.slots)].tobytes() == self.mode_codes
 
     def rows(self, armature_object: Any, seen: Sequence[NDArray[np.float32]]) -> RigRows:
         """Convert the values of R frames to skeletons and poses.
@@ -475,7 +479,7 @@ class RigLayout:
         values = self.watched.values(np.array(seen))
         rotations = read_rotations(pose_bones, slots, self.modes, values)
         bones = self.bones(pose_bones, values)
-        channels = values["location"][:, slots].astype(np.float64)
+        channels = values["location"].astype(np.float64)
         channels[:, self.connected] = 0.0
         require_finite(pose_bones, slots, channels, "location")
         rows = RigRows(self, rotations, np.zeros_like(channels), bones)
@@ -488,14 +492,14 @@ class RigLayout:
     def _read_shown(self, rows: RigRows, values: Values) -> None:
         """Replace the poses of `shown` joints by those that Blender shows beside their parents; in place."""
         whole = values["matrix"].reshape(len(values["matrix"]), -1, 4, 4).swapaxes(2, 3).astype(np.float64)
-        parents = [joint.parent for joint in self.skeleton.joints]
-        for j in self.shown:
+        for place, j in enumerate(self.shown):
             heads, frames = [], []
-            for slot in self.slots[[parents[j], j]]:
-                columns = whole[:, slot, :3, :3]
+            for k in (2 * place, 2 * place + 1):  # its parent and itself, see `watched`
+                matrix = whole[:, len(self.placer.parents) + k]
+                columns = matrix[:, :3, :3]
                 sizes = np.linalg.norm(columns, axis=1) * np.sign(np.linalg.det(columns))[:, None]
                 frames.append(quaternions((columns / sizes[:, None]).transpose(1, 2, 0)))
-                heads.append(whole[:, slot, :3, 3])
+                heads.append(matrix[:, :3, 3])
             rest = conjugate(unit(rows.bones.rests[:, j], axis=-1).T)
             turned = multiply(conjugate(frames[0]), frames[1])
             moved = rotate(conjugate(frames[0]), (heads[1] - heads[0]).T).T - rows.bones.offsets[:, j]
@@ -506,19 +510,20 @@ class RigLayout:
         """Convert bones to joints at R frames, from values of `watched`; errors as of `layout`."""
         parents: NDArray[np.float32] = np.zeros((len(values["scale"]), 0, 4, 4), np.float32)
         if self.placer.parents:
-            matrices = values["matrix"][:, list(self.placer.parents)]
+            matrices = values["matrix"][:, : len(self.placer.parents)]
             parents = matrices.reshape(*matrices.shape[:2], 4, 4).swapaxes(2, 3)  # column by column
         eulers = self._eulers(pose_bones, values) if any(self.placer.locked) else None
-        return self.placer.rows(pose_bones, values["scale"][:, self.slots], eulers, parents)
+        return self.placer.rows(pose_bones, values["scale"], eulers, parents)
 
     def _eulers(self, pose_bones: Any, values: Values) -> NDArray[np.float32]:
         """Return (R, bones, 3) angles of bones with locked axes, in any mode; 0 for the remaining bones."""
         angles = np.zeros((len(values["scale"]), len(self.slots), 3), np.float32)
         for i, axes in enumerate(self.placer.locked):
             if axes and self.modes[i] in EULER_MODES:
-                angles[:, i] = values["rotation_euler"][:, self.slots[i]]
+                angles[:, i] = values["rotation_euler"][:, i]
             elif axes:  # fully locked
-                rotations = read_rotations(pose_bones, self.slots[[i]], [self.modes[i]], values)[:, 0]
+                of_bone = {name: each[:, [i]] for name, each in values.items() if name != "matrix"}
+                rotations = read_rotations(pose_bones, self.slots[[i]], [self.modes[i]], of_bone)[:, 0]
                 angles[:, i] = [Quaternion(rotation).to_euler(ORDER)[:] for rotation in rotations.tolist()]
         return angles
 
@@ -597,7 +602,8 @@ def layout(
         names=tuple(pose_bone.name for pose_bone in ordered),
         slots=np.array([bone.slot for bone in bones], np.intp),
         modes=tuple(pose_bone.rotation_mode for pose_bone in ordered),
-        mode_codes=foreach(pose_bones, "rotation_mode", 1).tobytes(),
+        mode_codes=foreach(pose_bones, "rotation_mode", 1)[[bone.slot for bone in bones]].tobytes(),
+        count=len(pose_bones),
         connected=np.flatnonzero([bone.connected for bone in bones]),
         placer=placer,
         skeleton=Skeleton(()),

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,10 @@ from ...maths import batch
 from ...maths.batch import Array, Indices, length
 
 Values = Mapping[str, NDArray[Any]]
-"""Name of a property -> (R, bones, width) values at R frames, in the order of `pose.bones`."""
+"""Name of a property -> (R, bones, width) values of bones at R frames."""
 
+
+Slots = Sequence[int] | NDArray[np.intp]  # indices in pose.bones
 
 TYPES = {"rotation_mode": np.int32}
 """Types of the properties that are not float32."""
@@ -41,43 +44,51 @@ def foreach(pose_bones: Any, name: str, width: int) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Watched:
-    """Set of properties that are read repeatedly from all pose bones.
+    """Set of properties that are read repeatedly from the same pose bones.
 
     Attributes:
+        count: of all pose bones.
         widths: number of values of each property for a bone, by name.
+        slots: indices of the bones whose values count, of each property.
     """
 
+    count: int
     widths: Mapping[str, int]
-    _buffers: dict[int, tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]]]] = field(
-        default_factory=dict, repr=False
-    )
+    slots: Mapping[str, Slots]
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]], Indices]:
+        """A buffer for all bones, its view for each property, and the places of the values that count."""
+        ends = np.cumsum([self.count * width for width in self.widths.values()])
+        buffer = np.empty(ends[-1], np.float32)
+        pieces = np.split(buffer, ends[:-1])
+        views = [
+            (name, piece.view(TYPES.get(name, np.float32)))
+            for name, piece in zip(self.widths, pieces, strict=True)
+        ]
+        places = [
+            end
+            - self.count * width
+            + np.add.outer(width * np.asarray(self.slots[name], np.intp), range(width))
+            for (name, width), end in zip(self.widths.items(), ends.tolist(), strict=True)
+        ]
+        return buffer, views, np.concatenate([each.ravel() for each in places])
 
     def look(self, pose_bones: Any) -> NDArray[np.float32]:
-        """Read all values, (N,), property by property."""
-        buffer, views = self._buffer(len(pose_bones))
+        """Read the values that count, (N,), property by property; (0,) if bones were added or removed."""
+        if len(pose_bones) != self.count:
+            return np.empty(0, np.float32)
+        buffer, views, places = self._places
         for name, view in views:
             pose_bones.foreach_get(name, view)
-        return buffer.copy()
-
-    def _buffer(self, count: int) -> tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]]]:
-        """Return the buffer for a number of bones, and its view for each property."""
-        if count not in self._buffers:
-            buffer = np.empty(count * sum(self.widths.values()), np.float32)
-            pieces = np.split(buffer, count * np.cumsum(list(self.widths.values()))[:-1])
-            views = [
-                (name, piece.view(TYPES.get(name, np.float32)))
-                for name, piece in zip(self.widths, pieces, strict=True)
-            ]
-            self._buffers.clear()
-            self._buffers[count] = buffer, views
-        return self._buffers[count]
+        return buffer[places]
 
     def values(self, seen: NDArray[np.float32]) -> Values:
         """Split (R, N) results of `look` into the values of each property, (R, bones, width)."""
-        count = seen.shape[1] // sum(self.widths.values())
-        pieces = np.split(seen, count * np.cumsum(list(self.widths.values()))[:-1], axis=1)
+        sizes = [len(self.slots[name]) * width for name, width in self.widths.items()]
+        pieces = np.split(seen, np.cumsum(sizes)[:-1], axis=1)
         return {
-            name: piece.view(TYPES.get(name, np.float32)).reshape(len(seen), count, -1)
+            name: piece.view(TYPES.get(name, np.float32)).reshape(len(seen), -1, self.widths[name])
             for name, piece in zip(self.widths, pieces, strict=True)
         }
 
@@ -155,8 +166,6 @@ def _distance(angles: Array, locked: Array, axis: int) -> Array:
     return np.abs(np.remainder(angles[:, axis] - locked[:, axis] + math.pi, 2.0 * math.pi) - math.pi)
 
 
-Slots = Sequence[int] | NDArray[np.intp]  # indices in pose.bones
-
 EULER_MODES = ("XYZ", "XZY", "YXZ", "YZX", "ZXY", "ZYX")
 CHANNELS = {
     "QUATERNION": ("rotation_quaternion", 4),
@@ -193,7 +202,7 @@ def read_rotations(pose_bones: Any, slots: Indices, modes: Sequence[str], seen: 
         pose_bones: of the armature object, original or evaluated.
         slots: (bones,) indices of the bones.
         modes: (bones,) rotation modes.
-        seen: values of the channels at R frames.
+        seen: values of the channels of these bones at R frames.
 
     Raises:
         RigError: names the bone whose channel is not a finite number.
@@ -201,7 +210,7 @@ def read_rotations(pose_bones: Any, slots: Indices, modes: Sequence[str], seen: 
     rotations = np.empty((len(next(iter(seen.values()))), len(slots), 4), np.float32)
     for channel in dict.fromkeys(CHANNELS[mode][0] for mode in modes):
         members = [i for i, mode in enumerate(modes) if CHANNELS[mode][0] == channel]
-        values = seen[channel][:, slots[members]]
+        values = seen[channel][:, members]
         require_finite(pose_bones, slots[members], values, "rotation")
         if channel == "rotation_quaternion":
             rotations[:, members] = _unit_quaternions(values.astype(np.float64))

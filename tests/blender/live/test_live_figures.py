@@ -9,6 +9,7 @@ import creatures
 import pytest
 import rigs
 from mathutils import Matrix, Vector
+from seeds import few_of
 from shown import REACHED, SOLVED, apart, matrices
 from test_live_is_solve import solved
 
@@ -25,12 +26,7 @@ FIGURES = {
 }
 
 
-OFTEN = ("human", "crab")
-
-
-@pytest.mark.parametrize(
-    "name", [name if name in OFTEN else pytest.param(name, marks=pytest.mark.mass) for name in FIGURES]
-)
+@pytest.mark.parametrize("name", few_of(list(FIGURES), 1))
 def test_a_figure_shows_the_same_on_the_way_back(ext, name):
     """Each target is dragged away and back; where it is farthest, Solve poses the figure so too."""
     rig = FIGURES[name]()

@@ -24,6 +24,7 @@ from rigs import (
     update,
 )
 from round_trips import FLOAT32, differences, round_trip, turned
+from seeds import few_of
 
 PARENT_SCALES = ((1, 1, 1), (2, 2, 2), (1, 2, 1), (-1, 1, 1), (-2, -2, -2))
 
@@ -82,7 +83,7 @@ def branches(mode):
     return rig
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", few_of(MODES, 4))
 def test_every_combination_is_exact_or_refused_by_name(ext, bones, errors, mode):
     rig = branches(mode)
     wrong, readings = [], []
@@ -178,7 +179,7 @@ def moved(rig, kind):
     ]
 
 
-@pytest.mark.parametrize("kind", METARIGS)
+@pytest.mark.parametrize("kind", few_of(METARIGS, 4))
 def test_metarigs(ext, bones, kind):
     """Every leaf as a tip, every chain to the root, whatever the object's own transform is."""
     rig = metarig(kind)
