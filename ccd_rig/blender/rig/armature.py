@@ -492,9 +492,9 @@ class RigLayout:
     def _read_shown(self, rows: RigRows, values: Values) -> None:
         """Replace the poses of `shown` joints by those that Blender shows beside their parents; in place."""
         whole = values["matrix"].reshape(len(values["matrix"]), -1, 4, 4).swapaxes(2, 3).astype(np.float64)
-        for place, j in enumerate(self.shown):
+        for number, j in enumerate(self.shown):
             heads, frames = [], []
-            for k in (2 * place, 2 * place + 1):  # its parent and itself, see `watched`
+            for k in (2 * number, 2 * number + 1):  # its parent and itself, see `watched`
                 matrix = whole[:, len(self.placer.parents) + k]
                 columns = matrix[:, :3, :3]
                 sizes = np.linalg.norm(columns, axis=1) * np.sign(np.linalg.det(columns))[:, None]
