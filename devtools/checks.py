@@ -362,8 +362,7 @@ def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> l
             between = len(versions) > 1 and version not in (versions[0], versions[-1])
             if between and layer == "core":
                 continue
-            if between and not pytest_arguments:
-                paths = [f"{folder}/{name}" for name in BETWEEN]
+            places = [f"{folder}/{name}" for name in BETWEEN] if between and not pytest_arguments else paths
             parts = PARTS if layer == "blender" and not pytest_arguments else 1
             with_mass = mass or pytest_arguments or (len(versions) > 1 and version == versions[-1])
             left_out = [] if with_mass else ["-m", "not mass"]
@@ -376,7 +375,7 @@ def suites_of(versions: list[str], pytest_arguments: list[str], mass: bool) -> l
             needs = (version, ZIP) if layer == "blender" else (version,)
             for number in range(1, parts + 1):
                 name = f"{folder}, Blender {version}" + (f", part {number}" if parts > 1 else "")
-                command = [*python, *paths, *options, *left_out]
+                command = [*python, *places, *options, *left_out]
                 queue, extra = "", {}
                 if parts > 1:
                     command += ["-p", "shared_queue"]

@@ -30,7 +30,16 @@ ROOT = Path(__file__).resolve().parent.parent
 FOLDER = ROOT / ".cache/mutation"
 TREE = FOLDER / "tree"
 HARMLESS = Path(__file__).with_name("harmless.json")
-OF_SOURCES = ("architecture", "benchmarks", "interrupts", "kernel_build", "languages", "layers", "mutation")
+OF_SOURCES = (
+    "architecture",
+    "benchmarks",
+    "interrupts",
+    "kernel_build",
+    "languages",
+    "layers",
+    "mutation",
+    "suites",
+)
 """Tests of the core, by file, that compute nothing."""
 BLENDER_PARTS = ("bake", "keys", "retarget", "farm", "cli")
 PARTS = {  # {part: (its sources, what is not of it, its tests)}

@@ -1,0 +1,60 @@
+"""How `dev.py test` deals tests out: which Blender runs which, and what processes with one queue take."""
+
+from __future__ import annotations
+
+import collections
+import os
+import subprocess
+import sys
+
+from devtools import checks, environments
+
+CONFTEST = """
+import pathlib, pytest
+@pytest.fixture(scope="module")
+def module(request):
+    return request.module.__name__
+@pytest.fixture
+def log(module):
+    def write(*words):
+        with open(pathlib.Path(__file__).with_name("log"), "a") as file:
+            print(module, *words, file=file)
+    return write
+"""
+ALONE = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+TESTS = """
+import pytest
+@pytest.mark.parametrize("k", range(9))
+def test_a(k, log): log("a", k)
+@pytest.mark.parametrize("k", range(9))
+def test_b(k, log): log("b", k)
+"""
+
+
+def test_the_oldest_and_the_newest_blender_run_everything():
+    versions = list(environments.BLENDERS)
+    for suite in checks.suites_of(versions, [], mass=False):
+        if suite.layer:
+            paths = [word for word in suite.command if word.startswith("tests/")]
+            is_between = suite.version not in (versions[0], versions[-1])
+            assert (paths == [f"tests/{suite.layer}"]) is not is_between, suite.name
+            assert all((checks.ROOT / path).exists() for path in paths), suite.name
+
+
+def test_processes_with_one_queue_run_each_test_once(tmp_path):
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    for name in ("one", "two", "three"):
+        (tmp_path / f"test_{name}.py").write_text(TESTS)
+    queue = tmp_path / "queue"
+    queue.mkdir()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "shared_queue", f"--rootdir={tmp_path}"]
+    environment = {**os.environ, "PYTHONPATH": str(checks.PLUGINS), "CCD_RIG_QUEUE": str(queue), **ALONE}
+    both = [
+        subprocess.Popen([*command, str(tmp_path)], cwd=tmp_path, env=environment, stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=60)[0].decode() for process in both]
+    assert [process.returncode for process in both] == [0, 0], said
+    lines = collections.Counter((tmp_path / "log").read_text().splitlines())
+    assert len(lines) == 3 * 2 * 9
+    assert set(lines.values()) == {1}
