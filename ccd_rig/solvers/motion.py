@@ -14,6 +14,9 @@ Sweeps begin where the motion jumps and continue where frames still change. All 
 their independent solution. Where the motion still jumps then, the smoothness between those frames is raised
 step by step: a penalty method for the constraint that nothing jumps. At last branches are continued and the
 path is taken at the largest smoothness: a branch that ends within the clip gives way to one that does not.
+
+CCD alone minimises no departure: it goes from its start to some pose on the goals. So its start is the
+reference that a frame is given, and a frame takes a pose only if the sum falls: sweeps end.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from time import perf_counter
 import numpy as np
 
 from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, dot, multiply, unit
+from ..settings import Solver
 from .pose_search import PoseSearch, Solved, Starts
 from .problem_tables import Bones, GoalSettings, reach_of_goals
 
@@ -105,6 +109,8 @@ class Kind:
             tries: whether other starts are tried.
             settles: see `PoseSearch.solve`.
         """
+        if self.search.settings.solver is Solver.CCD:  # passes alone minimise errors, from the reference
+            near, settles = near if start is None else start, False
         return self.search.solve(
             near if start is None else start,
             shifts,
@@ -158,6 +164,11 @@ class Frames:
     def follows_reference(self) -> bool:
         """Whether solved poses are the nearest to their references."""
         return all(kind.search.follows_reference for kind in self.kinds)
+
+    @cached_property
+    def minimises_departures(self) -> bool:
+        """Whether a solve minimises the departure from its reference, which CCD alone does not."""
+        return all(kind.search.settings.solver is not Solver.CCD for kind in self.kinds)
 
     @cached_property
     def goals(self) -> int:
@@ -370,6 +381,7 @@ def _take_best_path(
     """
     met = motion.statuses == 0
     branches: dict[int, list[_Branch]] = {}
+    entered = set[tuple[int, bool]]()
 
     def branches_of(row: int) -> list[_Branch]:
         if row not in branches:
@@ -384,12 +396,14 @@ def _take_best_path(
         if met[row] != met[before]:
             continue
         allowed = smoothness * _square_between(turned[before], turned[row])
-        for start, nexts in ((before, frames.after), (row, frames.before)):
+        for start, nexts, is_forward in ((before, frames.after, True), (row, frames.before, False)):
             present, here, spent = branches_of(start)[0], start, 0.0
             while spent <= allowed:
                 here = int(nexts[here])
-                if here < 0 or met[here] != met[row]:
+                if here < 0 or met[here] != met[row] or (here, is_forward) in entered:
                     break
+                if not frames.minimises_departures:  # each start has a pose of its own: branches have no end
+                    entered.add((here, is_forward))
                 rows = np.array([here])
                 begun = _carried(frames, rows, present.turned[None])
                 solved = (
@@ -574,9 +588,14 @@ def _relax(
                 step = _same_side(_wanted(frames, turned, chunk, smoothness), turned[chunk]) - turned[chunk]
                 near = _carried(frames, chunk, unit(turned[chunk] + relaxation[chunk] * step, axis=-1))
                 solved = frames.solve(chunk, near, settles=misses)
-                worse = _is_worse(frames, solved, motion.at(chunk))
-                better, solved = chunk[~worse], solved.at(~worse)
-                new = departures(frames, solved.rotations, better)
+                new, known = departures(frames, solved.rotations, chunk), motion.at(chunk)
+                kept = ~_is_worse(frames, solved, known)
+                if not frames.minimises_departures:
+                    sums, sums_before = (
+                        _sums(frames, turned, each, chunk, smoothness) for each in (new, turned[chunk])
+                    )
+                    kept &= (sums < sums_before) | _is_worse(frames, known, solved)
+                better, solved, new = chunk[kept], solved.at(kept), new[kept]
                 moved = angles_between(new, turned[better], axis=-1).max(axis=1, initial=0.0)
                 changed[better] = moved > (ROUGH if misses else STILL)
                 turned[better] = new
@@ -585,6 +604,20 @@ def _relax(
         if not changed.any():
             return
         active = np.logical_and(_widened(frames, changed, 1), within)
+
+
+def _sums(frames: Frames, turned: Array, new: Array, rows: Indices, smoothness: Array) -> Array:
+    """(R,) the terms of the sum, see the module, in which `new` departures (R, M, 4) of frames take part.
+
+    Other frames are as in `turned` (F, M, 4).
+    """
+    sums = np.asarray((angles_between(new, np.array((1.0, 0.0, 0.0, 0.0)), axis=-1) ** 2).sum(axis=1))
+    for beside in (frames.before[rows], frames.after[rows]):
+        known = np.flatnonzero(beside >= 0)
+        larger = np.maximum(smoothness[rows[known]], smoothness[beside[known]])
+        steps = angles_between(turned[beside[known]], new[known], axis=-1) ** 2
+        sums[known] += larger * np.where(frames.moves[beside[known]], steps, 0.0).sum(axis=1)
+    return sums
 
 
 def _is_worse(frames: Frames, new: Solved, old: Solved) -> Mask:

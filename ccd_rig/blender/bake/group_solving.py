@@ -21,7 +21,7 @@ from ...limits.batch import BatchLimits
 from ...limits.shapes import Limit
 from ...maths.batch import Array, Mask, angles_between, conjugate, length, multiply, rotate, unit
 from ...maths.rotations import between
-from ...settings import Solver, SolveStatus
+from ...settings import Solver, SolveStatus, Sweep
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import forward_kinematics_of_frames
 from ...skeleton.pose import Pose
@@ -746,8 +746,6 @@ class _Share:
         solver = settings.solver
         if batch.sharper != 1.0:
             solver = replace(solver, angle_tolerance=batch.sharper * solver.angle_tolerance)
-        if settings.error_reduction is not None and solver.solver is Solver.CCD:
-            solver = replace(solver, error_reduction=settings.error_reduction)
         moving, alone = group.joints, None
         if helped:
             # The bodies of all: what moves must not depend on which chains ask just now.
@@ -765,6 +763,11 @@ class _Share:
             if self.limbs:
                 placed, goal_settings = self._in_windows(placed, goal_settings)
         self.placed, goals = tuple(c for c, _ in placed), [goal for _, goal in placed]
+        if settings.error_reduction is not None and solver.solver is Solver.CCD:
+            # From root to tip, shared steps to a position and a rotation or pole take hundreds of passes.
+            only_positions = all(isinstance(goal, PositionGoal) for goal in goals)
+            if only_positions or solver.sweep is not Sweep.ROOT_TO_TIP:
+                solver = replace(solver, error_reduction=settings.error_reduction)
         moved = {place for place, j in enumerate(joints.tolist()) if j in moving}
         search = PoseSearch(self.skeleton, goals, solver, moved, alone)
         names = {batch.skeleton.joints[j].name for j in group.joints}

@@ -55,8 +55,8 @@ class BakeSettings:
         destination: action for the keys.
         constraints: names of constraints; empty for all enabled ones.
         error_reduction: part of the error that one pass of CCD removes, shared out over a chain's joints, 0.1
-            to 0.97. It counts where chains have several goals. Smaller bends chains more evenly and takes
-            longer.
+            to 0.97. Smaller bends chains more evenly and takes longer. From root to tip, chains with a
+            rotation or a pole take the armature's own steps.
         reference_object: for REFERENCE_KEYS, name of the object with the keys.
         reference_bone: name of a bone of it; empty for all keys of the object.
         start: choice of base poses. A root bone that follows planted bones always starts from its animation.

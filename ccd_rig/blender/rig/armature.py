@@ -9,7 +9,7 @@ transform of the armature object plays no part.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,7 +21,18 @@ from numpy.typing import NDArray
 
 from ...errors import InvalidInput, RigError
 from ...limits.shapes import EulerBox
-from ...maths.batch import Array, Indices, Mask, matrices, move, multiply, quaternions, unit
+from ...maths.batch import (
+    Array,
+    Indices,
+    Mask,
+    conjugate,
+    matrices,
+    move,
+    multiply,
+    quaternions,
+    rotate,
+    unit,
+)
 from ...skeleton.joints import Skeleton
 from ...skeleton.kinematics import coupled_translations
 from ...skeleton.pose import Pose, check_pose
@@ -438,14 +449,16 @@ class RigLayout:
     skeleton: Skeleton = field(repr=False)  # when the layout was made
     masses: Mapping[str, float]
     projections: Mapping[int, Array] = field(repr=False)  # of joints with coupled offsets, see `bone_space`
+    shown: tuple[int, ...]  # joints whose poses are read as Blender shows them, see `layout`
 
     @cached_property
     def watched(self) -> Watched:
         """The properties of pose bones that `rows` needs."""
         names = {"rotation_mode": 1, **dict(CHANNELS[mode] for mode in self.modes), "location": 3, "scale": 3}
         slots: dict[str, Slots] = dict.fromkeys(names, self.slots)
-        if self.placer.parents:
-            names["matrix"], slots["matrix"] = 16, list(self.placer.parents)
+        pairs = [j for shown in self.shown for j in (self.placer.bones[shown].parent, shown)]
+        if whole := [*self.placer.parents, *self.slots[pairs].tolist()]:
+            names["matrix"], slots["matrix"] = 16, whole
         return Watched(self.count, names, slots)
 
     def fits(self, seen: NDArray[np.float32]) -> bool:
@@ -472,13 +485,32 @@ class RigLayout:
         rows = RigRows(self, rotations, np.zeros_like(channels), bones)
         for j in np.flatnonzero(channels.any(axis=(0, 2))).tolist():
             rows.translations[:, j] = rows.translations_of(j, channels[:, j])
+        if self.shown:
+            self._read_shown(rows, values)
         return rows
+
+    def _read_shown(self, rows: RigRows, values: Values) -> None:
+        """Replace the poses of `shown` joints by those that Blender shows beside their parents; in place."""
+        whole = values["matrix"].reshape(len(values["matrix"]), -1, 4, 4).swapaxes(2, 3).astype(np.float64)
+        for number, j in enumerate(self.shown):
+            heads, frames = [], []
+            for k in (2 * number, 2 * number + 1):  # its parent and itself, see `watched`
+                matrix = whole[:, len(self.placer.parents) + k]
+                columns = matrix[:, :3, :3]
+                sizes = np.linalg.norm(columns, axis=1) * np.sign(np.linalg.det(columns))[:, None]
+                frames.append(quaternions((columns / sizes[:, None]).transpose(1, 2, 0)))
+                heads.append(matrix[:, :3, 3])
+            rest = conjugate(unit(rows.bones.rests[:, j], axis=-1).T)
+            turned = multiply(conjugate(frames[0]), frames[1])
+            moved = rotate(conjugate(frames[0]), (heads[1] - heads[0]).T).T - rows.bones.offsets[:, j]
+            rows.rotations[:, j] = multiply(rest, turned).T
+            rows.translations[:, j] = rotate(rest, moved.T).T
 
     def bones(self, pose_bones: Any, values: Values) -> BoneRows:
         """Convert bones to joints at R frames, from values of `watched`; errors as of `layout`."""
         parents: NDArray[np.float32] = np.zeros((len(values["scale"]), 0, 4, 4), np.float32)
         if self.placer.parents:
-            matrices = values["matrix"]
+            matrices = values["matrix"][:, : len(self.placer.parents)]
             parents = matrices.reshape(*matrices.shape[:2], 4, 4).swapaxes(2, 3)  # column by column
         eulers = self._eulers(pose_bones, values) if any(self.placer.locked) else None
         return self.placer.rows(pose_bones, values["scale"], eulers, parents)
@@ -504,7 +536,8 @@ class RigLayout:
 
     def renewed(self, armature_object: Any) -> RigLayout:
         """Return the layout of the same chains of the present armature."""
-        return layout(armature_object, self.chains, self.joint_settings, self.masses)
+        shown = [self.names[j] for j in self.shown]
+        return layout(armature_object, self.chains, self.joint_settings, self.masses, shown)
 
 
 def read(
@@ -522,6 +555,7 @@ def layout(
     chains: Sequence[tuple[str, int]],
     joint_settings: Mapping[str, Mapping[str, Any]],
     masses: Mapping[str, float] | None = None,
+    shown: Collection[str] = (),
 ) -> RigLayout:
     """Collect the bones of chains and their constants.
 
@@ -541,6 +575,8 @@ def layout(
             the chains whose coupled offset follows a bone of a chain is a locked joint.
         masses: {bone: mass} of bones that count for balance. Outside the chains they are locked joints,
             read from their channels too.
+        shown: names of locked bones, read as Blender shows them beside their parents where these are joints
+            and they inherit their rotation: constraints place them, and go along with their parents.
 
     Raises:
         RigError: not an armature, or one in rest position; a missing bone; a bone with zero length or scale;
@@ -573,6 +609,11 @@ def layout(
         skeleton=Skeleton(()),
         masses=masses,
         projections=bone_space.projections([bone.keywords for bone in bones]),
+        shown=tuple(
+            j
+            for j, bone in enumerate(bones)
+            if bone.name in shown and bone.parent >= 0 and bone.inherit_rotation
+        ),
     )
     values = new_layout.watched.values(new_layout.watched.look(pose_bones)[None])
     return replace(new_layout, skeleton=new_layout.bones(pose_bones, values).skeleton(0))

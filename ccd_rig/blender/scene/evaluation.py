@@ -23,7 +23,7 @@ from ..properties import constraint_list, coupled_offsets, joints
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANTED, Constraint, TargetSample
 from ..properties.joints import masses
-from ..rig import armature
+from ..rig import armature, clamps
 from ..rig.armature import RigLayout, RigReading, RigRows
 from .dependence import require_evaluable
 from .isolation import SharedScene, isolated_scene, set_frame, shared_scene
@@ -74,7 +74,13 @@ def rig_layout(
         kept = {name: settings[fixed][name] for name in ("limit", "comfort", "mass")}
         settings[fixed] = {**kept, "stiffness": 1.0}
     balances = any(kind_of(constraint).balances for constraint in constraints)
-    return armature.layout(seen, chains, settings, masses(armature_object) if balances else None)
+    placed = [
+        bone.name
+        for bone in (armature_object.pose.bones if still else ())
+        if bone.name not in own
+        and any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone))
+    ]
+    return armature.layout(seen, chains, settings, masses(armature_object) if balances else None, placed)
 
 
 def read_bones(

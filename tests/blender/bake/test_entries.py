@@ -46,6 +46,22 @@ def test_the_worst_is_the_first_that_is_farthest_off_in_tolerances(entries):
     assert entries.worst(1.0, 1e-3).status == "STALLED"
 
 
+def test_what_gave_way_to_the_body_is_the_worst_only_where_all_did(ext):
+    module = ext.module("ccd_rig.blender.bake.report")
+
+    def worst(*rows):
+        statuses = np.array([module.STATUSES.index(status) for status, _ in rows], np.uint8)
+        off, nothing = np.array([residual for _, residual in rows]), np.zeros(len(rows))
+        entries = module.Entries(
+            ("Hand",), np.arange(len(rows)), nothing.astype(np.int16), statuses, off, off, *[nothing] * 3
+        )
+        return entries.worst(1e-3, 1e-3).frame
+
+    assert worst((module.GAVE_WAY, 0.2), ("OPTIMAL", 0.1)) == 1
+    assert worst((module.GAVE_WAY, 0.2), ("CONVERGED", 0.0)) == 1
+    assert worst((module.GAVE_WAY, 0.1), (module.GAVE_WAY, 0.2)) == 1
+
+
 def test_frames_between_solved_ones_miss_nothing(entries):
     assert [(entry.frame, entry.constraint) for entry in entries.missed()] == [
         (1, "Foot"),

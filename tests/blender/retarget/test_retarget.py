@@ -157,9 +157,10 @@ def test_numbers_in_the_report_are_in_its_units(ext):
     assert retarget._ground(measured) == f"{ground}get 250.0 mm below it at most"
 
 
-@pytest.mark.parametrize("frame", [11, 20, 34])
-def test_one_frame_is_shown_without_keys(ext, source, target, frame):
+@pytest.mark.parametrize(("frame", "rate"), [(11, 0.0), (20, 0.0), (34, 0.0), (14, 2.0)])
+def test_one_frame_is_shown_without_keys(ext, source, target, frame, rate):
     """Contacts that begin or end near it count too."""
+    target.ccd_rig.retarget.source_fps = rate * bpy.context.scene.render.fps
     run(target)
     bpy.context.scene.frame_set(frame)
     wanted = played(target, FEET, [frame])

@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,10 +18,13 @@ from ccd_rig import (
     Hinge,
     Joint,
     Limit,
+    OrientationGoal,
     Pose,
     PositionGoal,
     Skeleton,
+    Solver,
     SolverSettings,
+    Sweep,
     SwingTwist,
     forward_kinematics,
 )
@@ -366,3 +370,47 @@ def test_a_planar_chain_below_a_target_beside_its_plane_keeps_its_bend() -> None
     assert (swept.solved.distances <= alone.solved.distances + TOLERANCE).all()
     assert largest_turn(alone) > 100.0
     assert largest_turn(swept) < 15.0
+
+
+def turning_frames(order: Sweep) -> Frames:
+    """Twelve bones whose end goes a figure of eight and turns, by CCD alone."""
+    skeleton, points = chain(12), eight(12)
+    end = Vector((0.0, 12.0, 0.0))
+    goals = [PositionGoal("bone11", end), OrientationGoal("bone11", Quaternion())]
+    settings = SolverSettings(
+        solver=Solver.CCD, sweep=order, error_reduction=0.95, position_tolerance=TOLERANCE, restarts=0
+    )
+    search = PoseSearch(skeleton, goals, settings)
+    turn = np.linspace(0.0, 2.0 * math.pi, FRAMES)
+    axis = np.stack((np.sin(turn), np.zeros(FRAMES), np.sin(2.0 * turn)), axis=1)
+    half = 0.3 * np.linalg.norm(axis, axis=1)
+    wanted = np.concatenate((np.cos(half)[:, None], np.sinc(half / math.pi)[:, None] * 0.3 * axis), axis=1)
+    frames = frames_of(skeleton, points, settings=settings)
+    kind = Kind(search, (points, wanted), Bones.of(skeleton), np.array([TOLERANCE]), None)
+    return replace(frames, kinds=(kind,))
+
+
+@pytest.mark.parametrize("order", [Sweep.TIP_TO_ROOT, Sweep.ROOT_TO_TIP])
+def test_ccd_alone_goes_on_from_the_start_it_is_given(order: Sweep) -> None:
+    frames = turning_frames(order)
+    turned = solved(frames, 0.0).solved.rotations
+    jumps = angles(turned[:-1], turned[1:]).max(axis=1)
+    row = int(jumps.argmax())
+    goes_on = frames.solve(np.array([row + 1]), start=turned[row][None])
+    assert goes_on.statuses[0] == 0
+    assert angles(goes_on.rotations[0], turned[row]).max() < 0.2 * jumps[row]
+
+
+def test_sweeps_of_ccd_alone_end_without_a_jump(monkeypatch: pytest.MonkeyPatch) -> None:
+    frames, solves, real = turning_frames(Sweep.TIP_TO_ROOT), [0], Kind.solve
+
+    def counted(kind: Kind, rows: Any, *args: Any, **options: Any) -> Solved:
+        solves[0] += len(rows)
+        return real(kind, rows, *args, **options)
+
+    assert largest_turn(solved(frames, 0.0)) > 60.0
+    monkeypatch.setattr(Kind, "solve", counted)
+    smooth = solved(frames, 5.0)
+    assert largest_turn(smooth) < 12.0
+    assert (smooth.solved.statuses == 0).all()
+    assert solves[0] <= 5 * FRAMES
