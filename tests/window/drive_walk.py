@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -217,6 +218,45 @@ def walk() -> Iterator[float]:
     note("undone", **state())
 
 
+def escape() -> Iterator[float]:
+    """Press the button over a moving ground of so many faces that it takes seconds, and Esc meanwhile."""
+    ground, group = bpy.data.objects["Terrain"], hero().ccd_rig.walk
+    fine = ground.modifiers.new("Fine", "SUBSURF")
+    fine.subdivision_type, fine.levels = "SIMPLE", 5
+    for frame, lift in ((1, 0.0), (LAST, 0.1)):
+        ground.location.z = lift
+        ground.keyframe_insert("location", frame=frame)
+    bpy.ops.ed.undo_push(message="Ground")
+    yield 2 * REDRAW
+    before, stored, poses = state(), group.report, played()
+    window, _, _ = view()
+    yield from press(*place(WALK))
+    yield 1.5
+    running = bool(window.modal_operators)
+    photograph("walking")
+    pressed = time.monotonic()
+    sh("xdotool", "key", "Escape")
+    yield from until(lambda: not window.modal_operators, PATIENCE)
+    note(
+        "escaped",
+        running=running,
+        delay=time.monotonic() - pressed,
+        same=(state(), hero().ccd_rig.walk.report, played()) == (before, stored, poses),
+        scenes=len(bpy.data.scenes),
+    )
+
+
+def played() -> list[list[float]]:
+    """The rows of the hips' matrix in each tenth frame; the frame of the scene stays."""
+    scene, poses = bpy.context.scene, []
+    current = scene.frame_current
+    for frame in range(1, LAST, 10):
+        scene.frame_set(frame)
+        poses.extend([list(row) for row in hero().pose.bones["spine"].matrix])
+    scene.frame_set(current)
+    return poses
+
+
 def run() -> Iterator[float]:
     install()
     prepare()
@@ -224,6 +264,7 @@ def run() -> Iterator[float]:
     yield from open_tab()
     yield from set_up()
     yield from walk()
+    yield from escape()
 
 
 if __name__ == "__main__":

@@ -35,6 +35,14 @@ def test_it_is_one_step_of_undo(visit):
     assert saw(visit, "undone")["actions"] == saw(visit, "walked")["actions"]
 
 
+def test_esc_in_the_middle_leaves_the_walk_before_as_it_was(visit):
+    step = saw(visit, "escaped")
+    assert step["running"]
+    assert step["delay"] < 5.0
+    assert step["same"]
+    assert step["scenes"] == 1
+
+
 @pytest.mark.parametrize("name", ["panel", "chosen", "walked", "above", "stands", "german"])
 def test_photographs_are_not_empty(visit, name):
     assert colours(photographs(SCRIPT) / f"{name}.png") > 500
