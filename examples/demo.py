@@ -149,6 +149,7 @@ def _demo(folder: Path, with_sheet: bool) -> None:
         f"{walk.FRAME_END} frames baked to keys in {seconds:.1f} s. Planted feet move by "
         f"{1000.0 * findings.slide:.1f} mm at most; {findings.broken or 'no'} limit is broken."
     )
+    written = [saved, told]
     if with_sheet:
         drawing = time.perf_counter()
         try:
@@ -160,8 +161,9 @@ def _demo(folder: Path, with_sheet: bool) -> None:
             ) from error
         with atomic_write.replacing(pictured) as temporary:
             save_png(picture, temporary)
+        written.append(pictured)
         print(f"sheet:  {time.perf_counter() - drawing:.1f} s")
-    for path in (saved, told, pictured)[: 3 if with_sheet else 2]:
+    for path in written:
         print(f"wrote   {path.resolve()}")
     print(f"all in {time.perf_counter() - start:.1f} s", flush=True)
 

@@ -228,10 +228,8 @@ def solve_motion(
         yield 0
         if sudden.any():
             yield from _take_best_path(frames, motion, turned, sudden, smoothness)
-            yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
-            turned = departures(frames, motion.rotations)
-            sudden = _jumps(frames, turned) & (motion.statuses == 0)
-            yield 0
+            turned, sudden = yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
+            sudden &= motion.statuses == 0
             if most_raise > 1.0 and sudden.any():
                 before = motion.rotations.copy()
                 yield from _take_best_path(frames, motion, turned, sudden, most_raise * smoothness)
@@ -484,12 +482,17 @@ def _cheapest(
 # Sweeps ---------------------------------------------------------------------------------------------
 
 
-def _sweep(frames: Frames, motion: Solved, smoothness: float, most: float) -> Generator[int, None, None]:
+def _sweep(
+    frames: Frames, motion: Solved, smoothness: float, most: float
+) -> Generator[int, None, tuple[Array, Mask]]:
     """Smooth sudden turns: solve the frames around them again, with references made by their neighbours.
 
     The range around a turn grows as far as it has to; all other frames stay. Where a turn between frames that
     meet their goals stays sudden, the smoothness around it is raised up to `most`. Stretches of frames that
     still jump then, or depart by more than that is worth, keep the poses from before.
+
+    Returns:
+        (F, M, 4) the departures of the motion, and (F,) where it jumps.
     """
     turned = departures(frames, motion.rotations)
     near: Mask = np.zeros(len(turned), np.bool_)
@@ -511,6 +514,8 @@ def _sweep(frames: Frames, motion: Solved, smoothness: float, most: float) -> Ge
         yield from _relax(frames, motion, turned, near, weights)
     if unraised is not None:
         _undo_where_no_better(frames, motion, turned, unraised, sudden, most)
+        sudden = _jumps(frames, turned)
+    return turned, sudden
 
 
 def _undo_where_no_better(
@@ -521,7 +526,7 @@ def _undo_where_no_better(
     Args:
         frames: base poses and goals.
         motion: the poses, changed in place.
-        turned: (F, M, 4) their departures.
+        turned: (F, M, 4) their departures, likewise.
         old: the poses to restore.
         sudden: (F,) frames at which the motion jumps.
         smoothness: of the sum, see the module.
@@ -537,6 +542,7 @@ def _undo_where_no_better(
         new, former = (departed[rows].sum() + smoothness * jumps[ends].sum() for departed, jumps in sums)
         if new >= former or sudden[ends].any():
             motion.put(rows, old.at(rows))
+            turned[rows] = before[rows]
 
 
 def _stretches(frames: Frames, chosen: Mask) -> list[Indices]:

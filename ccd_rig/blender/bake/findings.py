@@ -334,8 +334,8 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
         for c, constraint in enumerate(bake_frames.constraints)
         if not constraint.kind.plants and constraint.kind.reaches and constraint.use_position
     ]
-    every = baked.world(bake_frames.targets.points[:, reaching]) if reaching else np.zeros((0, 0))
-    targets_of = dict(zip(reaching, every.swapaxes(0, 1), strict=True))
+    targets_in_world = baked.world(bake_frames.targets.points[:, reaching])
+    targets_of = dict(zip(reaching, targets_in_world.swapaxes(0, 1), strict=True))
     for c, constraint in enumerate(bake_frames.constraints):
         least = max(2.0 * baked.solver.position_tolerance, SEEN * baked.sizes[c])
         in_force = bake_frames.influences[:, c] > 0.0
@@ -353,7 +353,9 @@ def _slides(baked: Baked, foot_slips: Sequence[FootSlip]) -> Iterator[Finding]:
         elif c in targets_of:
             targets = targets_of[c]
             still = [*_still(targets, in_force, baked.solver.position_tolerance)]
-            misses = baked.world(baked.reached(c)) - targets if still else targets
+            if not still:
+                continue
+            misses = baked.world(baked.reached(c)) - targets
             for run in still:
                 strays = np.zeros(len(frames))
                 strays[run] = np.linalg.norm(misses[run] - misses[run.start], axis=-1)

@@ -256,10 +256,8 @@ def from_pose(armature_object: bpy.types.Object, bones: Sequence[str], name: str
     """Return the present values of the bones' rotation channels; raises RigError if one is not a number."""
     pose_bones = armature_object.pose.bones
     modes = [pose_bones[bone].rotation_mode for bone in bones]
-    widths, slots = (
-        dict(CHANNELS[mode] for mode in modes),
-        np.array([pose_bones.find(bone) for bone in bones]),
-    )
+    widths = dict(CHANNELS[mode] for mode in modes)
+    slots = np.array([pose_bones.find(bone) for bone in bones])
     watched = Watched(len(pose_bones), widths, dict.fromkeys(widths, slots))
     seen = watched.values(watched.look(pose_bones)[None])
     rotations = read_rotations(pose_bones, slots, modes, seen)
