@@ -629,13 +629,10 @@ def end_left() -> None:
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
 def forget_all(*_arguments: object) -> None:
-    """Make all previews anew after undo or redo, which replace the objects."""
+    """Make all previews anew after undo or redo, which replace the objects and evaluate them."""
     _seen.clear()
     for preview in _previews.values():
         preview.forget()
-    for rig in _armatures(bpy.data.objects):
-        if armature_data.is_live(rig):
-            rig.update_tag()
 
 
 @bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import pairwise
+from itertools import count, pairwise
 from types import SimpleNamespace
 
 import bpy
@@ -440,6 +440,18 @@ def test_every_property_of_blenders_bones_is_looked_at(ext, rig, live):
             for name, value in change.items():
                 setattr(bones["bone_3"], name, value)
         assert state != preview.state_of(rig, ["bone_1"]), change
+
+
+def test_a_set_up_stays_the_same_whatever_was_in_the_memory_it_is_read_into(ext, rig, live, monkeypatch):
+    preview, numbers = ext.module("ccd_rig.blender.live"), count(1)
+
+    def used(shape, kind=float):
+        return np.full(shape, next(numbers)).astype(kind)
+
+    entry = rig.ccd_rig.poses.add().rotations.add()
+    entry.name, entry.rotation = "bone_1", (0.8, 0.6, 0.0, 0.0)
+    monkeypatch.setattr(np, "empty", used)
+    assert preview.state_of(rig, ["bone_1"]) == preview.state_of(rig, ["bone_1"])
 
 
 def test_poses_of_the_library_are_looked_at(ext, rig, live):

@@ -85,6 +85,34 @@ def test_copies_are_not_live(rig, live, clamps):
     assert off(rig) < REACHED
 
 
+def test_clamps_that_are_copied_to_another_rig_go(rig, live, clamps):
+    """As by Copy Constraints, from a bone of a live rig."""
+    other = rigs.chain(4, name="Other")
+    rigs.activate(rig)
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    other.update_tag()
+    rigs.update()
+    clamp = rig.pose.bones["bone_1"].constraints[0]
+    other.pose.bones["bone_1"].constraints.copy(clamp)
+    assert len(list(clamps.clamps_of(other))) == 1
+    other.update_tag()
+    rigs.update()
+    assert list(clamps.clamps_of(other)) == []
+    assert off(rig) < REACHED
+
+
+def test_a_script_that_takes_the_property_away_ends_it(rig, live, clamps):
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    assert off(rig) < REACHED
+    rig.ccd_rig.property_unset("live")
+    rig.update_tag()
+    rigs.update()
+    assert list(clamps.clamps_of(rig)) == []
+    assert (shows(rig) - Vector((0.0, 0.0, 4.0))).length < SHOWN
+
+
 def test_undo_and_redo(rig, live, clamps):
     bpy.ops.ed.undo_push(message="before")
     bpy.ops.ccd_rig.live()
@@ -229,3 +257,18 @@ def test_constraints_of_the_same_name_stay(rig, live, clamps, tmp_path):
     bpy.ops.wm.open_mainfile(filepath=path)
     bones = bpy.data.objects["Rig"].pose.bones
     assert [each.type for bone in bones for each in bone.constraints] == ["COPY_ROTATION", "LIMIT_ROTATION"]
+
+
+def test_undo_of_something_else_leaves_it_shown(rig, live):
+    other = rigs.empty("Other")
+    rigs.activate(rig)
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    bpy.ops.ed.undo_push(message="live")
+    other.location.x = 1.0
+    rigs.update()
+    bpy.ops.ed.undo_push(message="moved")
+    bpy.ops.ed.undo()
+    rig = bpy.data.objects["Rig"]
+    assert off(rig) < REACHED
+    assert live.preview_of(rig).sample is not None

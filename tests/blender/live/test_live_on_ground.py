@@ -104,3 +104,14 @@ def test_ground_that_is_hidden_or_not_chosen_is_told(figure, live):
     figure.update_tag()
     rigs.update()
     assert "none is chosen" in live.preview_of(figure).failure
+
+
+def test_ground_that_no_bone_lies_on_is_not_asked_for(figure, live):
+    for row in figure.ccd_rig.constraints:
+        row.plant_on_ground = False
+    figure.ccd_rig.ground.kind = "OBJECT"  # none is chosen
+    rigs.activate(figure)
+    bpy.ops.object.mode_set(mode="POSE")
+    bpy.ops.ccd_rig.live()
+    rigs.update()
+    assert live.preview_of(figure).failure == ""

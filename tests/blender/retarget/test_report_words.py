@@ -81,17 +81,17 @@ def test_figures_without_legs_have_no_ground(told, retarget):
 def test_errors_are_told_by_limb_and_warned_of_where_they_are_followed(told):
     errors = {
         "left foot": 0.02,
-        "right foot": 0.031,
+        "right foot": 0.431,
         "knee left": 0.01,
         "knee right": 0.05,
         "head tip": 0.004,
     }
     lines, warnings = told(errors=errors, followed=frozenset({"left foot", "right foot"}))
     assert lines[2] == (
-        "Off the source's, in parts of the limb: left foot: 2.0 %, right foot: 3.1 %, worse knee: 5.0 %, "
+        "Off the source's, in parts of the limb: left foot: 2.0 %, right foot: 43.1 %, worse knee: 5.0 %, "
         "the head: 0.4 %"
     )
-    assert warnings == ("right foot: 3.1 % of the limb's length off the source's",)
+    assert warnings == ("right foot: 43.1 % of the limb's length off the source's",)
 
 
 def test_soles_above_and_below_the_ground(told):

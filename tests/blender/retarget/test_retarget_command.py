@@ -84,8 +84,11 @@ def test_one_frame_that_is_chosen_is_a_pose_and_no_doubt(ext, source, target):
     done = retarget.retarget_motion(bpy.context.scene, source, target, choice)
     assert retarget.lines(done)[0].startswith("1 frame, 7 to 7; ")
     assert retarget.STILL not in retarget.warnings(done)
+    few = retarget.RetargetChoice(frames=(1, 9))
+    done = retarget.retarget_motion(bpy.context.scene, source, target, few)  # a third of a step
+    assert retarget.STILL not in retarget.warnings(done)
     hold(source)
-    done = retarget.retarget_motion(bpy.context.scene, source, target, retarget.RetargetChoice(frames=(1, 9)))
+    done = retarget.retarget_motion(bpy.context.scene, source, target, few)
     assert retarget.lines(done)[0].startswith("9 frames, 1 to 9; ")
     assert retarget.STILL in retarget.warnings(done)
 
