@@ -92,10 +92,14 @@ def test_a_fix_of_another_version_is_none(finding):
 
 
 def test_a_pole_is_put_on_the_side_of_the_bend(finding):
-    """The chain hangs on a bone; the pole goes with it and asks for what the chain does already."""
+    """The chain hangs on a bone; the pole goes with it and asks for what the chain does already.
+
+    It is as far from the middle of the chain's line as the chain is long.
+    """
     rig = rigs.chain(4)
     rigs.reach(rig, "bone_3", rigs.empty("Goal", (1.0, 0.0, 1.0)), chain_length=3)
     rig.pose.bones["bone_0"].rotation_quaternion = Quaternion((0, 1, 0), 0.3)
+    rig.pose.bones["bone_0"].location = (0.5, 1.0, -0.7)
     rig.pose.bones["bone_2"].rotation_quaternion = Quaternion((1, 0, 0), 1.0)
     rigs.update()
     stored(rig, finding, finding.Fix.POLE)
@@ -109,6 +113,7 @@ def test_a_pole_is_put_on_the_side_of_the_bend(finding):
     bend = bones["bone_2"].head + bones["bone_3"].head - 2.0 * root
     bend -= line * bend.dot(line)
     side = rig.matrix_world.inverted() @ pole.matrix_world.translation - root
+    assert (side - (end - root) / 2.0).length == pytest.approx(3.0, abs=1e-5)
     side -= line * side.dot(line)
     assert bend.angle(side) < 0.02
     rig.pose.bones["bone_2"].rotation_quaternion = Quaternion()

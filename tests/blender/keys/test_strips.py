@@ -298,6 +298,19 @@ def test_a_new_action_over_strips_leaves_them_outside_its_range(bake, channels, 
         assert np.abs(after[frame] - before[frame]).max() < 20 * FLOAT32, frame
 
 
+def no_action(rig, channels):
+    rig.animation_data_create()
+
+
+@pytest.mark.parametrize("before", [keys, no_action])
+def test_a_new_action_without_strips_holds_its_ends(bake, channels, rig, before):
+    """As Blender's own actions do; a strip that is added later plays below them."""
+    before(rig, channels)
+    reach(rig)
+    bake.bake(bpy.context.scene, rig, bake.BakeSettings(START, END, destination=bake.Destination.NEW_ACTION))
+    assert rig.animation_data.action_extrapolation == "HOLD"
+
+
 def layered(curves, animation):
     """The only strip is muted, so that Blender plays the action as if there were none."""
     animation.nla_tracks.new().strips.new("Idle", 1, animation.action)
