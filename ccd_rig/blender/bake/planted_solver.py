@@ -457,7 +457,7 @@ class _GroupSolver:
         if soles[0].heel is not None:
             ball, start = heads[:, tips[0]], axes[:, foot] @ soles[0].heel
             flat = np.maximum(length(start[:, :2], -1), 1e-12)
-            elevation, behind = arctan2(start[:, 2], flat), start * (1.0, 1.0, 0.0) / flat[:, None]
+            elevation, behind = arctan2(start[:, 2], flat), start / flat[:, None]
             for _ in range(PASSES):  # the ground is another one where the heel gets to
                 arms = np.einsum("rij,rj->ri", turns, start)
                 level = ground.heights((ball + arms)[:, None], frames.rows)[:, 0] - ball[:, 2]

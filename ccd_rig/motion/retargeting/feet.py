@@ -572,7 +572,7 @@ def missing_turn(rotations: Array, point: Array, ahead: Array, ground: Array) ->
 
 
 def raised_ahead(rotations: Array, ahead: Array, angles: Array) -> Array:
-    """Rotations (F, 4) turned upwards on the side `ahead` by angles (F,)."""
+    """Rotations (F, 4) turned upwards on the side `ahead` by angles (F,); its height does not count."""
     axis = batch.cross(ahead, np.broadcast_to(UP, ahead.shape), -1)
     half = 0.5 * angles[:, None]
     return product(np.concatenate((np.cos(half), np.sin(half) * axis), axis=1), rotations)
