@@ -29,7 +29,7 @@ from ..motion.retargeting.feet import (
     carried,
     drops,
     foot_path,
-    rolled,
+    rolled_smoothly,
     smooth_envelope,
     smooth_shifts,
     ways_aside,
@@ -234,13 +234,13 @@ def _reaching(
     if not any(weights.values()):
         return shift, translations
     heads, _ = target.world(rotations, translations)
-    wanted = {}
+    wanted, window = {}, 2.0 * settings.blend
     for leg in figure_map.legs:
         reach = _reach(figure_map, target, source, settings, leg)
         hips = heads[:, target.index(leg.upper)]
-        path = paths[leg.name] = rolled(paths[leg.name], Sole.of(target, leg), hips, reach)
+        path = rolled_smoothly(paths[leg.name], Sole.of(target, leg), hips, reach, source.times, window)
+        paths[leg.name] = path
         wanted[leg.name] = hips, path.ankles, reach, path.borne * weights[leg.name]
-    window = 2.0 * settings.blend
     shift[:, :2] = smooth_shifts([ways_aside(*each) for each in wanted.values()], source.times, window)
     missing = [drops(hips + shift, *others) for hips, *others in wanted.values()]
     rooms = [hips[:, 2] - paths[name].ground for name, (hips, *_) in wanted.items()]
