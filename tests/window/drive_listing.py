@@ -16,15 +16,26 @@ from mathutils import Matrix, Quaternion, Vector
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from drive import REDRAW, TAB, install, note, photograph, sh, start, view
+import drive_walk
+from drive import REDRAW, TAB, install, maximise, note, photograph, sh, start, view
 from drive_rigs import empty_scene, metarig, spider
 from drive_viewport import screen
 
 FRONT_LEFT = Quaternion((0.80, 0.50, 0.17, 0.28)).normalized()
-SKIN = (0.42, 0.52, 0.66, 1.0)
+SKIN, GROUND = (0.42, 0.52, 0.66, 1.0), (0.36, 0.38, 0.34, 1.0)
 GIRTH = 0.2  # of a part of the body, by its bone's length
 THICK, THIN = 0.055, 0.012  # [m] radii between which that is kept
 LAST = 24
+REACHES = {  # how far targets of hands are from rest by frame, metres; some of it is out of reach
+    "hand.L": {1: (0, 0, 0), 20: (-0.1, -0.2, 0.3), 36: (0.15, -0.1, 0.35), 60: (0, 0, 0)},
+    "hand.R": {
+        1: (0.2, -0.2, -0.1),
+        24: (0.1, -0.05, 0.1),
+        36: (-0.2, 0, 0),
+        48: (0.1, -0.05, 0.1),
+        60: (0.2, -0.2, -0.1),
+    },
+}
 STEPS, SETTLED = 12, 0.25  # frames of a film from corner to corner of a way; [s] until one is drawn
 PATIENT, FOLDED = 5, 100  # clicks on the header of the redo panel, and pixels up to which it is folded
 
@@ -135,24 +146,32 @@ def featured() -> Iterator[float]:
     rig.ccd_rig.active_index = next(i for i, row in enumerate(rig.ccd_rig.constraints) if row.tip == "hand.L")
     yield from show_tab(True)
     photograph("featured")
-    yield from dragged(rig)
     bpy.ops.ccd_rig.live()
 
 
-def dragged(rig: bpy.types.Object) -> Iterator[float]:
-    """A hand that the real pointer drags by its handle."""
-    row = next(row for row in rig.ccd_rig.constraints if row.tip == "hand.R")
+def handles() -> Iterator[float]:
+    """A paw that the real pointer drags by its handle while the figure is live."""
+    open_scene()
+    rig = figure("Basic.basic_quadruped", control_bones=True)
+    bpy.ops.ccd_rig.live()
+    shift(rig, "spine.004", (0.0, 0.02, -0.05))
+    look((0.1, 0.12, 0.42), 1.7)
+    yield from show_tab(True)
+    index, row = next((i, row) for i, row in enumerate(rig.ccd_rig.constraints) if row.tip == "front_toe.L")
+    rig.data.bones.active, rig.ccd_rig.active_index = rig.data.bones[row.tip], index
+    yield REDRAW
     place = rig.matrix_world @ rig.pose.bones[row.target_bone].head
     sh("xdotool", "mousemove", *screen(place))
     yield REDRAW
     sh("xdotool", "mousedown", 1)
     yield 0.3
     for part in (0.3, 0.6, 1.0):
-        sh("xdotool", "mousemove", *screen(place + part * Vector((0.02, -0.1, 0.16))))
+        sh("xdotool", "mousemove", *screen(place + part * Vector((0.0, -0.12, 0.18))))
         yield REDRAW
     photograph("handles")
     sh("xdotool", "mouseup", 1)
     yield REDRAW
+    bpy.ops.ccd_rig.live()
 
 
 def roles() -> Iterator[float]:
@@ -201,18 +220,22 @@ def limits() -> Iterator[float]:
 
 
 def report() -> Iterator[float]:
-    """A bake whose report names the frames that are out of reach."""
+    """A bake whose report names frames: of one hand those out of reach, of the other its snaps too."""
     open_scene()
     rig = figure("Basic.basic_human", control_bones=True)
+    rig.ccd_rig.body_helps = False
     rows = {row.tip: row for row in rig.ccd_rig.constraints}
-    for frame, way in ((1, (0.0, 0.0, 0.0)), (LAST // 2, (0.0, -0.1, 0.35)), (LAST, (-0.1, -0.2, 0.1))):
-        bone = rig.pose.bones[rows["hand.L"].target_bone]
-        home = bone.bone.matrix_local.copy()
-        bone.matrix = Matrix.Translation(way) @ home
-        bone.keyframe_insert("location", frame=frame)
-        bpy.context.view_layer.update()
-    bpy.ops.ccd_rig.bake("EXEC_DEFAULT", frame_start=1, frame_end=LAST)
-    bpy.context.scene.frame_set(LAST // 2 + 3)
+    rows["hand.R"].soft, rows["hand.R"].use_tail = 0.0, True
+    for tip, ways in REACHES.items():
+        for frame, way in ways.items():
+            bone = rig.pose.bones[rows[tip].target_bone]
+            bone.matrix = Matrix.Translation(way) @ bone.bone.matrix_local
+            bone.keyframe_insert("location", frame=frame)
+            bpy.context.view_layer.update()
+    bpy.context.scene.frame_end = max(REACHES["hand.L"])
+    bpy.ops.ccd_rig.bake("EXEC_DEFAULT", smoothness=0.0)
+    rig.ccd_rig.active_index = rig.ccd_rig.constraints.find("hand.R")
+    bpy.context.scene.frame_set(36)
     look((0.0, 0.0, 0.95), 3.0)
     yield from show_tab(True)
     yield 2 * REDRAW
@@ -247,10 +270,6 @@ def film() -> Iterator[float]:
     rig = figure("Basic.basic_human", control_bones=True, turn_hands=True)
     rows = {row.tip: rig.pose.bones[row.target_bone] for row in rig.ccd_rig.constraints}
     yield from show_tab(False)
-    window, area, _ = view()
-    with bpy.context.temp_override(window=window, area=area):
-        bpy.ops.screen.screen_full_area()
-    yield 2 * REDRAW
     look((0.0, 0.0, 0.9), 3.0)
     shots = count()
     take_tool("ccd_rig.drag_tool")
@@ -266,11 +285,26 @@ def film() -> Iterator[float]:
     ):
         yield from pulled(rig.matrix_world @ rows[tip].head, ways, shots)
     bpy.ops.ccd_rig.live()
-    window, area, _ = view()
-    with bpy.context.temp_override(window=window, area=area):
-        bpy.ops.screen.back_to_previous()
-    yield 2 * REDRAW
     note("film", frames=next(shots))
+
+
+def walk_along() -> Iterator[float]:
+    """A human on its way over hills and up stairs, and the panel that has led it there."""
+    open_scene(drive_walk.OBLIQUE)
+    drive_walk.prepare()
+    rig = drive_walk.hero()
+    yield from show_tab(True)
+    yield from drive_walk.unfold()
+    rig.ccd_rig.walk.curve = bpy.data.objects["Path"]
+    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", bpy.data.objects["Terrain"]
+    bpy.ops.ccd_rig.walk_along()
+    dress(rig)
+    rig.data.display_type = "STICK"
+    bpy.data.objects["Terrain"].color = GROUND
+    bpy.context.scene.frame_set(round(sum(rig.animation_data.action.frame_range) * 0.62))
+    look((0.0, -4.6, 0.7), 5.5)
+    yield 2 * REDRAW
+    photograph("walk_along")
 
 
 def take_tool(name: str) -> None:
@@ -303,7 +337,8 @@ def pulled(
 def run() -> Iterator[float]:
     install()
     yield REDRAW
-    for scene in (featured, limits, report, many_legs, film, roles):  # its panel stays open
+    yield from maximise()
+    for scene in (featured, handles, limits, report, many_legs, film, roles, walk_along):
         yield from scene()
 
 
