@@ -142,7 +142,7 @@ def featured() -> Iterator[float]:
     rig = figure("Basic.basic_human", control_bones=True, turn_hands=True)
     bpy.ops.ccd_rig.live()
     pose_human(rig)
-    look((0.0, 0.0, 0.85), 3.1)
+    look((0.0, 0.0, 0.85), 2.6)
     rig.ccd_rig.active_index = next(i for i, row in enumerate(rig.ccd_rig.constraints) if row.tip == "hand.L")
     yield from show_tab(True)
     photograph("featured")
@@ -155,7 +155,7 @@ def handles() -> Iterator[float]:
     rig = figure("Basic.basic_quadruped", control_bones=True)
     bpy.ops.ccd_rig.live()
     shift(rig, "spine.004", (0.0, 0.02, -0.05))
-    look((0.1, 0.12, 0.42), 1.7)
+    look((0.1, 0.3, 0.4), 2.1)
     yield from show_tab(True)
     index, row = next((i, row) for i, row in enumerate(rig.ccd_rig.constraints) if row.tip == "front_toe.L")
     rig.data.bones.active, rig.ccd_rig.active_index = rig.data.bones[row.tip], index
@@ -166,7 +166,7 @@ def handles() -> Iterator[float]:
     sh("xdotool", "mousedown", 1)
     yield 0.3
     for part in (0.3, 0.6, 1.0):
-        sh("xdotool", "mousemove", *screen(place + part * Vector((0.0, -0.12, 0.18))))
+        sh("xdotool", "mousemove", *screen(place + part * Vector((0.0, -0.2, 0.32))))
         yield REDRAW
     photograph("handles")
     sh("xdotool", "mouseup", 1)
@@ -180,7 +180,7 @@ def roles() -> Iterator[float]:
     rig = metarig("Animals.cat")
     activate(rig, "POSE")
     rig.data.display_type = "STICK"
-    look((0.1, 0.05, 0.24), 1.15)
+    look((0.1, 0.05, 0.24), 0.95)
     yield from show_tab(True)
     window, area, _ = view()
     region = next(region for region in area.regions if region.type == "WINDOW")
@@ -211,7 +211,7 @@ def limits() -> Iterator[float]:
         each.preferences for name, each in bpy.context.preferences.addons.items() if name.endswith("ccd_rig")
     )
     preferences.show_chain_limits = True
-    look((0.3, 0.0, 1.25), 1.2)
+    look((0.3, 0.0, 1.3), 1.7)
     yield from show_tab(True)
     rig.data.bones.active = rig.data.bones["forearm.L"]
     yield REDRAW
@@ -290,7 +290,7 @@ def film() -> Iterator[float]:
 
 def walk_along() -> Iterator[float]:
     """A human on its way over hills and up stairs, and the panel that has led it there."""
-    open_scene(drive_walk.OBLIQUE)
+    open_scene(Vector((1.0, -0.45, 0.4)).to_track_quat("Z", "Y"))  # to the viewer
     drive_walk.prepare()
     rig = drive_walk.hero()
     yield from show_tab(True)
@@ -302,7 +302,7 @@ def walk_along() -> Iterator[float]:
     rig.data.display_type = "STICK"
     bpy.data.objects["Terrain"].color = GROUND
     bpy.context.scene.frame_set(round(sum(rig.animation_data.action.frame_range) * 0.62))
-    look((0.0, -4.6, 0.7), 5.5)
+    look((0.0, -5.0, 1.2), 5.0)
     yield 2 * REDRAW
     photograph("walk_along")
 
@@ -338,7 +338,7 @@ def run() -> Iterator[float]:
     install()
     yield REDRAW
     yield from maximise()
-    for scene in (featured, handles, limits, report, many_legs, film, roles, walk_along):
+    for scene in (featured, handles, limits, report, many_legs, film, walk_along, roles):  # its panel stays
         yield from scene()
 
 
