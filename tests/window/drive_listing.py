@@ -16,13 +16,12 @@ from mathutils import Matrix, Quaternion, Vector
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import drive_walk
 from drive import REDRAW, TAB, install, maximise, note, photograph, sh, start, view
 from drive_rigs import empty_scene, metarig, spider
 from drive_viewport import screen
 
 FRONT_LEFT = Quaternion((0.80, 0.50, 0.17, 0.28)).normalized()
-SKIN, GROUND = (0.42, 0.52, 0.66, 1.0), (0.36, 0.38, 0.34, 1.0)
+SKIN = (0.42, 0.52, 0.66, 1.0)
 GIRTH = 0.2  # of a part of the body, by its bone's length
 THICK, THIN = 0.055, 0.012  # [m] radii between which that is kept
 LAST = 24
@@ -288,25 +287,6 @@ def film() -> Iterator[float]:
     note("film", frames=next(shots))
 
 
-def walk_along() -> Iterator[float]:
-    """A human on its way over hills and up stairs, and the panel that has led it there."""
-    open_scene(Vector((1.0, -0.45, 0.4)).to_track_quat("Z", "Y"))  # to the viewer
-    drive_walk.prepare()
-    rig = drive_walk.hero()
-    yield from show_tab(True)
-    yield from drive_walk.unfold()
-    rig.ccd_rig.walk.curve = bpy.data.objects["Path"]
-    rig.ccd_rig.ground.kind, rig.ccd_rig.ground.object = "OBJECT", bpy.data.objects["Terrain"]
-    bpy.ops.ccd_rig.walk_along()
-    dress(rig)
-    rig.data.display_type = "STICK"
-    bpy.data.objects["Terrain"].color = GROUND
-    bpy.context.scene.frame_set(round(sum(rig.animation_data.action.frame_range) * 0.62))
-    look((0.0, -5.0, 1.2), 5.0)
-    yield 2 * REDRAW
-    photograph("walk_along")
-
-
 def take_tool(name: str) -> None:
     window, area, _ = view()
     region = next(region for region in area.regions if region.type == "WINDOW")
@@ -338,7 +318,7 @@ def run() -> Iterator[float]:
     install()
     yield REDRAW
     yield from maximise()
-    for scene in (featured, handles, limits, report, many_legs, film, walk_along, roles):  # its panel stays
+    for scene in (featured, handles, limits, report, many_legs, film, roles):  # its panel stays open
         yield from scene()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import bpy
@@ -158,20 +158,14 @@ def soles() -> list[float]:
     return found
 
 
-def unfold() -> Generator[float, None, int]:
-    """Unfold the panel; how high its header is."""
+def set_up() -> Iterator[float]:
+    """Unfold the panel and choose curve and ground."""
     window, _, region = view()
     top = window.height - region.y - region.height
     yield from find("bpy.ops.ccd_rig.figure_set_up(", top + 130, top + 190)
     header = place("bpy.ops.ccd_rig.figure_set_up(")[1] + HEADER + NEXT
     yield from press(region.x + 60, header)
     yield 2 * REDRAW
-    return header
-
-
-def set_up() -> Iterator[float]:
-    """Unfold the panel and choose curve and ground."""
-    header = yield from unfold()
     photograph("panel")
     yield from find(WALK, header + 18, header + 220)
     yield from choose(f"{GROUP}curve", "Path")
