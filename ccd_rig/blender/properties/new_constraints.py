@@ -344,7 +344,8 @@ def is_left_over(target: Target) -> bool:
     """Whether a target was made here, nothing uses it, and it has no children."""
     if not target.bone:
         # Its count of users leaves out parents and Blender's constraints.
-        users = bpy.data.user_map(subset={target.thing})[target.thing]
+        data: Any = bpy.data  # some stubs want all arguments of user_map
+        users = data.user_map(subset={target.thing})[target.thing]
         homes = (bpy.types.Collection, bpy.types.Scene)
         return bool(target.thing.get(MADE)) and all(isinstance(user, homes) for user in users)
     if not control_bones.is_made(*target) or target.owner.children:
