@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from drive import OUT, REDRAW, buttons, install, maximise, note, open_tab, photograph, sh, start, view
 
-BESIDE = 460  # pixels
+BESIDE = 640  # pixels
 FROM_FRONT = Quaternion((0.66, 0.72, 0.15, 0.14)).normalized()
 WANTED = {  # step -> what Blender calls the button or field
     "command": "bpy.ops.ccd_rig.bake(",
