@@ -91,7 +91,7 @@ class Controls:
 
     def turns(self, bone: bpy.types.PoseBone) -> bool:
         """Whether a bone can be swung by its channels."""
-        if _is_tweak(bone) or self.placing(bone):
+        if _is_swing_locked(bone) or self.placing(bone):
             return False
         return not self._is_driven(bone, rotation_channel(bone)[0])
 
@@ -110,7 +110,7 @@ class Controls:
         """
         if not self.shifts(bone):
             return False
-        if _is_tweak(bone):
+        if _is_swing_locked(bone):
             return True
         role = self.figure.roles.get(bone.name)
         if role is not None and role.part is Part.HIPS:
@@ -121,7 +121,7 @@ class Controls:
 
     def body(self, line: Iterable[bpy.types.PoseBone]) -> bpy.types.PoseBone | None:
         """Return the first bone of a line that moves all below it, such as the hips; None if none does."""
-        return next((bone for bone in line if self.moves(bone) and not _is_tweak(bone)), None)
+        return next((bone for bone in line if self.moves(bone) and not _is_swing_locked(bone)), None)
 
     def control_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
         """Return the bone to move for a pulled one: itself, an ancestor, or the bone that it follows.
@@ -163,6 +163,11 @@ class Controls:
             return roles[bone.name].part in {Part.SPINE, *AXIAL}
         sides = {roles[each.name].side for each in bone.children_recursive if each.name in roles}
         return {Side.LEFT, Side.RIGHT} <= sides
+
+    def is_tweak(self, bone: bpy.types.PoseBone) -> bool:
+        """Whether a bone is shifted and carries nothing of a figure, nor leads IK."""
+        is_alone = bone.name not in self.figure.roles and not self._leads_ik(bone)
+        return is_alone and _is_swing_locked(bone) and self.shifts(bone)
 
     def turned_by(self, bone: bpy.types.PoseBone) -> Any:
         """Return the constraint by which a bone copies another one's rotation as the armature sees it.
@@ -243,7 +248,7 @@ class Controls:
         seen.add(bone.name)
         words = self.placing(bone)
         if not words:
-            return self._carrier_of(bone)
+            return self._carrier_of(bone, pulled)
         if words.startswith("Live"):
             raise RigError(words)
         controls = {}
@@ -259,8 +264,8 @@ class Controls:
             raise RigError(f"{words}, which follows nothing that could be dragged: mute it")
         return next(iter(controls.values()))
 
-    def _carrier_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
-        """Return a bone if its channels move it; else its nearest ancestor that moves it, or an IK control.
+    def _carrier_of(self, bone: bpy.types.PoseBone, pulled: bpy.types.PoseBone) -> bpy.types.PoseBone:
+        """Return the pulled bone if its channels move it; else the nearest that moves it, or an IK control.
 
         Mechanisms between an IK control and its target may be turned by constraints, such as a foot roll.
         """
@@ -274,7 +279,7 @@ class Controls:
             message = f"Bone '{bone.name}' is locked, and so is what carries it"
             raise RigError(f"{message}: unlock its rotation")
         control = carrying[0]
-        if control == bone:
+        if control == pulled:
             return control
         for each in carrying[1:]:
             if not self._leads_ik(each):
@@ -295,7 +300,7 @@ class Controls:
         return followed
 
 
-def _is_tweak(bone: bpy.types.PoseBone) -> bool:
+def _is_swing_locked(bone: bpy.types.PoseBone) -> bool:
     """Whether locks keep a bone from swings."""
     return bool(bone.lock_rotation[0] and bone.lock_rotation[2])
 

@@ -273,6 +273,8 @@ class Session:
             wanted = standing_feet(self.armature_object, controls.figure) | wanted
         wanted = {name: held for name, held in wanted.items() if name not in self._names}
         line = controls.line(bones[self.name])
+        if controls.is_tweak(line[0]):
+            wanted = {}
         body = controls.body(line) if wanted else None
         self.pins = {name: held for name, held in wanted.items() if body in controls.line(bones[name])}
         self._body = body if self.pins else None

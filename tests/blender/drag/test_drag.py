@@ -527,6 +527,32 @@ def test_mechanisms_between_controls_of_any_rig_are_gone_through(begin):
     assert (tail(rig, "d") - goal).length < NEAR
 
 
+def test_what_copies_a_heel_leads_to_the_foot_that_carries_it(begin):
+    rig = rigs.armature(
+        [
+            B("thigh", (0, 0, 2), (0, -0.1, 1)),
+            B("shin", (0, -0.1, 1), (0, 0, 0), "thigh"),
+            B("foot", (0, 0, 0), (0, -0.3, 0)),
+            B("heel", (0, 0, 0), (0, 0.2, 0), "foot"),
+            B("target", (0, 0, 0), (0, 0, 0.2), "heel"),
+            B("instep", (0, 0, 0), (0, 0.2, 0)),
+        ]
+    )
+    rig.pose.bones["heel"].lock_location = (True,) * 3
+    for name, kind, source in (("shin", "IK", "target"), ("instep", "COPY_TRANSFORMS", "heel")):
+        made = rig.pose.bones[name].constraints.new(kind)
+        made.target, made.subtarget = rig, source
+    assert begin(rig, "instep").name == "foot"
+    assert begin(rig, "heel").name == "heel"
+
+
+def test_a_pulled_tweak_leaves_the_body_where_pins_are(begin, human):
+    rig = with_feet_pinned(human)
+    drag = begin(rig, "tweak_spine.003")
+    drag.move((0.05, -0.05, 0.0))
+    assert [(bone.name, channel) for bone, channel in drag.written()] == [("tweak_spine.003", "location")]
+
+
 def test_a_chain_ends_at_a_mechanism_that_would_take_part(begin):
     """Copied channels of a bone in the chain, and a copied rotation whose bone has a limit."""
     rig = bent(4)
