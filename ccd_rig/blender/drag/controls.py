@@ -42,7 +42,11 @@ MEETING = 1e-4
 
 
 class Controls:
-    """Bones of an armature as controls or followers, read for each drag."""
+    """Bones of an armature as controls or followers, read for each drag.
+
+    Attributes:
+        moved: names of bones at whose followers lines end.
+    """
 
     def __init__(self, armature_object: bpy.types.Object) -> None:
         self.armature_object = armature_object
@@ -58,6 +62,7 @@ class Controls:
                     )
         self._drivers = dependence.drivers_by_bone(armature_object)
         self._lines: dict[str, list[bpy.types.PoseBone]] = {}
+        self.moved: frozenset[str] = frozenset()
 
     @cached_property
     def figure(self) -> Figure:
@@ -146,15 +151,21 @@ class Controls:
             self._lines[bone.name] = line
         return self._lines[bone.name]
 
-    def sources(self, line: Iterable[bpy.types.PoseBone]) -> set[str]:
-        """Return names of bones that constraints in a line follow: these must not be moved with the line."""
-        return {
-            name
-            for bone in line
-            for constraint in placing_constraints(bone)
-            for thing, name in ends_of(constraint)
-            if thing == self.armature_object
-        }
+    def ends_at_moved(self, moved: Iterable[str], members: Iterable[str]) -> bool:
+        """Whether constraints in a line follow bones that are moved beside it; such lines then end there.
+
+        Args:
+            moved: names of bones that a drag moves.
+            members: names of all bones in its lines.
+        """
+        before, bones = self.moved, self.armature_object.pose.bones
+        still = [bones[name] for name in members if self.placing(bones[name]) and self._is_still(bones[name])]
+        self.moved = before | frozenset(moved)
+        if all(self._is_still(bone) for bone in still):
+            self.moved = before
+            return False
+        self._lines = {}
+        return True
 
     def is_trunk(self, bone: bpy.types.PoseBone) -> bool:
         """Whether a bone is of spine, neck or head, or has no role and carries limbs of both sides."""
@@ -195,7 +206,11 @@ class Controls:
                     return False
                 is_local = {constraint.owner_space, constraint.target_space} <= LOCAL
                 copies = constraint.type in COPIES and is_local
-                if not copies and bone.parent not in self.line(source)[1:]:
+                line = self.line(source)
+                if not copies and bone.parent not in line[1:]:
+                    return False
+                beside = line[: line.index(bone.parent)] if bone.parent in line else [source]
+                if any(each.name in self.moved for each in beside):
                     return False
         return True
 

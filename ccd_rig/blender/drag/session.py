@@ -121,10 +121,8 @@ class Session:
         self._names = tuple(grab.control for grab in self._grabs)
         self._press: dict[str, dict[str, tuple[float, ...]]] = {}
         self._written: dict[str, set[str]] = {}
-        self._find_pins()
-        self.most = self._most(self.name)
-        self.turning = min(turning or self._usual(self.name), self.most)
-        self._prepare()
+        self.turning = turning
+        self._plan()
 
     @property
     def name(self) -> str:
@@ -169,7 +167,7 @@ class Session:
         self._depsgraph.update()  # parents of the chain may have moved
         try:
             self.turning = turning
-            self._prepare()
+            self._plan()
         except CCDRigError:
             self.turning = before
             raise
@@ -258,12 +256,9 @@ class Session:
         return other.matrix @ other.bone.matrix_local.inverted_safe() @ (FLIP @ at_rest)
 
     def _are_in_line(self, one: str, other: str) -> bool:
-        """Whether one bone is the other or its ancestor, or moves mechanisms between those."""
+        """Whether one bone is the other or its ancestor."""
         a, b = self._bone(one), self._bone(other)
-        if a == b or a in b.parent_recursive or b in a.parent_recursive:
-            return True
-        sources = self._controls.sources
-        return one in sources(self._controls.line(b)) or other in sources(self._controls.line(a))
+        return a == b or a in b.parent_recursive or b in a.parent_recursive
 
     def _find_pins(self) -> None:
         """Divide pins into those below the pulled bone's root, which are in reach, and others."""
@@ -313,6 +308,16 @@ class Session:
         """Present length of a bone's chain, locked bones included."""
         turning = self._usual(name) + self.turning - self._usual(self.name)
         return self._controls.chain_length(self._bone(name), min(max(turning, 1), self._most(name)))
+
+    def _plan(self) -> None:
+        """Find pins and chains and prepare the solve, anew if chains follow what others move."""
+        while True:
+            self._find_pins()
+            self.most = self._most(self.name)
+            self.turning = min(self.turning or self._usual(self.name), self.most)
+            self._prepare()
+            if not self._controls.ends_at_moved(self.chain, self._reading.bones):
+                return
 
     def _prepare(self) -> None:
         """Prepare the solve for chains of the present lengths, from the pose at the press."""
@@ -688,7 +693,10 @@ class Carrier:
                 break
         rig = self.controls.armature_object
         carried = [
-            thing == rig and name in rig.pose.bones and self._is_carried(rig.pose.bones[name])
+            thing == rig
+            and name in rig.pose.bones
+            and name not in self.controls.moved
+            and self._is_carried(rig.pose.bones[name])
             for thing, name in sources
         ]
         if parent is not None:

@@ -527,6 +527,29 @@ def test_mechanisms_between_controls_of_any_rig_are_gone_through(begin):
     assert (tail(rig, "d") - goal).length < NEAR
 
 
+def test_a_chain_ends_at_a_mechanism_that_follows_another_pulled_chain(begin):
+    """Alone, the left leg takes its thigh along, and the shin keeps what it copies."""
+    rig = biped()
+    made = rig.pose.bones["shin.L"].constraints.new("COPY_ROTATION")
+    made.target, made.subtarget, made.influence = rig, "shin.R", 0.5
+    made.owner_space = made.target_space = "LOCAL"
+    assert set(begin(rig, "foot.L").chain) == {"foot.L", "thigh.L"}
+    delta = Vector((0.0, -0.02, 0.02))
+    goals = {name: tail(rig, name) + delta for name in ("foot.L", "foot.R")}
+    drag = begin(rig, *goals)
+    drag.move(delta)
+    assert set(drag.chain) == {"foot.L", "foot.R", "shin.R", "thigh.R"}
+    assert (tail(rig, "foot.R") - goals["foot.R"]).length < NEAR
+    assert not drag.is_reached()
+
+
+def test_a_pin_behind_a_mechanism_that_the_pulled_bone_turns_is_named(begin, human):
+    rig = with_feet_pinned(human, ("upper_arm_parent.R",))
+    rig.pose.bones["hand_fk.R"].ccd_rig.pin = "PLACE"
+    assert begin(rig, "head").far_pins == []
+    assert begin(rig, "chest").far_pins == ["hand_fk.R"]
+
+
 def test_what_copies_a_heel_leads_to_the_foot_that_carries_it(begin):
     rig = rigs.armature(
         [
