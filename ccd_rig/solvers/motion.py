@@ -226,7 +226,7 @@ def solve_motion(
         motion.put(rows, frames.solve(rows))
         yield len(rows)
     yield from _retry_missed(frames, motion)
-    apart = np.zeros(size)
+    apart: Array = np.zeros(size)
     if smoothness > 0.0 and size > 1 and frames.follows_reference:
         alone = motion.rotations.copy()
         turned = departures(frames, motion.rotations)
