@@ -804,7 +804,7 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         (kernel.evaluate_spline, spline, ("values", "slopes")),
         (kernel.soften, reaches, ("eased",)),
         *(
-            (function, {name: swept[name] for name in names}, (names[-1],))
+            (getattr(kernel, function), {name: swept[name] for name in names}, (names[-1],))
             for function, names in MOTION_ARRAYS.items()
         ),
     )
@@ -830,11 +830,11 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         outcome.faults = [f"{each} (spoilt: {', '.join(spoilt)})" for each in outcome.faults]
 
 
-MOTION_ARRAYS: dict[Callable[..., Any], tuple[str, ...]] = {
-    kernel.write_departures: ("base", "moves", "joints", "rows", "poses", "departed"),
-    kernel.carry_departures: ("base", "moves", "joints", "rows", "part", "carried"),
-    kernel.sweep_departures: ("turned", "moves", "before", "after", "smoothness", "rows", "swept"),
-    kernel.write_largest_angles: ("part", "other", "largest"),
+MOTION_ARRAYS = {
+    "write_departures": ("base", "moves", "joints", "rows", "poses", "departed"),
+    "carry_departures": ("base", "moves", "joints", "rows", "part", "carried"),
+    "sweep_departures": ("turned", "moves", "before", "after", "smoothness", "rows", "swept"),
+    "write_largest_angles": ("part", "other", "largest"),
 }
 """The entry points for frames of a motion, with the names of their arguments in `_motion`."""
 
@@ -845,7 +845,7 @@ def _motion(draw: np.random.Generator, rng: random.Random) -> dict[str, Any]:
     moving = rng.randrange(joints + 1)
 
     def rotations(rows: int, count: int) -> np.ndarray:
-        return _rotations(draw, (rows, count))[0].reshape(rows, 4 * count).copy()
+        return _rotations(draw, (rows, count)).reshape(rows, 4 * count).copy()
 
     return {
         "base": rotations(frames, joints),
