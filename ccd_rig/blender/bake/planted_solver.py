@@ -21,6 +21,7 @@ import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import bpy
 import numpy as np
@@ -35,9 +36,10 @@ from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
+from ...solvers.stepping import result_of
 from ..properties.constraint_values import Constraint, Holds, TargetSample
 from ..solve.constraint_goals import chain_joints
-from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups
+from ..solve.methods import FrameSolveSettings, Group, groups
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
 from ..solve.planting import (
     RETURN,
@@ -533,22 +535,9 @@ class _GroupSolver:
         targets = frames.bake_frames.targets.at(places).copy()
         seen = [anchors[row].seen(frames.worlds[row]) for row in rows.tolist()]
         targets.points[:, c], targets.rotations[:, c] = targets_of(seen)
-        batch = Batch(
-            frames.frames[rows],
-            constraints,
-            (c,),
-            [frames.skeleton(int(rows[0]))],
-            targets,
-            frames.worlds[rows, :3, :3],
-            frames.bake_frames.limits[int(places[0])],
-            bones_of(frames.bake_frames, places),
-            frames.bake_frames.lengths[places],
-            poses.at(rows),
-            replace(self.settings, smoothness=0.0),
-            sharper=SHARPER,
+        batch = self._solved_alone(
+            places, constraints=constraints, active=(c,), targets=targets, base=poses.at(rows)
         )
-        for _ in solve_batches([batch]):
-            pass
         at = np.ix_(rows, leg)
         for stored in (frames.solved, frames.keyed):
             stored.rotations[at] = batch.rotations[:, leg]
@@ -603,8 +592,7 @@ class _GroupSolver:
         with_target = {c for c in after.planted if self.frames.has_target(after.first, c)}
         if segment.moved - after.moved or set(after.planted) - set(segment.planted) - with_target:
             batch = self._batch(last, last.rows, base.at([-1]), replace(self.settings, smoothness=0.0))
-            for _ in solve_batches([batch]):
-                pass
+            result_of(solve_batches([batch]))
             self._keep(last, last.rows, batch)
         self._finish(last)
 
@@ -679,26 +667,19 @@ class _GroupSolver:
         base = evaluated
         if bake_frames.reference is not None and self.chains.keeps_body:
             base = JointPoses(bake_frames.reference[place], base.translations)
-        batch = Batch(
-            frames.frames[[row]],
-            constraints,
-            tuple(active),
-            [skeleton],
-            bake_frames.targets.at(place),
-            frames.worlds[[row], :3, :3],
-            segment.limits,
-            bones_of(bake_frames, place),
-            bake_frames.lengths[place],
-            base,
-            replace(self.settings, smoothness=0.0),
-            sharper=SHARPER,
-        )
-        for _ in solve_batches([batch]):
-            pass
+        batch = self._solved_alone(place, active=tuple(active), base=base)
         solved = JointPoses.of([batch.pose(0)]).rotations
         limits = [joint.limit for joint in skeleton.joints]
         rotations = blended(evaluated.rotations, solved, influences, limits)
         return JointPoses(rotations, evaluated.translations).pose(0)
+
+    def _solved_alone(self, rows: Rows, **changed: Any) -> Batch:
+        """Rows of the bake, each solved for itself; `changed` are attributes of the batch."""
+        settings = replace(self.settings, smoothness=0.0)
+        batch = Batch.of(self.frames.bake_frames, rows, settings)
+        batch = replace(batch, sharper=SHARPER, influences=None, **changed)
+        result_of(solve_batches([batch]))
+        return batch
 
     def _is_body_placed(self, segment: ContactSegment) -> bool:
         """Whether a Reach places and turns the root bone at all frames of a segment."""
@@ -841,31 +822,27 @@ class _GroupSolver:
         """Rows of segments like `first` as a batch; `base`: their reference poses."""
         frames, root_bone = self.frames, self.chains.root_bone
         bake_frames, places = frames.bake_frames, frames.rows[rows]
-        are_alike = are_solved_at_once([frames.constraints[c] for c in first.active])
-        skeletons = [frames.skeleton(row) for row in (rows[:1] if are_alike else rows).tolist()]
-        limits, skeleton = list(first.limits), skeletons[0]
+        batch = Batch.of(bake_frames, places, settings)
+        limits, skeleton, skeletons = list(first.limits), batch.skeleton, batch.skeletons
         if self.stands_on(first) >= 0:
             limits[root_bone] = None
             shift = float(np.abs(base.translations[:, root_bone]).max())
             skeletons = [self._free_root(each, shift) for each in skeletons]
         if bake_frames.reference is not None and self.chains.keeps_body:
             base = JointPoses(bake_frames.reference[places], base.translations)
-        targets_at = bake_frames.targets.at(places).copy()
+        targets = batch.targets.copy()
         for c in first.planted:
-            targets_at.points[:, c], targets_at.rotations[:, c] = frames.held_targets(rows, c)
-        return Batch(
-            frames.frames[rows],
-            self._held_constraints(skeleton, first.planted),
-            first.active,
-            skeletons,
-            targets_at,
-            frames.worlds[rows, :3, :3],
-            tuple(limits),
-            bones_of(bake_frames, places),
-            bake_frames.lengths[places],
-            base,
-            settings,
+            targets.points[:, c], targets.rotations[:, c] = frames.held_targets(rows, c)
+        return replace(
+            batch,
+            constraints=self._held_constraints(skeleton, first.planted),
+            active=first.active,
+            skeletons=skeletons,
+            targets=targets,
+            limits=tuple(limits),
+            base=base,
             sharper=SHARPER if first.planted else 1.0,
+            influences=None,
         )
 
     def _held_constraints(self, skeleton: Skeleton, planted: Sequence[int]) -> tuple[Constraint, ...]:
@@ -890,14 +867,19 @@ class _GroupSolver:
 
     def _free_root(self, skeleton: Skeleton, shift: float) -> Skeleton:
         """The skeleton with a root bone that is free to turn, and to move around shifts up to `shift`."""
-        root_bone = self.chains.root_bone
         size = shift + AROUND * math.fsum(joint.offset.length for joint in skeleton.joints)
         size = 2.0 ** math.ceil(math.log2(size))  # so that similar figures are solved together
         known = id(skeleton), size
         if known not in self._freed:
-            axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-            slides = tuple(Slide(axis, -size, size) for axis in axes)
-            free = {"limit": None, "comfort": None, "stiffness": 0.0, "slides": slides}
-            name = skeleton.joints[root_bone].name
-            self._freed[known] = skeleton.replace({name: {**free, "max_step": Joint.max_step}})
+            self._freed[known] = with_free_bone(skeleton, self.chains.root_bone, size)
         return self._freed[known]
+
+
+def with_free_bone(skeleton: Skeleton, j: int, room: float, *, keeps_limit: bool = False) -> Skeleton:
+    """The skeleton with a joint that turns, and slides by up to `room` along each axis, at no cost."""
+    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    slides = tuple(Slide(axis, -room, room) for axis in axes)
+    free = {"stiffness": 0.0, "slides": slides, "max_step": Joint.max_step}
+    if not keeps_limit:
+        free |= {"limit": None, "comfort": None}
+    return skeleton.replace({skeleton.joints[j].name: free})
