@@ -278,6 +278,53 @@ class TargetFigure:
         return batch.multiply(_like(inverse(self.turn), rotations), rotations, -1)
 
 
+def limb_length(target: TargetFigure, limb: Limb) -> float:
+    """From hip to knee to ankle, or from shoulder to elbow to wrist, in the reference pose; metres."""
+    heads, _ = target.reference
+    return path_length([heads[target.index(name)] for name in (limb.upper, limb.middle, limb.end)])
+
+
+def leg_length(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> float:
+    """Like `limb_length` for the joints of a source that those of a limb follow."""
+    joints = (limb.upper, limb.middle, limb.end)
+    return path_length([source.reference_heads[source.index(figure_map.sources[name])] for name in joints])
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """A figure whose joints follow those of another.
+
+    Attributes:
+        map: pairs of joints.
+        target: figure of the result.
+        source: figure of the motion.
+    """
+
+    map: FigureMap
+    target: TargetFigure
+    source: SourceMotion
+
+    def followed(self, name: str) -> int:
+        """Index of the source's joint that a joint of the target follows."""
+        return self.source.index(self.map.sources[name])
+
+    def source_heads(self, name: str) -> Array:
+        """(F, 3) of the joint that a joint of the target follows, world metres."""
+        return self.source.heads[:, self.followed(name)]
+
+    def source_head(self, name: str) -> Array:
+        """(3,) of the joint that a joint of the target follows, in the reference pose."""
+        return np.asarray(self.source.reference_heads[self.followed(name)])
+
+    def target_head(self, name: str) -> Array:
+        """(3,) of a joint of the target, in the reference pose."""
+        return np.asarray(self.target.reference[0][self.target.index(name)])
+
+    def lengths(self, limb: Limb) -> tuple[float, float]:
+        """Lengths of a limb of the target and of the source, metres."""
+        return limb_length(self.target, limb), leg_length(self.source, self.map, limb)
+
+
 def inverse(rotations: Array) -> Array:
     """Inverses of unit quaternions (..., 4)."""
     return np.asarray(rotations * np.array((1.0, -1.0, -1.0, -1.0)))

@@ -21,7 +21,7 @@ from ..contacts import (
 )
 from .alignment import UP, shortest
 from .feet import TOES, Hold, SolePart, heel_from_ball
-from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, path_length, product, turned
+from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, leg_length, product, turned
 
 FLAT = 30.0
 """Percentile of an ankle's heights in a contact up to which the foot counts as flat."""
@@ -40,12 +40,6 @@ class Stances:
     phases: Mapping[str, Sequence[Phase]]
     velocity: Array
     rolls: Mapping[str, Sequence[Sequence[Hold]]] = field(default_factory=dict)
-
-
-def leg_length(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> float:
-    """From hip to knee to ankle, or from shoulder to elbow to wrist, in the reference pose; metres."""
-    joints = (limb.upper, limb.middle, limb.end)
-    return path_length([source.reference_heads[source.index(figure_map.sources[name])] for name in joints])
 
 
 def ball(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> Array:
