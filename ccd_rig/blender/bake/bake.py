@@ -107,7 +107,7 @@ def solve_steps(
     with clamps.suspended():
         task = yield from _prepared(scene, armature_object, settings, SharedBake())
         # Only the whole shot can tell whether a motion was baked before.
-        return (yield from shot.solve(scene, armature_object, task._replace(is_rebake=False)))
+        return (yield from shot.solve(task._replace(is_rebake=False)))
 
 
 @dataclass
@@ -193,7 +193,7 @@ def _written(
     """Sample, solve, write, measure and check; `undo` gets the callbacks that take everything back."""
     task = yield from _prepared(scene, armature_object, settings, shares)
     clock, ready = shares.clock, task.ready
-    bake_frames = yield from clock.run(shot.solve(scene, armature_object, task))
+    bake_frames = yield from clock.run(shot.solve(task))
     started = time.perf_counter()
     motion = keyed_motion(bake_frames)
     clock.seconds += time.perf_counter() - started
@@ -201,16 +201,16 @@ def _written(
         raise RigError(nothing_to_key(motion.bake_frames, settings))
 
     keying = _begun(settings)._replace(frame=settings.frame_end, verb="keyed")
-    making = keys_of(scene, armature_object, motion.bake_frames, motion.keyed, settings)
+    making = keys_of(task, motion.bake_frames, motion.keyed)
     keys = yield from clock.run(paced(making, keying))
     keys_before = sum(len(each.frames) for each in keys)
     if settings.reduces:
-        reducing = reduce_steps(armature_object, motion.bake_frames, motion.keyed, keys, settings)
+        reducing = reduce_steps(task, motion.bake_frames, motion.keyed, keys)
         keys, reduced = yield from clock.run(reducing)
         motion = motion._replace(keyed=reduced)
     plays = switches.switch_plays(scene, armature_object, {each.bone for each in keys}, settings)
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
-    writing = write_keys(scene, armature_object, keys, to_fk, task, undo)
+    writing = write_keys(task, keys, to_fk, undo)
     action = yield from clock.run(paced(writing, keying))
     start.note_settings(action, task.fingerprint, undo)
     if ready.body is not None and not ready.body.keeps:
@@ -220,14 +220,11 @@ def _written(
         start.note_helped(action, armature_object, helps, undo)
 
     measuring = keying._replace(verb="measured")
-    outcome = measured_report(scene, armature_object, motion, task, action.name)
+    outcome = measured_report(task, motion, action.name)
     report = yield from clock.run(paced(outcome, measuring))
     if settings.verify:
-        checking, solver = Clock(), task.solving.solver
-        tolerances = (solver.position_tolerance, solver.angle_tolerance)
-        frames, keyed = motion.bake_frames, motion.keyed
-        playing = play_steps(scene, armature_object, frames, keyed, tolerances, shares.scene)
-        check = yield from checking.run(playing)
+        checking = Clock()
+        check = yield from checking.run(play_steps(task, motion))
         report = replace(report, check=replace(check, seconds=checking.seconds))
     shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
     report = replace(
@@ -289,6 +286,8 @@ def _prepared(
     if settings.start in (Start.ACTION, Start.ORIGINAL):
         reference = start.reference_from(armature_object, key_time)
     return shot.Task(
+        scene,
+        armature_object,
         ready,
         settings,
         FrameSolveSettings(solver, settings.error_reduction, poses, reference, settings.smoothness),

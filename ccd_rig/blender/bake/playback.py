@@ -32,12 +32,13 @@ from ..keys.writer import Destination, obstacles
 from ..properties import constraint_list
 from ..rig import rotation_modes
 from ..scene.evaluation import Playback, PlayedFrame, playback
-from ..scene.isolation import SharedScene
 from ..scene.targets import TargetRows
 from . import measuring
-from .bake_frames import BakeFrames, Motion, Transforms
+from .bake_frames import BakeFrames, Transforms
+from .keyed_motion import KeyedMotion
 from .progress import Progress, Steps, paced
 from .report import Check, PlaybackResult
+from .shot import Task
 
 BLOCK = 256
 """Frames whose matrices are kept until they are converted at once."""
@@ -47,30 +48,17 @@ ROUNDING = 1e-5
 """Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
 
-def play_steps(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    bake_frames: BakeFrames,
-    motion: Motion,
-    tolerances: tuple[float, float],
-    shared: SharedScene | None = None,
-) -> Steps[Check]:
-    """Evaluate all whole frames of the range, and all keyed frames.
-
-    Args:
-        scene: in which the armature plays.
-        armature_object: plays the keys.
-        bake_frames: of the bake.
-        motion: the keyed motion.
-        tolerances: of bones beside their keys, world metres and radians.
-        shared: the scene that is evaluated for several armatures, or None.
-    """
+def play_steps(task: Task, motion: KeyedMotion) -> Steps[Check]:
+    """Evaluate all whole frames of the range, and all keyed frames; the keys are written."""
+    armature_object, shared, bake_frames = task.armature_object, task.shared, motion.bake_frames
+    solver = task.solving.solver
+    tolerances = solver.position_tolerance, solver.angle_tolerance
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
     samples = _PlaybackSamples.empty(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
     yield measured
-    with playback(scene, armature_object, bake_frames.constraints, shared) as playing:
+    with playback(task.scene, armature_object, bake_frames.constraints, shared) as playing:
         yield measured
         requests = [(frame, True) for frame in frames.tolist()]
         if shared is not None:
@@ -82,24 +70,20 @@ def play_steps(
             samples.store(f, playing.play(*each), playing)
             if shared is None or f == len(frames) - 1:
                 yield progress._replace(done=f + 1)
-    measuring_all = _results(armature_object, bake_frames, motion, samples, tolerances)
+    measuring_all = _results(armature_object, motion, samples)
     return Check(len(frames), tuple((yield from paced(measuring_all, measured))))
 
 
 def _results(
-    armature_object: bpy.types.Object,
-    bake_frames: BakeFrames,
-    motion: Motion,
-    samples: _PlaybackSamples,
-    tolerances: tuple[float, float],
+    armature_object: bpy.types.Object, motion: KeyedMotion, samples: _PlaybackSamples
 ) -> Work[list[PlaybackResult]]:
     """Errors of each active constraint in playback; yields after each."""
-    frames = samples.shown.frames
+    bake_frames, frames = motion.bake_frames, samples.shown.frames
     measured = yield from measuring.errors(samples.shown, samples.heads, samples.axes)
     errors = [_numbers(each) for each in measured]
     at = np.searchsorted(frames, bake_frames.frames)
     played = Transforms(samples.heads[at], samples.axes[at])
-    keyed = measuring.transforms(bake_frames, motion)
+    keyed = measuring.transforms(bake_frames, motion.keyed)
     results = []
     for c, constraint in enumerate(bake_frames.constraints):
         yield
@@ -109,7 +93,7 @@ def _results(
             continue
         far, turned = (int(np.argmax(np.where(counted, each[:, c], -1.0))) for each in errors)
         strays = np.where(influences[:, None] > 0.0, samples.strayed[:, c], 0.0)[at]
-        worst = _worst_deviation(armature_object, bake_frames, c, played, keyed, strays, tolerances)
+        worst = _worst_deviation(armature_object, bake_frames, c, played, keyed, strays, samples.tolerances)
         results.append(
             PlaybackResult(
                 constraint=constraint.name,
