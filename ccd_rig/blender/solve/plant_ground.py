@@ -12,7 +12,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ...maths.batch import Array, Indices, matrices
-from ...motion.ground import Ground, grade_of, plane_of
+from ...motion.ground import Ground, grade_of, plane_of, seen_below
 from ...motion.retargeting.alignment import shortest
 from ...motion.retargeting.feet import heel_from_ball
 from ..properties.constraint_values import Constraint
@@ -75,15 +75,8 @@ class PlantGround:
 
     def heights(self, points: Array, rows: Indices) -> Array:
         """(R, P) heights of the ground below points (R, P, 3) at rows; minus infinity where there is none."""
-        starts = points.copy()
-        starts[..., 2] = self.tops[rows, None]
-        starts = starts.reshape(-1, 3)
-        each = np.repeat(rows, points.shape[1])
-        heights, _ = self.ground.below(starts, each)
-        unseen = np.isnan(heights)
-        starts[unseen, 2] = np.inf
-        heights[unseen], _ = self.ground.below(starts[unseen], each[unseen])
-        return np.where(np.isnan(heights), -np.inf, heights).reshape(points.shape[:2])
+        heights = seen_below(self.ground, points, self.tops[rows, None], rows)
+        return np.where(np.isnan(heights), -np.inf, heights)
 
     def lying(self, anchor: PlantAnchor, row: int, c: int, is_held: bool) -> PlantAnchor:
         """The anchor with its sole on the surface, turned to its slope; unchanged over a hole.
