@@ -24,6 +24,8 @@ from weakref import WeakValueDictionary
 
 import bpy
 
+from ..registration import Handlers
+
 T = TypeVar("T")
 
 ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
@@ -192,7 +194,10 @@ def isolated_scene(
         yield shared.isolated
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("load_post")
 def remove_left(*_arguments: object) -> None:
     """Remove temporary scenes that are not in use, such as one that was saved with the file."""
     for scene in list(bpy.data.scenes):
@@ -263,11 +268,4 @@ def _with_dependencies(
                 yield obj, pose_bone.name
 
 
-def register() -> None:
-    """Add the handler that removes temporary scenes from opened files."""
-    bpy.app.handlers.load_post.append(remove_left)
-
-
-def unregister() -> None:
-    """Remove the handler."""
-    bpy.app.handlers.load_post.remove(remove_left)
+register, unregister = _HANDLERS.register, _HANDLERS.unregister
