@@ -424,7 +424,7 @@ def convert(
 def _limited_by_ik(armature_object: bpy.types.Object, conversions: Conversions) -> list[bpy.types.PoseBone]:
     """Return the bones in chains of IK constraints with limits, locks or stiffness of Blender's IK."""
     rows = [row for _, constraint, made in conversions if constraint.type == "IK" for row in made.rows]
-    chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows)
+    chains = (constraint_list.chain_of(armature_object, row) for row in rows)
     turned = {bone.name for chain in chains for bone in chain}
     return [
         bone
@@ -483,7 +483,7 @@ def _locked(armature_object: bpy.types.Object, rows: Sequence[NewRow]) -> list[s
     """
     names: dict[str, None] = {}
     for row in rows:
-        chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
+        chain = constraint_list.chain_of(armature_object, row)
         locked = [bone.name for bone in chain if all(bone.lock_rotation)]
         if len(locked) == len(chain):
             raise NotConverted("its bones have locked rotations, as a rig's own mechanism has: unlock them")
@@ -502,11 +502,11 @@ def _without_carried(
         bone.name: row.name
         for row in armature_object.ccd_rig.constraints
         if row.enabled
-        for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)
+        for bone in constraint_list.chain_of(armature_object, row)
     }
     for _, constraint, conversion in conversions:
         for row in conversion.rows:
-            for turned in constraint_list.chain(armature_object, row.tip, row.chain_length):
+            for turned in constraint_list.chain_of(armature_object, row):
                 chains.setdefault(turned.name, constraint.name)
     kept, notes = [], []
     for bone, constraint, conversion in conversions:

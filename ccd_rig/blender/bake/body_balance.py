@@ -138,8 +138,8 @@ class Balance:
         off[:, 2] = 0.0
         if self.kept is None:
             full, none = (each * np.maximum(self.heights, np.finfo(float).tiny) for each in FALLS)
-            given = np.clip((length(off, axis=-1) - full) / (none - full), 0.0, 1.0)
-            self.kept = 1.0 - given * given * (3.0 - 2.0 * given)
+            part = np.clip((length(off, axis=-1) - full) / (none - full), 0.0, 1.0)
+            self.kept = 1.0 - part * part * (3.0 - 2.0 * part)
         off *= self.kept[:, None]
         self.shifts = -off
         return bool((length(off, axis=-1) > LEAST * self.heights).any())

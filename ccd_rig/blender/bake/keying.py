@@ -81,8 +81,7 @@ def write_keys(
     armature_object, time, settings = task.armature_object, key_time(task.scene), task.settings
     name = f"{armature_object.name} CCD"
     span = settings.frame_start * time, settings.frame_end * time
-    animation = armature_object.animation_data
-    original = animation.action if animation is not None else None
+    original = channels.action_of(armature_object)
     pose = _without_keys(armature_object, [each.bone for each in keys], task.start.values)
     yield
     action = yield from write(armature_object, [*keys, *switches], settings.destination, span, name, undo)

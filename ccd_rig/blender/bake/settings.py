@@ -372,7 +372,7 @@ def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:
         and any(
             map(
                 channels.is_bone_selected,
-                constraint_list.chain(armature_object, constraint.tip, constraint.chain_length),
+                constraint_list.chain_of(armature_object, constraint),
             )
         )
     )

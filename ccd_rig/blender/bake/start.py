@@ -118,26 +118,14 @@ def fingerprint(*made_with: Any) -> str:
 
 def note_settings(action: bpy.types.Action, fingerprint: str, undo: ExitStack) -> None:
     """Store the fingerprint of a bake with its action; `undo` gets the callback that takes it back."""
-    properties: Any = action
-    before = properties.get(SETTINGS)
-    if before is None:
-        undo.callback(properties.pop, SETTINGS, None)
-    else:
-        undo.callback(properties.__setitem__, SETTINGS, before)
-    properties[SETTINGS] = fingerprint
+    _store(action, SETTINGS, fingerprint, undo)
 
 
 def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
     """Note that keys of a bone come from planted bones; `undo` gets the callback that takes it back."""
-    properties: Any = action
     before = followed(action)
-    if bone in before:
-        return
-    properties[FOLLOWED] = [*before, bone]
-    if before:
-        undo.callback(properties.__setitem__, FOLLOWED, before)
-    else:
-        undo.callback(properties.pop, FOLLOWED, None)
+    if bone not in before:
+        _store(action, FOLLOWED, [*before, bone], undo)
 
 
 def note_helped(
@@ -151,22 +139,25 @@ def note_helped(
         bone: name of the bone that carries the figure; empty where the body has not helped.
         undo: gets the callback that takes it back.
     """
-    properties: Any = action
-    before = properties.get(HELPED)
-    if bone:
-        properties[HELPED] = [bone, _keys_of(armature_object, bone)]
-    else:
-        properties.pop(HELPED, None)
+    _store(action, HELPED, [bone, _keys_of(armature_object, bone)] if bone else None, undo)
+
+
+def _store(action: Any, name: str, value: Any, undo: ExitStack) -> None:
+    """Set a custom property, or remove it where the value is None."""
+    before = action.get(name)
     if before is None:
-        undo.callback(properties.pop, HELPED, None)
+        undo.callback(action.pop, name, None)
     else:
-        undo.callback(properties.__setitem__, HELPED, list(before))
+        undo.callback(action.__setitem__, name, before if isinstance(before, str) else list(before))
+    if value is None:
+        action.pop(name, None)
+    else:
+        action[name] = value
 
 
 def has_helped_keys(armature_object: bpy.types.Object, bone: str) -> bool:
     """Whether a body that helps has made the keys of a bone in the present action, and nothing since."""
-    animation = armature_object.animation_data
-    action: Any = animation.action if animation is not None else None
+    action = channels.action_of(armature_object)
     noted = None if action is None else action.get(HELPED)
     return isinstance(noted, list) and noted == [bone, _keys_of(armature_object, bone)]
 
@@ -185,8 +176,7 @@ def _keys_of(armature_object: bpy.types.Object, bone: str) -> str:
 
 def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
     """Whether the present action, or else the top strip, was baked with this fingerprint."""
-    animation = armature_object.animation_data
-    action: Any = None if animation is None else animation.action
+    animation, action = armature_object.animation_data, channels.action_of(armature_object)
     if animation is not None and action is None and animation.use_nla and len(animation.nla_tracks):
         strips = animation.nla_tracks[-1].strips
         action = strips[0].action if len(strips) else None
@@ -216,8 +206,7 @@ def remember(
 
 def is_baked(armature_object: bpy.types.Object) -> bool:
     """Whether the present action was baked, and can be written to."""
-    animation = armature_object.animation_data
-    action: Any = animation.action if animation is not None else None
+    action = channels.action_of(armature_object)
     return action is not None and POSE in action and action.is_editable and action.override_library is None
 
 
@@ -227,8 +216,7 @@ def baked_action(armature_object: bpy.types.Object) -> Any:
     Raises:
         RigError: it has no such note.
     """
-    animation = armature_object.animation_data
-    action: Any = animation.action if animation is not None else None
+    action = channels.action_of(armature_object)
     if action is None or POSE not in action:
         raise RigError(
             f"Armature '{armature_object.name}': its action does not know what it was baked from: choose "
@@ -260,8 +248,7 @@ def reference_from(armature_object: bpy.types.Object, time: float) -> Reference 
 
     This makes a second bake lead to the result of the first. Arguments as of `base_from`.
     """
-    animation = armature_object.animation_data
-    action: Any = animation.action if animation is not None else None
+    action = channels.action_of(armature_object)
     if action is None or POSE not in action:
         return None
     try:

@@ -156,7 +156,7 @@ def ik_warning(
 
 
 def _chain(armature_object: bpy.types.Object, row: Constraint) -> list[str]:
-    return [bone.name for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)]
+    return [bone.name for bone in constraint_list.chain_of(armature_object, row)]
 
 
 def _interpolation(armature_object: bpy.types.Object, switch: FkSwitch, time: float) -> str:
@@ -169,8 +169,7 @@ def _interpolation(armature_object: bpy.types.Object, switch: FkSwitch, time: fl
 
 
 def _obstacle(armature_object: bpy.types.Object, switch: FkSwitch, destination: Destination) -> str:
-    animation = armature_object.animation_data
-    for driver in () if animation is None else animation.drivers:
+    for driver in channels.drivers_of(armature_object):
         if driver.data_path == switch.path and not driver.mute:
             return f"Switch {switch} has a driver, so it stays as it is: switch to FK by hand"
     present = () if destination is Destination.NLA_STRIP else channels.fcurves_of(armature_object)

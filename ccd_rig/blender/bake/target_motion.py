@@ -418,8 +418,7 @@ def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FC
     where = f"Constraint '{constraint.name}': Target Offset"
     if constraint.target is None:
         raise RigError(f"Constraint '{constraint.name}' has no target: choose one first")
-    animation = constraint.id_data.animation_data
-    if animation is not None and any(driver.data_path == path for driver in animation.drivers):
+    if any(driver.data_path == path for driver in channels.drivers_of(constraint.id_data)):
         raise RigError(f"{where} has a driver: remove it first")
     for curve in curves:
         if curve is not None and (len(curve.modifiers) or curve.extrapolation != "CONSTANT"):
@@ -462,7 +461,7 @@ def pole_place(
     Raises:
         RigError: the chain is straight there.
     """
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     with playback(scene, armature_object, [constraint]) as playing:
         matrices = playing.pose(frame)[0].astype(np.float64)
     places = [matrices[armature_object.pose.bones.find(bone.name)] for bone in chain]

@@ -52,8 +52,7 @@ def obstacles(
     """
     sentences = [*_object_obstacles(armature_object, destination)]
     bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
-    animation = armature_object.animation_data
-    for driver in animation.drivers if animation is not None else ():
+    for driver in channels.drivers_of(armature_object):
         if driver.data_path in bones and not driver.mute:
             sentences.append(
                 f"Bone '{bones[driver.data_path]}': {_label(driver)} has a driver, so keys would not play: "
@@ -406,8 +405,7 @@ def write_in_place(
         curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, rows.T
         written.append(_Channel(path, group, curves, interpolation, False))
-    animation = thing.animation_data
-    action = None if animation is None else animation.action
+    action = channels.action_of(thing)
     if action is None:
         result_of(_write_new(thing, written, span, f"{thing.name} CCD", undo))
         return

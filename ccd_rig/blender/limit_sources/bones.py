@@ -51,9 +51,7 @@ def chosen(armature_object: bpy.types.Object, scope: str) -> tuple[bpy.types.Pos
         return tuple(bones)
     if scope == "CHAIN":
         row = constraint_list.active(armature_object)
-        names = (
-            {b.name for b in constraint_list.chain(armature_object, row.tip, row.chain_length)} if row else ()
-        )
+        names = {b.name for b in constraint_list.chain_of(armature_object, row)} if row else ()
         if not names:
             raise RigError(
                 f"armature '{armature_object.name}' has no active constraint with a chain: choose one in the "

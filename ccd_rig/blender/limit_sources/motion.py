@@ -61,8 +61,7 @@ def from_action(
     """
     armature_object = pose_bones[0].id_data
     if action is None:
-        animation = armature_object.animation_data
-        action = animation.action if animation is not None else None
+        action = channels.action_of(armature_object)
         if action is None:
             raise RigError(
                 f"armature '{armature_object.name}' has no action: choose one in the Action Editor, or learn "

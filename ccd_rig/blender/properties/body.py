@@ -88,9 +88,7 @@ def body_of(
     """
     if rows is None:
         rows = [row for row in armature_object.ccd_rig.constraints if row.enabled]
-    chains = (
-        constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows if row.kind == PLANT
-    )
+    chains = (constraint_list.chain_of(armature_object, row) for row in rows if row.kind == PLANT)
     root_bone = next((chain[-1] for chain in chains if chain), None)
     if root_bone is None:
         return None
@@ -129,7 +127,7 @@ def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone,
         return "it has a driver"
     for above in root_bone.parent_recursive:
         moved = _is_keyed(armature_object, above) or _has_driver(armature_object, above)
-        if moved or any(not c.mute and c.influence > 0.0 for c in clamps.user_constraints(above)):
+        if moved or any(clamps.acting_constraints(above)):
             return f"'{above.name}' above it is animated"
     return ""
 
@@ -144,11 +142,10 @@ def _is_keyed(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bo
 
 
 def _has_driver(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
-    animation = armature_object.animation_data
     start = bone.path_from_id() + "."
-    return animation is not None and any(
+    return any(
         driver.data_path.startswith(start) and _moves_bone(driver) and not driver.mute
-        for driver in animation.drivers
+        for driver in channels.drivers_of(armature_object)
     )
 
 

@@ -57,9 +57,7 @@ def new_rows(
     """
     rows = [_row(armature_object, tip, kind, chain_length) for tip in tips]
     turned = {
-        bone.name: row.tip
-        for row in rows
-        for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)[1:]
+        bone.name: row.tip for row in rows for bone in constraint_list.chain_of(armature_object, row)[1:]
     }
     return tuple(row for row in rows if row.tip not in turned), {
         tip: turned[tip] for tip in tips if tip in turned
@@ -98,7 +96,7 @@ def ease_clavicles(armature_object: bpy.types.Object, rows: Sequence[NewRow]) ->
 
     Bones keep a Stiffness that they have. Returns a clause for the user; empty without such a bone.
     """
-    chains = [constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows]
+    chains = [constraint_list.chain_of(armature_object, row) for row in rows]
     free = {bone.name: bone for chain in chains for bone in chain[1:] if not bone.ccd_rig.stiffness}
     figure = recognition.figure_of(armature_object) if free else None
     clavicles = [name for name in free if figure is not None and figure.is_clavicle(name)]
@@ -115,7 +113,7 @@ def describe(
     armature_object: bpy.types.Object, rows: Sequence[NewRow], in_chains: Mapping[str, str]
 ) -> Iterator[str]:
     """Describe the result of `new_rows`, in clauses of a sentence."""
-    chains = {row.tip: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows}
+    chains = {row.tip: constraint_list.chain_of(armature_object, row) for row in rows}
     for tip, chain in chains.items():
         if len(chain) > 1:
             yield f"'{tip}' with {len(chain)} bones up to '{chain[-1].name}'"
@@ -201,7 +199,7 @@ def hold_height(armature_object: bpy.types.Object, names: Sequence[str]) -> None
 def _stop_slides(armature_object: bpy.types.Object, names: Sequence[str]) -> tuple[str, ...]:
     """Switch off the slides of all bones in the chains of constraints; return the names of these bones."""
     rows = armature_object.ccd_rig.constraints
-    chains = (constraint_list.chain(armature_object, rows[n].tip, rows[n].chain_length) for n in names)
+    chains = (constraint_list.chain_of(armature_object, rows[n]) for n in names)
     sliding = {bone.name: bone for chain in chains for bone in chain if any(bone.ccd_rig.use_slide)}
     for bone in sliding.values():
         bone.ccd_rig.use_slide = (False, False, False)
@@ -235,7 +233,7 @@ def _end_chain_at(armature_object: bpy.types.Object, row: Any, root_bone: str) -
     """Make the chain of a constraint end at a root bone; whether that changed its length."""
     names = [bone.name for bone in constraint_list.chain(armature_object, row.tip)]
     length = (names.index(root_bone) + 1) % len(names)
-    end = constraint_list.chain(armature_object, row.tip, row.chain_length)[-1]
+    end = constraint_list.chain_of(armature_object, row)[-1]
     if end.name == root_bone:
         return False
     row.chain_length = length
@@ -411,7 +409,7 @@ def _root(owner: bpy.types.Object, tips: Sequence[str]) -> str | None:
     """
     if rigify.is_generated(owner.data):
         return rigify.ROOT if rigify.ROOT in owner.pose.bones else None
-    chains = [constraint_list.chain(owner, row.tip, row.chain_length) for row in owner.ccd_rig.constraints]
+    chains = [constraint_list.chain_of(owner, row) for row in owner.ccd_rig.constraints]
     turned = {bone.name for chain in chains for bone in chain}
     roots = {constraint_list.chain(owner, tip)[-1].name for tip in tips} - turned
     if len(roots) != 1:

@@ -387,8 +387,7 @@ def write_motion(
 
 
 def _clip(source: bpy.types.Object) -> str:
-    animation = source.animation_data
-    action = None if animation is None else animation.action
+    action = channels.action_of(source)
     return source.name if action is None else str(action.name)
 
 
@@ -413,9 +412,7 @@ def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iter
 
 def _played_paths(target: bpy.types.Object) -> set[str]:
     """Data paths that an action or a strip moves and no driver does."""
-    animation = target.animation_data
-    driven = set() if animation is None else {curve.data_path for curve in animation.drivers}
-    return {curve.data_path for _, curves in channels.played(target) for curve in curves} - driven
+    return channels.played_paths(target) - {curve.data_path for curve in channels.drivers_of(target)}
 
 
 NOTICED = 0.02

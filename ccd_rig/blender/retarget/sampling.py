@@ -28,6 +28,7 @@ from ...motion.retargeting.figures import MOST_LEGS, FigureMap, SourceMotion, Ta
 from ...motion.retargeting.over_ground import Terrain
 from ...skeleton.joints import Joint, Skeleton
 from ..checks import uneven_scale
+from ..keys import channels
 from ..properties.joints import joint_settings
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
@@ -436,8 +437,7 @@ def _line(target: bpy.types.Object, name: str) -> tuple[Any, ...]:
 
 def _driven(target: bpy.types.Object) -> set[str]:
     """Return the names of bones with drivers on their transforms."""
-    animation = target.animation_data
-    paths = [curve.data_path for curve in animation.drivers] if animation is not None else []
+    paths = [curve.data_path for curve in channels.drivers_of(target)]
     ends = ("].location", "].rotation_quaternion", "].rotation_euler", "].rotation_axis_angle")
     return {path.split('"')[1] for path in paths if path.startswith("pose.bones[") and path.endswith(ends)}
 

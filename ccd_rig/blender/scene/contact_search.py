@@ -134,7 +134,7 @@ class FootMotion:
 
 def _root_bone(armature_object: bpy.types.Object, constraint: Any) -> str:
     """Return the name of the root bone at the end of a planted bone's chain, which must have a leg."""
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     if not chain:
         raise RigError(
             f"Constraint '{constraint.name}': bone '{constraint.tip}' is not in armature "

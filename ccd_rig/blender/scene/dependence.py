@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import bpy
 
 from ...errors import RigError
+from ..keys import channels
 from ..keys.channels import animated_components, fcurves_of
 from ..properties.constraint_kinds import kind_of
 from ..rig import clamps
@@ -521,8 +522,7 @@ def drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
 
 
 def _drivers(thing: bpy.types.ID) -> list[bpy.types.FCurve]:
-    animation = thing.animation_data
-    return [] if animation is None else [curve for curve in animation.drivers if not curve.mute]
+    return [curve for curve in channels.drivers_of(thing) if not curve.mute]
 
 
 def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
@@ -614,11 +614,8 @@ class FkSwitch:
 
 def fk_switches(armature_object: bpy.types.Object, bones: Collection[str]) -> tuple[FkSwitch, ...]:
     """Return the switches that decide whether bones move others, in the order of their paths."""
-    animation = armature_object.animation_data
-    drivers: dict[str, bpy.types.FCurve] = {}
-    for curve in () if animation is None else animation.drivers:
-        if curve.data_path.endswith(".influence") and not curve.mute:
-            drivers[curve.data_path] = curve
+    curves = (curve for curve in _drivers(armature_object) if curve.data_path.endswith(".influence"))
+    drivers = {curve.data_path: curve for curve in curves}
     switches: dict[str, FkSwitch] = {}
     for pose_bone in armature_object.pose.bones if drivers else ():
         for path, value, chain_bone in _switches_of(armature_object, pose_bone, set(bones), drivers):

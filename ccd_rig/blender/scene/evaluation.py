@@ -63,12 +63,8 @@ def rig_layout(
     for name in coupled_offsets.followers(armature_object, settings):
         offsets = coupled_offsets.coupled_offsets(armature_object.pose.bones[name])
         settings[name] = {"stiffness": 1.0, "coupled_offsets": offsets}
-    own = {
-        bone.name
-        for row in constraints
-        for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)
-    }
-    still = {name for row in constraints for name in getattr(row, "body_still", ())} - own
+    posed = {bone.name for row in constraints for bone in constraint_list.chain_of(armature_object, row)}
+    still = {name for row in constraints for name in getattr(row, "body_still", ())} - posed
     settings |= {name: {"stiffness": 1.0, "mass": settings[name]["mass"]} for name in still}
     if fixed in settings:
         kept = {name: settings[fixed][name] for name in ("limit", "comfort", "mass")}
@@ -77,8 +73,7 @@ def rig_layout(
     placed = [
         bone.name
         for bone in (armature_object.pose.bones if still else ())
-        if bone.name not in own
-        and any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone))
+        if bone.name not in posed and any(clamps.acting_constraints(bone))
     ]
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None, placed)
 

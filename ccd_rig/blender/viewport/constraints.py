@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..figures import words
 from ..figures.role import Side
+from ..keys import channels
 from ..properties import constraint_list
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANT, PLANTED
@@ -49,7 +50,7 @@ class Reach(NamedTuple):
 
 def reach_of(armature_object: bpy.types.Object, constraint: Any) -> Reach | None:
     """Return the present reach of a constraint; None without an effector or a target."""
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     if not kind_of(constraint).reaches or not constraint.use_position or not chain:
         return None
     target = target_point(constraint)
@@ -105,7 +106,7 @@ def _is_open(armature_object: bpy.types.Object, chain: Sequence[bpy.types.PoseBo
     return any(
         root_bone in chain
         for row in plants
-        for root_bone in constraint_list.chain(armature_object, row.tip, row.chain_length)[-1:]
+        for root_bone in constraint_list.chain_of(armature_object, row)[-1:]
     )
 
 
@@ -163,7 +164,7 @@ def sketch_rows(
 def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, shown: Container[str]) -> None:
     world: Any = armature_object.matrix_world
     colour = (*sketch.palette.chain, 0.4 if row.enabled else 0.15)
-    for bone in constraint_list.chain(armature_object, row.tip, row.chain_length):
+    for bone in constraint_list.chain_of(armature_object, row):
         if bone.name in shown:
             sketch.path((world @ bone.head, world @ bone.tail), colour, CHAIN)
 
@@ -417,5 +418,4 @@ def is_free(target: Target, armature_object: bpy.types.Object) -> bool:
     if target.bone and owner.parent is not None and owner.bone.use_connect:
         return False
     paths = [owner.path_from_id(name) for name in ("location", rotation_channel(owner)[0])]
-    animation = thing.animation_data
-    return animation is None or not any(curve.data_path in paths for curve in animation.drivers)
+    return not any(curve.data_path in paths for curve in channels.drivers_of(thing))
