@@ -192,19 +192,12 @@ UNIFORM = 1e-3
 
 
 class Ready(NamedTuple):
-    """Checked set-up, ready to be solved.
+    """Checked set-up, ready to be solved."""
 
-    Attributes:
-        constraints: the constraints to solve.
-        layout: of their bones.
-        body: treatment of the body; None if no bone is planted.
-        warnings: about the set-up.
-    """
-
-    constraints: tuple[Constraint, ...]
-    layout: armature.RigLayout
-    body: body.Body | None
-    warnings: tuple[Problem, ...]
+    constraints: tuple[Constraint, ...]  # the constraints to solve
+    layout: armature.RigLayout  # of their bones
+    body: body.Body | None  # treatment of the body; None if no bone is planted
+    warnings: tuple[Problem, ...]  # about the set-up
 
 
 def require(

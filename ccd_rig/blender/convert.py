@@ -35,32 +35,20 @@ class NotConverted(RigError):
 
 @dataclass(frozen=True)
 class NewRow:
-    """CCD constraint to add.
+    """CCD constraint to add."""
 
-    Attributes:
-        tip: name of its bone.
-        chain_length: number of bones, counted from the tip.
-        fields: remaining properties, by name.
-        make_target: makes an empty as its target; None if `fields` has a target.
-    """
-
-    tip: str
-    chain_length: int
-    fields: Mapping[str, Any]
-    make_target: MakeTarget | None = None
+    tip: str  # name of its bone
+    chain_length: int  # number of bones, counted from the tip
+    fields: Mapping[str, Any]  # remaining properties, by name
+    make_target: MakeTarget | None = None  # makes an empty as its target; None if `fields` has a target
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """Rows that replace a Blender constraint.
+    """Rows that replace a Blender constraint."""
 
-    Attributes:
-        rows: at least one.
-        notes: differences of the rows from the constraint, in sentences without its name.
-    """
-
-    rows: tuple[NewRow, ...]
-    notes: tuple[str, ...] = ()
+    rows: tuple[NewRow, ...]  # at least one
+    notes: tuple[str, ...] = ()  # differences of the rows from the constraint, in sentences without its name
 
 
 def require_target(armature_object: bpy.types.Object, constraint: Any) -> None:
@@ -346,17 +334,11 @@ Conversions = list[tuple[bpy.types.PoseBone, Any, Conversion]]
 
 @dataclass(frozen=True)
 class Converted:
-    """Result of a conversion.
+    """Result of a conversion."""
 
-    Attributes:
-        rows: names of the new rows.
-        originals: number of constraints that they replace.
-        notes: differences, and reasons why constraints were not converted; sentences that name the
-            constraint.
-    """
-
-    rows: tuple[str, ...]
-    originals: int
+    rows: tuple[str, ...]  # names of the new rows
+    originals: int  # number of constraints that they replace
+    # Differences, and reasons why constraints were not converted; sentences that name the constraint.
     notes: tuple[str, ...]
 
 
@@ -545,17 +527,11 @@ def _name(bone: bpy.types.PoseBone, constraint: Any) -> str:
 
 @dataclass(frozen=True)
 class Restored:
-    """Result of restoring Blender constraints.
+    """Result of restoring Blender constraints."""
 
-    Attributes:
-        rows: names of the removed rows.
-        originals: number of Blender constraints that are unmuted.
-        kept: names of the rows whose constraint does not exist any more.
-    """
-
-    rows: tuple[str, ...]
-    originals: int
-    kept: tuple[str, ...]
+    rows: tuple[str, ...]  # names of the removed rows
+    originals: int  # number of Blender constraints that are unmuted
+    kept: tuple[str, ...]  # names of the rows whose constraint does not exist any more
 
 
 def converted(armature_object: bpy.types.Object, bones: Collection[str] | None = None) -> Iterator[Any]:

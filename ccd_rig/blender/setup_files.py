@@ -314,35 +314,23 @@ Components = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class BoneSetup:
-    """Settings of one bone.
+    """Settings of one bone."""
 
-    Attributes:
-        joint: values of its group `ccd_rig`.
-        rest: orientation at rest in armature space, (w, x, y, z).
-    """
-
-    joint: Values
-    rest: Components
+    joint: Values  # values of its group `ccd_rig`
+    rest: Components  # orientation at rest in armature space, (w, x, y, z)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Constraints and limits of a rig.
+    """Constraints and limits of a rig."""
 
-    Attributes:
-        armature: name of the original armature object.
-        bones: settings of bones by name; bones at their defaults are left out.
-        constraints: values of the constraints in their order.
-        rig: settings of the armature (`RIG_FIELDS`).
-        roles: roles of the bones in the set-up, if they are known.
-        influence: keys of influences in the present action, by the names of constraints.
-    """
-
-    armature: str
-    bones: Mapping[str, BoneSetup]
-    constraints: tuple[Values, ...] = ()
-    rig: Values = field(default_factory=dict)
+    armature: str  # name of the original armature object
+    bones: Mapping[str, BoneSetup]  # settings of bones by name; bones at their defaults are left out
+    constraints: tuple[Values, ...] = ()  # values of the constraints in their order
+    rig: Values = field(default_factory=dict)  # settings of the armature (`RIG_FIELDS`)
+    # Roles of the bones in the set-up, if they are known.
     roles: Mapping[str, Role] = field(default_factory=dict)
+    # Keys of influences in the present action, by the names of constraints.
     influence: Mapping[str, Curve] = field(default_factory=dict)
 
     def bone_names(self) -> tuple[str, ...]:
@@ -485,19 +473,12 @@ SAME = 1e-3
 
 @dataclass(frozen=True)
 class Applied:
-    """Result of applying a set-up.
+    """Result of applying a set-up."""
 
-    Attributes:
-        bones: names of the bones whose settings were set.
-        constraints: names of the constraints that were added or set.
-        missing: names of bones of the set-up that the rig does not have.
-        notes: sentences on other differences from the set-up.
-    """
-
-    bones: tuple[str, ...]
-    constraints: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    bones: tuple[str, ...]  # names of the bones whose settings were set
+    constraints: tuple[str, ...]  # names of the constraints that were added or set
+    missing: tuple[str, ...] = ()  # names of bones of the set-up that the rig does not have
+    notes: tuple[str, ...] = ()  # sentences on other differences from the set-up
 
     def warnings(self) -> tuple[str, ...]:
         """Return sentences on everything that was left out."""

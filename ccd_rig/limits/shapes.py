@@ -598,16 +598,12 @@ class ReversedLimit(Limit):
     by frame @ p^-1 @ frame^-1. A rotation q is allowed when (frame^-1 @ q @ frame)^-1 is inside `limit`.
     Inversion and conjugation keep the angle between rotations, so projection is as exact as in `limit`.
 
-    Attributes:
-        limit: of the joint as it was.
-        frame: its rest rotation, (w, x, y, z); stored with length 1.
-
     Raises:
         InvalidInput: a limit of another kind, a frame that is not four finite numbers or is zero.
     """
 
-    limit: Limit
-    frame: Components
+    limit: Limit  # of the joint as it was
+    frame: Components  # its rest rotation, (w, x, y, z); stored with length 1
     row: Row = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -65,19 +65,14 @@ MOST_VOTES = 1000
 
 @dataclass(frozen=True)
 class ContactThresholds:
-    """Thresholds of contacts; lengths are in leg lengths, for figures of any size.
+    """Thresholds of contacts; lengths are in leg lengths, for figures of any size."""
 
-    Attributes:
-        speed: leg lengths per second below which a contact begins; more for feet that go fast, see above.
-        height: leg lengths above the ground below which a contact begins.
-        release: factor on both at which a contact ends, at least 1.
-        shortest: seconds; shorter gaps between contacts are closed, then shorter contacts left out. Those of
-            fast feet may be shorter, see `shortest_contact`.
-    """
-
+    # Leg lengths per second below which a contact begins; more for feet that go fast, see above.
     speed: float = 0.4
-    height: float = 0.1
-    release: float = 1.5
+    height: float = 0.1  # leg lengths above the ground below which a contact begins
+    release: float = 1.5  # factor on both at which a contact ends, at least 1
+    # Seconds; shorter gaps between contacts are closed, then shorter contacts left out. Those of fast feet
+    # may be shorter, see `shortest_contact`.
     shortest: float = 0.1
 
     def __post_init__(self) -> None:

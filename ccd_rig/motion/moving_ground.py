@@ -32,17 +32,11 @@ FARTHEST = 100.0
 
 @dataclass(frozen=True, eq=False)
 class GroundBlock:
-    """Triangles near a figure in rows that follow each other.
+    """Triangles near a figure in rows that follow each other."""
 
-    Attributes:
-        vertices: (R, V, 3) world metres in its rows; float32 will do.
-        triangles: (T, 3) indices of their corners.
-        faces: (T,) which triangles of the ground they are, increasing.
-    """
-
-    vertices: Array
-    triangles: Indices
-    faces: Indices
+    vertices: Array  # (R, V, 3) world metres in its rows; float32 will do
+    triangles: Indices  # (T, 3) indices of their corners
+    faces: Indices  # (T,) which triangles of the ground they are, increasing
 
     @cached_property
     def _bounds(self) -> tuple[Array, Array]:

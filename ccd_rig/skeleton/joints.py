@@ -155,19 +155,12 @@ class Joint:
 
 
 class Coupling(NamedTuple):
-    """A coupled offset in its skeleton.
+    """A coupled offset in its skeleton."""
 
-    Attributes:
-        joint: index of the shifted joint.
-        driver: index of the hinge whose angle drives the shift.
-        hinge: the driver's limit.
-        offset: axis and size of the shift.
-    """
-
-    joint: int
-    driver: int
-    hinge: Hinge
-    offset: CoupledOffset
+    joint: int  # index of the shifted joint
+    driver: int  # index of the hinge whose angle drives the shift
+    hinge: Hinge  # the driver's limit
+    offset: CoupledOffset  # axis and size of the shift
 
     def shift(self, rotation: Quaternion) -> Vector:
         """The shift in the joint's frame at rest, for the driver's rotation relative to rest."""

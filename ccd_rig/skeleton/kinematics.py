@@ -141,17 +141,11 @@ SQUARE_ON = 0.1
 
 
 class BendAxis(NamedTuple):
-    """The axis about which a chain bends where its pose is straight; the bend is then line x axis.
+    """The axis about which a chain bends where its pose is straight; the bend is then line x axis."""
 
-    Attributes:
-        joint: index of the joint that carries the axis.
-        axis: unit, in the frame of that joint; 0 where neither a hinge nor the rest pose tells a side.
-        scale: unit of bends: (heads between root and end) x (length of the chain at rest).
-    """
-
-    joint: int
-    axis: Vector
-    scale: float
+    joint: int  # index of the joint that carries the axis
+    axis: Vector  # unit, in the frame of that joint; 0 where neither a hinge nor the rest pose tells a side
+    scale: float  # unit of bends: (heads between root and end) x (length of the chain at rest)
 
 
 def chain_bend(heads: Sequence[Vector], end: Vector, axis: Vector, scale: float) -> Vector:

@@ -115,23 +115,14 @@ def solve_many(
 
 @dataclass(frozen=True)
 class _Input:
-    """Checked arguments of `solve_many`.
+    """Checked arguments of `solve_many`."""
 
-    Attributes:
-        goals: of all poses.
-        settings: of all solves.
-        rotations: (B, n, 4), double precision.
-        translations: (B, n, 3), double precision.
-        targets: per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions.
-        reference: rotations and translations of the reference poses, or None.
-    """
-
-    goals: tuple[Goal, ...]
-    settings: SolverSettings
-    rotations: Array
-    translations: Array
-    targets: list[Array]
-    reference: tuple[Array, Array] | None
+    goals: tuple[Goal, ...]  # of all poses
+    settings: SolverSettings  # of all solves
+    rotations: Array  # (B, n, 4), double precision
+    translations: Array  # (B, n, 3), double precision
+    targets: list[Array]  # per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions
+    reference: tuple[Array, Array] | None  # rotations and translations of the reference poses, or None
 
 
 def _checked_input(

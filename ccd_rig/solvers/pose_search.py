@@ -55,16 +55,11 @@ ENDLESS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Starts:
-    """Start poses of further tries.
+    """Start poses of further tries."""
 
-    Attributes:
-        rotations: (K, J, 4) relative to rest.
-        translations: (K, J, 3) relative to rest.
-        is_turn: (K, J) whether the rotation is relative to the start of the first try.
-    """
-
-    rotations: Array
-    translations: Array
+    rotations: Array  # (K, J, 4) relative to rest
+    translations: Array  # (K, J, 3) relative to rest
+    # (K, J) whether the rotation is relative to the start of the first try.
     is_turn: np.ndarray[Any, np.dtype[np.int32]]
 
     @classmethod
@@ -445,15 +440,10 @@ class PoseSearch:
 
 @dataclass
 class _Problems:
-    """Problems of the same goals and joints.
+    """Problems of the same goals and joints."""
 
-    Attributes:
-        idle: those that no thread uses.
-        tables: of which they are made; None before the first.
-    """
-
-    idle: list[Problem] = field(default_factory=list)
-    tables: dict[str, Any] | None = None
+    idle: list[Problem] = field(default_factory=list)  # those that no thread uses
+    tables: dict[str, Any] | None = None  # of which they are made; None before the first
 
 
 def _limits_and_comforts(

@@ -39,21 +39,13 @@ WIDENING = 1.25
 
 
 class StartSpace(NamedTuple):
-    """The space of start poses.
-
-    Attributes:
-        skeleton: the joints.
-        goals: by their errors the nearest entries of the library are chosen.
-        limits: per joint; all starts are inside.
-        movable: indices of the joints that may move; locked ones never do.
-        poses: entries of a pose library, each with at least one joint of the skeleton.
-    """
+    """The space of start poses."""
 
     skeleton: Skeleton
-    goals: Sequence[Goal]
-    limits: Sequence[Limit | None]
-    movable: Sequence[int]
-    poses: Sequence[PoseEntry] = ()
+    goals: Sequence[Goal]  # by their errors the nearest entries of the library are chosen
+    limits: Sequence[Limit | None]  # per joint; all starts are inside
+    movable: Sequence[int]  # indices of the joints that may move; locked ones never do
+    poses: Sequence[PoseEntry] = ()  # entries of a pose library, each with at least one joint of the skeleton
 
 
 def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[Pose]:

@@ -61,29 +61,18 @@ SINKS = 0.5
 
 @dataclass(frozen=True, eq=False)
 class RetargetResult:
-    """A motion of the target.
+    """A motion of the target."""
 
-    Attributes:
-        rotations: (F, n, 4) relative to rest.
-        translations: (F, n, 3) relative to rest, in the model's unit.
-        settings: of the retargeting.
-        stances: of the source's feet.
-        way: map from the source's world to the target's.
-        feet: by leg, the planned path of the foot.
-        hands: by arm, (F, 3) targets of the wrist, world metres; none where hands have weight 0.
-        moved: (F, 3) shifts of the hips that let legs reach, world metres.
-        ground: on which feet are laid; None if it is level.
-    """
-
-    rotations: Array
-    translations: Array
-    settings: RetargetSettings
-    stances: Stances
-    way: ScaledWay
-    feet: Mapping[str, FootPath]
+    rotations: Array  # (F, n, 4) relative to rest
+    translations: Array  # (F, n, 3) relative to rest, in the model's unit
+    settings: RetargetSettings  # of the retargeting
+    stances: Stances  # of the source's feet
+    way: ScaledWay  # map from the source's world to the target's
+    feet: Mapping[str, FootPath]  # by leg, the planned path of the foot
+    # By arm, (F, 3) targets of the wrist, world metres; none where hands have weight 0.
     hands: Mapping[str, Array]
-    moved: Array
-    ground: Ground | None = None
+    moved: Array  # (F, 3) shifts of the hips that let legs reach, world metres
+    ground: Ground | None = None  # on which feet are laid; None if it is level
 
 
 def retarget(

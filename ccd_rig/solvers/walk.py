@@ -37,19 +37,12 @@ CUTS = 8
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """A motion of a figure.
+    """A motion of a figure."""
 
-    Attributes:
-        rotations: (F, n, 4) relative to rest.
-        translations: (F, n, 3) relative to rest, model units.
-        plan: what feet and hips were to do.
-        cycle: what is walked.
-    """
-
-    rotations: Array
-    translations: Array
-    plan: WalkPlan
-    cycle: Cycle
+    rotations: Array  # (F, n, 4) relative to rest
+    translations: Array  # (F, n, 3) relative to rest, model units
+    plan: WalkPlan  # what feet and hips were to do
+    cycle: Cycle  # what is walked
 
 
 def walk_work(

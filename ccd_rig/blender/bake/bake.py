@@ -112,17 +112,12 @@ def solve_steps(
 
 @dataclass
 class SharedBake:
-    """The resources that the bakes of several armatures share.
+    """The resources that the bakes of several armatures share."""
 
-    Attributes:
-        scene: where all armatures are evaluated; None for a bake alone, which evaluates for itself.
-        clock: measures how long this bake takes.
-        solved: gives solutions from another process, in place of solving.
-    """
-
+    # Where all armatures are evaluated; None for a bake alone, which evaluates for itself.
     scene: SharedScene | None = None
-    clock: Clock = field(default_factory=Clock)
-    solved: shot.SolvedElsewhere | None = None
+    clock: Clock = field(default_factory=Clock)  # measures how long this bake takes
+    solved: shot.SolvedElsewhere | None = None  # gives solutions from another process, in place of solving
 
 
 def bake_in_shared_scene(

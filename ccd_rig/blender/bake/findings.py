@@ -61,25 +61,15 @@ MET = (SolveStatus.CONVERGED.name, GAVE_WAY, EASED)
 
 @dataclass(frozen=True)
 class Baked:
-    """A baked motion with its forward kinematics.
-
-    Attributes:
-        bake_frames: the frames.
-        motion: the keyed motion.
-        solver: with the tolerances.
-        misses: (F, C) distances, world metres, and angles, radians, of the solved motion.
-        ended: (F, C) numbers of `STATUSES`.
-        heads: (F, J, 3) of the keyed joints, armature space.
-        axes: (F, J, 4) their rotations, armature space.
-    """
+    """A baked motion with its forward kinematics."""
 
     bake_frames: BakeFrames
-    motion: Motion
-    solver: SolverSettings
-    misses: tuple[Array, Array]
-    ended: NDArray[np.uint8]
-    heads: Array
-    axes: Array
+    motion: Motion  # the keyed motion
+    solver: SolverSettings  # with the tolerances
+    misses: tuple[Array, Array]  # (F, C) distances, world metres, and angles, radians, of the solved motion
+    ended: NDArray[np.uint8]  # (F, C) numbers of `STATUSES`
+    heads: Array  # (F, J, 3) of the keyed joints, armature space
+    axes: Array  # (F, J, 4) their rotations, armature space
 
     @cached_property
     def chains(self) -> tuple[tuple[int, ...], ...]:

@@ -143,54 +143,31 @@ def rotate_skeleton(skeleton: Skeleton, turn: Quaternion) -> Skeleton:
 
 @dataclass
 class Batch:
-    """R frames with the same active constraints and the same limits.
+    """R frames with the same active constraints and the same limits."""
 
-    Attributes:
-        frames: (R,) frame numbers.
-        constraints: all constraints.
-        active: places of the active ones.
-        skeletons: of each row where a closed form solves them, else of the first alone.
-        targets: of each row and constraint.
-        worlds: (R, 3, 3) armature space to world.
-        limits: of each joint.
-        bones: rest of joints, at each row or once for all.
-        lengths: (R, J) of bones.
-        base: reference poses.
-        settings: of every solve.
-        rotations: (R, J, 4) solutions; base poses of groups that are not solved yet.
-        translations: (R, J, 3) likewise.
-        sharper: factor on the tolerances.
-        iterations: the most iterations of any row.
-        states: of each row, constraint -> status.
-        smoothed: of each row, the smoothed groups.
-        helped: by row, the movement of the body for chains that miss their targets alone.
-        influences: (R, C) of the constraints; None if the body does not help.
-        left: by row and constraint with an influence below 1, the distance that the body leaves, armature
-            space.
-        alone: poses without the body's help, while it helps; else None.
-    """
-
-    frames: Array
-    constraints: Sequence[Constraint]
-    active: tuple[int, ...]
-    skeletons: Sequence[Skeleton]
-    targets: TargetRows
-    worlds: Array
-    limits: tuple[Limit | None, ...]
-    bones: Bones
-    lengths: Array
-    base: JointPoses
-    settings: FrameSolveSettings
-    rotations: Array = field(init=False)
-    translations: Array = field(init=False)
-    sharper: float = 1.0
-    iterations: int = 0
-    states: list[dict[int, str]] = field(init=False)
-    smoothed: list[list[SmoothedGroup]] = field(init=False)
+    frames: Array  # (R,) frame numbers
+    constraints: Sequence[Constraint]  # all constraints
+    active: tuple[int, ...]  # places of the active ones
+    skeletons: Sequence[Skeleton]  # of each row where a closed form solves them, else of the first alone
+    targets: TargetRows  # of each row and constraint
+    worlds: Array  # (R, 3, 3) armature space to world
+    limits: tuple[Limit | None, ...]  # of each joint
+    bones: Bones  # rest of joints, at each row or once for all
+    lengths: Array  # (R, J) of bones
+    base: JointPoses  # reference poses
+    settings: FrameSolveSettings  # of every solve
+    rotations: Array = field(init=False)  # (R, J, 4) solutions; base poses of groups that are not solved yet
+    translations: Array = field(init=False)  # (R, J, 3) likewise
+    sharper: float = 1.0  # factor on the tolerances
+    iterations: int = 0  # the most iterations of any row
+    states: list[dict[int, str]] = field(init=False)  # of each row, constraint -> status
+    smoothed: list[list[SmoothedGroup]] = field(init=False)  # of each row, the smoothed groups
+    # By row, the movement of the body for chains that miss their targets alone.
     helped: dict[int, HelpedRow] = field(default_factory=dict)
-    influences: Array | None = None
+    influences: Array | None = None  # (R, C) of the constraints; None if the body does not help
+    # By row and constraint with an influence below 1, the distance that the body leaves, armature space.
     left: dict[int, dict[int, float]] = field(default_factory=dict)
-    alone: JointPoses | None = None
+    alone: JointPoses | None = None  # poses without the body's help, while it helps; else None
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))

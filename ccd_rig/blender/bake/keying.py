@@ -133,19 +133,12 @@ INSIDE = 1e-5  # [rad] outside a limit by less is float32
 
 @dataclass(frozen=True)
 class _Channel:
-    """A keyed channel of a joint.
+    """A keyed channel of a joint."""
 
-    Attributes:
-        joint: its index.
-        kind: one of `key_reduction.KINDS`.
-        keys: a key on every frame.
-        shifts: (F, 3, 3) location channel to the joint's translations; None for rotations.
-    """
-
-    joint: int
-    kind: str
-    keys: BoneKeys
-    shifts: Array | None
+    joint: int  # its index
+    kind: str  # one of `key_reduction.KINDS`
+    keys: BoneKeys  # a key on every frame
+    shifts: Array | None  # (F, 3, 3) location channel to the joint's translations; None for rotations
 
 
 def reduce_steps(

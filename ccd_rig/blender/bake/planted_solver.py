@@ -121,27 +121,16 @@ class ContactSegment:
 
 @dataclass(frozen=True)
 class SegmentEnd:
-    """The last frame of a segment, from which the next segment starts.
-
-    Attributes:
-        segment: the segment.
-        base: index of the constraint on whose bone the figure hangs, or -1.
-        anchors: of each planted constraint.
-        keyed: the pose that is keyed.
-        solved: the pose at full influence.
-        animated: the pose without constraints.
-        world: (4, 4) armature space to world.
-        frame: of the scene.
-    """
+    """The last frame of a segment, from which the next segment starts."""
 
     segment: ContactSegment
-    base: int
-    anchors: Mapping[int, PlantAnchor]
-    keyed: Pose
-    solved: Pose
-    animated: Pose
-    world: Array
-    frame: float
+    base: int  # index of the constraint on whose bone the figure hangs, or -1
+    anchors: Mapping[int, PlantAnchor]  # of each planted constraint
+    keyed: Pose  # the pose that is keyed
+    solved: Pose  # the pose at full influence
+    animated: Pose  # the pose without constraints
+    world: Array  # (4, 4) armature space to world
+    frame: float  # of the scene
 
     def departure(self, j: int, pose: Pose) -> Quaternion:
         """Rotation of a joint in a pose beside its animation."""
@@ -154,37 +143,21 @@ class SegmentEnd:
 
 @dataclass
 class PlantedFrames:
-    """R frames of a bake with planted bones, in order of time.
+    """R frames of a bake with planted bones, in order of time."""
 
-    Attributes:
-        bake_frames: the frames of the bake.
-        tracks: its planted bones.
-        rows: (R,) rows of the bake.
-        worlds: (R, 4, 4) armature space to world.
-        bones: at each frame, or once where they are constant.
-        animated: poses without constraints, with the body shifted.
-        solved: poses at full influence.
-        keyed: keyed poses of the support chains and the root bone.
-        states: (R,) constraint -> status.
-        anchors: (R,) by planted constraint.
-        moved: (R,) joints of the support chains, and the root bone, that anything moves.
-        bases: (R,) the constraint on whose bone the figure stands, or -1.
-        shifts: (R, 3) of the body, armature space.
-    """
-
-    bake_frames: BakeFrames
-    tracks: Tracks
-    rows: Rows
-    worlds: Array
-    bones: FigureBones
-    animated: JointPoses
-    solved: JointPoses
-    keyed: JointPoses
-    states: list[dict[int, str]]
-    anchors: list[dict[int, PlantAnchor]]
-    moved: list[frozenset[int]]
-    bases: list[int]
-    shifts: Array
+    bake_frames: BakeFrames  # the frames of the bake
+    tracks: Tracks  # its planted bones
+    rows: Rows  # (R,) rows of the bake
+    worlds: Array  # (R, 4, 4) armature space to world
+    bones: FigureBones  # at each frame, or once where they are constant
+    animated: JointPoses  # poses without constraints, with the body shifted
+    solved: JointPoses  # poses at full influence
+    keyed: JointPoses  # keyed poses of the support chains and the root bone
+    states: list[dict[int, str]]  # (R,) constraint -> status
+    anchors: list[dict[int, PlantAnchor]]  # (R,) by planted constraint
+    moved: list[frozenset[int]]  # (R,) joints of the support chains, and the root bone, that anything moves
+    bases: list[int]  # (R,) the constraint on whose bone the figure stands, or -1
+    shifts: Array  # (R, 3) of the body, armature space
     _held: dict[tuple[bytes, ...], TargetSample] = field(default_factory=dict)
 
     @classmethod
@@ -315,15 +288,10 @@ def ground_below(
 
 @dataclass
 class PlantedSolver:
-    """Solves the frames of a bake with planted bones, in order of time, into `BakeFrames`.
+    """Solves the frames of a bake with planted bones, in order of time, into `BakeFrames`."""
 
-    Attributes:
-        settings: of every solve.
-        iterations: the most iterations of any frame.
-    """
-
-    settings: FrameSolveSettings
-    iterations: int = 0
+    settings: FrameSolveSettings  # of every solve
+    iterations: int = 0  # the most iterations of any frame
 
     def solve(self, bake_frames: BakeFrames, shifts: Array | None = None) -> Generator[float, None, None]:
         """Solve frames; yields counts of solved frames.

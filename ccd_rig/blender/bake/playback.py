@@ -165,27 +165,16 @@ def _worst_deviation(
 
 @dataclass
 class _PlaybackSamples:
-    """Playback samples of F frames and J joints.
+    """Playback samples of F frames and J joints."""
 
-    Attributes:
-        shown: the frames with evaluated lengths, worlds, and targets between keys too.
-        keyed: frames with keys.
-        heads: (F, J, 3) armature space.
-        axes: (F, J, 4) rotations, armature space.
-        slots: (J,) indices in pose.bones.
-        lengths: (J,) of the bones, without scale.
-        tolerances: within which a target is unchanged, world metres and radians.
-        strayed: (F, C, 2) deviations of targets since the solve, at keyed frames; the same units.
-    """
-
-    shown: BakeFrames
-    keyed: frozenset[float]
-    heads: Array
-    axes: Array
-    slots: list[int]
-    lengths: Array
-    tolerances: tuple[float, float]
-    strayed: Array
+    shown: BakeFrames  # the frames with evaluated lengths, worlds, and targets between keys too
+    keyed: frozenset[float]  # frames with keys
+    heads: Array  # (F, J, 3) armature space
+    axes: Array  # (F, J, 4) rotations, armature space
+    slots: list[int]  # (J,) indices in pose.bones
+    lengths: Array  # (J,) of the bones, without scale
+    tolerances: tuple[float, float]  # within which a target is unchanged, world metres and radians
+    strayed: Array  # (F, C, 2) deviations of targets since the solve, at keyed frames; the same units
     _latest: list[PlayedFrame] = field(default_factory=list)  # not converted yet
 
     @classmethod

@@ -52,34 +52,21 @@ SolvedElsewhere: TypeAlias = Callable[[BakeFrames], Solutions]
 
 
 class Task(NamedTuple):
-    """A bake with everything that is looked up before the first frame.
+    """A bake with everything that is looked up before the first frame."""
 
-    Attributes:
-        scene: where targets and armature are evaluated.
-        armature_object: carries the constraints.
-        ready: the checked constraints, and the layout of their bones.
-        settings: of the bake.
-        solving: settings of every solve.
-        start: base poses of all frames.
-        fingerprint: of all settings.
-        is_rebake: whether the present motion was baked with the same settings; it stays if it still fits.
-        body_obstacle: reason why the body cannot be shifted where a leg is too short; empty if it can.
-        is_body_free: whether the body can be turned and moved to help while bones are planted.
-        shared: where frames are evaluated for other armatures too, or None.
-        solved: gives solutions from elsewhere, for frames without planted bones; or None.
-    """
-
-    scene: bpy.types.Scene
-    armature_object: bpy.types.Object
-    ready: Ready
-    settings: BakeSettings
-    solving: FrameSolveSettings
-    start: StartPoses
-    fingerprint: str
+    scene: bpy.types.Scene  # where targets and armature are evaluated
+    armature_object: bpy.types.Object  # carries the constraints
+    ready: Ready  # the checked constraints, and the layout of their bones
+    settings: BakeSettings  # of the bake
+    solving: FrameSolveSettings  # settings of every solve
+    start: StartPoses  # base poses of all frames
+    fingerprint: str  # of all settings
+    # Whether the present motion was baked with the same settings; it stays if it still fits.
     is_rebake: bool = False
-    body_obstacle: str = ""
-    is_body_free: bool = True
-    shared: SharedScene | None = None
+    body_obstacle: str = ""  # reason why the body cannot be shifted where a leg is too short; empty if it can
+    is_body_free: bool = True  # whether the body can be turned and moved to help while bones are planted
+    shared: SharedScene | None = None  # where frames are evaluated for other armatures too, or None
+    # Gives solutions from elsewhere, for frames without planted bones; or None.
     solved: SolvedElsewhere | None = None
 
     @property
@@ -136,19 +123,12 @@ def solve(task: Task) -> Steps[BakeFrames]:
 
 
 class _Shot(NamedTuple):
-    """The frames of a task.
+    """The frames of a task."""
 
-    Attributes:
-        task: of the bake.
-        frames: those to evaluate, increasing.
-        solved: those of them to solve.
-        preroll: how many of them come before the first keyed frame.
-    """
-
-    task: Task
-    frames: Sequence[float]
-    solved: Sequence[float]
-    preroll: int
+    task: Task  # of the bake
+    frames: Sequence[float]  # those to evaluate, increasing
+    solved: Sequence[float]  # those of them to solve
+    preroll: int  # how many of them come before the first keyed frame
 
     @classmethod
     def of(cls, task: Task) -> _Shot:
@@ -196,17 +176,11 @@ def _sample(shot: _Shot, frames: Frames) -> Steps[tuple[BakeFrames, Samples | No
 
 
 class _Block(NamedTuple):
-    """Consecutive evaluated frames.
+    """Consecutive evaluated frames."""
 
-    Attributes:
-        played: as they play.
-        based: with their base poses.
-        reference: (R, J, 4) reference poses; None for the base poses.
-    """
-
-    played: Samples
-    based: Samples
-    reference: Array | None
+    played: Samples  # as they play
+    based: Samples  # with their base poses
+    reference: Array | None  # (R, J, 4) reference poses; None for the base poses
 
     @classmethod
     def of(cls, task: Task, played: Samples) -> _Block:
@@ -316,17 +290,11 @@ SolvedCounts: TypeAlias = Generator[float, None, None]
 
 @dataclass
 class FrameSolver:
-    """Solves the frames of a bake without planted bones into `bake_frames`.
-
-    Attributes:
-        bake_frames: the frames.
-        settings: of every solve.
-        iterations: the most iterations of any frame.
-    """
+    """Solves the frames of a bake without planted bones into `bake_frames`."""
 
     bake_frames: BakeFrames
-    settings: FrameSolveSettings
-    iterations: int = 0
+    settings: FrameSolveSettings  # of every solve
+    iterations: int = 0  # the most iterations of any frame
 
     @cached_property
     def _runs(self) -> list[Rows]:

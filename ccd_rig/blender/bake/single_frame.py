@@ -40,27 +40,18 @@ from .shot import FrameSolver
 
 
 class SolvedFrame(NamedTuple):
-    """The solution of a frame.
+    """The solution of a frame."""
 
-    Attributes:
-        pose: of the sample's skeleton, blended by influence.
-        rotated: joints whose rotation channels change.
-        located: joint -> value of its location channel.
-        result: the solve at full influence, in armature space; its errors are in the order of `constraints`.
-            A constraint that others carry off its target has the error that plays.
-        constraints: with an influence above 0.
-        met: places of the constraints that meet their goals.
-        states: how each of `constraints` ended, see `report.Entry.status`.
-        channels: those that are written to the bones, each with the name of its bone.
-    """
-
-    pose: Pose
-    rotated: Sequence[int]
-    located: Mapping[int, Sequence[float]]
+    pose: Pose  # of the sample's skeleton, blended by influence
+    rotated: Sequence[int]  # joints whose rotation channels change
+    located: Mapping[int, Sequence[float]]  # joint -> value of its location channel
+    # The solve at full influence, in armature space; its errors are in the order of `constraints`. A
+    # constraint that others carry off its target has the error that plays.
     result: SolveResult
-    constraints: tuple[Constraint, ...]
-    met: frozenset[int]
-    states: tuple[str, ...]
+    constraints: tuple[Constraint, ...]  # with an influence above 0
+    met: frozenset[int]  # places of the constraints that meet their goals
+    states: tuple[str, ...]  # how each of `constraints` ended, see `report.Entry.status`
+    # Those that are written to the bones, each with the name of its bone.
     channels: tuple[tuple[str, str], ...] = ()
 
 

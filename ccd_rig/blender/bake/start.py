@@ -55,19 +55,13 @@ def curves_by_path(curves: Iterable[bpy.types.FCurve]) -> Curves:
 
 @dataclass
 class StoredCurves:
-    """Stored curves and values of channels, in place of evaluated ones.
+    """Stored curves and values of channels, in place of evaluated ones."""
 
-    Attributes:
-        armature_object: the original object.
-        time: factor from frames to the time of keys.
-        values: of channels without a curve; of a bone whose rotation mode has changed, the location alone.
-        curves: of components.
-    """
-
-    armature_object: bpy.types.Object
-    time: float
+    armature_object: bpy.types.Object  # the original object
+    time: float  # factor from frames to the time of keys
+    # Of channels without a curve; of a bone whose rotation mode has changed, the location alone.
     values: Values
-    curves: Curves
+    curves: Curves  # of components
 
     def based(self, samples: Samples) -> Samples:
         """The samples with these base poses."""
@@ -281,17 +275,11 @@ POSED = 1e-4
 
 @dataclass(frozen=True)
 class StartPoses:
-    """Base poses of a bake.
+    """Base poses of a bake."""
 
-    Attributes:
-        values: of channels that do not start from the animation.
-        posed: names of bones with a pose without animation, which start from rest.
-        based: a function that replaces the base poses of samples.
-    """
-
-    values: Values
-    posed: tuple[str, ...]
-    based: BaseOf
+    values: Values  # of channels that do not start from the animation
+    posed: tuple[str, ...]  # names of bones with a pose without animation, which start from rest
+    based: BaseOf  # a function that replaces the base poses of samples
 
 
 @dataclass(frozen=True)

@@ -25,19 +25,12 @@ from .settings import BakeSettings
 
 @dataclass(frozen=True)
 class SwitchPlay:
-    """The values of a switch in playback.
+    """The values of a switch in playback."""
 
-    Attributes:
-        switch: the property.
-        first: the first frame of the range.
-        values: (F + 2,) at the frame before the range, at all its frames, and at the frame after it.
-        obstacle: reason why it cannot be keyed, in words; else empty.
-    """
-
-    switch: FkSwitch
-    first: int
-    values: Array
-    obstacle: str
+    switch: FkSwitch  # the property
+    first: int  # the first frame of the range
+    values: Array  # (F + 2,) at the frame before the range, at all its frames, and at the frame after it
+    obstacle: str  # reason why it cannot be keyed, in words; else empty
 
     @property
     def is_ik(self) -> NDArray[np.bool_]:

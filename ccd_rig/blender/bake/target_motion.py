@@ -42,21 +42,13 @@ from .frame_selection import key_time
 
 @dataclass(frozen=True)
 class _Placed:
-    """An object, or a bone of one, that is a target or a pole.
-
-    Attributes:
-        thing: the object.
-        bone: name of its bone; empty for the object itself.
-        point: index of the constraint that decides its place; -1 without one.
-        turn: index of the constraint that decides its rotation; -1 without one.
-        is_pole: whether it is the pole of these.
-    """
+    """An object, or a bone of one, that is a target or a pole."""
 
     thing: bpy.types.Object
-    bone: str
-    point: int
-    turn: int
-    is_pole: bool
+    bone: str  # name of its bone; empty for the object itself
+    point: int  # index of the constraint that decides its place; -1 without one
+    turn: int  # index of the constraint that decides its rotation; -1 without one
+    is_pole: bool  # whether it is the pole of these
 
     @property
     def owner(self) -> Any:
@@ -436,15 +428,10 @@ BENT = 1e-3
 
 
 class PolePlace(NamedTuple):
-    """The place of a pole.
+    """The place of a pole."""
 
-    Attributes:
-        bone: the parent of the chain, which carries the pole; empty for the armature object itself.
-        location: from the tail of that bone along its axes, or in armature space.
-    """
-
-    bone: str
-    location: Vector
+    bone: str  # the parent of the chain, which carries the pole; empty for the armature object itself
+    location: Vector  # from the tail of that bone along its axes, or in armature space
 
 
 def pole_place(

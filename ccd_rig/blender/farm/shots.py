@@ -139,17 +139,12 @@ SHOTS = ("ccd_rig.farm_settings", 1)
 
 @dataclass(frozen=True)
 class Shot:
-    """A .blend file with the settings of its bakes.
+    """A .blend file with the settings of its bakes."""
 
-    Attributes:
-        file: name of the file, without its folder; unique in a job, letters' case disregarded.
-        armatures: {name of the armature object: settings}; all of them bake one frame range.
-        chunk: maximum of frames of a chunk; 0: the shot is baked whole.
-    """
-
-    file: str
+    file: str  # name of the file, without its folder; unique in a job, letters' case disregarded
+    # {name of the armature object: settings}; all of them bake one frame range.
     armatures: Mapping[str, BakeSettings]
-    chunk: int = 0
+    chunk: int = 0  # maximum of frames of a chunk; 0: the shot is baked whole
 
     @property
     def name(self) -> str:
@@ -273,21 +268,13 @@ CLIPS = ("ccd_rig.farm_clips", 1)
 
 @dataclass(frozen=True)
 class Clips:
-    """Clips and the armature that they are retargeted to.
+    """Clips and the armature that they are retargeted to."""
 
-    Attributes:
-        files: names of the clips, without folders; their stems are unique in a job.
-        target: name of the .blend file with the armature, without its folder.
-        armature: name of the armature object that gets the motion.
-        source_armature: name of the armature in each clip; None for the only one.
-        choice: settings of the retargeting.
-    """
-
-    files: tuple[str, ...]
-    target: str
-    armature: str
-    source_armature: str | None
-    choice: RetargetChoice
+    files: tuple[str, ...]  # names of the clips, without folders; their stems are unique in a job
+    target: str  # name of the .blend file with the armature, without its folder
+    armature: str  # name of the armature object that gets the motion
+    source_armature: str | None  # name of the armature in each clip; None for the only one
+    choice: RetargetChoice  # settings of the retargeting
 
     def content(self, file: str) -> dict[str, Any]:
         """Settings that the result of one clip depends on, as JSON values."""

@@ -265,43 +265,27 @@ def played(armature_object: bpy.types.Object) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class BoneKeys:
-    """Keys of one channel of one bone.
+    """Keys of one channel of one bone."""
 
-    Attributes:
-        bone: name of the pose bone; its F-curves are grouped under this name.
-        channel: property of the pose bone, such as "rotation_quaternion".
-        frames: (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart.
-        values: (F, C) values in the units of the channel, one column per component.
-        interpolation: "LINEAR" or "BEZIER" (with auto-clamped handles).
-        opposed: whether kept keys after these are quaternions of the opposite hemisphere, to which the
-            F-curves would cross zero. They are negated.
-    """
-
-    bone: str
-    channel: str
-    frames: NDArray[Any]
-    values: NDArray[Any]
-    interpolation: str = "LINEAR"
+    bone: str  # name of the pose bone; its F-curves are grouped under this name
+    channel: str  # property of the pose bone, such as "rotation_quaternion"
+    frames: NDArray[Any]  # (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart
+    values: NDArray[Any]  # (F, C) values in the units of the channel, one column per component
+    interpolation: str = "LINEAR"  # "LINEAR" or "BEZIER" (with auto-clamped handles)
+    # Whether kept keys after these are quaternions of the opposite hemisphere, to which the F-curves would
+    # cross zero. They are negated.
     opposed: bool = False
 
 
 @dataclass(frozen=True)
 class PropertyKeys:
-    """Keys of a number with constant interpolation, written together with keys of bones.
+    """Keys of a number with constant interpolation, written together with keys of bones."""
 
-    Attributes:
-        path: data path from the armature object.
-        bone: name of the bone with the property; the F-curve is grouped under this name.
-        frames: (F,) as in `BoneKeys`; they may lie outside the span that is written.
-        values: (F, 1).
-        after: interpolation after the last key.
-    """
-
-    path: str
-    bone: str
-    frames: NDArray[Any]
-    values: NDArray[Any]
-    after: str = "CONSTANT"
+    path: str  # data path from the armature object
+    bone: str  # name of the bone with the property; the F-curve is grouped under this name
+    frames: NDArray[Any]  # (F,) as in `BoneKeys`; they may lie outside the span that is written
+    values: NDArray[Any]  # (F, 1)
+    after: str = "CONSTANT"  # interpolation after the last key
 
 
 @dataclass(frozen=True)

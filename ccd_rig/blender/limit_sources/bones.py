@@ -22,17 +22,12 @@ from ..viewport.limits import bone_axes
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of storing limits.
+    """Result of storing limits."""
 
-    Attributes:
-        done: names of the bones whose limits were stored.
-        notes: sentences about bones that kept their limits, or whose limit differs from its source.
-        source: sentence on the source of the numbers; empty if they are the file's.
-    """
-
-    done: tuple[str, ...]
+    done: tuple[str, ...]  # names of the bones whose limits were stored
+    # Sentences about bones that kept their limits, or whose limit differs from its source.
     notes: tuple[str, ...] = ()
-    source: str = ""
+    source: str = ""  # sentence on the source of the numbers; empty if they are the file's
 
 
 def chosen(armature_object: bpy.types.Object, scope: str) -> tuple[bpy.types.PoseBone, ...]:

@@ -54,21 +54,13 @@ _NEXT = {
 
 @dataclass(frozen=True)
 class Body:
-    """Recognised figure at rest, and its anatomical directions in armature space.
-
-    Attributes:
-        armature_object: the rig.
-        figure: its roles.
-        cranial: unit, from the hips to the head.
-        ventral: unit, to the belly: the front of a human, down for an animal on four legs.
-        left: unit, to the figure's left.
-    """
+    """Recognised figure at rest, and its anatomical directions in armature space."""
 
     armature_object: bpy.types.Object
-    figure: Figure
-    cranial: Vector
-    ventral: Vector
-    left: Vector
+    figure: Figure  # its roles
+    cranial: Vector  # unit, from the hips to the head
+    ventral: Vector  # unit, to the belly: the front of a human, down for an animal on four legs
+    left: Vector  # unit, to the figure's left
 
     def rest(self, name: str) -> Quaternion:
         """Orientation of a bone at rest."""

@@ -51,20 +51,13 @@ BODIES = (
 
 
 class Body(NamedTuple):
-    """Motion of the root bone that carries a figure.
+    """Motion of the root bone that carries a figure."""
 
-    Attributes:
-        bone: name of the root bone.
-        keeps: whether it keeps its animation; else it follows planted bones.
-        is_keyed: whether it has keys that no bake has made from planted bones.
-        because: reason for the choice, in words; empty if the user chose.
-        walks_on: whether it keeps its animation except its travel along the ground, which planted bones give.
-    """
-
-    bone: str
-    keeps: bool
-    is_keyed: bool
-    because: str
+    bone: str  # name of the root bone
+    keeps: bool  # whether it keeps its animation; else it follows planted bones
+    is_keyed: bool  # whether it has keys that no bake has made from planted bones
+    because: str  # reason for the choice, in words; empty if the user chose
+    # Whether it keeps its animation except its travel along the ground, which planted bones give.
     walks_on: bool = False
 
     def words(self) -> str:

@@ -28,17 +28,11 @@ ACROSS = math.radians(45.0)
 
 
 class NewRow(NamedTuple):
-    """Constraint to add.
+    """Constraint to add."""
 
-    Attributes:
-        tip: name of its bone.
-        chain_length: number of bones, counted from the tip; 0 goes up to the root.
-        use_tail: whether the effector is the tail of the tip, or its head.
-    """
-
-    tip: str
-    chain_length: int
-    use_tail: bool
+    tip: str  # name of its bone
+    chain_length: int  # number of bones, counted from the tip; 0 goes up to the root
+    use_tail: bool  # whether the effector is the tail of the tip, or its head
 
 
 def new_rows(
@@ -133,23 +127,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class Planted(NamedTuple):
-    """Result of planting bones.
+    """Result of planting bones."""
 
-    Attributes:
-        names: constraints that plant the bones, in the order of the bones.
-        fresh: constraints among `names` that did not plant their bones before.
-        root_bone: name of the bone that carries the figure.
-        switched: constraints among `names` that had another kind before.
-        moved: constraints of bones planted before, whose chains now end at `root_bone` too.
-        stopped: bones whose slides were switched off: planted bones shift the root bone alone.
-    """
-
-    names: tuple[str, ...]
-    fresh: tuple[str, ...]
-    root_bone: str
-    switched: tuple[str, ...]
-    moved: tuple[str, ...]
-    stopped: tuple[str, ...]
+    names: tuple[str, ...]  # constraints that plant the bones, in the order of the bones
+    fresh: tuple[str, ...]  # constraints among `names` that did not plant their bones before
+    root_bone: str  # name of the bone that carries the figure
+    switched: tuple[str, ...]  # constraints among `names` that had another kind before
+    moved: tuple[str, ...]  # constraints of bones planted before, whose chains now end at `root_bone` too
+    stopped: tuple[str, ...]  # bones whose slides were switched off: planted bones shift the root bone alone
 
 
 def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) -> Planted:
@@ -263,27 +248,17 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class NewTarget:
-    """Target or pole to make.
+    """Target or pole to make."""
 
-    Attributes:
-        name: a number is added if it is taken.
-        tip: name of the bone that reaches for it.
-        point: position, world.
-        rotation: of an empty, world; control bones have the rotation of the tip, poles none.
-        shape: display type of an empty.
-        side: "L", "R" or empty; None: side in the tip's name.
-        beside: bone relative to which it has the same place at rest as now; empty: the tip.
-        carrier: parent: a target, or the index of an earlier new one.
-    """
-
-    name: str
-    tip: str
-    point: Vector
+    name: str  # a number is added if it is taken
+    tip: str  # name of the bone that reaches for it
+    point: Vector  # position, world
+    # Of an empty, world; control bones have the rotation of the tip, poles none.
     rotation: Quaternion | None = None
-    shape: Literal["SPHERE", "CUBE", "PLAIN_AXES"] = "SPHERE"
-    side: str | None = None
-    beside: str = ""
-    carrier: Target | int | None = None
+    shape: Literal["SPHERE", "CUBE", "PLAIN_AXES"] = "SPHERE"  # display type of an empty
+    side: str | None = None  # "L", "R" or empty; None: side in the tip's name
+    beside: str = ""  # bone relative to which it has the same place at rest as now; empty: the tip
+    carrier: Target | int | None = None  # parent: a target, or the index of an earlier new one
 
 
 def of_row(row: Any) -> tuple[Target, ...]:

@@ -65,21 +65,13 @@ STILL = 1e-5
 
 @dataclass(frozen=True)
 class SourceChoice:
-    """Frames of a source armature to retarget, and its reference.
+    """Frames of a source armature to retarget, and its reference."""
 
-    Attributes:
-        frames: scene frames, may be fractional; one for each keyed frame.
-        seconds: time between consecutive frames on the target.
-        reference: pose of the source that corresponds to the target's rest pose.
-        reference_frame: for `FRAME`.
-        stays: whether a moving armature object is refused.
-    """
-
-    frames: Sequence[float]
-    seconds: float
-    reference: Reference = Reference.REST
-    reference_frame: float = 1.0
-    stays: bool = False
+    frames: Sequence[float]  # scene frames, may be fractional; one for each keyed frame
+    seconds: float  # time between consecutive frames on the target
+    reference: Reference = Reference.REST  # pose of the source that corresponds to the target's rest pose
+    reference_frame: float = 1.0  # for `FRAME`
+    stays: bool = False  # whether a moving armature object is refused
 
 
 def source_motion(

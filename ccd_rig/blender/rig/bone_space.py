@@ -102,17 +102,11 @@ class BoneRest:
 
 
 class PlacedBone(NamedTuple):
-    """Bone as a joint, for one scale of it and one matrix of its parent.
-
-    Attributes:
-        joint: the joint.
-        stretch: signed scale along the axes of the joint.
-        shift: (3, 3) matrix from location channel to shift of the head along the rest axes.
-    """
+    """Bone as a joint, for one scale of it and one matrix of its parent."""
 
     joint: Joint
-    stretch: Triple
-    shift: NDArray[np.float64]
+    stretch: Triple  # signed scale along the axes of the joint
+    shift: NDArray[np.float64]  # (3, 3) matrix from location channel to shift of the head along the rest axes
 
 
 class _Placed(NamedTuple):

@@ -44,17 +44,11 @@ def foreach(pose_bones: Any, name: str, width: int) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Watched:
-    """Set of properties that are read repeatedly from the same pose bones.
+    """Set of properties that are read repeatedly from the same pose bones."""
 
-    Attributes:
-        count: of all pose bones.
-        widths: number of values of each property for a bone, by name.
-        slots: indices of the bones whose values count, of each property.
-    """
-
-    count: int
-    widths: Mapping[str, int]
-    slots: Mapping[str, Slots]
+    count: int  # of all pose bones
+    widths: Mapping[str, int]  # number of values of each property for a bone, by name
+    slots: Mapping[str, Slots]  # indices of the bones whose values count, of each property
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]], Indices]:

@@ -88,19 +88,12 @@ _Drivers: TypeAlias = Callable[[bpy.types.ID], dict[str, list[bpy.types.FCurve]]
 
 @dataclass(frozen=True)
 class Mover:
-    """Source of motion: an object, one of its bones, or a data-block that deforms a surface.
+    """Source of motion: an object, one of its bones, or a data-block that deforms a surface."""
 
-    Attributes:
-        thing: the object or data-block.
-        bone: name of a bone of the object, or empty.
-        trail: describes the dependencies that lead to it.
-        surface: whether the points of the object move the target, not only its transform.
-    """
-
-    thing: Any
-    bone: str
-    trail: str
-    surface: bool = False
+    thing: Any  # the object or data-block
+    bone: str  # name of a bone of the object, or empty
+    trail: str  # describes the dependencies that lead to it
+    surface: bool = False  # whether the points of the object move the target, not only its transform
 
     def __str__(self) -> str:
         return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
@@ -588,21 +581,13 @@ NEAR = 1e-3
 
 @dataclass(frozen=True)
 class FkSwitch:
-    """Property of a bone that lets the bones of chains move others.
+    """Property of a bone that lets the bones of chains move others."""
 
-    Attributes:
-        bone: name of the bone with the property.
-        name: of the property.
-        path: data path of the property from the armature object.
-        value: at which the bones of chains move others (FK).
-        chain_bones: names of the bones of chains.
-    """
-
-    bone: str
-    name: str
-    path: str
-    value: float
-    chain_bones: tuple[str, ...]
+    bone: str  # name of the bone with the property
+    name: str  # of the property
+    path: str  # data path of the property from the armature object
+    value: float  # at which the bones of chains move others (FK)
+    chain_bones: tuple[str, ...]  # names of the bones of chains
 
     def __str__(self) -> str:
         return f"'{self.name}' of bone '{self.bone}'"

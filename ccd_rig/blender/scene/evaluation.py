@@ -165,22 +165,14 @@ def _effective_row(
 
 
 class FrameSample(NamedTuple):
-    """Evaluated state of one frame.
+    """Evaluated state of one frame."""
 
-    Attributes:
-        frame: scene frame, may be fractional.
-        reading: the chains and their base pose.
-        targets: one per constraint, armature space.
-        influences: effective influences, 0 to 1, one per constraint (`effective_influences`).
-        matrix_world: from armature space to world space.
-        unplanted: effective influences if no bone were planted; empty if no constraint plants one.
-    """
-
-    frame: float
-    reading: RigReading
-    targets: tuple[TargetSample, ...]
-    influences: tuple[float, ...]
-    matrix_world: Matrix
+    frame: float  # scene frame, may be fractional
+    reading: RigReading  # the chains and their base pose
+    targets: tuple[TargetSample, ...]  # one per constraint, armature space
+    influences: tuple[float, ...]  # effective influences, 0 to 1, one per constraint (`effective_influences`)
+    matrix_world: Matrix  # from armature space to world space
+    # Effective influences if no bone were planted; empty if no constraint plants one.
     unplanted: tuple[float, ...] = ()
 
     @property
@@ -190,23 +182,14 @@ class FrameSample(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """Values of a frame as read from Blender; `FrameReader.samples` converts them.
+    """Values of a frame as read from Blender; `FrameReader.samples` converts them."""
 
-    Attributes:
-        frame: scene frame, may be fractional.
-        layout: with which bones were read.
-        bones: see `Watched.look`.
-        world: from armature space to world space.
-        places: see `TargetReader.look`.
-        numbers: see `TargetReader.numbers`.
-    """
-
-    frame: float
-    layout: RigLayout
-    bones: NDArray[np.float32]
-    world: Matrix
-    places: list[Matrix]
-    numbers: list[float]
+    frame: float  # scene frame, may be fractional
+    layout: RigLayout  # with which bones were read
+    bones: NDArray[np.float32]  # see `Watched.look`
+    world: Matrix  # from armature space to world space
+    places: list[Matrix]  # see `TargetReader.look`
+    numbers: list[float]  # see `TargetReader.numbers`
 
     def shows_bones_of(self, other: Shown) -> bool:
         """Whether all bones have the same values as in another frame, to the bit."""
@@ -215,23 +198,15 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Samples:
-    """Evaluated state of R frames.
+    """Evaluated state of R frames."""
 
-    Attributes:
-        frames: (R,) scene frames.
-        rig: the chains and their base poses.
-        targets: of C constraints.
-        influences: (R, C) effective influences, 0 to 1 (`effective_influences`).
-        unplanted: (R, C) effective influences if no bone were planted; None if no constraint plants one.
-        worlds: (R, 4, 4) from armature space to world space.
-    """
-
-    frames: Array
-    rig: RigRows
-    targets: TargetRows
-    influences: Array
+    frames: Array  # (R,) scene frames
+    rig: RigRows  # the chains and their base poses
+    targets: TargetRows  # of C constraints
+    influences: Array  # (R, C) effective influences, 0 to 1 (`effective_influences`)
+    # (R, C) effective influences if no bone were planted; None if no constraint plants one.
     unplanted: Array | None
-    worlds: Array
+    worlds: Array  # (R, 4, 4) from armature space to world space
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -281,19 +256,13 @@ class Samples:
 
 @dataclass
 class FrameReader:
-    """Reads evaluated frames of an armature.
+    """Reads evaluated frames of an armature."""
 
-    Attributes:
-        armature_object: the original object.
-        constraints: of its list.
-        targets: reads their targets.
-        layout: with which bones are read; replaced when their rotation modes change. None: it is made at the
-            first frame.
-    """
-
-    armature_object: bpy.types.Object
-    constraints: Sequence[Constraint]
-    targets: TargetReader
+    armature_object: bpy.types.Object  # the original object
+    constraints: Sequence[Constraint]  # of its list
+    targets: TargetReader  # reads their targets
+    # With which bones are read; replaced when their rotation modes change. None: it is made at the first
+    # frame.
     layout: RigLayout | None
     _last: tuple[Shown, RigRows] | None = field(default=None, repr=False)
     _world: Matrix | None = field(default=None, repr=False)  # read last; equal ones are one object
@@ -415,13 +384,9 @@ def frames(
 
 @dataclass(frozen=True)
 class Frames:
-    """Evaluates frames of an armature.
+    """Evaluates frames of an armature."""
 
-    Attributes:
-        reader: reads evaluated frames.
-    """
-
-    reader: FrameReader
+    reader: FrameReader  # reads evaluated frames
     _evaluate: Callable[[float], Shown]
 
     def look(self, frame: float) -> Shown:
@@ -497,32 +462,22 @@ def present(
 
 
 class PlayedFrame(NamedTuple):
-    """Pose and targets of a frame as Blender plays it.
+    """Pose and targets of a frame as Blender plays it."""
 
-    Attributes:
-        frame: of the scene.
-        matrices: (B, 4, 4) of all pose bones, armature space. Only the bones of `read_bones` and their
-            parents are evaluated at this frame.
-        world: from armature space to world space.
-        places: see `TargetReader.look`; empty if targets were not read.
-        numbers: see `TargetReader.numbers`; empty if targets were not read.
-    """
-
-    frame: float
+    frame: float  # of the scene
+    # (B, 4, 4) of all pose bones, armature space. Only the bones of `read_bones` and their parents are
+    # evaluated at this frame.
     matrices: NDArray[np.float32]
-    world: Matrix
-    places: list[Matrix]
-    numbers: list[float]
+    world: Matrix  # from armature space to world space
+    places: list[Matrix]  # see `TargetReader.look`; empty if targets were not read
+    numbers: list[float]  # see `TargetReader.numbers`; empty if targets were not read
 
 
 @dataclass(frozen=True)
 class Playback:
-    """Reads frames as Blender plays them, without solving.
+    """Reads frames as Blender plays them, without solving."""
 
-    Attributes:
-        play: evaluates a frame; its second argument says whether targets and influences are read.
-    """
-
+    # Evaluates a frame; its second argument says whether targets and influences are read.
     play: Callable[[float, bool], PlayedFrame]
     _constraints: Sequence[Constraint]
     _reader: TargetReader

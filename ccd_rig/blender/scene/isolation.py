@@ -149,16 +149,11 @@ class SharedScene:
 
 @dataclass
 class _Reader:
-    """Reads of an armature.
+    """Reads of an armature."""
 
-    Attributes:
-        look: see `SharedScene.reading`.
-        queue: arguments of reads to come.
-        results: by arguments, the result or the error of a read.
-    """
-
-    look: Callable[..., Any]
-    queue: deque[tuple[Any, ...]] = field(default_factory=deque)
+    look: Callable[..., Any]  # see `SharedScene.reading`
+    queue: deque[tuple[Any, ...]] = field(default_factory=deque)  # arguments of reads to come
+    # By arguments, the result or the error of a read.
     results: dict[tuple[Any, ...], tuple[Any, Exception | None]] = field(default_factory=dict)
 
     def is_next(self, frame: float) -> bool:

@@ -41,22 +41,14 @@ class TargetRows(NamedTuple):
     """Targets of C constraints at R frames, armature space, rounded to float32; see `TargetSample`.
 
     Values that a constraint does not use are NaN.
-
-    Attributes:
-        points: (R, C, 3)
-        rotations: (R, C, 4)
-        directions: (R, C, 3)
-        poles: (R, C, 3)
-        offsets: (R, C, 3)
-        keyed: {index of the constraint: {field: (R,) values}}
     """
 
-    points: Array
-    rotations: Array
-    directions: Array
-    poles: Array
-    offsets: Array
-    keyed: Mapping[int, Mapping[str, Array]]
+    points: Array  # (R, C, 3)
+    rotations: Array  # (R, C, 4)
+    directions: Array  # (R, C, 3)
+    poles: Array  # (R, C, 3)
+    offsets: Array  # (R, C, 3)
+    keyed: Mapping[int, Mapping[str, Array]]  # {index of the constraint: {field: (R,) values}}
 
     @classmethod
     def empty(cls, rows: int, like: TargetRows) -> TargetRows:

@@ -433,16 +433,12 @@ KNEE_GOES_WITH_FOOT = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
 
 @dataclass(frozen=True)
 class Guess:
-    """The roles that Set Up Figure recognises.
+    """The roles that Set Up Figure recognises."""
 
-    Attributes:
-        roles: by bone, the words of its role; empty for none. Of a generated rig only controls with one.
-        groups: that the figure has.
-        unsure: names of bones at which limbs end whose role no name tells, see `recognition.untold`.
-    """
-
+    # By bone, the words of its role; empty for none. Of a generated rig only controls with one.
     roles: dict[str, str]
-    groups: tuple[Group, ...]
+    groups: tuple[Group, ...]  # that the figure has
+    # Names of bones at which limbs end whose role no name tells, see `recognition.untold`.
     unsure: tuple[str, ...]
 
     def words(self) -> str:

@@ -124,23 +124,14 @@ def effectors(constraint: Constraint, lengths: Array) -> Array:
 
 @dataclass(frozen=True)
 class SoftLimb:
-    """The easing of a chain at R rows.
+    """The easing of a chain at R rows."""
 
-    Attributes:
-        points: (R, 3) eased targets; the target itself where nothing is eased.
-        gaps: (R,) distances from eased targets to targets.
-        spare: (R,) lengths that the chain gains when straight.
-        extension: (R,) present extension, a part of its bones' lengths.
-        soft: (R or 1) part of its length over which it is eased.
-        joints: count of bones from the tip for `extension`; 0 if their lengths change, or they end at
-            another point.
-    """
-
-    points: Array
-    gaps: Array
-    spare: Array
-    extension: Array
-    soft: Array
+    points: Array  # (R, 3) eased targets; the target itself where nothing is eased
+    gaps: Array  # (R,) distances from eased targets to targets
+    spare: Array  # (R,) lengths that the chain gains when straight
+    extension: Array  # (R,) present extension, a part of its bones' lengths
+    soft: Array  # (R or 1) part of its length over which it is eased
+    # Count of bones from the tip for `extension`; 0 if their lengths change, or they end at another point.
     joints: int
 
 

@@ -27,43 +27,26 @@ LEVEL = 0.3
 
 @dataclass(frozen=True, eq=False)
 class PlantSole:
-    """The sole of a bone, as the armature stands at rest.
+    """The sole of a bone, as the armature stands at rest."""
 
-    Attributes:
-        height: world metres from the ground up to the bone's head; 0 for a bone above its own length, such as
-            a hand.
-        up: (3,) the world's Z in the bone's axes.
-        length: of the bone, world metres.
-        points: (P, 3) of the sole from the bone's head, in its axes, world metres.
-        foot: name of the bone above, if that lies on the ground with a heel; else empty.
-        heel: (3,) of that from the bone's head, in the axes of the foot; None without one.
-        clearance: world metres by which it stays above what it swings over.
-    """
-
+    # World metres from the ground up to the bone's head; 0 for a bone above its own length, such as a hand.
     height: float
-    up: Array
-    length: float
-    points: Array
-    foot: str
-    heel: Array | None
-    clearance: float
+    up: Array  # (3,) the world's Z in the bone's axes
+    length: float  # of the bone, world metres
+    points: Array  # (P, 3) of the sole from the bone's head, in its axes, world metres
+    foot: str  # name of the bone above, if that lies on the ground with a heel; else empty
+    heel: Array | None  # (3,) of that from the bone's head, in the axes of the foot; None without one
+    clearance: float  # world metres by which it stays above what it swings over
 
 
 @dataclass(frozen=True, eq=False)
 class PlantGround:
-    """The ground below planted bones.
+    """The ground below planted bones."""
 
-    Attributes:
-        ground: its rows are the frames of the bake.
-        soles: of the constraints that plant a bone on it.
-        tops: (F,) world heights from which it is looked for.
-        steepest: radians up to which bones are turned to it.
-    """
-
-    ground: Ground
-    soles: Mapping[int, PlantSole]
-    tops: Array
-    steepest: float
+    ground: Ground  # its rows are the frames of the bake
+    soles: Mapping[int, PlantSole]  # of the constraints that plant a bone on it
+    tops: Array  # (F,) world heights from which it is looked for
+    steepest: float  # radians up to which bones are turned to it
 
     def carried(self, anchor: PlantAnchor, row: int, rows: Array) -> list[PlantAnchor]:
         """The anchor of a row at other rows, carried by moving ground."""

@@ -29,17 +29,12 @@ SLACK = 1e-4  # fraction of a chain's length by which a target may be too far an
 
 
 class Reach(NamedTuple):
-    """Effector and target of a constraint, world space.
+    """Effector and target of a constraint, world space."""
 
-    Attributes:
-        end: the effector.
-        target: the point to reach.
-        gap: metres by which the target is out of reach of the chain; 0 within reach, and if the length of the
-            chain or the place of its root may change.
-    """
-
-    end: Vector
-    target: Vector
+    end: Vector  # the effector
+    target: Vector  # the point to reach
+    # Metres by which the target is out of reach of the chain; 0 within reach, and if the length of the chain
+    # or the place of its root may change.
     gap: float
 
     @property
@@ -214,25 +209,15 @@ Floats = NDArray[np.float64]
 
 
 class TargetMark(NamedTuple):
-    """Mark of a target or pole of a constraint.
+    """Mark of a target or pole of a constraint."""
 
-    Attributes:
-        row: index of the constraint; if several share the target, of the active one, else of the first.
-        target: the object or bone.
-        point: point of the target, offset included, world.
-        is_pole: whether it is a pole.
-        turns: whether it has a ring: the constraint is active and uses the target's rotation.
-        is_active: whether the constraint is active.
-        side: of the constraint's bone.
-    """
-
-    row: int
-    target: Target
-    point: Vector
-    is_pole: bool
-    turns: bool
-    is_active: bool
-    side: Side
+    row: int  # index of the constraint; if several share the target, of the active one, else of the first
+    target: Target  # the object or bone
+    point: Vector  # point of the target, offset included, world
+    is_pole: bool  # whether it is a pole
+    turns: bool  # whether it has a ring: the constraint is active and uses the target's rotation
+    is_active: bool  # whether the constraint is active
+    side: Side  # of the constraint's bone
 
 
 class Hit(NamedTuple):

@@ -21,15 +21,10 @@ SIZE = 0.75
 
 
 class BoneAxes(NamedTuple):
-    """Frame of a bone's limit.
+    """Frame of a bone's limit."""
 
-    Attributes:
-        matrix: from the joint's frame at rest, in units of the drawing's size, to world space.
-        rotation: evaluated rotation of the bone relative to rest, constraints included.
-    """
-
-    matrix: Matrix
-    rotation: Quaternion
+    matrix: Matrix  # from the joint's frame at rest, in units of the drawing's size, to world space
+    rotation: Quaternion  # evaluated rotation of the bone relative to rest, constraints included
 
 
 def bone_axes(pose_bone: bpy.types.PoseBone) -> BoneAxes:
@@ -142,23 +137,14 @@ _X, _Y = (Vector([float(i == k) for i in range(3)]).freeze() for k in range(2))
 
 
 class Handle(NamedTuple):
-    """Bound of a limit that can be dragged.
+    """Bound of a limit that can be dragged."""
 
-    Attributes:
-        field: name of the limit's property.
-        component: of a vector; -1 for a number, and for the axis, which is turned.
-        dial: on which the value is an angle, in the joint's frame at rest.
-        value: present value, radians.
-        lower: smallest value, radians: of the property, or the other bound of its range.
-        upper: largest value, radians.
-    """
-
-    field: str
-    component: int
-    dial: Dial
-    value: float
-    lower: float
-    upper: float
+    field: str  # name of the limit's property
+    component: int  # of a vector; -1 for a number, and for the axis, which is turned
+    dial: Dial  # on which the value is an angle, in the joint's frame at rest
+    value: float  # present value, radians
+    lower: float  # smallest value, radians: of the property, or the other bound of its range
+    upper: float  # largest value, radians
 
     @property
     def point(self) -> Vector:

@@ -197,24 +197,15 @@ def _along_bone(target: TargetFigure, limb: Limb) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """The contacts of one foot.
+    """The contacts of one foot."""
 
-    Attributes:
-        phases: of the ball, in order.
-        times: (F,) seconds.
-        velocity: (3,) of the ground, world metres per second.
-        heights: of the ground in each phase, world metres.
-        level: height of the ground where there is no phase; minus infinity for no ground.
-        low: metres below the ground at which a foot is above another place.
-        rolls: by phase, the points on which the foot rolls before and after it; empty for none.
-    """
-
-    phases: Sequence[Phase]
-    times: Array
-    velocity: Array
-    heights: Array
-    level: float
-    low: float
+    phases: Sequence[Phase]  # of the ball, in order
+    times: Array  # (F,) seconds
+    velocity: Array  # (3,) of the ground, world metres per second
+    heights: Array  # of the ground in each phase, world metres
+    level: float  # height of the ground where there is no phase; minus infinity for no ground
+    low: float  # metres below the ground at which a foot is above another place
+    # By phase, the points on which the foot rolls before and after it; empty for none.
     rolls: Sequence[Sequence[Hold]] = ()
 
     def ground(self, soles: Array, blend: float) -> Array:
@@ -449,25 +440,15 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
 
 @dataclass(frozen=True, eq=False)
 class FootPath:
-    """The path of a foot of the target, in the world.
+    """The path of a foot of the target, in the world."""
 
-    Attributes:
-        ankles: (F, 3).
-        feet: (F, 4) rotations.
-        toes: (F, 4) rotations, or None.
-        weights: (F,) 1 where a point of the sole is locked, 0 where the foot moves freely.
-        borne: (F,) the same of the ball alone: how far it bears the body.
-        ground: (F,) height of the ground below it.
-        holds: what of the sole is locked when, in order.
-    """
-
-    ankles: Array
-    feet: Array
-    toes: Array | None
-    weights: Array
-    borne: Array
-    ground: Array
-    holds: tuple[Hold, ...] = ()
+    ankles: Array  # (F, 3)
+    feet: Array  # (F, 4) rotations
+    toes: Array | None  # (F, 4) rotations, or None
+    weights: Array  # (F,) 1 where a point of the sole is locked, 0 where the foot moves freely
+    borne: Array  # (F,) the same of the ball alone: how far it bears the body
+    ground: Array  # (F,) height of the ground below it
+    holds: tuple[Hold, ...] = ()  # what of the sole is locked when, in order
 
 
 def foot_path(

@@ -41,17 +41,11 @@ STRIDE = 1.0
 
 @dataclass(frozen=True)
 class Terrain:
-    """Ground that is not level.
+    """Ground that is not level."""
 
-    Attributes:
-        ground: its rows are the frames.
-        level: world height at which the ground of the level motion is looked for first, metres.
-        steepest: radians up to which feet are turned to it.
-    """
-
-    ground: Ground
-    level: float
-    steepest: float
+    ground: Ground  # its rows are the frames
+    level: float  # world height at which the ground of the level motion is looked for first, metres
+    steepest: float  # radians up to which feet are turned to it
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,22 +22,14 @@ LOW = 5.0
 
 @dataclass(frozen=True, eq=False)
 class ScaledWay:
-    """target point(t) = scale source point(t) + place + rise + lift(t) - drift t, in metres.
+    """target point(t) = scale source point(t) + place + rise + lift(t) - drift t, in metres."""
 
-    Attributes:
-        scale: of lengths.
-        rise: metres, so that soles stand on the ground.
-        drift: (3,) metres per second, subtracted.
-        place: (3,) horizontal position of the target's model origin.
-        ground: height of the ground, metres; of the lowest, where there are several.
-        lift: (F,) metres by which the body is higher on ground that is not level; None on level ground.
-    """
-
-    scale: float
-    rise: float
-    drift: Array
-    place: Array
-    ground: float
+    scale: float  # of lengths
+    rise: float  # metres, so that soles stand on the ground
+    drift: Array  # (3,) metres per second, subtracted
+    place: Array  # (3,) horizontal position of the target's model origin
+    ground: float  # height of the ground, metres; of the lowest, where there are several
+    # (F,) metres by which the body is higher on ground that is not level; None on level ground.
     lift: Array | None = None
 
     def points(self, points: Array, times: Array) -> Array:

@@ -29,16 +29,11 @@ FLAT = 30.0
 
 @dataclass(frozen=True, eq=False)
 class Stances:
-    """Contacts of the source's feet.
+    """Contacts of the source's feet."""
 
-    Attributes:
-        phases: of the ball, by leg, in order.
-        velocity: (3,) of the ground, metres per second of the source; 0 where it stands still.
-        rolls: by leg and phase, the points on which the foot rolls before and after it.
-    """
-
-    phases: Mapping[str, Sequence[Phase]]
-    velocity: Array
+    phases: Mapping[str, Sequence[Phase]]  # of the ball, by leg, in order
+    velocity: Array  # (3,) of the ground, metres per second of the source; 0 where it stands still
+    # By leg and phase, the points on which the foot rolls before and after it.
     rolls: Mapping[str, Sequence[Sequence[Hold]]] = field(default_factory=dict)
 
 
