@@ -212,7 +212,6 @@ def require(
 
     Args:
         armature_object, scene, names, body_choice: as of `problems`.
-        destination: of the keys.
         body_helps: whether the body helps; None: the armature's setting.
 
     Raises:
@@ -568,9 +567,7 @@ def constraint_problems(
     """Yield the problems of a single constraint. Cheap enough for every redraw of the panel.
 
     Args:
-        armature_object: of the constraint.
         constraint: as it is stored.
-        scene: in which it is solved.
         figure: treatment of the body; None: as the armature's setting has it.
     """
     where = f"Constraint '{constraint.name}'"
@@ -618,8 +615,6 @@ def helped(
     A control of the body turns if the rig's constraints let all between it and the chains go along as one.
 
     Args:
-        armature_object: carries the constraints.
-        constraints: to solve.
         helps: whether the body helps; None for the armature's own setting.
     """
     helps = armature_object.ccd_rig.body_helps if helps is None else helps

@@ -194,7 +194,6 @@ def spline_conversion(
 
     Args:
         context: has the scene and the frame.
-        bone: carries the constraint.
         constraint: Spline IK.
         every: n, the number of bones for each target.
 

@@ -105,7 +105,6 @@ def comfort_region(
 
     Args:
         rotations: (N, 4) that the limit was fitted to.
-        limit: of `fit`.
         settings: `comfort` counts.
 
     Returns:
@@ -258,7 +257,6 @@ def loosened(hinge: Hinge, aside: float) -> SwingTwist | None:
     """A hinge's range about the nearest axis of the bone, with `aside` radians about the two others.
 
     Args:
-        hinge: of a joint.
         aside: radians to all other sides.
 
     Returns:

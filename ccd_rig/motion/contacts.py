@@ -108,7 +108,6 @@ def contact_phases(
         times: (F,) seconds, increasing.
         leg: its length, world metres.
         ground_velocity: (3,) metres per second, 0 for ground that stands still; see `ground_velocity`.
-        thresholds: of contacts.
         beside: (F, 3) the foot beside it, such as the other foot of a person; None if there is none: the
             ground is then level.
         ground: (F,) height below the point; NaN where there is no ground, and no contact. None if it is

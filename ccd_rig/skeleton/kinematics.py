@@ -153,7 +153,6 @@ def chain_bend(heads: Sequence[Vector], end: Vector, axis: Vector, scale: float)
 
     Args:
         heads: of the chain's joints, root first, model space.
-        end: of the chain.
         axis: `BendAxis.axis` in model space.
         scale: `BendAxis.scale`.
 
@@ -211,7 +210,6 @@ def _hinge_bend(joint: Joint, before: Vector, after: Vector) -> tuple[Vector, fl
     None where the hinge bends to no side in particular.
 
     Args:
-        joint: the joint that bends.
         before: from the root's head to the joint, at rest, in the joint's frame.
         after: from the joint to the chain's end, at rest, in the joint's frame.
     """

@@ -119,7 +119,6 @@ def eased_target(skeleton: Skeleton, pose: Pose, goal: PositionGoal, soft: float
     A straight chain belongs to an infinite distance: its target is at the distance where the rest is noise.
 
     Args:
-        skeleton: the joints.
         pose: of the whole skeleton.
         goal: its chain and effector are used.
         soft: see `TwoBoneOptions`.

@@ -155,9 +155,7 @@ class PoseSearch:
         """Prepare goals.
 
         Args:
-            skeleton: the joints.
             goals: at least one.
-            settings: of the solve.
             joints: indices of joints that may move; None: all that serve a goal.
             limb_goals: see `problem_tables`.
 

@@ -99,7 +99,6 @@ def problem_tables(
     """The tables of `kernel.Problem`, where they are listed.
 
     Args:
-        skeleton: the joints.
         goals: each reach window makes one more goal, behind all others.
         limits: per joint.
         movable: joints that may move.
@@ -238,11 +237,8 @@ def target_rows(
     """(B, 4G) targets of goals and, behind them, of reach windows.
 
     Args:
-        skeleton: the joints.
-        goals: of the solve.
         targets: per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions.
         shifts: (B, J, 3) translations relative to rest, which lengthen the links of slides.
-        bones: rest transforms.
         extensions: see `GoalSettings`.
         windows: `windowed(goals)`.
     """
@@ -343,7 +339,6 @@ def measure_poses(
         problem: made of `skeleton` and `goals`.
         heads, frames: (B, J, 3) and (B, J, 4) of joints in model space.
         targets: per goal (B or 1, 3) or (B or 1, 4).
-        goal_settings: of the goals.
         windows: `windowed(goals)`.
 
     Returns:

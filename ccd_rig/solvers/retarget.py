@@ -85,10 +85,8 @@ def retarget(
     """Retarget the source's motion to the target.
 
     Args:
-        figure_map: pairs of joints.
         target: its skeleton's limits hold; locked joints stay.
         source: F frames.
-        settings: of the retargeting.
         terrain: on which feet are laid; its rows are the F frames. None: the ground is level.
 
     Raises:

@@ -51,7 +51,6 @@ def with_effectors(
     """Solve the effectors of a carried-over pose.
 
     Args:
-        figures: target and source.
         settings: weights and spaces of effectors.
         way: from the source's world to the target's.
         pose: carried over.

@@ -97,10 +97,8 @@ def _folded(target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], plan: Wal
     Legs whose last bone turns freely have more bends than that needs, and are left to the solve.
 
     Args:
-        target: the figure.
         pose: (F, n, 4) rotations and (F, n, 3) translations relative to rest.
         legs: to be put.
-        plan: of their feet.
     """
     heads, world = target.world(*pose)
     levels: list[dict[str, Array]] = []

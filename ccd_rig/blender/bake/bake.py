@@ -61,8 +61,6 @@ def bake(
 
     Args:
         scene: where targets and armature are evaluated; its frame and everything in it stay as they are.
-        armature_object: carries the constraints.
-        settings: what to bake.
         progress: called after each frame to solve, and after longer work on many; may raise to cancel.
 
     Raises:

@@ -106,7 +106,6 @@ def carry_riders(
     A root bone that follows planted bones carries none.
 
     Args:
-        armature_object: of the bake.
         bake_frames: not solved yet.
         played: the samples as they play.
         shown: (3,) head of the root bone as targets were evaluated, armature space, where that is not as
@@ -203,8 +202,6 @@ class BakeFrames:
         """Frames of evaluated samples, not solved yet.
 
         Args:
-            samples: of all frames.
-            constraints: those of the samples.
             solved_frames: those of the frames to solve, increasing.
             reference: (F, J, 4) reference poses; None for the base poses. Joints that no constraint moves
                 keep their base poses, as these play on.

@@ -285,7 +285,6 @@ def move_body(bake_frames: BakeFrames, settings: FrameSolveSettings) -> Generato
 
     Args:
         bake_frames: solved; the body keeps its animation.
-        settings: of every solve.
     """
     tracks, rows = bake_frames.planted_tracks, bake_frames.solved_rows
     shifts: Array = np.zeros((len(rows), 3))
@@ -542,7 +541,6 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
 
     Args:
         bake_frames: the base poses of a body that walks on include its travel.
-        keyed: the keyed motion.
     """
     tracks, skeleton = bake_frames.planted_tracks, bake_frames.skeleton
     worlds = tracks.worlds

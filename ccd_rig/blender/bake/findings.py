@@ -198,8 +198,6 @@ def _fix(baked: Baked, c: int, angle: float, extension: Array, sides: Array) -> 
     """The setting that helps against a jump.
 
     Args:
-        baked: the motion.
-        c: place of the constraint.
         angle: of the jump.
         extension: (2,) `_extension` before and after it.
         sides: (2, 3) `_bends` before and after it.
@@ -262,7 +260,6 @@ def findings(
     """All findings, by constraint and then in time; yields after each kind.
 
     Args:
-        baked: the motion.
         foot_slips: slips of planted bones in playback.
         ground: with a row for each frame; None without ground.
         frames_per_second: a limit that holds for a second is reported.
@@ -533,7 +530,6 @@ def foot_slips(task: Task, bake_frames: BakeFrames, entries: Entries) -> tuple[F
     Args:
         task: its keys are written.
         bake_frames: of `keyed_motion`, with the targets of planted bones where these are held.
-        entries: errors by the keys.
     """
     if bake_frames.tracks is None:
         return ()

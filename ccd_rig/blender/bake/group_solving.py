@@ -334,7 +334,6 @@ def _balance_of(batch: Batch, rows: Rows, helps: Sequence[Help], poses: JointPos
     a Balance constraint is there, or every chain asks for help.
 
     Args:
-        batch: the batch.
         rows: (R,) at which the body helps.
         helps: (R) what it helps there.
         poses: without its help.
@@ -448,8 +447,6 @@ def _taken_by_target(batch: Batch, c: int, heads: Array, frames: Array, points: 
     """(R, 3) points of the base poses where the target of a constraint takes them along with its bone.
 
     Args:
-        batch: the batch.
-        c: the constraint.
         heads, frames: (R, J, 3) and (R, J, 4) of the base poses.
         points: (R, 3)
     """
@@ -517,7 +514,6 @@ def _solve_group(
     """Solve a group at all rows of batches in which any of it is active, as the nearest motion.
 
     Args:
-        group: the constraints and joints.
         batches: solved in place.
         every: (R,) frames of all batches, increasing.
         period: see `solve_batches`.
@@ -897,8 +893,6 @@ class _Share:
         """Set the status of an eased limb short of its target: whether it would reach it when straight.
 
         Args:
-            c: its constraint.
-            limb: its easing.
             off: (R, G) mask of missed goals.
             distances: (R, G) from the eased goals.
         """

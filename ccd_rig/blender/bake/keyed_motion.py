@@ -180,8 +180,6 @@ def _hold_planted(
     """Put support chains and root bone of the motions where planted bones are held; in place.
 
     Args:
-        bake_frames: of the bake.
-        tracks: of planted bones.
         between: (F,) frames between solved ones.
         keyed, full: the motion that is keyed, and at full influence.
 

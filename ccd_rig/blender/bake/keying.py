@@ -148,8 +148,6 @@ def reduce_steps(
 
     Args:
         task: its settings `reduce_angle` and `reduce_error` are not both 0.
-        bake_frames: of the bake.
-        motion: what the keys are of.
         keys: on every frame.
 
     Returns:

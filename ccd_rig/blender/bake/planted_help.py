@@ -43,7 +43,6 @@ def help_planted(
 
     Args:
         bake_frames: solved.
-        settings: of every solve.
         is_free: whether the bone that carries the figure can be moved and turned.
     """
     whole = [c for c, constraint in enumerate(bake_frames.constraints) if constraint.body_length]

@@ -208,7 +208,6 @@ class PlantedFrames:
 
         Args:
             rows: (R,) at which the constraint is planted.
-            c: the constraint.
             anchor: place of the bone without a target.
             poses: of the rows, without planted bones, with the body shifted; the shift is taken out.
         """

@@ -131,11 +131,6 @@ def _worst_deviation(
     """The largest deviation of constraint `c` from the bake.
 
     Args:
-        armature_object: plays the keys.
-        bake_frames: of the bake.
-        c: index of the constraint.
-        played: joints in playback.
-        keyed: joints by the keys.
         strays: (F, 2) deviations of its targets, world metres and radians.
         tolerances: of targets and of bones, world metres and radians.
     """
@@ -278,11 +273,6 @@ def _moved_themselves(
     """Joints of a chain, root first, that deviate by more than their parents carry them.
 
     Args:
-        bake_frames: of the bake.
-        played: joints in playback.
-        keyed: joints by the keys.
-        row: of the frame.
-        chain: joints of the chain.
         most: tolerances of a bone, world metres and radians.
     """
     skeleton, world = bake_frames.skeleton, bake_frames.worlds[row]

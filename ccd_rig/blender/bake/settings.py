@@ -340,7 +340,6 @@ def bake_settings(options: Any, armature_object: bpy.types.Object, frames: tuple
 
     Args:
         options: the operator, or the options of the armature.
-        armature_object: to be baked.
         frames: first and last frame.
 
     Raises:

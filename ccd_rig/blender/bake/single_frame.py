@@ -87,7 +87,6 @@ def solve_sample(
         evaluated: the same, as targets were evaluated.
         ready: the checked constraints.
         samples: of one frame, in which a constraint has an influence above 0.
-        settings: of the solve.
         ground_near: gives the ground of planted bones.
 
     Raises:
@@ -151,7 +150,6 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
     Args:
         bake_frames: solved.
         solver: tolerances in world metres and radians.
-        iterations: of the solve.
 
     Raises:
         RigError: no bone of its chains can be changed.
@@ -193,7 +191,6 @@ def solve_current(
 
     Args:
         depsgraph: evaluated state to read.
-        armature_object: carries the constraints.
         names: of the constraints; empty for all that are enabled.
         settings: position tolerance in world metres; None for the armature's own.
 

@@ -135,7 +135,6 @@ def mover_values(
     """Values of everything that moves targets, poles, chains or the armature; yields per mover.
 
     Args:
-        armature_object: carries the constraints.
         posed: names of its bones whose channels a bake replaces; left out.
         keys_of: gives the F-curves of a data-block.
     """

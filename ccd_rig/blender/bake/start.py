@@ -129,7 +129,6 @@ def note_helped(
 
     Args:
         action: the present action, with the keys.
-        armature_object: of the action.
         bone: name of the bone that carries the figure; empty where the body has not helped.
         undo: gets the callback that takes it back.
     """
@@ -183,7 +182,6 @@ def remember(
     """Note the source of a baked action; a copy of a baked action keeps the note.
 
     Args:
-        action: with the keys.
         original: the action before the bake.
         pose: values of channels of keyed bones without keys; added for bones that are not noted yet.
         undo: gets the callback that takes it back.
@@ -333,9 +331,6 @@ def start_poses(
 
     Args:
         armature_object: the original object.
-        constraints: to bake.
-        layout: of their bones.
-        start: the choice.
         time: factor from frames to the time of keys.
 
     Raises:

@@ -80,8 +80,6 @@ def match(
 
     Args:
         depsgraph: evaluated state to read.
-        armature_object: carries the constraints.
-        constraints: to match.
         solver: with the tolerances for targets.
 
     Returns:
@@ -127,9 +125,7 @@ def key_targets(
     """Key targets and poles where the motion has them; the count of keyed targets.
 
     Args:
-        scene: where everything is evaluated.
         armature_object: carries the constraints, and plays the motion.
-        constraints: with the targets.
         frames: increasing; with gaps, Blender interpolates between them.
         solver: with the tolerances for targets.
         undo: gets the callbacks that take everything back.
@@ -342,9 +338,7 @@ def shift_over(
 
     Args:
         scene: gives the time of keys.
-        constraint: the stored constraint.
         shift: (3,) added to the offset.
-        span: the frames.
         undo: gets the callbacks that take everything back.
 
     Raises:
@@ -440,9 +434,6 @@ def pole_place(
     """The place of a pole at a chain's length from the middle of its line, on the side of its bend.
 
     Args:
-        scene: in which the armature plays.
-        armature_object: carries the constraint.
-        constraint: with the chain.
         frame: of the bend.
 
     Raises:

@@ -406,7 +406,6 @@ def write_table(results: Mapping[str, str], columns: Sequence[str], folder: Path
     Args:
         results: {name: hash by `made_with`} of all results of a job.
         columns: of the rows in their records.
-        folder: of the results.
 
     Raises:
         RigError: results are missing or not the recorded ones; names them. Nothing is written then.

@@ -80,7 +80,6 @@ def read_settings(path: Path, kind: tuple[str, int], parse: Callable[[dict[str, 
     """Read a settings file.
 
     Args:
-        path: of the file.
         kind: format and version that it must have.
         parse: makes the settings of the content. It may raise ValueError, KeyError, TypeError,
             AttributeError or InvalidInput.
@@ -103,8 +102,6 @@ def decoded(kind: Any, value: Any, name: str = "content") -> Any:
 
     Args:
         kind: the type, as an annotation has it.
-        value: of the JSON.
-        name: of the field.
 
     Raises:
         TypeError, KeyError: the value is not of this type; names the field.
@@ -225,7 +222,6 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
     """Plan the bake of the open file.
 
     Args:
-        scene: the scene to bake.
         settings: {armature object: its settings}.
         chunk: maximum of frames of a chunk; 0 for whole shots.
 

@@ -154,7 +154,6 @@ def values_before(
     sign from them, or the F-curves in between would cross zero.
 
     Args:
-        armature_object: has the action.
         keyed: pairs of bone name and channel name.
         frame: scene frame.
     """
@@ -292,7 +291,6 @@ def strip_key_times(
     If the time of a strip is animated, the keys of that animation count instead.
 
     Args:
-        animation: has the strips.
         counts: selects F-curves.
     """
     if not animation.use_nla:

@@ -46,9 +46,7 @@ def obstacles(
     """List the reasons why keys of channels could not be written or would not play, in sentences.
 
     Args:
-        armature_object: gets the keys.
         keyed: pairs of bone name and channel name.
-        destination: of the keys.
     """
     sentences = [*_object_obstacles(armature_object, destination)]
     bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
@@ -171,7 +169,6 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
     """Move the object's action to a strip above the others, in which it plays as before.
 
     Args:
-        armature_object: has the action.
         span: frames at which it must play at least.
         undo: gets callbacks that restore the action.
     """
@@ -317,7 +314,6 @@ def write(
     changed.
 
     Args:
-        armature_object: gets the keys.
         keys: of channels of bones and of properties.
         destination: NEW_ACTION copies the present action with this object's slot only, writes there, and
             assigns the copy; the old action stays in the file with a fake user. CURRENT_ACTION writes into
@@ -372,7 +368,6 @@ def write_in_place(
     """Replace keys of channels of any object in its present action, or a new one, in the range of `frames`.
 
     Args:
-        thing: gets the keys.
         group: name of the F-curves' group.
         frames: (F,) of keys, increasing.
         values: data path -> (F, C).

@@ -34,7 +34,6 @@ def chosen(armature_object: bpy.types.Object, scope: str) -> tuple[bpy.types.Pos
     """Return the bones of a scope, in the order of the armature.
 
     Args:
-        armature_object: the armature.
         scope: "ACTIVE", "SELECTED" (the active bone if none is selected), "CHAIN" of the active constraint,
             or "ALL".
 

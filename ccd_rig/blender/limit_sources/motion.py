@@ -54,7 +54,6 @@ def from_action(
     Args:
         pose_bones: of one armature.
         action: None: the armature's present action.
-        settings: of the fit.
 
     Raises:
         RigError: there is no action, or it has no limit for any of the bones. Nothing has changed then.

@@ -153,7 +153,6 @@ def widened_limits(
     """Widen limits to include rotations of their bones; return them, and notes on the changes.
 
     Args:
-        limits: of bones.
         rotations: of these bones, relative to rest.
         what: describes the rotations, such as "the present pose".
     """
@@ -271,8 +270,6 @@ def hinge(body: Body, name: str, above: str, toward: Vector, motion: dict[str, f
     """Return a hinge about the axis in which the limb is bent at rest.
 
     Args:
-        body: the figure.
-        name: of the bone.
         above: name of the bone above it, or empty.
         toward: direction in which the bone flexes if the limb is straight at rest.
         motion: "extension to" or "extension" (past straight), and "flexion", degrees.

@@ -75,7 +75,6 @@ def body_of(
     """Decide how the root bone moves; None if no bone is planted, or the planted bone is missing.
 
     Args:
-        armature_object: carries the constraints.
         rows: constraints to solve, stored or as values; None: all that are enabled.
         choice: one of `BODIES`; empty: the setting of the armature.
     """

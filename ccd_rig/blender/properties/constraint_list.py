@@ -44,7 +44,6 @@ def chain(armature_object: bpy.types.Object, tip: str, length: int = 0) -> tuple
     """Return the bones of a chain, tip first; none if there is no bone `tip`.
 
     Args:
-        armature_object: the armature.
         tip: name of the last bone.
         length: number of bones, counted from the tip; 0, or more than there are, goes to the root.
     """
@@ -225,7 +224,6 @@ def moved_settings(
     """Yield the animated settings of constraints: the constraint, and the RNA of the property.
 
     Args:
-        armature_object: carries the constraints.
         constraints: stored constraints of its list.
     """
     animated = {path for path, _ in animated_components(armature_object)}

@@ -96,9 +96,7 @@ class Kind(str):
         """Yield the problems of a stored constraint besides those that every kind has.
 
         Args:
-            _armature_object: of the constraint.
             constraint: as it is stored.
-            _scene: in which it is solved.
             _keeps_body: whether the bone that carries the figure keeps its animation over planted bones.
         """
         message = f"Constraint '{constraint.name}': its kind is not known to this version: choose one"

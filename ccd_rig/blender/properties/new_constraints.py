@@ -41,9 +41,7 @@ def new_rows(
     """Choose constraints for bones, except bones in the chain of another one.
 
     Args:
-        armature_object: the armature.
         tips: names of the bones.
-        kind: of the constraints.
         chain_length: for all constraints; None: by kind and limb.
 
     Returns:
@@ -144,7 +142,6 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
     armature's Ground, if one is chosen.
 
     Args:
-        armature_object: carries the constraints.
         tips: names of the bones, at least one.
         holds: fixed components of the bones that were not planted before.
 

@@ -54,8 +54,6 @@ def bone_map(
     """Map two armatures by roles, else by equal names; pairs by hand take precedence.
 
     Args:
-        target: gets the motion.
-        source: has the motion.
         by_hand: {target bone: source bone, or empty for none}.
 
     Raises:

@@ -107,10 +107,8 @@ def carry_over(
     """The motion of a clip as an action of an armature, named as the file.
 
     Args:
-        clip: the file.
         read: what was read of it, see `imported`.
         name: of its armature object; None for the only one.
-        target: gets the motion.
         choice: a rate of 0 stands for the file's own.
 
     Raises:

@@ -314,8 +314,6 @@ def channels_of_motion(
     """Convert poses of a figure to channels of bones.
 
     Args:
-        scene: in which the target plays.
-        target: the armature.
         joints, figure, reading: as returned by `figure_to_move`.
         frames: (F,) scene frames.
         pose: (F, n, 4) rotations and (F, n, 3) translations of the figure.

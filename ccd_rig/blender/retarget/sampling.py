@@ -370,9 +370,6 @@ def channels_of(
     """Compute the channels for which the bones of a rig of controls have the figure's motion.
 
     Args:
-        scene: in which the target plays.
-        target: the armature.
-        figure_map: the mapped bones.
         figure: of `figure_of_controls`.
         pose: (F, n, 4) and (F, n, 3) of the figure.
         frames: (F,) scene frames.

@@ -104,9 +104,7 @@ class PlacedBones:
         """Place the bones; bones whose inputs did not change keep their `previous` joints.
 
         Args:
-            pose_bones: of the armature object.
             inputs: the values that determine the joints.
-            bones: constants of the bones.
             locked: by bone, its locked Euler axes; empty for a bone that is not partly locked.
             previous: the same bones with different inputs.
 
@@ -221,7 +219,6 @@ class BonePlacer:
         """Convert bones to joints at R frames.
 
         Args:
-            pose_bones: of the armature object.
             scales: (R, bones, 3) scale channels.
             eulers: (R, bones, 3) angles of bones with locked axes; None if there are none.
             parents: (R, P, 4, 4) pose matrices, in the order of `parents`.

@@ -122,7 +122,6 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
     """Convert a bone to a joint.
 
     Args:
-        bone: constants of the bone.
         blender_bone: its bpy.types.Bone.
         scale: its scale channel.
         parent: pose matrix of the parent, None without one. The evaluated matrix for the first bone of a
@@ -242,7 +241,6 @@ def _is_rigid(
     """Whether joint and bone agree after rotations of the parent and of the bone.
 
     Args:
-        bone: constants of the bone.
         blender_bone, scale, parent: see `place`.
         placed: offset, rest rotation, stretch and shift of the joint.
         probe: rotations of the parent and of the bone.
@@ -391,7 +389,6 @@ def require_offsets(
     """Raise RigError unless a bone's location is free for its coupled offsets, and their drivers are valid.
 
     Args:
-        pose_bone: the bone.
         joint_settings: {bone: keywords of Joint}, of the bones in chains and of this one.
         chains: names of the bones in chains.
     """

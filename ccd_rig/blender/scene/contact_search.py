@@ -181,9 +181,6 @@ def find_contacts(
     """Find the contacts of planted bones in the present animation of a range, without changing the file.
 
     Args:
-        scene: in which the armature plays.
-        armature_object: carries the constraints.
-        names: of the constraints.
         frames: consecutive, at least three.
         thresholds: when a foot is down.
         ground: one of `GROUNDS`.

@@ -158,7 +158,6 @@ def target_depends_on_chain(
     The armature object may be its parent: the chain does not move it.
 
     Args:
-        armature_object: carries the constraint.
         constraint: stored, or a value.
         bones: names of the bones that the solver turns, as a set.
     """
@@ -233,7 +232,6 @@ def placed_within(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, c
 
     Args:
         armature_object: the original object.
-        bone: one of its bones.
         carrier: name of the other bone.
     """
     followed = _followed(bone)
@@ -356,7 +354,6 @@ def movers(
     """Yield an object or bone itself, and all its movers, nearest first.
 
     Args:
-        thing: the object.
         bone: one of its bones, or empty.
         unfollowed: an object whose bones are traced, but not its transform.
         word: name of the first one in trails.
@@ -372,7 +369,6 @@ def trail_to_bones(
     """Describe how an object or its surface depends on bones of an armature; None if it does not.
 
     Args:
-        thing: the object.
         word: what it is, such as "curve".
         armature_object: its transform does not count.
         moved: names of the bones.

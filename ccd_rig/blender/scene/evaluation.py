@@ -365,7 +365,6 @@ def frames(
     Args:
         scene: gives frame rate, time remapping, camera and custom properties; it is not changed.
         armature_object: the original object.
-        constraints: of its list.
         layout: of their bones (`rig_layout`); None: it is made at the first frame.
         shared: temporary scene that other armatures share; None: a new one.
 
@@ -421,7 +420,6 @@ def current(
     Args:
         depsgraph: an evaluated one, such as the context's.
         armature_object: the original object.
-        constraints: of its list.
         layout: as for `frames`.
 
     Raises:

@@ -92,8 +92,6 @@ def rig_ground(
     """The ground that is chosen on an armature; None where nothing of it is near points.
 
     Args:
-        scene: in which it is.
-        rig: the armature.
         frames: of the scene; the ground's rows are these.
         points: (P, 3) of the world, metres, beside which it counts.
         room: metres from them.
@@ -192,7 +190,6 @@ def first_ground(
     """The faces of objects at the first frame: moving ground if they may move later, None where none is near.
 
     Args:
-        scene: in which they are.
         objects: see `may_have_faces`.
         frames: of the scene; the ground's rows are these.
         places: (P, 2) of the world, metres, near which faces can count.

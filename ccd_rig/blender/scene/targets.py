@@ -159,7 +159,6 @@ def object_channels(obj: bpy.types.Object, basis: Matrix) -> tuple[Vector, Quate
     """Return the location and rotation channels of an object for a basis matrix, with its present deltas.
 
     Args:
-        obj: the object.
         basis: from object space to the space of its parent.
     """
     location, rotation, _ = basis.decompose()
@@ -203,7 +202,6 @@ def target_sources(
 
     Args:
         armature_object: the original object.
-        constraints: of its list.
         with_keyed: whether fields that keys or drivers move are read at each frame, if the constraint uses
             them.
 

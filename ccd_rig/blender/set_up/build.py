@@ -131,11 +131,6 @@ def is_animated(armature_object: bpy.types.Object, names: Sequence[str]) -> bool
 def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names: Sequence[str]) -> int:
     """Key targets and poles of constraints along the motion, over the scene's range.
 
-    Args:
-        scene: of the figure.
-        armature_object: the figure.
-        names: of constraints with targets.
-
     Returns:
         The number of keyed frames.
 
@@ -462,7 +457,6 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     Args:
         context: its scene gets the targets.
         armature_object: the figure in its present pose.
-        choices: of the user.
 
     Raises:
         RigError: no figure is recognised, or no constraint is left to make; nothing was changed.

@@ -52,7 +52,6 @@ def planned_rows(figure: Figure, bones: Sequence[RestBone]) -> list[PlannedRow]:
     """Plan the constraints of a figure; none without known roles.
 
     Args:
-        figure: the roles of its bones.
         bones: all bones of the armature, in a space whose Z points up.
     """
     tree = SkeletonTree(bones)

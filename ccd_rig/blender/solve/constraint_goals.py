@@ -81,10 +81,7 @@ def goals_of_rows(
     It has a reach window at all of them or none (`has_window`). Settings are one row where none is keyed.
 
     Args:
-        skeleton: the joints.
-        constraint: whose goals they are.
         targets: at the frames.
-        c: its place in these.
 
     Raises:
         RigError: see `goals`.
@@ -150,10 +147,8 @@ def soft_limb(
     A chain with slides, or whose root the same solve moves, is not eased: its reach is not known before.
 
     Args:
-        skeleton: the joints.
         constraint: with Softness.
         targets: of all constraints at the rows.
-        c: index of the constraint.
         heads, frames: (R, J, 3) and (R, J, 4) of the base poses, on solved parents.
         lengths: (R, J) of bones.
         moving: joints of the same solve.

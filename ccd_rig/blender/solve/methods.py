@@ -37,10 +37,8 @@ def solve_once(
     """Solve a constraint by a closed form; the errors are in the order of its goals.
 
     Args:
-        skeleton: the joints.
         pose: the start, whose bends keep their side.
         constraint: its method is one of `SINGLE_PASS`.
-        target: of the constraint.
         settings: the tolerances.
 
     Raises:

@@ -65,9 +65,7 @@ class PlantGround:
         """The anchor with its sole on the surface, turned to its slope; unchanged over a hole.
 
         Args:
-            anchor: of the bone.
             row: of the bake's frames.
-            c: the constraint.
             is_held: whether its rotation is held, flat on the ground; else the slope turns its animation.
         """
         sole, axes = self.soles[c], anchor.axes / np.linalg.norm(anchor.axes, axis=0)
@@ -108,7 +106,6 @@ def plant_ground(
 
     Args:
         armature_object: the original object.
-        constraints: of the bake.
         heads: (F, 3) of animated planted bones and the root bone, world metres.
         root_bone: carries them.
         ground_near: gives the ground; its rows are the frames.

@@ -236,7 +236,6 @@ def returning(
         rotations: (R, J, 4) animated.
         frames: (R,)
         released: by joint, the frame in which it was moved last, and its departure then.
-        limits: of all joints.
     """
     for j, (last, turn) in released.items():
         rows = np.flatnonzero(frames - last < RETURN)
@@ -259,7 +258,6 @@ def arriving(
         animated: (R, 4)
         left: (R,) time until it is there, in parts of `RETURN`.
         there: (4,) rotations then, with the departure and animated.
-        limit: of the joint.
     """
     if not len(rotations):
         return
@@ -322,7 +320,6 @@ def placed(
     Quaternions in double precision keep the bone there within the rounding of keys.
 
     Args:
-        poses: of the frames.
         bones: of the same frames.
         root_bone: a joint without a parent that carries the planted bones.
         tips: (R,) the planted bone of each frame, or one for all.

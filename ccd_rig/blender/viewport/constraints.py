@@ -129,8 +129,6 @@ def sketch_rows(
     """Draw the enabled constraints of an armature.
 
     Args:
-        sketch: to draw on.
-        armature_object: the armature.
         shown: names of the visible bones.
         in_words: formats a length in metres in the scene's units.
         missed: indices of the constraints that miss their goals in the present pose.
@@ -231,7 +229,6 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
     """Return marks of the targets and poles of enabled constraints, each once, the active constraint's last.
 
     Args:
-        armature_object: carries the constraints.
         shown: names of the visible bones.
     """
     group = armature_object.ccd_rig
@@ -292,10 +289,8 @@ def hit(
     """Return the nearest mark below the pointer, else the nearest ring, else None.
 
     Args:
-        marks: visible marks.
         places: of the marks, (n, 2) pixels.
         pointer: pixels.
-        scale: of the interface.
     """
     if not marks:
         return None

@@ -91,9 +91,7 @@ def sketch_shape(
     """Draw the border of a limit.
 
     Args:
-        sketch: to draw on.
         matrix: from the joint's frame at rest to world space.
-        limit: the limit.
         rotation: of the joint relative to rest; dials of a twist and of an Euler box turn with it.
         is_comfort: whether it is a comfort region. Dials of an Euler box that is a limit have the colours of
             the axes.
@@ -156,8 +154,6 @@ def handles(group: Any, limit: Limit, rotation: Quaternion) -> list[Handle]:
     """Return the handles of a limit, one for each bound.
 
     Args:
-        group: the stored limit.
-        limit: its value.
         rotation: of the joint, relative to rest.
     """
     kind = limit_kind(group)

@@ -177,8 +177,6 @@ def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mappi
     """Draw bones in the colours of their roles, with labels at the ends of limbs.
 
     Args:
-        sketch: to draw on.
-        armature_object: the figure.
         roles: by bone.
     """
     world: Any = armature_object.matrix_world

@@ -54,7 +54,6 @@ def corrections(figures: Figures, level: Mapping[str, Array]) -> dict[str, Array
     """By mapped target joint, (4,) the correction M in the world, by the reference poses.
 
     Args:
-        figures: both.
         level: by foot and by toes of the target, (4,) rotation of the source's in its reference pose that
             makes it stand flat; none for feet that do.
     """
@@ -243,9 +242,6 @@ def carried_over(
     """(F, n, 4) rotations of the target relative to rest, inside the joints' limits.
 
     Args:
-        figure_map: pairs of joints.
-        target: figure of the result.
-        source: figure of the motion.
         corrections: by joint, see `corrections`.
         trunk_turns: (F, 4) further rotations of hips and spine in the world; see `trunk_pitch`.
     """

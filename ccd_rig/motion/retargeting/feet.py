@@ -284,7 +284,6 @@ def locked(
         balls: (F, 3) as the foot moves freely, world.
         arms: (F, 3) from the ball to the heel, and to the end of the toes; none for points without rolls.
         sole: the ball's height.
-        contacts: of this foot.
         blend: most seconds of the fade before and after a step.
     """
     times, phases = contacts.times, contacts.phases
@@ -365,7 +364,6 @@ def _step(
     """The locked points of a step in order, each with the offsets (F, 3) that lock it.
 
     Args:
-        phase: of the ball.
         offset: (F, 3) that locks the ball.
         relative: (F, 3) the ball relative to the ground, as it moves freely.
         arms: (F, 3) from the ball to the other points.
@@ -399,7 +397,6 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
         toes: (F, 4) as they move freely, world.
         feet: (F, 4) rotations of the foot, world.
         sole: with toes.
-        contacts: of the foot.
         blend: most seconds of the fade.
     """
     assert sole.toe is not None and sole.across_toe is not None
@@ -495,7 +492,6 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     down, and a foot that stands on its toes keeps its slope. The hips sink by the rest.
 
     Args:
-        path: of the foot.
         sole: its points.
         hips: (F, 3) the leg's hip joint.
         reach: (F,) how long the leg may be.

@@ -344,7 +344,6 @@ def straightest_frame(figure_map: FigureMap, source: SourceMotion) -> int:
     There arms are straight, and legs straight down.
 
     Args:
-        figure_map: names limbs.
         source: F frames, upright.
     """
     scores: Array = np.zeros(len(source.times))

@@ -73,7 +73,6 @@ def laid(
     """Paths on the ground, and (F,) metres by which the body is higher there.
 
     Args:
-        terrain: the ground.
         paths: by leg, over level ground.
         soles: by leg.
         sizes: by leg, its length in metres.

@@ -61,9 +61,7 @@ def scaled_way(
     """The map from the source's world to the target's, and the contacts of each leg there.
 
     Args:
-        figures: both.
         settings: scale, ground, in_place, contacts and thresholds are used.
-        stances: of the source.
         turns: by leg (F, 4) rotations of feet in the target's world.
     """
     figure_map, target, source = figures.map, figures.target, figures.source

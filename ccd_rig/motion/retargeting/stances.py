@@ -77,7 +77,6 @@ def yielding_phases(
         times: (F,) seconds.
         leg: its length, metres.
         ahead: (3,) unit direction in which the figure goes.
-        thresholds: of contacts.
     """
     speeds = np.gradient(points @ ahead, times)
     yielding = np.maximum(speeds, 0.0)
