@@ -668,9 +668,9 @@ def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
 
     Distance is the angle between the two. The result is exact for a Hinge, an EulerBox and a SwingTwist
     without an Ellipse. With an Ellipse the nearest twist is taken first. Then follows the nearest point in
-    the plane of the swing's rotation vector, for swings up to 60 degrees at most about 2 degrees farther than
-    the nearest rotation. Alike for q and -q, and on the side of `rotation` (dot product >= 0). Clamping again
-    changes no bit.
+    the plane of the swing's rotation vector. For swings up to 60 degrees this is at most about 2 degrees
+    farther than the nearest rotation. Alike for q and -q, and on the side of `rotation` (dot product >= 0).
+    Clamping again changes no bit.
 
     Of two equally near borders of a twist or hinge range the upper one is taken. A swing by a half turn says
     nothing about the twist: the allowed twist nearest to 0 is taken. A zero quaternion counts as identity.

@@ -1,8 +1,8 @@
 """Ground of triangles that move, kept near a figure in each row.
 
-Rows are kept in blocks. A block has the triangles that get near the figure in one of its rows, and a grid of
-squares over all that they pass over in these rows: so the triangles below a point are looked for in one
-square, in any row, and no search tree is built for a row.
+Rows are kept in blocks. A block has the triangles that get near the figure in one of its rows. A grid of
+squares covers all that they pass over in these rows. So triangles below a point are looked for in one square,
+and no row needs a search tree.
 """
 
 from __future__ import annotations

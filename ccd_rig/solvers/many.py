@@ -66,8 +66,8 @@ def solve_many(
     """Solve B poses for the same goals, each from its start and inside all limits.
 
     Each pose is solved by itself: its result has the same bits in every batch. As in `solve`, only joints of
-    the goals' chains move, a pose leaves comfort regions where its goals are missed inside, and goals with
-    larger `priority` numbers give way. A pose that meets its goals inside its limits stays the same, to the
+    the goals' chains move, and goals with larger `priority` numbers give way. A pose leaves comfort regions
+    where its goals are missed inside. A pose that meets its goals inside its limits stays the same, to the
     bit. The result is never farther from the goals than the start inside its limits.
 
     OPTIMAL is the status of a pose that misses its goals where no small motion inside the limits comes

@@ -1,10 +1,10 @@
 """Start poses after a stall: the nearest of a pose library, then seeded random poses inside the limits.
 
 On robot arms (`benchmarks/robots.py`) poses drawn uniformly from the limits need the fewest iterations.
-Perturbing the stuck pose (simulated annealing, as in Zalo and in Kenwright 2012, section 7, for single
-joints) mostly falls back into the same local minimum. It takes 20 to 360 % more iterations, alone or by turns
-with uniform poses. For joints without limits the start tells the natural poses, so the start is perturbed,
-with growing spread.
+Simulated annealing perturbs the stuck pose (Zalo; Kenwright 2012, section 7, for single joints). It mostly
+falls back into the same local minimum. It takes 20 to 360 % more iterations, alone or by turns with uniform
+poses. For joints without limits the start tells the natural poses, so the start is perturbed, with growing
+spread.
 
 Hinges and slides follow an additive recurrence, which fills their ranges evenly for any number of starts
 (Roberts 2018, "The unreasonable effectiveness of quasirandom sequences"). It takes 5 to 20 % fewer iterations

@@ -633,8 +633,8 @@ def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
 def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]) -> tuple[int, ...]:
     """Constraints that are inactive while the body helps others.
 
-    These are the constraints on bones of the body, idle constraints that share bones with the body, such as a
-    head with the spine, and constraints whose target is where a target of these has taken it.
+    These are the constraints on bones of the body, and idle ones that share bones with it, as a head with the
+    spine. Constraints whose target is where a target of these has taken it are, too.
     """
     constraints, others = batch.constraints, [c for c in members if c not in help.constraints]
     places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}

@@ -2,10 +2,10 @@
 """The body that helps while bones are planted.
 
 Planted bones, and where the animation lets it legs and the bone that carries the figure, are solved first.
-At rows where a chain misses its target then, the figure is solved once more, all chains and the body at once,
-from the pose of the chains alone. The bone that carries the figure is free to turn and move there. Every foot
-is held where it is before: planted ones at their anchors, and those that swing on their way, so that a body
-that has moved changes no step.
+Where a chain misses its target then, the figure is solved once more from that pose, all chains and the body
+at once. The bone that carries the figure is free to turn and move there. Every foot is held where it is
+before, so that a body that has moved changes no step: planted feet at their anchors, and those that swing on
+their way.
 
 A body that keeps its animation is moved where legs are too short. Chains whose targets are where the
 animation has their ends ask for no help then, and stay behind as they do without it.

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The base poses that a bake starts from.
 
-A bone without keys keeps the pose in which Solve, an animator or another tool has left it, and a bake
-replaces that pose by keys. By default the bake ignores such poses, so equal actions and targets give equal
-bakes.
+A bone without keys keeps the pose in which Solve, an animator or another tool has left it. A bake replaces
+that pose by keys. By default the bake ignores such poses, so equal actions and targets give equal bakes.
 """
 
 from __future__ import annotations

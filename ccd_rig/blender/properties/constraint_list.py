@@ -64,7 +64,7 @@ def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
     it is not joined to, as in game rigs.
 
     The chain of a lone bone that is joined to its parent, such as a head on the chest, continues past the
-    first such parent, unless the bone is one of a pair.
+    first such parent. That of a bone of a pair does not.
     """
     to_root = chain(armature_object, tip)
     extents = _extents(to_root[0].id_data.data)

@@ -259,8 +259,8 @@ def channel_values(
     """Convert rotations to values of a rotation channel, without jumps from frame to frame.
 
     Quaternions stay in one hemisphere. Euler angles are unwrapped, and of their two solutions the one nearer
-    to the previous frame is taken. The angle of an axis-angle may pass a half turn, its axis never flips, and
-    the identity keeps the axis of the previous frame.
+    to the previous frame is taken. The angle of an axis-angle may pass a half turn, and its axis never flips.
+    The identity keeps the axis of the previous frame.
 
     Args:
         mode: rotation mode of the pose bone: "QUATERNION", "AXIS_ANGLE" or an Euler order such as "XYZ".

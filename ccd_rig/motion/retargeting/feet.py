@@ -10,7 +10,7 @@ ends the offset fades to zero along a cubic that starts with its value and its v
     offset(t) = h00(t / T) D + h10(t / T) T V        D = offset, V = its velocity, at the edge
 
 While the ball is locked, the toes are flat, in their mean heading. A heel below the ground in a contact turns
-the foot about its ball, toes are turned up, and what is still below lifts the foot. Hips are shifted towards
+the foot about its ball, and toes are turned up. What is still below lifts the foot. Hips are shifted towards
 feet that are out of reach of their legs.
 """
 
@@ -211,8 +211,8 @@ class Contacts:
     def ground(self, soles: Array, blend: float) -> Array:
         """(F,) height of the ground.
 
-        In a phase it is the phase's height, between two phases the lower of both, and before the first and
-        after the last the lowest. Where a foot gets lower by more than `low`, its lowest height is the
+        In a phase it is the phase's height, and between two phases the lower of both. Before the first and
+        after the last it is the lowest. Where a foot gets lower by more than `low`, its lowest height is the
         ground.
 
         Args:
@@ -486,10 +486,10 @@ def _lowest(balls: Array, feet: Array, toes: Array | None, sole: Sole) -> Array:
 def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     """The path with heels raised about the ball where the leg is too short for its ankle, in contacts.
 
-    The ankle goes up and ahead on a circle about the ball, as far as the leg can follow, to where it is
-    nearest to the hip, or by `MOST_ROLL`. It never goes away from the hip, and near the angle where it would,
-    it rolls no farther than it is from that: so the roll does not leap in time. A heel that is down stays
-    down, and a foot that stands on its toes keeps its slope. The hips sink by the rest.
+    The ankle goes up and ahead on a circle about the ball, as far as the leg can follow. It ends where it is
+    nearest to the hip, or has rolled by `MOST_ROLL`. It never goes away from the hip, and near the angle
+    where it would, it rolls no farther than it is from that: so the roll does not leap in time. A heel that
+    is down stays down, and a foot that stands on its toes keeps its slope. The hips sink by the rest.
 
     Args:
         sole: its points.

@@ -2,9 +2,9 @@
 
     path over level ground -> followed ground -> stances, each turned as one to its slope -> swings -> soles
 
-A stance, with its rolls over heel and toes, goes as one body from the level to the slope on which its heel
-and ball lie. A swing leads from one stance to the next, and is lifted over what lies between. The body goes
-by the mean of its feet over a stride.
+A stance with its rolls goes as one body from the level to the slope on which its heel and ball lie. A swing
+leads from one stance to the next, and is lifted over what lies between. The body goes by the mean of its feet
+over a stride.
 """
 
 from __future__ import annotations
