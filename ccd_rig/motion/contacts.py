@@ -71,8 +71,8 @@ class ContactThresholds:
     speed: float = 0.4
     height: float = 0.1  # leg lengths above the ground below which a contact begins
     release: float = 1.5  # factor on both at which a contact ends, at least 1
-    # Seconds; shorter gaps between contacts are closed, then shorter contacts left out. Those of fast feet
-    # may be shorter, see `shortest_contact`.
+    # Seconds; shorter gaps between contacts are closed, then shorter contacts left out. Both may be shorter
+    # for fast feet, see `shortest_contact`.
     shortest: float = 0.1
 
     def __post_init__(self) -> None:
@@ -137,7 +137,7 @@ def contact_phases(
         factor = thresholds.release if is_down else 1.0
         is_down = speed < factor * slow and height < factor * thresholds.height
         down[f] = is_down
-    _drop_short(~down, down, times, thresholds.shortest, at_ends=False)
+    _drop_short(~down, down, times, shortest, at_ends=False)
     if beside is not None and ground is None:
         _drop_lifted(down, points[:, 2] - beside[:, 2], below - below.min(), low)
     _drop_short(down, down, times, shortest, at_ends=True)
