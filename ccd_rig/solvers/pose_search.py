@@ -77,22 +77,14 @@ class Starts:
 
 @dataclass(frozen=True)
 class Solved:
-    """B solved poses of J joints.
+    """B solved poses of J joints."""
 
-    Attributes:
-        rotations: (B, J, 4) relative to rest.
-        translations: (B, J, 3) relative to rest.
-        statuses: (B,) numbers of `STATUSES`.
-        steps: (B,) of all tries.
-        distances, angles: (B, G) errors of goals, model units and radians.
-    """
-
-    rotations: Array
-    translations: Array
-    statuses: Indices
-    steps: Indices
-    distances: Array
-    angles: Array
+    rotations: Array  # (B, J, 4) relative to rest
+    translations: Array  # (B, J, 3) relative to rest
+    statuses: Indices  # (B,) numbers of `STATUSES`
+    steps: Indices  # (B,) of all tries
+    distances: Array  # (B, G) errors of goals, model units
+    angles: Array  # (B, G) errors of goals, radians
 
     @classmethod
     def begun(cls, rotations: Array, translations: Array, goals: int) -> Solved:

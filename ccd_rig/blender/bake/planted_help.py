@@ -68,26 +68,17 @@ def help_planted(
 
 @dataclass
 class _Figure:
-    """A figure with planted bones, solved without the help of its body.
-
-    Attributes:
-        bake_frames: its frames.
-        settings: of every solve.
-        is_free: see `help_planted`.
-        keyed: (S) poses that are keyed, with other chains than legs at full influence.
-        heads, turns: (S, J, 3) and (S, J, 4) of these, armature space.
-        limbs: by constraint that plants a bone, the joints of its limb alone.
-        resting: by constraint, (S,) mask of frames at which its target is where the animation of a body that
-            keeps it has its end.
-    """
+    """A figure with planted bones, solved without the help of its body."""
 
     bake_frames: BakeFrames
-    settings: FrameSolveSettings
-    is_free: bool
-    keyed: JointPoses
-    heads: Array
-    turns: Array
-    limbs: dict[int, frozenset[int]]
+    settings: FrameSolveSettings  # of every solve
+    is_free: bool  # see `help_planted`
+    keyed: JointPoses  # (S) poses that are keyed, with other chains than legs at full influence
+    heads: Array  # (S, J, 3) of these, armature space
+    turns: Array  # (S, J, 4) likewise
+    limbs: dict[int, frozenset[int]]  # by constraint that plants a bone, the joints of its limb alone
+    # By constraint, (S,) mask of frames at which its target is where the animation of a body that keeps it
+    # has its end.
     resting: dict[int, Mask]
 
     @classmethod

@@ -395,20 +395,13 @@ _NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLE
 
 @dataclass(frozen=True, eq=False)
 class Entries(Sequence[Entry]):
-    """E entries, stored by column.
+    """E entries, stored by column."""
 
-    Attributes:
-        names: of the constraints.
-        frame: (E,) as in `Entry`, like the following.
-        constraint: (E,) indices in `names`.
-        status: (E,) indices in `STATUSES`.
-        residual, keyed_residual, influence, angle, keyed_angle: (E,).
-    """
-
-    names: tuple[str, ...]
-    frame: Floats
-    constraint: NDArray[np.int16]
-    status: NDArray[np.uint8]
+    names: tuple[str, ...]  # of the constraints
+    frame: Floats  # (E,) as in `Entry`
+    constraint: NDArray[np.int16]  # (E,) indices in `names`
+    status: NDArray[np.uint8]  # (E,) indices in `STATUSES`
+    # (E,) as in `Entry`.
     residual: Floats
     keyed_residual: Floats
     influence: Floats

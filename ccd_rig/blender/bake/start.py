@@ -281,21 +281,14 @@ class StartPoses:
 
 @dataclass(frozen=True)
 class _Channel:
-    """A channel that a bake may key.
-
-    Attributes:
-        bone, name: of the channel.
-        components: data path and index of each.
-        present: present values.
-        rest: values at rest; present values of components that a bake cannot change.
-        follows: whether it belongs to a root bone that follows planted bones, and starts from its animation.
-    """
+    """A channel that a bake may key."""
 
     bone: str
     name: str
-    components: tuple[tuple[str, int], ...]
+    components: tuple[tuple[str, int], ...]  # data path and index of each
     present: tuple[float, ...]
-    rest: tuple[float, ...]
+    rest: tuple[float, ...]  # values at rest; present values of components that a bake cannot change
+    # Whether it belongs to a root bone that follows planted bones, and starts from its animation.
     follows: bool
 
     @classmethod

@@ -301,16 +301,11 @@ SIZE = 3
 
 
 class Span(NamedTuple):
-    """The frames of a layer.
+    """The frames of a layer."""
 
-    Attributes:
-        start, end: first and last frame of the full shift.
-        falloff: frames of the blend before the start, and after the end; at least 1.
-    """
-
-    start: int
-    end: int
-    falloff: int
+    start: int  # first frame of the full shift
+    end: int  # last frame of the full shift
+    falloff: int  # frames of the blend before the start, and after the end; at least 1
 
     @property
     def first(self) -> int:

@@ -36,15 +36,12 @@ ROLL = 64
 
 
 class Span(NamedTuple):
-    """Frame range of a chunk, ends included.
+    """Frame range of a chunk, ends included."""
 
-    Attributes:
-        first, last: of the frames that the shot takes from it.
-        solve_first, solve_last: of the frames that are solved for it.
-    """
-
+    # Of the frames that the shot takes from it.
     first: int
     last: int
+    # Of the frames that are solved for it.
     solve_first: int
     solve_last: int
 

@@ -101,23 +101,15 @@ class Kind(enum.StrEnum):
 
 
 class RestBone(NamedTuple):
-    """Bone at rest, as input of the recognition.
+    """Bone at rest, as input of the recognition."""
 
-    Attributes:
-        name: unique.
-        parent: name of the parent; empty for a root.
-        head, tail: in a space that all bones of an armature share.
-        deforms: whether it deforms meshes.
-        rigify_type: Rigify's type of the limb that starts here; empty for none.
-        connected: whether its head is connected to the parent's tail, so that its location has no effect.
-    """
-
-    name: str
-    parent: str
-    head: Point
-    tail: Point
-    deforms: bool = True
-    rigify_type: str = ""
+    name: str  # unique
+    parent: str  # name of the parent; empty for a root
+    head: Point  # in a space that all bones of an armature share
+    tail: Point  # likewise
+    deforms: bool = True  # whether it deforms meshes
+    rigify_type: str = ""  # Rigify's type of the limb that starts here; empty for none
+    # Whether its head is connected to the parent's tail, so that its location has no effect.
     connected: bool = False
 
 

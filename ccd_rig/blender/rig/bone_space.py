@@ -68,37 +68,23 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class BoneRest:
-    """Constants of a bone while its armature is animated.
+    """Constants of a bone while its armature is animated."""
 
-    Attributes:
-        name: of the bone.
-        slot: index in pose.bones.
-        parent: index of its parent among the joints; -1 for the first bone of a chain, even if it has a
-            parent in Blender.
-        parent_name: of the parent in Blender, or "".
-        parent_slot: index of the parent in Blender in pose.bones, or -1.
-        length: at rest.
-        rest, parent_rest: rest matrices in armature space (`matrix_local`); identity for no parent.
-        connected: whether Blender ignores the bone's location.
-        local_location: whether the location is along the bone's rest axes, not its parent's.
-        inherit_rotation: of the joint.
-        follows_parent: whether the bone inherits the rotation of its parent in Blender.
-        keywords: of the joint, such as limit and stiffness.
-    """
-
-    name: str
-    slot: int
+    name: str  # of the bone
+    slot: int  # index in pose.bones
+    # Index of its parent among the joints; -1 for the first bone of a chain, even if it has a parent in
+    # Blender.
     parent: int
-    parent_name: str
-    parent_slot: int
-    length: float
-    rest: Matrix
-    parent_rest: Matrix
-    connected: bool
-    local_location: bool
-    inherit_rotation: bool
-    follows_parent: bool
-    keywords: Mapping[str, Any]
+    parent_name: str  # of the parent in Blender, or ""
+    parent_slot: int  # index of the parent in Blender in pose.bones, or -1
+    length: float  # at rest
+    rest: Matrix  # in armature space (`matrix_local`)
+    parent_rest: Matrix  # likewise; identity for no parent
+    connected: bool  # whether Blender ignores the bone's location
+    local_location: bool  # whether the location is along the bone's rest axes, not its parent's
+    inherit_rotation: bool  # of the joint
+    follows_parent: bool  # whether the bone inherits the rotation of its parent in Blender
+    keywords: Mapping[str, Any]  # of the joint, such as limit and stiffness
 
 
 class PlacedBone(NamedTuple):

@@ -77,26 +77,19 @@ class Hold(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sole:
-    """A foot of the target in its reference pose, in metres.
+    """A foot of the target in its reference pose, in metres."""
 
-    Attributes:
-        ball: (3,) from the ankle, in the foot's frame; 0 for a foot without a ball.
-        under, heel: (3,) points of the sole from the ball, in the foot's frame; see `heel_from_ball`.
-        toe: (3,) end of the toes from the ball, in the frame of the toes; None where there are none.
-        across_toe: (3,) unit, the axis across the toes, along the ground, in their frame; to their left.
-        across: (3,) unit, the axis across the foot, along the ground, in its frame; to its left.
-        height: of the ball over the ground.
-        front: (3,) end of a foot without a ball, from its ankle, in its frame; None where its bone does not
-            tell.
-    """
-
-    ball: Array
+    ball: Array  # (3,) from the ankle, in the foot's frame; 0 for a foot without a ball
+    # (3,) points of the sole from the ball, in the foot's frame; see `heel_from_ball`.
     under: Array
     heel: Array
+    # (3,) end of the toes from the ball, in the frame of the toes; None where there are none.
     toe: Array | None
+    # (3,) unit, the axis across the toes, along the ground, in their frame; to their left.
     across_toe: Array | None
-    across: Array
-    height: float
+    across: Array  # (3,) unit, the axis across the foot, along the ground, in its frame; to its left
+    height: float  # of the ball over the ground
+    # (3,) end of a foot without a ball, from its ankle, in its frame; None where its bone does not tell.
     front: Array | None = None
 
     @property

@@ -46,64 +46,44 @@ class Made(Protocol):
 
 @dataclass(frozen=True)
 class StanceMeasure:
-    """Measures of a contact of a foot.
+    """Measures of a contact of a foot."""
 
-    Attributes:
-        leg: its name.
-        first, last: rows of its frames.
-        drift: how far the ball gets from where it is on average, metres along the ground.
-        slide: mean speed of the ball along the ground, metres per second.
-        source_slide: the same of the source, scaled.
-    """
-
-    leg: str
-    first: int
-    last: int
-    drift: float
-    slide: float
-    source_slide: float
+    leg: str  # its name
+    first: int  # row of its first frame
+    last: int  # row of its last frame
+    drift: float  # how far the ball gets from where it is on average, metres along the ground
+    slide: float  # mean speed of the ball along the ground, metres per second
+    source_slide: float  # the same of the source, scaled
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Quality of a motion.
+    """Quality of a motion."""
 
-    Attributes:
-        errors: by effector, mean over frames of how far it is from where the source has it, in lengths of its
-            limb and in its space. Feet and knees count outside of contacts, feet as seen from the hips'
-            middle. Knees and elbows count as far as they are to another side.
-        followed: effectors of `errors` that have a weight.
-        stances: every contact.
-        penetration: largest depth of a sole below the ground, metres.
-        hover: smallest height of a sole above the ground, metres; 0 where one gets to it.
-        ground: world height of the ground, metres; of the lowest, where there are several; None for ground
-            that is not level.
-        turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
-        jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in
-            lengths of the limbs.
-        flipped: frames in which a knee or an elbow bends to the other side than the source's; without those
-            in which the source's is hyperextended.
-        broken: joints outside their limits, with the frames summed up.
-        moved_frames: frames in which the hips were moved for legs to reach.
-        moved: by how much at most, metres.
-        has_legs: whether legs are mapped; else nothing is told of feet.
-    """
-
+    # By effector, mean over frames of how far it is from where the source has it, in lengths of its limb and
+    # in its space. Feet and knees count outside of contacts, feet as seen from the hips' middle. Knees and
+    # elbows count as far as they are to another side.
     errors: Mapping[str, float]
-    followed: frozenset[str]
-    stances: Sequence[StanceMeasure]
-    penetration: float
-    hover: float
+    followed: frozenset[str]  # effectors of `errors` that have a weight
+    stances: Sequence[StanceMeasure]  # every contact
+    penetration: float  # largest depth of a sole below the ground, metres
+    hover: float  # smallest height of a sole above the ground, metres; 0 where one gets to it
+    # World height of the ground, metres; of the lowest, where there are several; None for ground that is not
+    # level.
     ground: float | None
+    # Largest turn of a mapped joint from frame to frame, in the world.
     turn: float
     source_turn: float
+    # 99th percentile of third differences of the limbs' ends per second cubed, in lengths of the limbs.
     jerk: float
     source_jerk: float
+    # Frames in which a knee or an elbow bends to the other side than the source's; without those in which the
+    # source's is hyperextended.
     flipped: int
-    broken: int
-    moved_frames: int
-    moved: float
-    has_legs: bool = True
+    broken: int  # joints outside their limits, with the frames summed up
+    moved_frames: int  # frames in which the hips were moved for legs to reach
+    moved: float  # by how much at most, metres
+    has_legs: bool = True  # whether legs are mapped; else nothing is told of feet
 
 
 def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made) -> Measures:

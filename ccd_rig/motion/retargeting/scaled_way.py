@@ -155,25 +155,17 @@ def _standing_gap(figures: Figures, leg: Limb, scale: float) -> float:
 
 @dataclass(frozen=True)
 class Effector:
-    """A joint of the target that follows a joint of the source.
+    """A joint of the target that follows a joint of the source."""
 
-    Attributes:
-        name: in reports.
-        figures: target and source.
-        joint, base: the joint, and the one at the start of its limb.
-        length, source_length: of the limb, in metres: the scale of `LIMB`.
-        weight: 0 to 1.
-        space: of its target.
-    """
-
-    name: str
-    figures: Figures
+    name: str  # in reports
+    figures: Figures  # target and source
     joint: str
-    base: str
+    base: str  # joint at the start of its limb
+    # Of the limb, in metres: the scale of `LIMB`.
     length: float
     source_length: float
-    weight: float
-    space: EffectorSpace
+    weight: float  # 0 to 1
+    space: EffectorSpace  # of its target
 
     def wanted(self, heads: Array, way: ScaledWay) -> Array:
         """(F, 3) its targets, world metres; `heads` (F, n, 3) are those of the target."""
