@@ -355,21 +355,17 @@ def _balance_of(batch: Batch, rows: Rows, helps: Sequence[Help], poses: JointPos
 
 
 class Help(NamedTuple):
-    """The constraints that the body helps at a row.
+    """The constraints that the body helps at a row."""
 
-    Attributes:
-        missed: constraints that miss their targets alone.
-        held: of these, constraints whose targets are where the base pose has their effectors, such as feet
-            that stand while the head takes their legs along. They are served first.
-        eased: constraints that reach their targets when straight, and stay short of them by Softness.
-        idle: constraints without animated targets that left their chains in the base pose, see `_yielding`.
-        carried: constraints whose targets are where their carriers have taken them, see `_yielding`.
-    """
-
-    missed: tuple[int, ...] = ()
+    missed: tuple[int, ...] = ()  # constraints that miss their targets alone
+    # Of these, constraints whose targets are where the base pose has their effectors, such as feet that stand
+    # while the head takes their legs along. They are served first.
     held: tuple[int, ...] = ()
+    # Constraints that reach their targets when straight, and stay short of them by Softness.
     eased: tuple[int, ...] = ()
+    # Constraints without animated targets that left their chains in the base pose, see `_yielding`.
     idle: tuple[int, ...] = ()
+    # Constraints whose targets are where their carriers have taken them, see `_yielding`.
     carried: tuple[int, ...] = ()
 
     @property

@@ -75,38 +75,29 @@ class ContactSegment:
 
     A departure is a rotation beside the animation. The attributes from `anchors` on are the start of the
     segment, taken from the end of the segment before.
-
-    Attributes:
-        first, last: rows, both included.
-        key: equal for segments that are solved as one batch.
-        active: active constraints of the group.
-        planted: active constraints that plant a bone.
-        limits: of each joint.
-        moves: joints moved by each active constraint, but for the base, on whose bone the figure stands.
-        moved: joints of the support chains, and the root bone, that anything moves.
-        anchors: places of planted bones without a target.
-        turns: if the body follows planted bones, departures of released legs.
-        drift: (4, 4) in the world, motion of the root bone beside its animation.
-        released: if the body keeps its animation, of released joints the frame in which they were moved last,
-            and their departure then.
-        carried: departures of joints that stay moved.
-        fading: of joints that were released and are moved again, the last frame before that; their reference
-            returns to the animation within `planting.RETURN` frames from there.
     """
 
-    first: int
-    last: int
-    key: object
-    active: tuple[int, ...]
-    planted: tuple[int, ...]
-    limits: tuple[Limit | None, ...]
+    first: int  # first row
+    last: int  # last row, included
+    key: object  # equal for segments that are solved as one batch
+    active: tuple[int, ...]  # active constraints of the group
+    planted: tuple[int, ...]  # active constraints that plant a bone
+    limits: tuple[Limit | None, ...]  # of each joint
+    # Joints moved by each active constraint, but for the base, on whose bone the figure stands.
     moves: Mapping[int, frozenset[int]]
-    moved: frozenset[int]
+    moved: frozenset[int]  # joints of the support chains, and the root bone, that anything moves
+    # Places of planted bones without a target.
     anchors: Mapping[int, PlantAnchor] = field(default_factory=dict)
+    # If the body follows planted bones, departures of released legs.
     turns: Mapping[int, Quaternion] = field(default_factory=dict)
+    # (4, 4) in the world, motion of the root bone beside its animation.
     drift: Array = field(default_factory=lambda: np.eye(4))
+    # If the body keeps its animation, of released joints the frame in which they were moved last, and their
+    # departure then.
     released: Mapping[int, tuple[float, Quaternion]] = field(default_factory=dict)
-    carried: Mapping[int, Quaternion] = field(default_factory=dict)
+    carried: Mapping[int, Quaternion] = field(default_factory=dict)  # departures of joints that stay moved
+    # Of joints that were released and are moved again, the last frame before that; their reference returns to
+    # the animation within `planting.RETURN` frames from there.
     fading: Mapping[int, float] = field(default_factory=dict)
 
     @property
