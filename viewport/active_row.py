@@ -94,8 +94,8 @@ def is_wanted(context: bpy.types.Context) -> bool:
 def row_of(rig: bpy.types.Object, bone: str) -> int:
     """Return the index of the constraint that a bone belongs to; the active index if there is none.
 
-    Constraints with this tip take precedence, then those with this target or pole, then those with the bone
-    in their chains. Among several the active one counts, else the first.
+    Constraints with this tip come first, then those with this target or pole, then those with the bone in
+    their chains. Among several the active one counts, else the first.
     """
     active, rows = rig.ccd_rig.active_index, list(rig.ccd_rig.constraints)
     order = sorted(range(len(rows)), key=lambda i: i != active)

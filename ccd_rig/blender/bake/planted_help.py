@@ -7,8 +7,8 @@ at once. The bone that carries the figure is free to turn and move there. Every 
 before, so that a body that has moved changes no step: planted feet at their anchors, and those that swing on
 their way.
 
-A body that keeps its animation is moved where legs are too short. Chains whose targets are where the
-animation has their ends ask for no help then, and stay behind as they do without it.
+A body that keeps its animation is moved where legs are too short. Then chains whose targets are where the
+animation has their ends ask for no help. They stay behind as they do without it.
 
 Shapes: S solved frames, J joints.
 """

@@ -11,8 +11,8 @@ its animation, gets there as a released one returns.
 
 Where the body follows planted bones, the root bone is free to move and turn. The reference is the animated
 figure, put on its base. If a constraint places the root bone in all frames of a segment, that decides the
-pose. Otherwise joints keep their departure from the animation of the frame before, so that no change of the
-base moves the figure.
+pose. Otherwise joints keep their departure from the animation of the frame before. So no change of the base
+moves the figure.
 """
 
 from __future__ import annotations
@@ -603,7 +603,7 @@ class _GroupSolver:
     def _unplanted_pose(self, segment: ContactSegment, held: Sequence[int]) -> Pose:
         """The pose that plants bones at the first frame of all.
 
-        It is the evaluated pose, in which the other constraints of chains with planted bones are solved as if
+        It is the evaluated pose. In it the other constraints of chains with planted bones are solved as if
         nothing was planted.
         """
         frames, row = self.frames, segment.first
@@ -807,7 +807,7 @@ class _GroupSolver:
         """The constraints while bones are planted, which come before all others in priority.
 
         Of two constraints that plant one bone the first holds it. Where the body follows planted bones, a
-        chain with a pole ends below the root bone, as its bend must not move the legs.
+        chain with a pole ends below the root bone. Its bend must not move the legs.
         """
         constraints = self.frames.constraints
         tips = [constraints[c].tip for c in planted]

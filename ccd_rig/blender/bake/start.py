@@ -366,8 +366,8 @@ def _has_helped(
 ) -> bool:
     """Whether a helping body has keyed the bone that carries a planted figure.
 
-    The figure starts from the motion before the first bake then, so that its body comes back where it is
-    needed no more.
+    Then the figure starts from the motion before the first bake. So its body comes back where it is needed no
+    more.
     """
     plants = next((each for each in constraints if each.kind.plants), None)
     if plants is None or not is_baked(armature_object):

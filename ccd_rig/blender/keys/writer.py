@@ -556,8 +556,8 @@ def _fill(
 ) -> Work[None]:
     """Write all channels into a bag. Without `undo` the bag itself is discarded on failure.
 
-    All F-curves are added before any gets keys. Blender searches all F-curves for each new one, which is up
-    to two times slower if keys lie between them in memory.
+    All F-curves are added before any gets keys. Blender searches all F-curves for each new one. This is up to
+    two times slower if keys lie between them in memory.
     """
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
     groups, added = {group.name: group for group in bag.groups}, set()

@@ -2,8 +2,8 @@
 """Motion of a source armature as arrays in world space, and the target armature as a figure.
 
 A rig of controls is a target whose bones are moved by constraints or drivers. Rest matrices do not tell the
-effect of its channels. Its motion is therefore computed on a skeleton of the mapped bones alone, and written
-to the rig from the hips outwards. Frames are evaluated with the keys written so far, for the matrices of the
+effect of its channels. So its motion is computed on a skeleton of the mapped bones alone. It is written to
+the rig from the hips outwards. Frames are evaluated with the keys written so far, for the matrices of the
 next bones with empty channels. Their channels are set to the difference. Rigidly connected bones need no
 evaluation.
 """
