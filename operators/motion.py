@@ -111,10 +111,11 @@ class CCD_RIG_OT_retarget_map_save(JsonFile, bpy.types.Operator, ExportHelper):
     why_grey = staticmethod(no_pairs)
 
     def run(self, context: bpy.types.Context) -> None:
-        pairs = {pair.name: pair.source for pair in active_rig(context).ccd_rig.retarget.pairs}
-        with atomic_write.replacing(self.path) as temporary:
+        path, rows = self.path, active_rig(context).ccd_rig.retarget.pairs
+        pairs = {pair.name: pair.source for pair in rows}
+        with atomic_write.replacing(path) as temporary:
             temporary.write_text(bone_map.map_as_text(pairs), encoding="utf-8")
-        self.tell("INFO", f"Saved {len(pairs)} pairs to {self.path.name}")
+        self.tell("INFO", f"Saved {len(pairs)} pairs to {path.name}")
 
 
 FRAMES = (

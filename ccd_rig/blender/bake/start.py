@@ -140,7 +140,7 @@ def _store(action: Any, name: str, value: Any, undo: ExitStack) -> None:
     if before is None:
         undo.callback(action.pop, name, None)
     else:
-        undo.callback(action.__setitem__, name, before if isinstance(before, str) else list(before))
+        undo.callback(action.__setitem__, name, getattr(before, "to_list", lambda: before)())
     if value is None:
         action.pop(name, None)
     else:
