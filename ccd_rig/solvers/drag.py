@@ -112,13 +112,13 @@ class Support:
         return self.up != 0, self.up != 1, self.up != 2
 
     def eased(self, point: Vector, start: Vector) -> Vector:
-        """The place above the hull to which a point is eased, at the point's height.
+        """The place to which a point is eased above the hull of the support and `start`, at its height.
 
         Along the normal of an edge, at a distance d from `start` to which the edge has D, it is that of
         `soft_reach.softened` with the length D. Points that no edge eases, such as `start`, stay.
         """
-        corners = self._corners
         here, begun = self._level(point), self._level(start)
+        corners = _hull(sorted({*self._corners, begun}))
         for (ax, ay), (bx, by) in pairwise([*corners, corners[0]]) if len(corners) > 2 else ():
             size = math.hypot(bx - ax, by - ay)
             normal = (by - ay) / size, (ax - bx) / size
