@@ -17,7 +17,7 @@ from mathutils import Vector
 
 from ..errors import InvalidInput
 from ..goals import BalanceGoal, Goal, GoalError, OrientationGoal, PositionGoal, centre_of_mass
-from ..maths.validation import SIZES, frozen_vector, is_number, shown
+from ..maths.validation import SIZES, frozen_vector, is_number, listed, shown
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.kinematics import forward_kinematics
@@ -99,11 +99,12 @@ class Support:
     up: int = 2
 
     def __post_init__(self) -> None:
-        if not self.points:
+        given = listed("Support.points", self.points, "at least one point")
+        if not given:
             raise InvalidInput("there is nothing to stand on: give at least one point")
         if self.up not in (0, 1, 2):
             raise InvalidInput(f"up must be 0, 1 or 2, not {shown(self.up)}")
-        points = tuple([frozen_vector(point, "point of the support") for point in self.points])
+        points = tuple([frozen_vector(point, "point of the support") for point in given])
         object.__setattr__(self, "points", points)
 
     @property
@@ -266,8 +267,12 @@ class Drag:
         if not isinstance(skeleton, Skeleton):
             raise InvalidInput(f"the skeleton must be a Skeleton, not {shown(skeleton)}")
         check_pose(skeleton, pose)
+        grabs = listed("Drag.grabs", grabs, "at least one Grab")
         if not grabs:
             raise InvalidInput("there is nothing to drag: name at least one joint and a point")
+        for grab in grabs:
+            if not isinstance(grab, Grab):
+                raise InvalidInput(f"a grab must be a Grab, not {shown(grab)}")
         pins = tuple(pins)
         _check_pins(pins, [grab.joint for grab in grabs])
         self.skeleton, self.pose = skeleton, pose
