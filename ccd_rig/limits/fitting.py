@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput
 from ..maths.batch import arctan2, length, logarithm, multiply, unit
-from ..maths.rotations import angle_of, log, swing_twist
+from ..maths.rotations import FULL_TURN, angle_of, log, swing_twist, wrapped
 from ..maths.validation import Triple, finite, within
 from .shapes import Cone, Ellipse, Hinge, Limit, SwingTwist, swing_axes, violation
 
@@ -248,7 +248,9 @@ def widened(limit: Limit, rotations: Sequence[Quaternion], margin: float) -> Lim
 
 
 def _bounds(ends: tuple[float, float], angles: Sequence[float], margin: float) -> tuple[float, float]:
+    """A range, widened past angles outside; the nearest of the angles that differ by whole turns count."""
     lower, upper = ends
+    angles = [wrapped(angle, 0.5 * (lower + upper)) for angle in angles]
     least, most = min(angles), max(angles)
     return least - margin if least < lower else lower, most + margin if most > upper else upper
 
@@ -260,15 +262,18 @@ def loosened(hinge: Hinge, aside: float) -> SwingTwist | None:
         aside: radians to all other sides.
 
     Returns:
-        An ellipse, or a cone if the hinge lies along the bone; None if it lies between the bone's axes.
+        An ellipse, or a cone if the hinge lies along the bone. None if it lies between the bone's axes, or
+        its range passes a half turn across the bone.
     """
     k = max(range(3), key=lambda index: abs(hinge.axis[index]))
     if abs(hinge.axis[k]) < ALONG:
         return None
     ends = (hinge.lower, hinge.upper) if hinge.axis[k] > 0.0 else (-hinge.upper, -hinge.lower)
-    lower, upper = max(min(ends[0], 0.0), -pi), min(max(ends[1], 0.0), pi)
+    lower, upper = min(ends[0], 0.0), max(ends[1], 0.0)
     if k == 1:
-        return SwingTwist(Cone(aside), (lower, upper))
+        return SwingTwist(Cone(aside), (lower, upper) if upper - lower < FULL_TURN else None)
+    if lower < -pi or upper > pi:
+        return None
     sides = (lower, upper, -aside, aside) if k == 0 else (-aside, aside, lower, upper)
     return SwingTwist(Ellipse(*sides), (-aside, aside))
 
@@ -279,7 +284,7 @@ def _wide_swing(limit: SwingTwist, outside: Sequence[Quaternion], margin: float)
     if twist is not None:
         angles = [float(log(turn).dot(Vector(limit.axis))) for _, turn in pairs]
         lower, upper = _bounds(twist, angles, margin)
-        twist = max(lower, -pi), min(upper, pi)
+        twist = (lower, upper) if upper - lower < FULL_TURN else None
     swing = limit.swing
     if isinstance(swing, Cone):
         most = max(angle_of(each) for each, _ in pairs)

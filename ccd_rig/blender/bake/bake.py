@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A bake: sample, solve, slerp, blend, measure, and write all keys once at the end."""
+"""A bake: sample, solve, slerp, blend, write all keys at once, play them back and measure."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def bake_steps(
 ) -> Steps[BakeReport]:
     """Like `bake`, as a generator: yields after each frame to solve, and after longer work on many.
 
-    The set-up is checked before the first item, and everything is written after the last one. Close the
-    generator to cancel: everything written so far is taken back. The live preview is off meanwhile.
+    The set-up is checked first. Keys are written once all frames are solved, then played back and measured.
+    Close the generator to cancel: everything written so far is taken back. The live preview is off meanwhile.
 
     Args:
         scene, armature_object, settings: as of `bake`.

@@ -649,7 +649,7 @@ def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]
 
 
 LATER = 2
-"""Priority levels by which missed targets come after met ones while the body helps."""
+"""Priorities of goals in a level of constraints, by which missed targets come later while the body helps."""
 STRETCHED = 1.0 - 1e-9
 """The largest extension of a reach window."""
 
@@ -721,7 +721,7 @@ class _Share:
             moving = frozenset(
                 j for c in self.members for j in whole_chain(batch.skeleton, batch.constraints[c])
             )
-            # Missed targets come after met ones: feet stand, whatever a hand reaches for.
+            # Missed targets come after met ones of their level: feet stand, whatever a hand reaches for.
             asking = set(help.missed).difference(help.held)
             alone = tuple(goal for _, goal in placed)
             placed = [(c, with_body(self.skeleton, batch.constraints[c], goal)) for c, goal in placed]
