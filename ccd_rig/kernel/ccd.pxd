@@ -50,6 +50,8 @@ cdef void point_joint(Problem p, Py_ssize_t i, Vector arm, Vector way) noexcept 
 cdef void bend_into_windows(Problem p) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, child=cython.Py_ssize_t)
 cdef void stretch(Problem p) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t)
+cdef void measure_holes(Problem p) noexcept nogil
 cdef void share_steps(Problem p, double reduction) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
 cdef double lever_squares(Problem p, Py_ssize_t k, double total, double reduction) noexcept nogil

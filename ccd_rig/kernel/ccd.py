@@ -784,9 +784,11 @@ def bend_into_windows(p):
 def stretch(p):
     """Point every link at its target, from the root: the straight chain, where limits allow it.
 
-    Passes converge slowly to a stretched chain: their steps shrink while it straightens.
+    A link points away where a long one after it passes the target all the same: the folded chain. Passes
+    converge slowly to such poses: their steps shrink as the chain straightens.
     """
     start_carrying(p)
+    measure_holes(p)
     for n in range(p.moving_count):
         i = p.moving[n]
         place_up_to(p, i)
@@ -801,10 +803,27 @@ def stretch(p):
                     place_up_to(p, child)
                     end = vector_at(p.head, 3 * child)
                 arm = subtract(end, head)
+                way = subtract(vector_at(p.target, 4 * k), head)
+                if p.hole[i] > length(arm) + length(way):
+                    way = scaled(way, -1.0)
                 if length(arm) > SMALL_ARM * p.reach:
-                    point_joint(p, i, arm, subtract(vector_at(p.target, 4 * k), head))
+                    point_joint(p, i, arm, way)
                 break
     measure(p)
+
+
+def measure_holes(p):
+    """Store the radius inside which the links after each joint's own link cannot end."""
+    for k in range(p.goals - 1, -1, -1):  # a joint points at the first of its goals
+        if p.goal_kind[k] == POSITION and p.goal_rank[k] <= p.stage:
+            i, reach, longest, before = p.goal_joint[k], 0.0, 0.0, vector_at(p.effector, 3 * k)
+            while i >= 0:
+                if p.width[i] and p.serves[k * p.joints + i]:
+                    p.hole[i] = 2.0 * longest - reach
+                    head = vector_at(p.head, 3 * i)
+                    link = length(subtract(before, head))
+                    reach, longest, before = reach + link, max(longest, link), head
+                i = p.parent[i]
 
 
 # Shares of steps ----------------------------------------------------------------------------------------
