@@ -882,21 +882,26 @@ def is_out_of_reach(p):
         return False
     start_carrying(p)
     for k in range(p.goals):
-        if p.goal_kind[k] == POSITION and misses_shell(p, k):
+        if p.goal_kind[k] == POSITION and shell_distance(p, k) > p.position_tolerance:
             return True
     return False
 
 
-def misses_shell(p, k):
-    """Whether the target of a position lies outside the shell about its chain's first joint."""
+def is_as_near_as_links_allow(p):
+    """Whether the only goal's error is the distance of its target from the shell."""
+    return p.distance[0] <= shell_distance(p, 0) + p.position_tolerance
+
+
+def shell_distance(p, k):
+    """The distance of a position's target from the shell about its chain's first joint; 0 if unknown."""
     i, first, reach, longest = p.goal_joint[k], -1, 0.0, 0.0
     before = vector_at(p.effector, 3 * k)
     while i >= 0:
         if p.first_column[i + 1] - p.first_column[i] > p.width[i] or p.lever_joint[k * p.joints + i] >= 0:
-            return False
+            return 0.0
         if p.width[i]:
             if not p.serves[k * p.joints + i]:
-                return False
+                return 0.0
             head = vector_at(p.head, 3 * i)
             link = length(subtract(before, head))
             reach += link
@@ -905,9 +910,9 @@ def misses_shell(p, k):
             first = i
         i = p.parent[i]
     if first < 0:
-        return p.distance[k] > p.position_tolerance
+        return p.distance[k]
     away = length(subtract(vector_at(p.target, 4 * k), before))
-    return away > reach + p.position_tolerance or away < 2.0 * longest - reach - p.position_tolerance
+    return max(away - reach, 2.0 * longest - reach - away, 0.0)
 
 
 # Poles ----------------------------------------------------------------------------------------------
