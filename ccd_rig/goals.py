@@ -204,7 +204,7 @@ class PositionGoal(ChainGoal):
         joint: name of the joint that carries the point.
         target: the point's target, in model space.
         offset: the point in the joint's frame; None means the bone's tail.
-        weight: beside competing goals, 1e-9 to 1e9.
+        weight: beside competing goals of the same priority, 1e-9 to 1e9.
         priority: 0 is served first; a goal never worsens a goal with a smaller number.
         chain_length: number of joints, counted from `joint`, that may move for the goal; 0 means all up to
             the root (Kenwright 2012, section 6).

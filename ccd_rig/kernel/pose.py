@@ -24,7 +24,7 @@ from .ccd import (
     swivel,
 )
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
-from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal, set_earlier_weight
+from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal, set_weights
 from .kinematics import LARGEST
 from .least_squares import (
     TIGHT,
@@ -797,7 +797,7 @@ def solve_poses(
             for n in range(p.goals):
                 p.goal_weight[n] = weights[k if weights.shape[0] > 1 else 0, n]
                 p.goal_angle[n] = pole_angles[k if pole_angles.shape[0] > 1 else 0, n]
-            set_earlier_weight(p)
+            set_weights(p)
             load_bones(p, offsets, rests, k if offsets.shape[0] > 1 else 0)
             set_tolerance(p, tolerances[k if tolerances.shape[0] > 1 else 0])
             p.has_reference = reference_rotations.shape[0] > 0

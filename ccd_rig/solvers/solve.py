@@ -34,10 +34,10 @@ def solve(
     """Find the pose that meets the goals inside all limits; of all such poses the nearest to `reference`.
 
     Only joints of the goals' chains move. Joints that start outside their limit are clamped first. The result
-    is never worse than the clamped start. Compare the goals' weighted square errors, summed per priority,
-    with goals inside their tolerance as 0: the first sum that changes by more than the tolerance falls. Only
-    comfort regions together with comfort tolerances may raise it. The same input gives the same result to the
-    bit. A target out of reach is a status, never an exception.
+    is never worse than the clamped start. Compare the goals' square errors, summed per priority by weights in
+    parts of the largest, with goals inside their tolerance as 0: the first sum that changes by more than the
+    tolerance falls. Only comfort regions together with comfort tolerances may raise it. The same input gives
+    the same result to the bit. A target out of reach is a status, never an exception.
 
     Args:
         skeleton: the joints.
