@@ -378,14 +378,13 @@ def step_joint(p, i, fraction):
         put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
     if p.has_windows:
         limit_to_windows(p, i, base, before, angle_before)
+    if p.couplings:
+        damp_if_worse(p, i, before, angle_before)
     step = multiply(multiply(base, quaternion_at(p.rotation, 4 * i)), conjugate(multiply(base, before)))
     p.last_turn = angle_of(step)
     if p.last_turn == 0.0:
         return longest
-    longest = max(longest, carry(p, i, step))
-    if p.couplings:
-        damp_if_worse(p, i, before, angle_before)
-    return longest
+    return max(longest, carry(p, i, step))
 
 
 def beyond_comfort(p, i, angle):
@@ -571,7 +570,6 @@ def damp_if_worse(p, i, before, angle_before):
                 p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if half > 0.0 else before
             )
         measure(p)
-    start_carrying(p)
 
 
 # Reach windows --------------------------------------------------------------------------------------
