@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
@@ -140,10 +140,6 @@ class Goal(ABC):
     def with_longer_chain(self, _skeleton: Skeleton, _joints: int, _window: int) -> Self:
         """The goal with so many more joints at the root of its chain, and `window` of its reach window."""
         return self
-
-    def rest_key(self, _skeleton: Skeleton) -> Hashable:
-        """Values in the row that depend on the place of the skeleton's joints at rest."""
-        return None
 
 
 GOAL_ROW = {
@@ -286,6 +282,7 @@ class PositionGoal(ChainGoal):
         as a clavicle, are shorter, and links below, such as a hand, at most `END_PART` as long. None for
         other chains and straight limbs.
         """
+        skeleton = skeleton.shape
         transforms = skeleton.computed_once(
             "transforms at rest", lambda: forward_kinematics(skeleton, Pose.rest(skeleton))
         )
@@ -453,7 +450,7 @@ class PoleGoal(Goal):
         is positive. Without such a hinge it is the axis of the rest bend, in the root joint's frame.
         """
         chain, end = self.chain(skeleton), self.effector(skeleton)
-        key = ("bend axis", chain, end[:])
+        key, skeleton = ("bend axis", chain, end[:]), skeleton.shape
         return skeleton.computed_once(key, lambda: bend_axis_of(skeleton, chain, end))
 
     def placed(
@@ -483,10 +480,6 @@ class PoleGoal(Goal):
             "goal_scale": bend.scale,
             "goal_angle": self.angle,
         }
-
-    def rest_key(self, skeleton: Skeleton) -> Hashable:
-        bend = self.bend_axis(skeleton)
-        return bend.joint, bend.axis[:], bend.scale
 
 
 @dataclass(frozen=True)
