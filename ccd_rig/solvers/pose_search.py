@@ -433,18 +433,13 @@ class PoseSearch:
         problems = self._problems[in_regions]
         with suppress(IndexError):  # other threads take from it too
             return problems.idle, problems.idle.pop()
+        skeleton = self.skeleton.shape
         if problems.tables is None:
             regions = None if in_regions else self.comforts
             problems.tables = problem_tables(
-                self.skeleton.shape,
-                self.goals,
-                limits,
-                self.movable,
-                self.tolerances,
-                regions,
-                self._limb_goals,
+                skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._limb_goals
             )
-        reach = reach_of_goals(self.skeleton.shape, self.goals)
+        reach = reach_of_goals(skeleton, self.goals)
         made = Problem(problems.tables, reach, settings.position_tolerance, settings.angle_tolerance)
         return problems.idle, made
 

@@ -7,7 +7,7 @@ import math
 import random
 
 import pytest
-from chains import FLOAT32, SOLVE, Z, legal_pose, random_skeleton, straight, tail, tip
+from chains import FLOAT32, SOLVE, Z, legal_pose, random_rotation, random_skeleton, straight, tail, tip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
@@ -15,6 +15,7 @@ from reaching import CONVERGED, ITERATION_LIMIT, OPTIMAL, reach_for
 
 from ccd_rig.goals import (
     DirectionGoal,
+    OrientationGoal,
     PositionGoal,
 )
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist, violation
@@ -258,6 +259,21 @@ def test_iterate_gives_one_item_per_iteration():
     assert all(item.status is ITERATION_LIMIT for item in items[:-1])
     errors = [item.errors[0].distance for item in items]
     assert all(later <= earlier + 1e-6 for earlier, later in itertools.pairwise(errors))
+
+
+def test_no_item_of_iterate_gives_back_what_a_goal_served_first_has_won():
+    """A place and, served later, a rotation that cannot be met with it."""
+    for seed in (8, 11, 13, 16):
+        rng = random.Random(seed)
+        skeleton = straight(2 + seed % 3)
+        start, name = legal_pose(skeleton, rng), tip(skeleton)
+        place = PositionGoal(name, [rng.gauss(0.0, 2.0) for _ in range(3)])
+        goals = [place, OrientationGoal(name, random_rotation(rng), priority=1)]
+        items = list(iterate(skeleton, start, goals, SolverSettings(restarts=0)))
+        errors = [item.errors[0].distance for item in items]
+        slack = 2.0 * SolverSettings().position_tolerance
+        assert all(later <= max(earlier, slack) + slack for earlier, later in itertools.pairwise(errors))
+        assert [item.iterations for item in items] == list(range(1, len(items) + 1))
 
 
 def test_the_closing_phase_ends_what_sweeps_only_creep_towards():
