@@ -26,6 +26,7 @@ Cases:
     straight    as fk with the arm as it is at rest, nearly straight: half of the circle is out of reach
     pins        as ik, both feet pinned: the torso takes part
     pins-fk     as fk, both feet pinned
+    head        the head of the same rig, both feet pinned: torso, spine and neck take part
     human       a hand of Rigify's human metarig, both feet pinned: hips and spine take part
     balance     as human, with the centre of mass kept above the feet
     spider      the body of a spider whose eight legs are pinned
@@ -78,6 +79,15 @@ def standing(hand: str, switch: float, elbow: float = 0.0) -> Made:
     return rig, pulled
 
 
+def nodding() -> Made:
+    """The generated human's head, bowed, above a lowered torso."""
+    rig, pulled = standing("head", 0.0)
+    for name, angle in (("chest", 0.5), ("neck", 0.3)):
+        rigs.set_rotation(rig.pose.bones[name], Quaternion((1.0, 0.0, 0.0), angle))
+    rig.pose.bones["torso"].location.z = -0.15
+    return rig, pulled
+
+
 def human() -> Made:
     rig = rigs.metarig("human")
     rig.ccd_rig.pin_feet = True
@@ -116,6 +126,7 @@ CASES: dict[str, Callable[[], Made]] = {
     "ik": lambda: generated("hand_ik.L", 0.0),
     "pins": lambda: standing("hand_ik.L", 0.0),
     "pins-fk": lambda: standing("hand_fk.L", 1.0, 1.2),
+    "head": nodding,
     "human": human,
     "balance": balance,
     "spider": spider,

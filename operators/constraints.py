@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Constraints: add for selected bones, move, change the kind, remove; plant feet and find contacts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import bpy
@@ -242,20 +242,44 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         targets = new_constraints.of_row(constraint_list.active(rig))
-        created = [row for row in targets if row.bone and control_bones.is_made(row.thing, row.bone)]
-        if self.with_target and created:
-            control_bones.require_editable(context, created[0].thing)
+        if self.with_target:
+            _require_editable(context, targets)
         constraint_list.remove(rig, rig.ccd_rig.active_index)
-        for row in targets:  # the pole first: it may be a child of the target
-            if not new_constraints.is_left_over(row):
-                continue
-            if not self.with_target:
-                target = row.bone or row.thing.name
-                self.tell("INFO", f"Its target '{target}' stays: see Remove Target Too")
-            elif row.bone:
-                control_bones.remove(context, row.thing, [row.bone])
-            else:
-                new_constraints.remove_empty(row.thing)
+        if self.with_target:
+            new_constraints.remove_left_over(context, targets)
+            return
+        for row in filter(new_constraints.is_left_over, targets):
+            target = row.bone or row.thing.name
+            self.tell("INFO", f"Its target '{target}' stays: see Remove Target Too")
+
+
+class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.constraints_remove"
+    bl_label = "Remove Set-Up of Rig"
+    bl_description = (
+        "Remove all constraints of the rig, with the targets and poles that were made for them and that "
+        "nothing else uses. Bones, their limits and their keys stay as they are"
+    )
+
+    why_grey = staticmethod(command.no_constraint)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        constraints = rig.ccd_rig.constraints
+        places = [k for k in range(len(constraints)) if not constraint_list.is_from_library(rig, k)]
+        targets = [target for k in places for target in new_constraints.of_row(constraints[k])]
+        _require_editable(context, targets)
+        for place in reversed(places):
+            constraint_list.remove(rig, place)
+        new_constraints.remove_left_over(context, targets)
+        if len(constraints):
+            self.tell("WARNING", "Constraints that come from the library's file stay: disable them here")
+
+
+def _require_editable(context: bpy.types.Context, targets: Iterable[new_constraints.Target]) -> None:
+    """Raise RigError if control bones among targets cannot be removed."""
+    for thing in {target.thing for target in targets if target.bone and control_bones.is_made(*target)}:
+        control_bones.require_editable(context, thing)
 
 
 class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):

@@ -66,6 +66,7 @@ def draw_setup(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     layout.operator_context = "INVOKE_DEFAULT"  # asks for a file, wherever the menu is opened
     layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
     layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
+    layout.operator("ccd_rig.constraints_remove", icon="X")
     rig = active_rig(context)
     if rig is not None and is_generated(rig.data):
         layout.operator("ccd_rig.setup_restore")

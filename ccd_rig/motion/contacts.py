@@ -71,8 +71,8 @@ class ContactThresholds:
         speed: leg lengths per second below which a contact begins; more for feet that go fast, see above.
         height: leg lengths above the ground below which a contact begins.
         release: factor on both at which a contact ends, at least 1.
-        shortest: seconds; shorter gaps between contacts are closed, then shorter contacts left out. Those of
-            fast feet may be shorter, see `shortest_contact`.
+        shortest: seconds; shorter gaps between contacts are closed, then shorter contacts left out. Both may
+            be shorter for fast feet, see `shortest_contact`.
     """
 
     speed: float = 0.4
@@ -143,7 +143,7 @@ def contact_phases(
         factor = thresholds.release if is_down else 1.0
         is_down = speed < factor * slow and height < factor * thresholds.height
         down[f] = is_down
-    _drop_short(~down, down, times, thresholds.shortest, at_ends=False)
+    _drop_short(~down, down, times, shortest, at_ends=False)
     if beside is not None and ground is None:
         _drop_lifted(down, points[:, 2] - beside[:, 2], below - below.min(), low)
     _drop_short(down, down, times, shortest, at_ends=True)

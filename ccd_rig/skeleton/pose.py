@@ -64,20 +64,19 @@ class Pose:
         return pose
 
     @classmethod
-    def of_arrays(
-        cls, rotations: Array, translations: Array, vectors: tuple[Vector, ...] | None = None
-    ) -> Pose:
+    def of_arrays(cls, rotations: Array, translations: Array, still: Pose | None = None) -> Pose:
         """Make a pose of (J, 4) and (J, 3) finite numbers, rotations of length 1, without checks.
 
-        They are rounded to single precision, as mathutils has it. `vectors`: the translations, if they are
-        there as such.
+        They are rounded to single precision, as mathutils has it. `still`: a pose with the same translations.
         """
-        pose = cls.trusted(
-            tuple([Quaternion(q).freeze() for q in rotations.tolist()]),
-            vectors or tuple([Vector(t).freeze() for t in translations.tolist()]),
-        )
-        rounded = (values.astype(np.float32).astype(np.float64)[None] for values in (rotations, translations))
-        pose.__dict__["arrays"] = _read_only(*rounded)
+        turned = tuple([Quaternion(q).freeze() for q in rotations.tolist()])
+        rounded = rotations.astype(np.float32).astype(np.float64)[None]
+        if still is None:
+            pose = cls.trusted(turned, tuple([Vector(t).freeze() for t in translations.tolist()]))
+            shifts = translations.astype(np.float32).astype(np.float64)[None]
+        else:
+            pose, shifts = cls.trusted(turned, still.translations), still.arrays[1]
+        pose.__dict__["arrays"] = _read_only(rounded, shifts)
         return pose
 
     def with_rotations(self, rotations: Mapping[int, Quaternion]) -> Pose:

@@ -26,10 +26,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, dot, multiply, unit
+from ..kernel import carry_departures, sweep_departures, write_departures, write_largest_angles
+from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, multiply
 from ..settings import Solver
 from .pose_search import PoseSearch, Solved, Starts
 from .problem_tables import Bones, GoalSettings, reach_of_goals
@@ -161,6 +163,11 @@ class Frames:
         return np.array(by_kind, np.bool_)[self.kind]
 
     @cached_property
+    def tables(self) -> tuple[Array, np.ndarray[Any, Any], Indices]:
+        """Base rotations (F, 4J), `moves` and `movable` for the kernel."""
+        return _flat(self.rotations), self.moves.view(np.uint8), np.array(self.movable, np.intp)
+
+    @cached_property
     def follows_reference(self) -> bool:
         """Whether solved poses are the nearest to their references."""
         return all(kind.search.follows_reference for kind in self.kinds)
@@ -219,7 +226,7 @@ def solve_motion(
         motion.put(rows, frames.solve(rows))
         yield len(rows)
     yield from _retry_missed(frames, motion)
-    apart = np.zeros(size)
+    apart: Array = np.zeros(size)
     if smoothness > 0.0 and size > 1 and frames.follows_reference:
         alone = motion.rotations.copy()
         turned = departures(frames, motion.rotations)
@@ -240,7 +247,7 @@ def solve_motion(
             return motion, apart
         if frames.closes:
             _close(frames, motion)
-        apart = angles_between(alone, motion.rotations, axis=-1).max(axis=1, initial=0.0)
+        apart = largest_angles(alone, motion.rotations)
     return motion, apart
 
 
@@ -267,7 +274,7 @@ def _close(frames: Frames, motion: Solved) -> None:
     """Solve the last frame again with the departure of the first, where they differ."""
     ends = np.array([0, len(motion.rotations) - 1])
     first, last = departures(frames, motion.rotations[ends], ends)
-    if float(angles_between(first, last, axis=-1).max(initial=0.0)) > STILL:
+    if largest_angles(first[None], last[None])[0] > STILL:
         solved = frames.solve(ends[1:], _carried(frames, ends[1:], first[None]))
         if solved.statuses[0] == 0 or motion.statuses[-1] != 0:
             motion.put(ends[1:], solved)
@@ -276,19 +283,28 @@ def _close(frames: Frames, motion: Solved) -> None:
 def departures(frames: Frames, rotations: Array, rows: Indices | None = None) -> Array:
     """(R, M, 4) rotations of the movable joints relative to their base poses, w >= 0."""
     rows = np.arange(len(rotations)) if rows is None else rows
-    base, joints = frames.rotations[rows], frames.movable
-    turned = multiply(base[:, joints] * (1.0, -1.0, -1.0, -1.0), rotations[:, joints], axis=-1)
-    turned[turned[..., 0] < 0.0] *= -1.0
-    turned[~frames.moves[rows]] = (1.0, 0.0, 0.0, 0.0)
+    turned = np.empty((len(rows), len(frames.movable), 4))
+    write_departures(*frames.tables, rows, _flat(rotations), _flat(turned))
     return turned
 
 
 def _carried(frames: Frames, rows: Indices, turned: Array) -> Array:
     """(R, J, 4) rotations of the base poses with departures (R, M, 4) of the joints that move."""
-    rotations, joints = frames.rotations[rows].copy(), frames.movable
-    moved = unit(multiply(rotations[:, joints], turned, axis=-1), axis=-1)
-    rotations[:, joints] = np.where(frames.moves[rows][..., None], moved, rotations[:, joints])
+    rotations = np.empty((len(rows), *frames.rotations.shape[1:]))
+    carry_departures(*frames.tables, rows, _flat(turned), _flat(rotations))
     return rotations
+
+
+def largest_angles(a: Array, b: Array) -> Array:
+    """(R,) largest angles between rotations (R, M, 4), radians; 0 without joints."""
+    largest = np.empty(len(a))
+    write_largest_angles(_flat(a), _flat(b), largest)
+    return largest
+
+
+def _flat(rotations: Array) -> Array:
+    """Rotations (R, J, 4) as rows (R, 4J) of the kernel; its results are written to contiguous ones."""
+    return np.ascontiguousarray(rotations).reshape(len(rotations), 4 * rotations.shape[1])
 
 
 # Other starts ---------------------------------------------------------------------------------------
@@ -355,7 +371,7 @@ class _Branch:
 
     def differs(self, other: _Branch) -> bool:
         """Whether two solutions of a frame are on different branches."""
-        return float(angles_between(self.turned, other.turned, axis=-1).max(initial=0.0)) > BRANCH_DISTANCE
+        return bool(largest_angles(self.turned[None], other.turned[None])[0] > BRANCH_DISTANCE)
 
 
 def _square_between(a: Array, b: Array) -> float:
@@ -388,7 +404,7 @@ def _take_best_path(
 
     follows = np.flatnonzero((frames.before >= 0) & sudden)
     follows = follows[sudden[frames.before[follows]]]
-    jumps = angles_between(turned[frames.before[follows]], turned[follows], axis=-1).max(axis=1, initial=0.0)
+    jumps = largest_angles(turned[frames.before[follows]], turned[follows])
     for row in follows[jumps > JUMP].tolist():
         before = int(frames.before[row])
         if met[row] != met[before]:
@@ -583,16 +599,17 @@ def _relax(
     """
     active = within
     # Even and odd frames are solved by turns: the neighbours of a frame stand still meanwhile.
-    met = motion.statuses == 0
-    coupled = 2.0 * smoothness / (1.0 + 2.0 * smoothness)
-    relaxation = (2.0 / (1.0 + np.sqrt(1.0 - coupled * coupled)))[:, None, None]
+    met, moves = motion.statuses == 0, frames.moves.view(np.uint8)
     for _ in range(MOST_SWEEPS):
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
             present = active & (frames.numbers % 2 == side)
             for misses, chunk in _chunks_by_outcome(present & met, present & ~met, turned.shape[1]):
-                step = _same_side(_wanted(frames, turned, chunk, smoothness), turned[chunk]) - turned[chunk]
-                near = _carried(frames, chunk, unit(turned[chunk] + relaxation[chunk] * step, axis=-1))
+                swept = np.empty((len(chunk), *turned.shape[1:]))
+                sweep_departures(
+                    _flat(turned), moves, frames.before, frames.after, smoothness, chunk, _flat(swept)
+                )
+                near = _carried(frames, chunk, swept)
                 solved = frames.solve(chunk, near, settles=misses)
                 new, known = departures(frames, solved.rotations, chunk), motion.at(chunk)
                 kept = ~_is_worse(frames, solved, known)
@@ -602,8 +619,7 @@ def _relax(
                     )
                     kept &= (sums < sums_before) | _is_worse(frames, known, solved)
                 better, solved, new = chunk[kept], solved.at(kept), new[kept]
-                moved = angles_between(new, turned[better], axis=-1).max(axis=1, initial=0.0)
-                changed[better] = moved > (ROUGH if misses else STILL)
+                changed[better] = largest_angles(new, turned[better]) > (ROUGH if misses else STILL)
                 turned[better] = new
                 motion.put(better, solved)
                 yield 0
@@ -677,22 +693,3 @@ def _changes(turned: Array, before: Indices, rows: Indices, after: Indices) -> A
     back = turned[before] * (1.0, -1.0, -1.0, -1.0)
     extrapolated = multiply(turned[rows], multiply(back, turned[rows], axis=-1), axis=-1)
     return angles_between(extrapolated, turned[after], axis=-1)
-
-
-def _wanted(frames: Frames, turned: Array, rows: Indices, smoothness: Array) -> Array:
-    """(R, M, 4) optimal departures for those of the neighbours, not of length 1."""
-    wanted = np.zeros((len(rows), turned.shape[1], 4))
-    wanted[..., 0] = 1.0
-    weights = np.ones((len(rows), turned.shape[1], 1))
-    for beside in (frames.before[rows], frames.after[rows]):
-        known = np.flatnonzero(beside >= 0)
-        larger = np.maximum(smoothness[rows[known]], smoothness[beside[known]])
-        shares = larger[:, None, None] * frames.moves[beside[known]][..., None]
-        wanted[known] += shares * _same_side(turned[beside[known]], wanted[known])
-        weights[known] += shares
-    return wanted / weights
-
-
-def _same_side(turned: Array, other: Array) -> Array:
-    """Quaternions with the signs nearer to others."""
-    return np.where(dot(turned, other, axis=-1)[..., None] < 0.0, -turned, turned)

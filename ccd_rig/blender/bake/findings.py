@@ -238,8 +238,10 @@ def _extension(baked: Baked, c: int) -> Array:
     chain = bake_frames.skeleton.chain(
         bake_frames.constraints[c].tip, bake_frames.constraints[c].chain_length
     )
-    lengths = bake_frames.lengths[:, list(chain)].sum(axis=1)
-    ways = np.linalg.norm(baked.reached(c) - baked.heads[:, chain[0]], axis=-1)
+    end = baked.reached(c)  # by the head of the last bone, its tail or another point of it
+    links = bake_frames.lengths[:, list(chain[:-1])].sum(axis=1)
+    lengths = links + np.linalg.norm(end - baked.heads[:, chain[-1]], axis=-1)
+    ways = np.linalg.norm(end - baked.heads[:, chain[0]], axis=-1)
     return np.asarray(ways / np.maximum(lengths, 1e-30))
 
 

@@ -2,12 +2,13 @@
 """Bones of an armature as controls, which are dragged, or as followers of controls.
 
 A bone is placed by its channels, or by Blender's constraints. In the second case the bone that it follows is
-moved instead, if there is only one. A chain ends below a bone that constraints place.
+moved instead, if there is only one. A chain goes on through bones that constraints place beside their
+parents, such as the mechanisms between the controls of a spine, and ends below others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +16,7 @@ import bpy
 
 from ...errors import RigError
 from ..figures import recognition
-from ..figures.role import Figure, Part
+from ..figures.role import Figure, Part, Side
 from ..properties import constraint_list
 from ..properties.names import named
 from ..rig import clamps
@@ -29,10 +30,23 @@ BOUNDS_OF_PLACE = {"LIMIT_LOCATION"}
 TURNING = {*ON_TOP, "COPY_ROTATION", "DAMPED_TRACK", "LOCKED_TRACK", "TRACK_TO", "STRETCH_TO"}
 """Constraints that do not move a bone's head relative to its parent."""
 IKS = {"IK", "SPLINE_IK"}
+COPIES = {"COPY_ROTATION", "COPY_LOCATION", "COPY_TRANSFORMS", "TRANSFORM"}
+"""Constraints that in local space depend on nothing but the channels of their source."""
+LOCAL = {"LOCAL", "LOCAL_OWNER_ORIENT"}
+WHOLE = {"WORLD", "POSE"}
+"""Spaces in which a copied rotation is the source's, seen from the armature."""
+AXIAL = {Part.HEAD, Part.NECK}
+"""Parts that the spine carries."""
+MEETING = 1e-4
+"""Largest distance of a head from that of its parent that turns about it, in lengths of the bone."""
 
 
 class Controls:
-    """Bones of an armature as controls or followers, read for each drag."""
+    """Bones of an armature as controls or followers, read for each drag.
+
+    Attributes:
+        moved: names of bones at whose followers lines end.
+    """
 
     def __init__(self, armature_object: bpy.types.Object) -> None:
         self.armature_object = armature_object
@@ -47,6 +61,8 @@ class Controls:
                         name for thing, name in ends_of(constraint) if thing == armature_object
                     )
         self._drivers = dependence.drivers_by_bone(armature_object)
+        self._lines: dict[str, list[bpy.types.PoseBone]] = {}
+        self.moved: frozenset[str] = frozenset()
 
     @cached_property
     def figure(self) -> Figure:
@@ -79,8 +95,10 @@ class Controls:
         return {owner: tuple(reversed(names)) for owner, names in chains.items()}
 
     def turns(self, bone: bpy.types.PoseBone) -> bool:
-        """Whether a bone can be turned by its channels."""
-        return not all(bone.lock_rotation) and not self._is_driven(bone, rotation_channel(bone)[0])
+        """Whether a bone can be swung by its channels."""
+        if _is_swing_locked(bone) or self.placing(bone):
+            return False
+        return not self._is_driven(bone, rotation_channel(bone)[0])
 
     def shifts(self, bone: bpy.types.PoseBone) -> bool:
         """Whether a bone can be shifted by its location."""
@@ -97,14 +115,18 @@ class Controls:
         """
         if not self.shifts(bone):
             return False
-        if bone.lock_rotation[0] and bone.lock_rotation[2]:
+        if _is_swing_locked(bone):
             return True
         role = self.figure.roles.get(bone.name)
         if role is not None and role.part is Part.HIPS:
             return True
         if self._leads_ik(bone):
             return True
-        return not any(self.turns(each) and not self.placing(each) for each in bone.parent_recursive)
+        return not any(self.turns(each) for each in bone.parent_recursive)
+
+    def body(self, line: Iterable[bpy.types.PoseBone]) -> bpy.types.PoseBone | None:
+        """Return the first bone of a line that moves all below it, such as the hips; None if none does."""
+        return next((bone for bone in line if self.moves(bone) and not _is_swing_locked(bone)), None)
 
     def control_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
         """Return the bone to move for a pulled one: itself, an ancestor, or the bone that it follows.
@@ -115,20 +137,103 @@ class Controls:
         return self._control_of(bone, bone, set())
 
     def line(self, bone: bpy.types.PoseBone) -> list[bpy.types.PoseBone]:
-        """Return a bone and its ancestors, up to one that constraints place, left out."""
-        line = [bone]
-        for above in bone.parent_recursive:
-            if self.placing(above):
-                break
-            line.append(above)
-        return line
+        """Return a bone and its ancestors, below one that constraints place other than beside its parent."""
+        if bone.name not in self._lines:
+            self._lines[bone.name] = [bone]  # of bones that follow each other in a circle
+            line = [bone]
+            for above in bone.parent_recursive:
+                turned = self.turned_by(above) is not None and self._meets(line[-1], above)
+                if self.placing(above) and not (turned or self._is_still(above)):
+                    break
+                line.append(above)
+            while len(line) > 1 and self.placing(line[-1]):
+                line.pop()  # nothing above it moves
+            self._lines[bone.name] = line
+        return self._lines[bone.name]
+
+    def ends_at_moved(self, moved: Iterable[str], members: Iterable[str]) -> bool:
+        """Whether constraints in a line follow bones that are moved beside it; such lines then end there.
+
+        Args:
+            moved: names of bones that a drag moves.
+            members: names of all bones in its lines.
+        """
+        before, bones = self.moved, self.armature_object.pose.bones
+        still = [bones[name] for name in members if self.placing(bones[name]) and self._is_still(bones[name])]
+        self.moved = before | frozenset(moved)
+        if all(self._is_still(bone) for bone in still):
+            self.moved = before
+            return False
+        self._lines = {}
+        return True
+
+    def is_trunk(self, bone: bpy.types.PoseBone) -> bool:
+        """Whether a bone is of spine, neck or head, or has no role and carries limbs of both sides."""
+        roles = self.figure.roles
+        if bone.name in roles:
+            return roles[bone.name].part in {Part.SPINE, *AXIAL}
+        sides = {roles[each.name].side for each in bone.children_recursive if each.name in roles}
+        return {Side.LEFT, Side.RIGHT} <= sides
+
+    def is_tweak(self, bone: bpy.types.PoseBone) -> bool:
+        """Whether a bone is shifted and carries nothing of a figure, nor leads IK."""
+        is_alone = bone.name not in self.figure.roles and not self._leads_ik(bone)
+        return is_alone and _is_swing_locked(bone) and self.shifts(bone)
+
+    def turned_by(self, bone: bpy.types.PoseBone) -> Any:
+        """Return the constraint by which a bone copies another one's rotation as the armature sees it.
+
+        None if it has no such constraint, or further ones that place it.
+        """
+        placing = list(placing_constraints(bone))
+        if len(placing) != 1 or placing[0].type != "COPY_ROTATION" or self.is_in_ik(bone):
+            return None
+        copy = placing[0]
+        axes = (copy.use_x, copy.use_y, copy.use_z, not copy.invert_x, not copy.invert_y, not copy.invert_z)
+        plain = all(axes) and copy.mix_mode == "REPLACE" and bone.bone.use_inherit_rotation
+        whole = {copy.owner_space, copy.target_space} <= WHOLE and copy.target == self.armature_object
+        return copy if plain and whole and copy.subtarget in self.armature_object.pose.bones else None
+
+    def _is_still(self, bone: bpy.types.PoseBone) -> bool:
+        """Whether a bone's constraints leave it where it is beside its parent if only its ancestors move."""
+        if bone.parent is None or self.is_in_ik(bone) or not bone.bone.use_inherit_rotation:
+            return False
+        above = set(bone.parent_recursive)
+        for constraint in placing_constraints(bone):
+            for thing, name in ends_of(constraint):
+                source = thing.pose.bones.get(name) if thing == self.armature_object else None
+                if source is None or source in above:
+                    return False
+                is_local = {constraint.owner_space, constraint.target_space} <= LOCAL
+                copies = constraint.type in COPIES and is_local
+                line = self.line(source)
+                if not copies and bone.parent not in line[1:]:
+                    return False
+                beside = line[: line.index(bone.parent)] if bone.parent in line else [source]
+                if any(each.name in self.moved for each in beside):
+                    return False
+        return True
+
+    def _meets(self, bone: bpy.types.PoseBone, above: bpy.types.PoseBone) -> bool:
+        """Whether a bone stands free of bounds at the head of its parent, which constraints turn."""
+        apart = (bone.bone.head_local - above.bone.head_local).length
+        bounds = [each for each in bone.constraints if each.type == "LIMIT_ROTATION" and _acts(each)]
+        is_free = bone.ccd_rig.limit.kind == "NONE" and not bounds
+        return is_free and apart <= MEETING * above.bone.length
 
     def limb(self, bone: bpy.types.PoseBone) -> int:
-        """Default number of turning bones in a bone's chain: up to the beginning of its limb."""
+        """Default number of turning bones in a bone's chain: up to the beginning of its limb.
+
+        A head has no limb: neck and spine lean with it.
+        """
         if self.moves(bone):
             return 1
         line = self.line(bone)
-        length = constraint_list.limb_length(bone.id_data, bone.name) or len(line)
+        role, body = self.figure.roles.get(bone.name), self.body(line)
+        if role is not None and role.part in AXIAL:
+            length = len(line) if body is None else line.index(body)
+        else:
+            length = constraint_list.limb_length(bone.id_data, bone.name) or len(line)
         return max(1, sum(1 for each in line[:length] if self.turns(each)))
 
     def chain_length(self, bone: bpy.types.PoseBone, turning: int) -> int:
@@ -136,7 +241,7 @@ class Controls:
         turned = 0
         line = self.line(bone)
         for count, each in enumerate(line, 1):
-            turned += self.turns(each)
+            turned += count == 1 or self.turns(each)
             if turned >= turning:
                 return count
         return len(line)
@@ -158,7 +263,7 @@ class Controls:
         seen.add(bone.name)
         words = self.placing(bone)
         if not words:
-            return self._carrier_of(bone)
+            return self._carrier_of(bone, pulled)
         if words.startswith("Live"):
             raise RigError(words)
         controls = {}
@@ -174,8 +279,8 @@ class Controls:
             raise RigError(f"{words}, which follows nothing that could be dragged: mute it")
         return next(iter(controls.values()))
 
-    def _carrier_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
-        """Return a bone if its channels move it; else its nearest ancestor that moves it, or an IK control.
+    def _carrier_of(self, bone: bpy.types.PoseBone, pulled: bpy.types.PoseBone) -> bpy.types.PoseBone:
+        """Return the pulled bone if its channels move it; else the nearest that moves it, or an IK control.
 
         Mechanisms between an IK control and its target may be turned by constraints, such as a foot roll.
         """
@@ -189,7 +294,7 @@ class Controls:
             message = f"Bone '{bone.name}' is locked, and so is what carries it"
             raise RigError(f"{message}: unlock its rotation")
         control = carrying[0]
-        if control == bone:
+        if control == pulled:
             return control
         for each in carrying[1:]:
             if not self._leads_ik(each):
@@ -208,6 +313,11 @@ class Controls:
             if constraint.type == "COPY_TRANSFORMS" and constraint.influence >= 1.0:
                 break  # what stands before it has no effect
         return followed
+
+
+def _is_swing_locked(bone: bpy.types.PoseBone) -> bool:
+    """Whether locks keep a bone from swings."""
+    return bool(bone.lock_rotation[0] and bone.lock_rotation[2])
 
 
 def _acts(constraint: Any) -> bool:

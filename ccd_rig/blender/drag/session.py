@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import bpy
-from mathutils import Matrix, Vector
+from mathutils import Matrix, Quaternion, Vector
 
 from ...errors import CCDRigError, RigError
 from ...limits.shapes import Slide
@@ -35,7 +35,7 @@ from ..properties.joints import PINS, joint_settings, masses
 from ..rig import armature
 from ..rig.armature import RigReading
 from ..rig.rotation_modes import rotation_channel
-from .controls import TURNING, Controls, ends_of, placing_constraints
+from .controls import MEETING, TURNING, Controls, ends_of, placing_constraints
 
 ARM_MASS, UPPER_MASS = 0.049, 0.41
 """Parts of a body's mass: an arm, and all above the middle of the spine (de Leva 1996, "Adjustments to
@@ -121,10 +121,8 @@ class Session:
         self._names = tuple(grab.control for grab in self._grabs)
         self._press: dict[str, dict[str, tuple[float, ...]]] = {}
         self._written: dict[str, set[str]] = {}
-        self._find_pins()
-        self.most = self._most(self.name)
-        self.turning = min(turning or self._usual(self.name), self.most)
-        self._prepare()
+        self.turning = turning
+        self._plan()
 
     @property
     def name(self) -> str:
@@ -169,7 +167,7 @@ class Session:
         self._depsgraph.update()  # parents of the chain may have moved
         try:
             self.turning = turning
-            self._prepare()
+            self._plan()
         except CCDRigError:
             self.turning = before
             raise
@@ -190,6 +188,8 @@ class Session:
         ]
         result = self._drag.to(points)
         pose = result.pose if self._joined is None else self._joined.read(result.pose)
+        if self._turned and result.pose is not self._drag.pose:
+            pose = self._beside_turned(pose)
         if self._shifted:
             pose = self._with_shifts(
                 pose, [point - start for point, start in zip(points, self._drag.starts, strict=True)]
@@ -268,7 +268,9 @@ class Session:
             wanted = standing_feet(self.armature_object, controls.figure) | wanted
         wanted = {name: held for name, held in wanted.items() if name not in self._names}
         line = controls.line(bones[self.name])
-        body = next((bone for bone in line if controls.moves(bone)), None) if wanted else None
+        if controls.is_tweak(line[0]):
+            wanted = {}
+        body = controls.body(line) if wanted else None
         self.pins = {name: held for name, held in wanted.items() if body in controls.line(bones[name])}
         self._body = body if self.pins else None
         self._carrier, self._hung = None, {}
@@ -299,13 +301,23 @@ class Session:
         body = self._controls.armature_object.pose.bones.get(self.body)
         if body in line:
             line = line[: line.index(body) + 1]
-        turning = max(1, sum(self._controls.turns(bone) for bone in line))
+        turning = 1 + sum(self._controls.turns(bone) for bone in line[1:])
         return turning + 1 if self._carrier is not None and body not in line else turning
 
     def _length(self, name: str) -> int:
         """Present length of a bone's chain, locked bones included."""
         turning = self._usual(name) + self.turning - self._usual(self.name)
         return self._controls.chain_length(self._bone(name), min(max(turning, 1), self._most(name)))
+
+    def _plan(self) -> None:
+        """Find pins and chains and prepare the solve, anew if chains follow what others move."""
+        while True:
+            self._find_pins()
+            self.most = self._most(self.name)
+            self.turning = min(self.turning or self._usual(self.name), self.most)
+            self._prepare()
+            if not self._controls.ends_at_moved(self.chain, self._reading.bones):
+                return
 
     def _prepare(self) -> None:
         """Prepare the solve for chains of the present lengths, from the pose at the press."""
@@ -343,15 +355,20 @@ class Session:
         """Prepare the solve of limbs that hang on the body's control by constraints."""
         controls, bones, body = self._controls, self.armature_object.pose.bones, carrier.body
         chains, sliding = [(body.name, 1)], {body.name}
+        pulled: set[bpy.types.PoseBone] = set()
         roots: dict[str, bool] = {}
-        limbs: dict[str, tuple[str, ...]] = {}
+        limbs: dict[str, tuple[tuple[str, ...], str]] = {}
         for name in (*self._names, *self.pins):
             way = self._hung[name]
             if way.ik:
-                limbs[way.control] = way.ik
+                limbs[way.control] = way.ik, way.carrier
+                line = controls.line(bones[way.carrier])
+                line = line[: line.index(body) + 1]
+                chains.append((way.carrier, len(line)))
                 if name in self._names:
                     chains.append((name, 1))
                     sliding.add(name)
+                    pulled |= {*line}
                 continue
             line = controls.line(bones[way.control])
             if body in line:
@@ -359,7 +376,12 @@ class Session:
             else:
                 roots[line[-1].name] = way.inherits
             chains.append((way.control, len(line)))
-        reading = self._read(chains, sliding, body.name)
+            if name in self._names:
+                pulled |= {*line}
+        # The trunk does not give way to pins, but to pulls.
+        trunk = {bones[tip] for tip, _ in chains}.union(*(bones[tip].parent_recursive for tip, _ in chains))
+        still = {bone.name for bone in trunk - pulled if controls.is_trunk(bone)}
+        reading = self._read(chains, sliding, body.name, still=still)
         shown = self._evaluated.pose.bones
         joined = Joined.of(reading, body.name, roots, limbs.values(), shown)
         grabs = []
@@ -369,12 +391,12 @@ class Session:
                 slides = grab.control == body.name
                 grabs.append(drag.Grab(grab.control, self._local(grab), 0, slides, SOFTNESS))
             else:
-                grabs.append(drag.Grab(ik[-1]))
+                grabs.append(drag.Grab(ik[0][-1]))
                 self._shifted[reading.bones.index(grab.control)] = len(grabs) - 1
         held: dict[str, drag.Pin] = {}
         for name, is_held in self.pins.items():
             control = self._hung[name].control
-            joint = limbs[control][-1] if control in limbs else control
+            joint = limbs[control][0][-1] if control in limbs else control
             held.setdefault(joint, drag.Pin(joint, is_held and control not in limbs))
         made = drag.Drag(joined.skeleton, joined.pose, grabs, held.values())
         self._joined = joined
@@ -392,6 +414,7 @@ class Session:
         sliding: set[str],
         heavy: str,
         carried: Mapping[str, float] | None = None,
+        still: Collection[str] = (),
     ) -> armature.RigReading:
         """Read chains: (tip, number of bones).
 
@@ -400,25 +423,31 @@ class Session:
             sliding: bones that slide.
             heavy: the body, if its mass counts against its motion.
             carried: masses for the balance.
+            still: bones that do not turn.
         """
         controls, bones = self._controls, self.armature_object.pose.bones
         members = list(dict.fromkeys(b.name for tip, n in chains for b in controls.line(bones[tip])[:n]))
         settings = joint_settings(self.armature_object, members)
         for name in members:
             settings[name] |= self._changed_settings(bones[name], settings[name], name in sliding)
+            if name in still:
+                settings[name] |= {"stiffness": 1.0, "limit": None, "comfort": None}
         if heavy in settings:
             mobility = math.sqrt(ARM_MASS) * (1.0 - settings[heavy]["stiffness"])
             settings[heavy] |= {"stiffness": 1.0 - mobility}
         for name, mass in (carried or {}).items():
             if name in settings:
                 settings[name] |= {"mass": mass}
-        return armature.layout(self._evaluated, chains, settings, carried).read(self._evaluated)
+        above = {each for name in members for each in bones[name].parent_recursive}
+        placed = [bone.name for bone in above if controls.placing(bone)]
+        return armature.layout(self._evaluated, chains, settings, carried, placed).read(self._evaluated)
 
     def _begin(self, reading: armature.RigReading, made: drag.Drag, moved: Iterable[int]) -> None:
         """Take over a prepared drag; `moved`: joints of the reading that it may move."""
         if not made.movable:
             raise RigError(f"Bone '{self.name}' cannot turn: unlock its rotation, or lower its stiffness")
         self._reading, self._drag, self._moved = reading, made, tuple(moved)
+        self._turned = Turned.of(self._controls, reading, self._evaluated.pose.bones)
         bones = self.armature_object.pose.bones
         for name in reading.bones:
             self._press[name] = {channel: tuple(getattr(bones[name], channel)) for channel in CHANNELS}
@@ -431,6 +460,26 @@ class Session:
                 translations[j] + self._reading.skeleton.joints[j].rest_rotation.inverted() @ shifts[grab]
             )
         return Pose(pose.rotations, tuple(translations))
+
+    def _beside_turned(self, pose: Pose) -> Pose:
+        """The pose whose bones stand as solved, with mechanisms above them that copy rotations."""
+        joints, solved = self._reading.skeleton.joints, forward_kinematics(self._reading.skeleton, pose)
+        rotations, real = list(pose.rotations), [each.rotation for each in solved]
+        changed: set[int] = set()
+        for j, joint in enumerate(joints):
+            if j not in self._turned and joint.parent not in changed:
+                continue
+            above = real[joint.parent] @ joint.rest_rotation
+            if j in self._turned:
+                real[j] = self._turned[j].rotation(above, real)
+                rotations[j] = (above.inverted() @ real[j]).normalized()
+                changed.add(j)
+            elif j in self._moved:
+                rotations[j] = (above.inverted() @ real[j]).normalized()
+            else:
+                real[j] = above @ rotations[j]
+                changed.add(j)
+        return Pose(tuple(rotations), pose.translations)
 
     def _masses(self) -> dict[str, float]:
         """Masses of bones for the balance; lengths of deforming bones if none has a mass."""
@@ -478,9 +527,8 @@ class Session:
             return {"stiffness": 1.0, "limit": None, "comfort": None}
         changed: dict[str, Any] = {}
         figure = self._controls.figure
-        role = figure.roles.get(bone.name)
-        if role is not None and not settings["stiffness"]:
-            if role.part is Part.SPINE:
+        if not settings["stiffness"]:
+            if self._controls.is_trunk(bone):
                 changed["stiffness"] = 1.0 - math.sqrt(ARM_MASS / UPPER_MASS)
             elif figure.is_clavicle(bone.name):
                 changed["stiffness"] = 1.0 - CLAVICLE_MOBILITY
@@ -527,10 +575,6 @@ def _refuse(armature_object: bpy.types.Object, pulled: Sequence[Pulled]) -> None
 # Limbs that hang on a body by constraints -------------------------------------------------------------------
 
 
-TOUCHING = 1e-4
-"""Largest distance of heads that are at one place, in lengths of the bone."""
-
-
 @dataclass(frozen=True)
 class Hung:
     """A limb that hangs on the body's control.
@@ -539,11 +583,13 @@ class Hung:
         control: bone that is dragged or pinned.
         inherits: whether the limb's first bone turns with the body.
         ik: bones that Blender's IK turns to `control`, from the body; empty for a limb by FK.
+        carrier: the bone, in a line with the body, that carries the first of `ik`.
     """
 
     control: str
     inherits: bool = True
     ik: tuple[str, ...] = ()
+    carrier: str = ""
 
 
 class Carrier:
@@ -583,10 +629,25 @@ class Carrier:
             ik = self._ik_limbs[leading.name]
             first = controls.armature_object.pose.bones[ik[0]]
             is_free = not any(leading.lock_location) and not self._is_carried(leading)
-            return Hung(leading.name, True, ik) if is_free and self._head_is_carried(first) else None
+            if is_free and self._head_is_carried(first):
+                return Hung(leading.name, True, ik, self._carrier_of(first).name)
+            return None
         if controls.moves(control) or not self._head_is_carried(line[-1]):
             return None
         return Hung(control.name, line[-1].parent is not None and self._is_carried(line[-1].parent))
+
+    def _carrier_of(self, bone: bpy.types.PoseBone) -> bpy.types.PoseBone:
+        """The lowest bone in a line with the body that takes a bone's head along."""
+        below = bone
+        for above in bone.parent_recursive:
+            if self.body in self.controls.line(above) and above in self.controls.line(below):
+                return above
+            if any(each.type not in TURNING for each in placing_constraints(above)) or not _meet(
+                below, above
+            ):
+                break
+            below = above
+        return self.body
 
     def _leading(self, control: bpy.types.PoseBone) -> bpy.types.PoseBone | None:
         """The control that an IK limb follows: the bone, or what carries it, as a foot its heel."""
@@ -632,14 +693,68 @@ class Carrier:
                 break
         rig = self.controls.armature_object
         carried = [
-            thing == rig and name in rig.pose.bones and self._is_carried(rig.pose.bones[name])
+            thing == rig
+            and name in rig.pose.bones
+            and name not in self.controls.moved
+            and self._is_carried(rig.pose.bones[name])
             for thing, name in sources
         ]
         if parent is not None:
-            apart = (bone.bone.head_local - parent.bone.head_local).length
-            meets = bool(ignored) and apart <= TOUCHING * parent.bone.length
+            meets = bool(ignored) and _meet(bone, parent)
             carried.append(self._is_carried(parent) or (meets and self._head_is_carried(parent)))
         return bool(carried) and all(carried)
+
+
+def _meet(bone: bpy.types.PoseBone, parent: bpy.types.PoseBone) -> bool:
+    """Whether a bone's head is at that of its parent."""
+    return (bone.bone.head_local - parent.bone.head_local).length <= MEETING * parent.bone.length
+
+
+@dataclass(frozen=True)
+class Turned:
+    """A mechanism between controls that copies the rotation of another bone.
+
+    Attributes:
+        own: rotation of its channels.
+        influence: of the copied rotation, 0 to 1.
+        source: joint that carries the other bone; -1 if none does.
+        copied: the other bone's rotation relative to that joint, or in armature space.
+        error: shown rotation at the press, relative to that by these values.
+    """
+
+    own: Quaternion
+    influence: float
+    source: int
+    copied: Quaternion
+    error: Quaternion
+
+    @classmethod
+    def of(cls, controls: Controls, reading: RigReading, bones: Any) -> dict[int, Turned]:
+        """{joint: mechanism} of a reading; `bones`: evaluated pose bones."""
+        turned: dict[int, Turned] = {}
+        real = [each.rotation for each in forward_kinematics(reading.skeleton, reading.pose)]
+        for j, name in enumerate(reading.bones):
+            parent = reading.skeleton.joints[j].parent
+            copy = controls.turned_by(controls.armature_object.pose.bones[name])
+            if copy is None or parent < 0:
+                continue
+            followed = bones[copy.subtarget]
+            copied, source = followed.matrix.to_quaternion(), -1
+            for each in controls.line(controls.armature_object.pose.bones[copy.subtarget]):
+                if each.name in reading.bones:
+                    source = reading.bones.index(each.name)
+                    copied = real[source].inverted() @ copied
+                    break
+            own = bones[name].matrix_basis.to_quaternion()
+            made = cls(own, copy.influence, source, copied, Quaternion())
+            by_values = made.rotation(real[parent] @ reading.skeleton.joints[j].rest_rotation, real)
+            turned[j] = replace(made, error=(by_values.inverted() @ real[j]).normalized())
+        return turned
+
+    def rotation(self, rest: Quaternion, real: Sequence[Quaternion]) -> Quaternion:
+        """Its rotation in armature space, where it has the rotation `rest` without channels."""
+        copied = self.copied if self.source < 0 else real[self.source] @ self.copied
+        return (rest @ self.own).slerp(copied, self.influence) @ self.error
 
 
 @dataclass(frozen=True)
@@ -662,7 +777,7 @@ class Joined:
         reading: RigReading,
         body: str,
         hung: Mapping[str, bool],
-        limbs: Collection[tuple[str, ...]],
+        limbs: Iterable[tuple[tuple[str, ...], str]],
         bones: Any,
     ) -> Joined:
         """Join limbs to a body.
@@ -671,13 +786,14 @@ class Joined:
             reading: of the body, which has no parent in it, and of limbs by FK.
             body: its bone.
             hung: {first bone of a limb by FK: whether it turns with the body}.
-            limbs: bones that Blender's IK turns, from the body, of each limb.
+            limbs: bones that Blender's IK turns, from the body, of each limb, and the bone that carries them.
             bones: evaluated pose bones.
         """
         first = reading.bones.index(body)
         order = (first, *(j for j in range(len(reading.bones)) if j != first))
         places = {j: k for k, j in enumerate(order)}
-        base = forward_kinematics(reading.skeleton, reading.pose)[first]
+        transforms = forward_kinematics(reading.skeleton, reading.pose)
+        base = transforms[first]
         back = base.rotation.inverted()
         joints: list[Joint] = []
         for j in order:
@@ -695,8 +811,9 @@ class Joined:
             else:
                 joint = replace(joint, parent=parent)
             joints.append(joint)
-        for limb in limbs:
-            frames = [(base.translation, base.rotation, 0)]
+        for limb, carrier in limbs:
+            j = reading.bones.index(carrier)
+            frames = [(transforms[j].translation, transforms[j].rotation, places[j])]
             for name in limb:
                 head, rotation = bones[name].head.copy(), bones[name].matrix.to_quaternion()
                 at, turned, parent = frames[-1]

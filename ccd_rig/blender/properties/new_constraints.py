@@ -7,7 +7,7 @@ Reaching bones get a chain each; planted ones have one root bone for all.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -343,8 +343,11 @@ def new_target(
 def is_left_over(target: Target) -> bool:
     """Whether a target was made here, nothing uses it, and it has no children."""
     if not target.bone:
-        thing = target.thing
-        return bool(thing.get(MADE)) and thing.users <= len(thing.users_collection) and not thing.children
+        # Its count of users leaves out parents and Blender's constraints.
+        data: Any = bpy.data  # some stubs want all arguments of user_map
+        users = data.user_map(subset={target.thing})[target.thing]
+        homes = (bpy.types.Collection, bpy.types.Scene)
+        return bool(target.thing.get(MADE)) and all(isinstance(user, homes) for user in users)
     if not control_bones.is_made(*target) or target.owner.children:
         return False
     for thing in bpy.data.objects:
@@ -358,6 +361,22 @@ def is_left_over(target: Target) -> bool:
         ):
             return False
     return True
+
+
+def remove_left_over(context: bpy.types.Context, targets: Iterable[Target]) -> None:
+    """Remove the targets that are left over, those that others hang on after these.
+
+    Raises:
+        RigError: an armature with control bones cannot be edited.
+    """
+    waiting = list(dict.fromkeys(targets))
+    while free := [target for target in waiting if is_left_over(target)]:
+        waiting = [target for target in waiting if target not in free]
+        for thing, bone in free:
+            if bone:
+                control_bones.remove(context, thing, [bone])
+            else:
+                remove_empty(thing)
 
 
 def remove_empty(empty: bpy.types.Object) -> None:

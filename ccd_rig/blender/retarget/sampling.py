@@ -221,9 +221,8 @@ def _rest(source: bpy.types.Object, names: Sequence[str]) -> Array:
 
 def split(matrices: Array) -> tuple[Array, Array]:
     """Return the heads (F, J, 3) and nearest rotations (F, J, 4) of matrices (F, J, 4, 4)."""
-    axes = matrices[..., :3, :3]
-    left, _, right = np.linalg.svd(axes)
-    rotations = batch.quaternions(np.moveaxis(left @ right, (-2, -1), (0, 1)))
+    axes = np.ascontiguousarray(np.moveaxis(matrices[..., :3, :3], (-2, -1), (0, 1)))
+    rotations = batch.quaternions(batch.nearest_rotations(axes))
     return matrices[..., :3, 3].copy(), np.moveaxis(rotations, 0, -1).copy()
 
 

@@ -16,9 +16,6 @@ from .figures import FigureMap, Limb, SourceMotion, TargetFigure, path_length, t
 from .settings import EffectorSpace, RetargetSettings
 from .stances import Stances, leg_length
 
-LOW = 5.0
-"""Percentile of a ball's heights that estimates the ground without contacts."""
-
 
 @dataclass(frozen=True, eq=False)
 class ScaledWay:
@@ -104,7 +101,7 @@ def scaled_way(
         balls = way.points(ankles, source.times) + turned(turns[leg.name], sole.ball)
         balls[:, 2] += lifts[leg.name]
         heights[leg.name] = phase_heights(balls, stances.phases[leg.name]) - sole.height
-        lows.append(float(np.percentile(balls[:, 2], LOW)) - sole.height)
+        lows.append(_lowest_rest(balls[:, 2], source.times, settings.thresholds.shortest) - sole.height)
     every = np.concatenate(list(heights.values()))
     lowest = float(every.min()) if len(every) else 0.0
     size = min(limb_length(target, leg) for leg in figure_map.legs)
@@ -134,6 +131,13 @@ def scaled_way(
         for name, each in heights.items()
     }
     return replace(way, rise=ground - level), contacts
+
+
+def _lowest_rest(heights: Array, times: Array, seconds: float) -> float:
+    """Lowest height below which a point (F,) stays for some time: a moment below it is noise."""
+    frame = float(np.median(np.diff(times))) if len(times) > 1 else seconds
+    count = min(len(heights), max(1, round(seconds / frame)))
+    return float(np.lib.stride_tricks.sliding_window_view(heights, count).max(axis=1).min())
 
 
 def drift_of(hips: Array, times: Array, scale: float, settings: RetargetSettings) -> Array:

@@ -431,6 +431,10 @@ def human(human_file):
     return rig
 
 
+UPPER_SPINE = "spine_fk.002", "spine_fk.003"
+"""Controls of a generated human's spine above its torso control."""
+
+
 @pytest.mark.parametrize(
     ("pulled", "moved", "channels"),
     [
@@ -442,7 +446,6 @@ def human(human_file):
         ("ORG-foot.L", "foot_ik.L", {"location"}),
         ("DEF-hand.L", "hand_tweak.L", {"location"}),
         ("chest", "chest", {"rotation_quaternion"}),
-        ("head", "head", {"rotation_quaternion"}),
     ],
 )
 def test_on_a_generated_rig_controls_are_moved(begin, human, pulled, moved, channels):
@@ -466,6 +469,122 @@ def test_on_a_generated_rig_a_hand_is_carried_by_its_fk_controls(begin, human):
     assert (tail(human, "DEF-hand.L") - skin).length < NEAR
     drag.cancel()
     assert begin(human, "ORG-forearm.L").name == "forearm_fk.L"
+
+
+@pytest.mark.parametrize("follow", [0.0, 0.3, 1.0])
+def test_a_pulled_head_of_a_generated_rig_leans_neck_and_spine(begin, human, follow):
+    """Neck and head may keep the torso's rotation, or a part of it: what Blender shows is what was solved."""
+    rig = human
+    torso = rig.pose.bones["torso"]
+    torso["neck_follow"], torso["head_follow"] = follow, 1.0 - follow
+    rigs.set_rotation(torso, Quaternion((0.2, 0.1, 0.3), 0.5))
+    rigs.set_rotation(rig.pose.bones["chest"], Quaternion((1.0, 0.0, 0.0), 0.4))
+    rigs.set_rotation(rig.pose.bones["neck"], Quaternion((0.0, 0.0, 1.0), 0.3))
+    rig.matrix_world = Matrix.LocRotScale(Vector((1, -2, 3)), Euler((0.4, 0.2, -0.9)), Vector((2, 2, 2)))
+    rig.update_tag()
+    before, delta = bits(rig), rig.matrix_world.to_3x3() @ Vector((0.05, 0.05, -0.1))
+    goal, skin = tail(rig, "head") + delta, tail(rig, "DEF-spine.006") + delta
+    drag = begin(rig, "head")
+    assert drag.chain == (*UPPER_SPINE, "neck", "head")
+    drag.move(delta)
+    assert drag.is_reached()
+    assert (tail(rig, "head") - goal).length < NEAR
+    assert (tail(rig, "DEF-spine.006") - skin).length < NEAR
+    assert min(turned(rig, UPPER_SPINE).values()) > 2.0
+    drag.lengthen(drag.turning + 1, delta)
+    assert "torso" in drag.chain
+    assert (tail(rig, "head") - goal).length < NEAR
+    drag.move((0.0, 0.0, 0.0))
+    assert bits(rig) == before
+
+
+def test_mechanisms_between_controls_of_any_rig_are_gone_through(begin):
+    """Two copy rotations, of a bone below and of one aside; one copies the channels of a further control."""
+    names = ("a", "b", "c", "d")
+    bones = [B("root", (0, 0, 0), (0, 0, 0.5))]
+    for k, name in enumerate(names):
+        place = (0, 0, 0.5 + k), (0, 0, 1.5 + k)
+        bones += [B(f"M{name}", *place, f"{names[k - 1]}" if k else "root"), B(name, *place, f"M{name}")]
+    rig = rigs.armature([*bones, B("aside", (1, 0, 0), (1, 0.5, 0.5)), B("whole", (2, 0, 0), (2, 0, 1))])
+    for name in names:
+        rigs.set_rotation(rig.pose.bones[name], Quaternion((1.0, 0.0, 0.0), 0.2))
+        rig.pose.bones[f"M{name}"].lock_rotation = (True,) * 3
+    for name, kind, source, influence, space in (
+        ("Mb", "COPY_ROTATION", "a", 0.6, "WORLD"),
+        ("Mc", "COPY_ROTATION", "aside", 0.5, "POSE"),
+        ("Md", "COPY_TRANSFORMS", "whole", 0.5, "LOCAL"),
+    ):
+        made = rig.pose.bones[name].constraints.new(kind)
+        made.target, made.subtarget, made.influence = rig, source, influence
+        made.owner_space = made.target_space = space
+    rigs.set_rotation(rig.pose.bones["whole"], Quaternion((0.3, 1.0, 0.2), 0.6))
+    delta = Vector((0.3, 0.3, -0.4))
+    goal = tail(rig, "d") + delta
+    drag = begin(rig, "d", turning=4)
+    assert drag.chain == names
+    drag.move(delta)
+    assert drag.is_reached()
+    assert (tail(rig, "d") - goal).length < NEAR
+
+
+def test_a_chain_ends_at_a_mechanism_that_follows_another_pulled_chain(begin):
+    """Alone, the left leg takes its thigh along, and the shin keeps what it copies."""
+    rig = biped()
+    made = rig.pose.bones["shin.L"].constraints.new("COPY_ROTATION")
+    made.target, made.subtarget, made.influence = rig, "shin.R", 0.5
+    made.owner_space = made.target_space = "LOCAL"
+    assert set(begin(rig, "foot.L").chain) == {"foot.L", "thigh.L"}
+    delta = Vector((0.0, -0.02, 0.02))
+    goals = {name: tail(rig, name) + delta for name in ("foot.L", "foot.R")}
+    drag = begin(rig, *goals)
+    drag.move(delta)
+    assert set(drag.chain) == {"foot.L", "foot.R", "shin.R", "thigh.R"}
+    assert (tail(rig, "foot.R") - goals["foot.R"]).length < NEAR
+    assert not drag.is_reached()
+
+
+def test_a_pin_behind_a_mechanism_that_the_pulled_bone_turns_is_named(begin, human):
+    rig = with_feet_pinned(human, ("upper_arm_parent.R",))
+    rig.pose.bones["hand_fk.R"].ccd_rig.pin = "PLACE"
+    assert begin(rig, "head").far_pins == []
+    assert begin(rig, "chest").far_pins == ["hand_fk.R"]
+
+
+def test_what_copies_a_heel_leads_to_the_foot_that_carries_it(begin):
+    rig = rigs.armature(
+        [
+            B("thigh", (0, 0, 2), (0, -0.1, 1)),
+            B("shin", (0, -0.1, 1), (0, 0, 0), "thigh"),
+            B("foot", (0, 0, 0), (0, -0.3, 0)),
+            B("heel", (0, 0, 0), (0, 0.2, 0), "foot"),
+            B("target", (0, 0, 0), (0, 0, 0.2), "heel"),
+            B("instep", (0, 0, 0), (0, 0.2, 0)),
+        ]
+    )
+    rig.pose.bones["heel"].lock_location = (True,) * 3
+    for name, kind, source in (("shin", "IK", "target"), ("instep", "COPY_TRANSFORMS", "heel")):
+        made = rig.pose.bones[name].constraints.new(kind)
+        made.target, made.subtarget = rig, source
+    assert begin(rig, "instep").name == "foot"
+    assert begin(rig, "heel").name == "heel"
+
+
+def test_a_pulled_tweak_leaves_the_body_where_pins_are(begin, human):
+    rig = with_feet_pinned(human)
+    drag = begin(rig, "tweak_spine.003")
+    drag.move((0.05, -0.05, 0.0))
+    assert [(bone.name, channel) for bone, channel in drag.written()] == [("tweak_spine.003", "location")]
+
+
+def test_a_chain_ends_at_a_mechanism_that_would_take_part(begin):
+    """Copied channels of a bone in the chain, and a copied rotation whose bone has a limit."""
+    rig = bent(4)
+    made = rig.pose.bones["bone_2"].constraints.new("COPY_ROTATION")
+    made.target, made.subtarget, made.owner_space, made.target_space = rig, "bone_1", "LOCAL", "LOCAL"
+    assert begin(rig, "bone_3").most == 1
+    made.owner_space = made.target_space = "WORLD"
+    rig.pose.bones["bone_3"].ccd_rig.limit.kind = "CONE"
+    assert begin(rig, "bone_3").most == 1
 
 
 def test_a_bone_that_follows_several_is_refused_with_their_names(ext, begin, human):
@@ -493,13 +612,18 @@ def head(rig, name):
 @pytest.mark.parametrize(
     ("pulled", "fk", "moved"),
     [
-        ("hand_ik.L", (), {"torso", "hand_ik.L"}),
-        ("hand_fk.L", ("upper_arm_parent.L",), {"torso", "upper_arm_fk.L", "forearm_fk.L", "hand_fk.L"}),
+        ("hand_ik.L", (), {"torso", *UPPER_SPINE, "hand_ik.L"}),
+        (
+            "hand_fk.L",
+            ("upper_arm_parent.L",),
+            {"torso", *UPPER_SPINE, "upper_arm_fk.L", "forearm_fk.L", "hand_fk.L"},
+        ),
         ("chest", (), {"torso", "chest"}),
+        ("head", (), {"torso", *UPPER_SPINE, "neck", "head"}),
     ],
 )
 def test_pins_take_the_body_of_a_generated_rig_along(begin, human, pulled, fk, moved):
-    """Past the arm's reach: the torso follows, no leg is stretched, and IK limbs reach their controls."""
+    """Past the arm's reach: torso and spine follow, no leg is stretched, IK limbs reach their controls."""
     rig = with_feet_pinned(human, fk)
     before = bits(rig)
     feet = {name: head(rig, name) for name in ("ORG-foot.L", "ORG-foot.R")}
@@ -577,7 +701,7 @@ def test_a_pulled_foot_is_free_and_a_hand_that_hangs_on_the_torso_is_no_pin(begi
     assert drag.pins == {"ORG-foot.R": True} and drag.far_pins == ["hand_ik.R"]
     drag.move((0.0, -0.2, 0.2))
     rigs.update()
-    assert {bone.name for bone, _ in drag.written()} == {"torso", "foot_ik.L"}
+    assert {bone.name for bone, _ in drag.written()} == {"torso", "spine_fk", "spine_fk.001", "foot_ik.L"}
 
 
 @pytest.mark.parametrize("kind", ["basic_quadruped", pytest.param("wolf", marks=pytest.mark.mass)])

@@ -71,6 +71,15 @@ def test_contacts_of_a_gallop_are_shorter_than_those_of_a_walk(in_place):
     assert all(p.last - p.first + 1 >= 6 for p in contact_phases(slow, times, LEG, STILL, lasting))
 
 
+def test_quick_swings_of_a_gallop_are_no_gaps_of_a_contact():
+    """Of a small animal: in the air for 0.075 s between two contacts, at 9 leg lengths a second."""
+    fps, period = 120.0, 14
+    points, _, stands = walk(period=period, stance=5, stride=9.0 * LEG * period / fps)
+    phases = contact_phases(points, np.arange(len(points)) / fps, LEG, STILL)
+    result = flags(phases, len(points))
+    assert len(phases) == 4 and result[stands].mean() > 0.75 and not result[7::period].any()
+
+
 def uneven(cycles=4, period=18, stance=11, stride=1.6, offset=0):
     """A foot in place as games have it: on the ground it goes back at 0.2 to 1.8 of its mean speed."""
     frames = np.arange(cycles * period)

@@ -476,6 +476,20 @@ def test_feet_stand_on_the_ground_whatever_height_the_source_rests_at(figure, co
     assert outcome.hover < 1e-3 and outcome.penetration < 1e-3
 
 
+@pytest.mark.parametrize("rate", [0.6, 0.0, -0.6])
+def test_a_figure_in_a_lift_starts_or_ends_at_the_ground_with_free_feet(figure, rate):
+    """At a steady rate, five seconds long; in one frame it is 0.3 m too low, by noise."""
+    source = bipeds.source_of(figure, *sliding(figure, speed=0.0, frames=150))
+    heads = source.heads + (rate * source.times)[:, None, None] * (0.0, 0.0, 1.0)
+    heads[70, :, 2] -= 0.3
+    rests = source.reference_heads - np.array((0.0, 0.0, 0.95))
+    target = TargetFigure.at_rest(figure)
+    result = retarget(MAP, target, dataclasses.replace(source, heads=heads, reference_heads=rests), FREE)
+    balls = bipeds.heads_of(target, result)[:, figure.index("toe.L"), 2]
+    shortest = FREE.thresholds.shortest  # of a contact, which feet have at least at the ground
+    assert -abs(rate) * shortest - 1e-3 <= np.delete(balls, 70).min() - 0.02 <= 1e-3
+
+
 @pytest.mark.parametrize("height", [0.05, -0.03])
 def test_measures_tell_how_far_soles_are_above_the_ground_or_below_it(figure, height):
     """Of a figure that is never down, beside a rest that stands; feet are not kept on the ground."""
