@@ -62,13 +62,11 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
     )
 
     @staticmethod
+    @command.after(command.no_armature)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_armature(context)
-        if not reason and context.mode != "POSE":
-            reason = "Go to Pose Mode and select the bone to move"
-        if not reason and context.active_pose_bone is None:
-            reason = "Select the bone to move"
-        return reason
+        if context.mode != "POSE":
+            return "Go to Pose Mode and select the bone to move"
+        return "Select the bone to move" if context.active_pose_bone is None else ""
 
     def run(self, context: bpy.types.Context) -> None:
         rig, kind = context.object, KINDS[self.kind]
@@ -156,7 +154,7 @@ def _selected_target(
         return objects[0], ""
     if not bones:
         return None, ""
-    chain = {bone.name for bone in constraint_list.chain(owner, rows[0].tip, rows[0].chain_length)}
+    chain = {bone.name for bone in constraint_list.chain_of(owner, rows[0])}
     below = {bone.name for bone in (bones[0], *bones[0].parent_recursive)}
     if bones[0].id_data == owner and chain & below:
         raise RigError(
@@ -231,13 +229,12 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
     )
 
     @staticmethod
+    @command.after(command.no_active_constraint)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_active_constraint(context)
-        if not reason and constraint_list.is_from_library(
-            active_rig(context), active_rig(context).ccd_rig.active_index
-        ):
-            reason = "This constraint comes from the library's file: disable it here, or remove it there"
-        return reason
+        rig = active_rig(context)
+        if constraint_list.is_from_library(rig, rig.ccd_rig.active_index):
+            return "This constraint comes from the library's file: disable it here, or remove it there"
+        return ""
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
@@ -294,13 +291,11 @@ class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
     )
 
     @staticmethod
+    @command.after(command.no_constraint)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_constraint(context)
-        if not reason and len(active_rig(context).ccd_rig.constraints) < 2:
-            reason = "There is only one constraint"
-        if not reason and constraint_list.active(active_rig(context)) is None:
-            reason = "Choose a constraint in the list"
-        return reason
+        if len(active_rig(context).ccd_rig.constraints) < 2:
+            return "There is only one constraint"
+        return command.no_active_constraint(context)
 
     def run(self, context: bpy.types.Context) -> set[str] | None:
         index = active_rig(context).ccd_rig.active_index
@@ -327,7 +322,7 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
         constraint = constraint_list.active(active_rig(context))
         target = constraint.target
         set_kind(constraint, KINDS[self.kind])
-        chain = constraint_list.chain(active_rig(context), constraint.tip, constraint.chain_length)
+        chain = constraint_list.chain_of(active_rig(context), constraint)
         if chain:
             cleared = (
                 "" if target is None or constraint.target else f"; its target '{target.name}' is cleared"
@@ -384,7 +379,7 @@ class ContactCommand(FrameRange):
     markers: LAST.boolean(
         "Markers", "Mark in the timeline where each bone comes down and leaves", default=True
     )
-    found: HIDDEN.text("", "What was found, a line each")
+    results: HIDDEN.text("", "What was found, a line each")
 
     def draw_thresholds(self) -> None:
         """Draw thresholds and results in the redo panel."""
@@ -394,7 +389,7 @@ class ContactCommand(FrameRange):
             layout.prop(self, name)
         for name in ("ground", "walk_on", "markers"):
             layout.prop(self, name)
-        draw_lines(layout, self.found)
+        draw_lines(layout, self.results)
 
     def find(self, context: bpy.types.Context, rig: bpy.types.Object, names: list[str]) -> Contacts:
         """Search for contacts, without changes."""
@@ -412,7 +407,7 @@ class ContactCommand(FrameRange):
         if contacts.ground_moves and self.walk_on and rig.ccd_rig.body != body.WALK_ON:
             rig.ccd_rig.body = body.WALK_ON
             lines.append("Body is set to Walk On")
-        self.found = "\n".join(lines)
+        self.results = "\n".join(lines)
         for line in lines:
             self.tell("INFO", line)
         missed = [name for name, phases in contacts.phases.items() if not phases]
@@ -439,11 +434,11 @@ class CCD_RIG_OT_contacts_find(ContactCommand, bpy.types.Operator):
     only_active: LAST.boolean("Only Active Constraint", "Only of the constraint that is shown below the list")
 
     @staticmethod
+    @command.after(command.no_constraint)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_constraint(context)
-        if not reason and not _plants(active_rig(context)):
-            reason = "No enabled constraint plants a bone: press Plant Selected Feet, or set a Kind to Plant"
-        return reason
+        if _plants(active_rig(context)):
+            return ""
+        return "No enabled constraint plants a bone: press Plant Selected Feet, or set a Kind to Plant"
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
@@ -486,13 +481,13 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
     )
 
     @staticmethod
+    @command.after(command.no_armature)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_armature(context)
-        if not reason and context.mode != "POSE":
-            reason = "Go to Pose Mode and select the feet"
-        if not reason and not selected_bones(context, context.object):
-            reason = "Select the feet: the bones that rest on the ground, such as feet or balls of feet"
-        return reason
+        if context.mode != "POSE":
+            return "Go to Pose Mode and select the feet"
+        if not selected_bones(context, context.object):
+            return "Select the feet: the bones that rest on the ground, such as feet or balls of feet"
+        return ""
 
     def run(self, context: bpy.types.Context) -> None:
         rig = context.object
@@ -515,8 +510,8 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
             if not self.properties.is_property_set("hold_height"):
                 self.hold_height = True
                 new_constraints.hold_height(rig, planted.fresh)
-            self.found = f"Planted all the time. {error}"
-            self.tell("WARNING", self.found)
+            self.results = f"Planted all the time. {error}"
+            self.tell("WARNING", self.results)
             return
         self.keep(context, rig, contacts)
 

@@ -352,7 +352,7 @@ def _draw_bone(
 
 def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, constraint: Any) -> None:
     """Draw a line about the chain: its end, and the bones that do not turn."""
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     if not chain:
         return
     kind = kind_of(constraint)

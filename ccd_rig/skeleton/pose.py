@@ -11,7 +11,7 @@ from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..maths.batch import Array
-from ..maths.validation import frozen_rotation, frozen_vector, shown
+from ..maths.validation import frozen_rotation, frozen_vector, listed, shown
 from .joints import Skeleton
 
 
@@ -28,19 +28,17 @@ class Pose:
     translations: tuple[Vector, ...]
 
     def __post_init__(self) -> None:
-        if len(self.rotations) != len(self.translations):
+        rotations = listed("Pose.rotations", self.rotations, "quaternions")
+        translations = listed("Pose.translations", self.translations, "vectors")
+        if len(rotations) != len(translations):
             raise InvalidInput(
-                f"a pose needs as many translations as rotations, not {len(self.translations)} "
-                f"for {len(self.rotations)}"
+                f"a pose needs as many translations as rotations, not {len(translations)} "
+                f"for {len(rotations)}"
             )
-        rotations = tuple(
-            frozen_rotation(q, f"rotation {i} of the pose") for i, q in enumerate(self.rotations)
-        )
-        object.__setattr__(self, "rotations", rotations)
-        translations = tuple(
-            frozen_vector(v, f"translation {i} of the pose") for i, v in enumerate(self.translations)
-        )
-        object.__setattr__(self, "translations", translations)
+        turns = tuple(frozen_rotation(q, f"rotation {i} of the pose") for i, q in enumerate(rotations))
+        object.__setattr__(self, "rotations", turns)
+        shifts = tuple(frozen_vector(v, f"translation {i} of the pose") for i, v in enumerate(translations))
+        object.__setattr__(self, "translations", shifts)
 
     @cached_property
     def arrays(self) -> tuple[Array, Array]:

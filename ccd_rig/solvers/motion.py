@@ -12,8 +12,9 @@ planners of robot paths). Then sweeps solve frames again, with a reference made 
 neighbours' departures: Gauss-Seidel with the optimal over-relaxation of a chain of frames (Young 1954).
 Sweeps begin where the motion jumps and continue where frames still change. All other frames keep the bits of
 their independent solution. Where the motion still jumps then, the smoothness between those frames is raised
-step by step: a penalty method for the constraint that nothing jumps. At last branches are continued and the
-path is taken at the largest smoothness: a branch that ends within the clip gives way to one that does not.
+step by step: a penalty method for the constraint that nothing jumps. At last branches are continued next to
+their neighbours, and the path is taken at the largest smoothness: a branch that ends within the clip gives
+way to one that does not.
 
 CCD alone minimises no departure: it goes from its start to some pose on the goals. So its start is the
 reference that a frame is given, and a frame takes a pose only if the sum falls: sweeps end.
@@ -46,10 +47,10 @@ JUMP = 0.15
 More is seen as a pop.
 """
 EXPLAINED = 4.0
-"""Radians of such a change that a target's own change of step explains, per reach of its chain.
+"""Radians of such a change that a target's own change of step explains, per reach of a chain of two joints.
 
-Where a target jumps, its chain follows at once. A pole's angle explains as much as it changes, a reach window
-`EXPLAINED` per length of its links.
+Where a target jumps, its chain follows at once. Joints of longer chains share the turn. A pole's angle
+explains as much as it changes, a reach window `EXPLAINED` per length of its links.
 """
 BRANCH_DISTANCE = 0.1
 """Radians of a joint from which two poses of a frame are on different IK branches."""
@@ -239,7 +240,7 @@ def solve_motion(
             sudden &= motion.statuses == 0
             if most_raise > 1.0 and sudden.any():
                 before = motion.rotations.copy()
-                yield from _take_best_path(frames, motion, turned, sudden, most_raise * smoothness)
+                yield from _take_best_path(frames, motion, turned, sudden, most_raise * smoothness, True)
                 if (motion.rotations != before).any():
                     yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
             yield 0
@@ -380,7 +381,12 @@ def _square_between(a: Array, b: Array) -> float:
 
 
 def _take_best_path(
-    frames: Frames, motion: Solved, turned: Array, sudden: Mask, smoothness: float
+    frames: Frames,
+    motion: Solved,
+    turned: Array,
+    sudden: Mask,
+    smoothness: float,
+    is_last: bool = False,
 ) -> Generator[int, None, None]:
     """Replace poses by the best path over IK branches, where neighbours are on different ones.
 
@@ -392,6 +398,8 @@ def _take_best_path(
         turned: their departures.
         sudden: (F,) frames at which these jump, see `_jumps`.
         smoothness: see `solve_motion`.
+        is_last: whether branches are continued next to their neighbours, not to the base poses. Such a branch
+            ends only at limits.
     """
     met = motion.statuses == 0
     branches: dict[int, list[_Branch]] = {}
@@ -420,8 +428,9 @@ def _take_best_path(
                     entered.add((here, is_forward))
                 rows = np.array([here])
                 begun = _carried(frames, rows, present.turned[None])
+                near = begun if is_last else None
                 solved = (
-                    frames.solve(rows, start=begun) if met[here] else frames.solve(rows, begun, settles=True)
+                    frames.solve(rows, near, begun) if met[here] else frames.solve(rows, begun, settles=True)
                 )
                 present = _Branch(solved, departures(frames, solved.rotations, rows)[0])
                 known = branches_of(here)
@@ -674,14 +683,16 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
             )
             angle = np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi  # whole turns are no change
             allowed[here] += np.abs(angle).sum(1) + EXPLAINED * np.abs(extent).sum(1)
-        for target in kind.targets:
+        for goal, target in zip(kind.search.goals, kind.targets, strict=True):
             if len(target) == 1:
                 continue
             if target.shape[1] == 4:
                 allowed[here] += _changes(target, *places)
             else:
                 step = target[places[2]] - 2.0 * target[places[1]] + target[places[0]]
-                allowed[here] += EXPLAINED * np.sqrt((step * step).sum(1)) / reach
+                joints = len(set(goal.joints(kind.search.skeleton)).intersection(kind.search.movable))
+                share = min(1.0, 2.0 / max(joints, 1))
+                allowed[here] += share * EXPLAINED * np.sqrt((step * step).sum(1)) / reach
     sudden = changes > allowed
     for each in (rows, before, after):
         sudden_frames[each[sudden]] = True

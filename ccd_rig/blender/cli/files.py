@@ -199,7 +199,6 @@ def add_arguments(command: argparse.ArgumentParser, file: str, result: str, repo
     """Add --output, --report and --allow-data-loss.
 
     Args:
-        command: gets the options.
         file: metavar of the file that is changed.
         result: content of the output, in words.
         reported: content of the report, in words.
@@ -219,7 +218,6 @@ def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | 
 
     Args:
         file: path of the open file. The output may replace it.
-        options: of the command.
         read: {path: its description} of further files that the command reads. None may be overwritten.
 
     Raises:

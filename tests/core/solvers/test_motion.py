@@ -298,10 +298,10 @@ def test_a_way_that_another_start_finds_goes_on_to_the_frames_beside(seed: int) 
     assert largest_turn(found[8]) < 2.0
 
 
-def wandering(seed: int) -> tuple[Skeleton, Array, Array]:
+def wandering(seed: int, joints: range = range(2, 7)) -> tuple[Skeleton, Array, Array]:
     """Hinges, cones and free joints that follow curves inside their limits; points of the tip; the turns."""
     rng = random.Random(seed)
-    count = rng.randrange(2, 7)
+    count = rng.randrange(joints.start, joints.stop)
     limits: dict[str, dict[str, Limit]] = {}
     turns = []
     times = np.linspace(0.0, 2.0 * math.pi, FRAMES, endpoint=False)
@@ -340,6 +340,15 @@ def test_smoothness_is_raised_where_the_motion_still_jumps(seed: int) -> None:
         if joint.limit is not None
     ]
     assert max(off, default=0.0) < 1e-6
+
+
+@pytest.mark.parametrize("seed", [28, 55, 57, 60, 76, 85])
+def test_joints_of_long_chains_share_what_a_quick_target_explains(seed: int) -> None:
+    skeleton, points, turns = wandering(seed, range(7, 15))
+    points, turns = points[::4], turns[::4]
+    smooth = solved(frames_of(skeleton, points), 5.0)
+    assert largest_turn(smooth) < 1.8 * angles(turns[:-1], turns[1:]).max()
+    assert (smooth.solved.statuses == 0).all()
 
 
 @pytest.mark.parametrize("upper", [1.9, 2.2])
