@@ -10,7 +10,7 @@ from __future__ import annotations
 import enum
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
@@ -136,10 +136,6 @@ class Goal(ABC):
         """The goal with so many more joints at the root of its chain, and `window` of its reach window."""
         return self
 
-    def rest_key(self, _skeleton: Skeleton) -> Hashable:
-        """Values in the row that depend on the place of the skeleton's joints at rest."""
-        return None
-
 
 GOAL_ROW = {
     "goal_kind": 0,
@@ -199,7 +195,7 @@ class PositionGoal(ChainGoal):
         joint: name of the joint that carries the point.
         target: the point's target, in model space.
         offset: the point in the joint's frame; None means the bone's tail.
-        weight: beside competing goals, 1e-9 to 1e9.
+        weight: beside competing goals of the same priority, 1e-9 to 1e9.
         priority: 0 is served first; a goal never worsens a goal with a smaller number.
         chain_length: number of joints, counted from `joint`, that may move for the goal; 0 means all up to
             the root (Kenwright 2012, section 6).
@@ -281,6 +277,7 @@ class PositionGoal(ChainGoal):
         as a clavicle, are shorter, and links below, such as a hand, at most `END_PART` as long. None for
         other chains and straight limbs.
         """
+        skeleton = skeleton.shape
         transforms = skeleton.computed_once(
             "transforms at rest", lambda: forward_kinematics(skeleton, Pose.rest(skeleton))
         )
@@ -448,7 +445,7 @@ class PoleGoal(Goal):
         is positive. Without such a hinge it is the axis of the rest bend, in the root joint's frame.
         """
         chain, end = self.chain(skeleton), self.effector(skeleton)
-        key = ("bend axis", chain, end[:])
+        key, skeleton = ("bend axis", chain, end[:]), skeleton.shape
         return skeleton.computed_once(key, lambda: bend_axis_of(skeleton, chain, end))
 
     def placed(
@@ -478,10 +475,6 @@ class PoleGoal(Goal):
             "goal_scale": bend.scale,
             "goal_angle": self.angle,
         }
-
-    def rest_key(self, skeleton: Skeleton) -> Hashable:
-        bend = self.bend_axis(skeleton)
-        return bend.joint, bend.axis[:], bend.scale
 
 
 @dataclass(frozen=True)

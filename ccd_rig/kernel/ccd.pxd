@@ -50,12 +50,15 @@ cdef void point_joint(Problem p, Py_ssize_t i, Vector arm, Vector way) noexcept 
 cdef void bend_into_windows(Problem p) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, child=cython.Py_ssize_t)
 cdef void stretch(Problem p) noexcept nogil
+@cython.locals(i=cython.Py_ssize_t)
+cdef void measure_holes(Problem p) noexcept nogil
 cdef void share_steps(Problem p, double reduction) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t)
 cdef double lever_squares(Problem p, Py_ssize_t k, double total, double reduction) noexcept nogil
 cdef bint is_out_of_reach(Problem p) noexcept nogil
+cdef bint is_as_near_as_links_allow(Problem p) noexcept nogil
 @cython.locals(i=cython.Py_ssize_t, first=cython.Py_ssize_t)
-cdef bint misses_shell(Problem p, Py_ssize_t k) noexcept nogil
+cdef double shell_distance(Problem p, Py_ssize_t k) noexcept nogil
 cdef void swivel(Problem p) noexcept nogil
 cdef double bend_turn(Problem p, Vector line) noexcept nogil
 cdef void turn_on_line(Problem p, Py_ssize_t i, Vector line, double angle) noexcept nogil

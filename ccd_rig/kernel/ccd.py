@@ -378,14 +378,13 @@ def step_joint(p, i, fraction):
         put_quaternion(p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, unit(turned)))
     if p.has_windows:
         limit_to_windows(p, i, base, before, angle_before)
+    if p.couplings:
+        damp_if_worse(p, i, before, angle_before)
     step = multiply(multiply(base, quaternion_at(p.rotation, 4 * i)), conjugate(multiply(base, before)))
     p.last_turn = angle_of(step)
     if p.last_turn == 0.0:
         return longest
-    longest = max(longest, carry(p, i, step))
-    if p.couplings:
-        damp_if_worse(p, i, before, angle_before)
-    return longest
+    return max(longest, carry(p, i, step))
 
 
 def beyond_comfort(p, i, angle):
@@ -571,7 +570,6 @@ def damp_if_worse(p, i, before, angle_before):
                 p.rotation, 4 * i, nearest_allowed(p.limit, LIMIT_WIDTH * i, turned) if half > 0.0 else before
             )
         measure(p)
-    start_carrying(p)
 
 
 # Reach windows --------------------------------------------------------------------------------------
@@ -784,9 +782,11 @@ def bend_into_windows(p):
 def stretch(p):
     """Point every link at its target, from the root: the straight chain, where limits allow it.
 
-    Passes converge slowly to a stretched chain: their steps shrink while it straightens.
+    A link points away where a long one after it passes the target all the same: the folded chain. Passes
+    converge slowly to such poses: their steps shrink as the chain straightens.
     """
     start_carrying(p)
+    measure_holes(p)
     for n in range(p.moving_count):
         i = p.moving[n]
         place_up_to(p, i)
@@ -801,10 +801,27 @@ def stretch(p):
                     place_up_to(p, child)
                     end = vector_at(p.head, 3 * child)
                 arm = subtract(end, head)
+                way = subtract(vector_at(p.target, 4 * k), head)
+                if p.hole[i] > length(arm) + length(way):
+                    way = scaled(way, -1.0)
                 if length(arm) > SMALL_ARM * p.reach:
-                    point_joint(p, i, arm, subtract(vector_at(p.target, 4 * k), head))
+                    point_joint(p, i, arm, way)
                 break
     measure(p)
+
+
+def measure_holes(p):
+    """Store the radius inside which the links after each joint's own link cannot end."""
+    for k in range(p.goals - 1, -1, -1):  # a joint points at the first of its goals
+        if p.goal_kind[k] == POSITION and p.goal_rank[k] <= p.stage:
+            i, reach, longest, before = p.goal_joint[k], 0.0, 0.0, vector_at(p.effector, 3 * k)
+            while i >= 0:
+                if p.width[i] and p.serves[k * p.joints + i]:
+                    p.hole[i] = 2.0 * longest - reach
+                    head = vector_at(p.head, 3 * i)
+                    link = length(subtract(before, head))
+                    reach, longest, before = reach + link, max(longest, link), head
+                i = p.parent[i]
 
 
 # Shares of steps ----------------------------------------------------------------------------------------
@@ -863,21 +880,26 @@ def is_out_of_reach(p):
         return False
     start_carrying(p)
     for k in range(p.goals):
-        if p.goal_kind[k] == POSITION and misses_shell(p, k):
+        if p.goal_kind[k] == POSITION and shell_distance(p, k) > p.position_tolerance:
             return True
     return False
 
 
-def misses_shell(p, k):
-    """Whether the target of a position lies outside the shell about its chain's first joint."""
+def is_as_near_as_links_allow(p):
+    """Whether the only goal's error is the distance of its target from the shell."""
+    return p.distance[0] <= shell_distance(p, 0) + p.position_tolerance
+
+
+def shell_distance(p, k):
+    """The distance of a position's target from the shell about its chain's first joint; 0 if unknown."""
     i, first, reach, longest = p.goal_joint[k], -1, 0.0, 0.0
     before = vector_at(p.effector, 3 * k)
     while i >= 0:
         if p.first_column[i + 1] - p.first_column[i] > p.width[i] or p.lever_joint[k * p.joints + i] >= 0:
-            return False
+            return 0.0
         if p.width[i]:
             if not p.serves[k * p.joints + i]:
-                return False
+                return 0.0
             head = vector_at(p.head, 3 * i)
             link = length(subtract(before, head))
             reach += link
@@ -886,9 +908,9 @@ def misses_shell(p, k):
             first = i
         i = p.parent[i]
     if first < 0:
-        return p.distance[k] > p.position_tolerance
+        return p.distance[k]
     away = length(subtract(vector_at(p.target, 4 * k), before))
-    return away > reach + p.position_tolerance or away < 2.0 * longest - reach - p.position_tolerance
+    return max(away - reach, 2.0 * longest - reach - away, 0.0)
 
 
 # Poles ----------------------------------------------------------------------------------------------

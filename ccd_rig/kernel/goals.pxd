@@ -1,6 +1,6 @@
 @cython.locals(kind=cython.int)
 cdef void measure(Problem p) noexcept nogil
-cdef void set_earlier_weight(Problem p) noexcept nogil
+cdef void set_weights(Problem p) noexcept nogil
 cdef bint is_current(Problem p, Py_ssize_t k) noexcept nogil
 cdef bint has_room(Problem p, Py_ssize_t k) noexcept nogil
 @cython.locals(row=cython.Py_ssize_t, joint=cython.Py_ssize_t)

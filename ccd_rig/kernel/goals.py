@@ -96,18 +96,23 @@ def measure(p):
             p.error_ratio = max(p.error_ratio, sqrt(square) / (angle_factor(p, k) * p.angle_tolerance))
 
 
-def set_earlier_weight(p):
-    """Set the weight of earlier ranks: `FIRST`, times the factor by which a goal's weight exceeds theirs."""
-    p.earlier_weight = FIRST
-    for rank in range(1, p.last_rank + 1):
-        least, most = 0.0, 0.0
+def set_weights(p):
+    """Divide weights by the largest of their rank, and set the weight of earlier ranks by the least of these.
+
+    Weights count among the goals of a rank alone: tolerances and `FIRST` are for weights of 1.
+    """
+    least = 1.0
+    for rank in range(p.last_rank + 1):
+        most = 0.0
         for k in range(p.goals):
-            if 0 <= p.goal_rank[k] < rank and (least == 0.0 or p.goal_weight[k] < least):
-                least = p.goal_weight[k]
             if p.goal_rank[k] == rank:
                 most = max(most, p.goal_weight[k])
-        if least > 0.0:
-            p.earlier_weight = max(p.earlier_weight, FIRST * most / least)
+        for k in range(p.goals):
+            if p.goal_rank[k] == rank:
+                p.goal_weight[k] /= most
+                if rank < p.last_rank:
+                    least = min(least, p.goal_weight[k])
+    p.earlier_weight = FIRST / least
 
 
 def is_current(p, k):

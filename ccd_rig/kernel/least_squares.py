@@ -640,7 +640,7 @@ def slide(p):
     part, turned, least = 1.0, 0.0, 0.0
     has_old, is_judged = False, True
     save(p, 0)
-    while p.steps < p.last_step and p.departure_square > 0.0:
+    while p.departure_square > 0.0:
         beside = approach_goals(p, RETURN_PART * turned)
         if is_judged and beside < 0.0:
             break
@@ -657,6 +657,8 @@ def slide(p):
             if least - beside < FLAT * least:
                 break
             has_old = True
+        if p.steps >= p.last_step:
+            break
         least = beside
         set_row_gains(p, 0.0)
         for column in range(p.columns):
@@ -699,7 +701,7 @@ def approach_goals(p, aside):
                 p.return_step[column] = p.step[column]
                 beside += 2.0 * p.departure_gradient[column] * p.step[column]
             return beside
-        if longest > LONGEST_STEP:
+        if longest > LONGEST_STEP or p.steps >= p.last_step:
             break
         apply_step(p, 1.0)
         evaluate(p)
@@ -710,7 +712,7 @@ def return_to_goals(p):
     """Return onto the goals by undamped steps, from an evaluated pose."""
     set_row_gains(p, 1.0)
     for _ in range(4):
-        if p.error_ratio <= TIGHT:
+        if p.error_ratio <= TIGHT or p.steps >= p.last_step:
             return
         compute_step(p, 0.0, LEAST_DAMPING)
         if longest_turn(p) > LONGEST_STEP:

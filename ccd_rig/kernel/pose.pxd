@@ -1,4 +1,5 @@
 cdef void enter_limits(Problem p) noexcept nogil
+@cython.locals(is_far=cython.bint, is_near=cython.bint)
 cdef int solve_pose(Problem p) noexcept nogil
 cdef double farthest_turn(Problem p) noexcept nogil
 @cython.locals(met=cython.bint)

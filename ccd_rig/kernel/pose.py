@@ -14,6 +14,7 @@ from .ccd import (
     ROOT_TO_TIP,
     bend_into_windows,
     bend_limbs,
+    is_as_near_as_links_allow,
     is_out_of_reach,
     mirror_bends,
     perturb,
@@ -23,7 +24,7 @@ from .ccd import (
     swivel,
 )
 from .geometry import multiply, put_quaternion, put_vector, quaternion_at, unit
-from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal, set_earlier_weight
+from .goals import DIRECTION, ORIENTATION, WINDOW, WINDOW_SLACK, measure, measure_goal, set_weights
 from .kinematics import LARGEST
 from .least_squares import (
     TIGHT,
@@ -121,24 +122,22 @@ def solve_pose(p):
         return CONVERGED
     if not p.moving_count:
         return CONVERGED if p.error_ratio <= p.met_ratio else STALLED
-    is_far = is_out_of_reach(p)
+    is_far, is_near = is_out_of_reach(p), False
     if is_far:
         stretch(p)
+        is_near = is_as_near_as_links_allow(p)
         keep_if_better(p)
         restore(p, START)
         measure(p)
+    if is_far and p.is_alone and (is_near or not p.by_passes):
+        p.steps += 1
+        return OUT_OF_REACH
     if p.by_passes:
-        if is_far and p.is_alone:
-            p.steps += 1
-            return OUT_OF_REACH
         status = descend(p)
         if status == CONVERGED and p.to_region and not p.only_ccd:
             evaluate(p)
             slide(p)
         return OUT_OF_REACH if is_far and status != CONVERGED else status
-    if is_far and p.is_alone:
-        p.steps += 1
-        return OUT_OF_REACH
     if p.has_limbs and p.has_reference:
         bend_limbs(p)
         if reach(p, EARLY_EXIT):
@@ -561,7 +560,7 @@ def minimise_error(p, had_run_out):
     begin_try(p)
     p.ran_out = had_run_out
     measure(p)
-    is_retry = not p.by_passes and not (p.is_alone and not p.has_reference and is_out_of_reach(p))
+    is_retry = not p.by_passes
     slow_gain, is_settled = 1.0 - STRICT, False
     if is_retry and p.has_reference:
         load_reference_pose(p)
@@ -798,7 +797,7 @@ def solve_poses(
             for n in range(p.goals):
                 p.goal_weight[n] = weights[k if weights.shape[0] > 1 else 0, n]
                 p.goal_angle[n] = pole_angles[k if pole_angles.shape[0] > 1 else 0, n]
-            set_earlier_weight(p)
+            set_weights(p)
             load_bones(p, offsets, rests, k if offsets.shape[0] > 1 else 0)
             set_tolerance(p, tolerances[k if tolerances.shape[0] > 1 else 0])
             p.has_reference = reference_rotations.shape[0] > 0

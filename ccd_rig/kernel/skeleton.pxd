@@ -34,7 +34,7 @@ cdef class Problem:
     cdef bint is_rigid, has_windows, has_limbs, has_tips, has_poles, is_alone, is_single, can_share
     cdef readonly Py_ssize_t moving_count
     cdef Py_ssize_t valid, stage, last_rank
-    cdef double[::1] effector, effector_frame, share, angle_order, profile, first_pair, bend, davenport, eigenvectors
+    cdef double[::1] effector, effector_frame, share, angle_order, hole, profile, first_pair, bend, davenport, eigenvectors
     cdef double last_turn
     cdef Py_ssize_t order
     cdef double fraction, feedback, reduction, stall

@@ -372,7 +372,7 @@ class Problem:
             i = self.moving[n]
             self.can_share = self.can_share and self.max_step[i] >= pi and self.comfort[i] == 0.0
         self.effector, self.effector_frame = zeros(3 * goals), zeros(4 * goals)
-        self.share, self.angle_order = zeros(joints), zeros(joints)
+        self.share, self.angle_order, self.hole = zeros(joints), zeros(joints), zeros(joints)
         self.profile, self.first_pair, self.bend = zeros(9), zeros(6), zeros(9)
         self.davenport, self.eigenvectors = zeros(16), zeros(16)
         self.stage, self.valid, self.last_turn = self.last_rank, 0, 0.0

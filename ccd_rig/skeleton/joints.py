@@ -289,12 +289,27 @@ class Skeleton:
         """The skeleton from which this one was `moved`; else itself."""
         return self if self._origin is None else self._origin
 
+    @property
+    def shape(self) -> Skeleton:
+        """The skeleton that tells how chains are bent at rest: the `original` where rotations are inherited.
+
+        Moved roots take their chains along as they are. Chains that do not inherit rotation change.
+        """
+        return self if self.pivots else self.original
+
     def moved(self, places: Mapping[int, Place]) -> Skeleton:
-        """The same skeleton with other offsets and rest rotations of joints.
+        """The same skeleton with other offsets and rest rotations of roots.
 
         Args:
             places: {joint: (offset, rest rotation)}; frozen, finite, rotations of length 1.
+
+        Raises:
+            InvalidInput: a joint that is no root.
         """
+        for i in places:
+            if self.original.joints[i].parent != -1:
+                name = self.original.joints[i].name
+                raise InvalidInput(f"joint '{name}' has a parent: only roots can be moved")
         moved = object.__new__(Skeleton)
         moved.__dict__.update(self.__dict__)
         moved.__dict__.pop("joints", None)

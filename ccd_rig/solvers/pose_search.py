@@ -160,7 +160,7 @@ class PoseSearch:
         self._limb_key = None if limb_goals is None else tuple([without_target(goal) for goal in limb_goals])
         check_goals(skeleton, self.goals)
         self._key = tuple([without_target(goal) for goal in self.goals])
-        self.goal_settings, self._windows, served = skeleton.original.computed_once(
+        self.goal_settings, self._windows, served = skeleton.shape.computed_once(
             ("goals", self._key),
             lambda: (
                 GoalSettings.of([self.goals]),
@@ -169,12 +169,12 @@ class PoseSearch:
             ),
         )
         self._problems: dict[bool, _Problems] = {}  # inside comfort regions, inside limits
-        self.limits, self.tolerances, self.comforts = skeleton.original.computed_once(
+        self.limits, self.tolerances, self.comforts = skeleton.shape.computed_once(
             ("limits and comforts", settings.comfort),
             lambda: _limits_and_comforts(skeleton, settings.comfort),
         )
         moving = None if joints is None else frozenset(joints)
-        self.movable, self.follows_reference, self.regions = skeleton.original.computed_once(
+        self.movable, self.follows_reference, self.regions = skeleton.shape.computed_once(
             ("movable", self._key, moving, settings.comfort),
             lambda: self._movable(served if moving is None else served & moving),
         )
@@ -414,16 +414,17 @@ class PoseSearch:
                 settings.angle_tolerance,
                 self._limb_key,
             )
-            self._problems[in_regions] = self.skeleton.original.computed_once(key, _Problems)
+            self._problems[in_regions] = self.skeleton.shape.computed_once(key, _Problems)
         problems = self._problems[in_regions]
         with suppress(IndexError):  # other threads take from it too
             return problems.idle, problems.idle.pop()
+        skeleton = self.skeleton.shape
         if problems.tables is None:
             regions = None if in_regions else self.comforts
             problems.tables = problem_tables(
-                self.skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._limb_goals
+                skeleton, self.goals, limits, self.movable, self.tolerances, regions, self._limb_goals
             )
-        reach = reach_of_goals(self.skeleton, self.goals)
+        reach = reach_of_goals(skeleton, self.goals)
         made = Problem(problems.tables, reach, settings.position_tolerance, settings.angle_tolerance)
         return problems.idle, made
 

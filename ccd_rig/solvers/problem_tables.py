@@ -308,14 +308,9 @@ def take_problem(
 
     Problems of goals that differ in targets alone are shared.
     """
-    # A skeleton that was moved differs in the bend axes of its chains alone.
-    key = (
-        "measured",
-        tuple([without_target(goal) for goal in goals]),
-        tuple([goal.rest_key(skeleton) for goal in goals]),
-        movable,
-    )
-    idle: list[Problem] = skeleton.original.computed_once(key, list)
+    key = ("measured", tuple([without_target(goal) for goal in goals]), movable)
+    skeleton = skeleton.shape
+    idle: list[Problem] = skeleton.computed_once(key, list)
     with suppress(IndexError):  # other threads take from it too
         return idle, idle.pop()
     limits = [joint.limit for joint in skeleton.joints]

@@ -7,6 +7,7 @@ the pose leaves them only if its goals are missed inside. Missed goals are retri
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,12 +15,13 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..goals import Goal
+from ..kernel import LEVER
 from ..settings import PRESETS, SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
 from .pose_search import ENDLESS, STATUSES, PoseSearch, Starts
-from .problem_tables import stored_targets
+from .problem_tables import reach_of_goals, stored_targets
 from .restarts import StartSpace, starts
 
 
@@ -34,10 +36,10 @@ def solve(
     """Find the pose that meets the goals inside all limits; of all such poses the nearest to `reference`.
 
     Only joints of the goals' chains move. Joints that start outside their limit are clamped first. The result
-    is never worse than the clamped start. Compare the goals' weighted square errors, summed per priority,
-    with goals inside their tolerance as 0: the first sum that changes by more than the tolerance falls. Only
-    comfort regions together with comfort tolerances may raise it. The same input gives the same result to the
-    bit. A target out of reach is a status, never an exception.
+    is never worse than the clamped start. Compare the goals' square errors, summed per priority by weights in
+    parts of the largest, with goals inside their tolerance as 0: the first sum that changes by more than the
+    tolerance falls. Only comfort regions together with comfort tolerances may raise it. The same input gives
+    the same result to the bit. A target out of reach is a status, never an exception.
 
     Args:
         skeleton: the joints.
@@ -64,13 +66,19 @@ def iterate(
 ) -> Iterator[SolveResult]:
     """Like `solve`, with an item per iteration: to show it, to cancel it, or to spread it over frames.
 
-    Every item holds the best pose so far; the last item equals the result of `solve`. Each item is solved
-    anew from the start, so it costs as much as all iterations before it.
+    The last item equals the result of `solve`; every other one holds the best pose so far. Each iteration is
+    solved anew from the start, so it costs as much as all iterations before it.
     """
     request = _Solve(skeleton, pose, goals, settings, poses, reference)
-    last = request.run(ENDLESS)
+    last, best, least = request.run(ENDLESS), None, [math.inf]
     for budget in range(1, last.iterations):
-        yield replace(request.run(budget), status=SolveStatus.ITERATION_LIMIT, iterations=budget)
+        result = request.run(budget)
+        errors = request.errors_by_priority(result)
+        order = request.order(errors, least)
+        if order <= 0:
+            best = result
+            least = errors if order < 0 else list(map(min, errors, least))
+        yield replace(best or result, status=SolveStatus.ITERATION_LIMIT, iterations=budget)
     yield last
 
 
@@ -124,6 +132,27 @@ class _Solve:
         elif status is SolveStatus.CONVERGED:
             status = SolveStatus.STALLED
         return SolveResult(pose, status, int(solved.steps[0]), errors)
+
+    def errors_by_priority(self, result: SolveResult) -> list[float]:
+        """Per priority, the root of the sum of the weighted square errors of goals that are missed."""
+        settings, goals = self.settings, self.search.goals
+        lever = LEVER * reach_of_goals(self.search.skeleton, goals)
+        heaviest: dict[int, float] = {}
+        for goal in goals:
+            heaviest[goal.priority] = max(goal.weight, heaviest.get(goal.priority, 0.0))
+        sums = dict.fromkeys(sorted(heaviest), 0.0)
+        for goal, error in zip(goals, result.errors, strict=True):
+            if settings.in_tolerances(error) > 1.0:
+                square = error.distance**2 + (lever * error.angle) ** 2
+                sums[goal.priority] += goal.weight / heaviest[goal.priority] * square
+        return [math.sqrt(total) for total in sums.values()]
+
+    def order(self, errors: Sequence[float], others: Sequence[float]) -> int:
+        """-1 where the first of `errors_by_priority` to differ by more than the tolerance fell, 1: rose."""
+        for error, other in zip(errors, others, strict=False):
+            if (error == 0.0) != (other == 0.0) or abs(error - other) > self.settings.position_tolerance:
+                return -1 if error < other else 1
+        return 0
 
     def _starts(self) -> Starts:
         search = self.search

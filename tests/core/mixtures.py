@@ -300,8 +300,12 @@ def confined(case: Mixture) -> Pose | None:
 def scores(case: Mixture, pose: Pose | None) -> list[float]:
     """Per priority the weighted squares of the goals that are not met; infinite without a pose.
 
-    A radian counts as 0.3 of the length of the longest chain, or of 1 where none has a length.
+    Weights are parts of the largest of a priority. A radian counts as 0.3 of the length of the longest chain,
+    or of 1 where none has a length.
     """
+    most = {goal.priority: 0.0 for goal in case.goals}
+    for goal in case.goals:
+        most[goal.priority] = max(most[goal.priority], goal.weight)
     lever = 0.3 * (max(goal.reach(case.skeleton) for goal in case.goals) or 1.0)
     sums = dict.fromkeys(sorted({goal.priority for goal in case.goals}), 0.0)
     transforms = forward_kinematics(case.skeleton, pose or case.start)
@@ -310,7 +314,8 @@ def scores(case: Mixture, pose: Pose | None) -> list[float]:
         if pose is None:
             sums[goal.priority] = math.inf
         elif error.distance > POSITION or error.angle > ANGLE:
-            sums[goal.priority] += goal.weight * (error.distance**2 + (lever * error.angle) ** 2)
+            weight = goal.weight / most[goal.priority]
+            sums[goal.priority] += weight * (error.distance**2 + (lever * error.angle) ** 2)
     return list(sums.values())
 
 

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from chains import legal_pose
 from mathutils import Quaternion, Vector
 from seeds import few_and_all
 
 from ccd_rig.goals import PositionGoal
-from ccd_rig.settings import SolverSettings, SolveStatus
+from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist
+from ccd_rig.settings import Solver, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.solvers.many import solve_many
 from ccd_rig.solvers.solve import solve
 
 SETTINGS = SolverSettings(restarts=0)
+KNEE, CONE = Hinge((0.0, 0.0, 1.0), 0.3, 2.5), SwingTwist(Cone(0.5), (-0.5, 0.5))
 LITTLE = 0.005
 """Part of a distance that random motions may win of a pose that is OPTIMAL: its steepness is at most 0.01."""
 
@@ -109,6 +113,29 @@ def nearest_around(skeleton, pose, goals, rank, rng):
         if found.min() < nearest:
             nearest, best = found.min(), tried[[found.argmin()]]
     return nearest, allowed[rank]
+
+
+@pytest.mark.parametrize("solver", Solver)
+@pytest.mark.parametrize("kinds", [(None, KNEE, CONE), (CONE,) * 4])
+def test_a_pose_inside_limits_does_not_jump_where_a_target_leaves_the_sum_of_the_bones(solver, kinds):
+    """The distance of a point from all that a tip can reach changes by no more than the point moves."""
+    for seed in range(4):
+        rng = random.Random(seed)
+        lengths = [rng.uniform(0.5, 1.5) for _ in kinds]
+        skeleton = Skeleton(
+            Joint(f"bone{i}", i - 1, (0.0, lengths[i - 1] if i else 0.0, 0.0), length=size, limit=kinds[i])
+            for i, size in enumerate(lengths)
+        )
+        aside = Vector((rng.gauss(0.0, 1.0), abs(rng.gauss(0.0, 1.0)), rng.gauss(0.0, 1.0))).normalized()
+        start, reach = legal_pose(skeleton, rng), sum(lengths)
+        found = []
+        for part in (0.999, 1.001):
+            goal = PositionGoal(skeleton.joints[-1].name, part * reach * aside)
+            found.append(solve(skeleton, start, [goal], replace(SETTINGS, solver=solver)))
+        inside, beyond = (result.errors[0].distance for result in found)
+        assert abs(beyond - inside) <= 0.002 * reach + SETTINGS.position_tolerance, seed
+        if solver is Solver.CCD_LEAST_SQUARES:
+            assert found[1].status is SolveStatus.OPTIMAL, seed
 
 
 @pytest.mark.parametrize("seeds", few_and_all(1, 60, 3))

@@ -44,6 +44,16 @@ def test_a_goal_served_first_stays_met(seed):
     assert both.errors[0].distance <= SETTINGS.position_tolerance
 
 
+@pytest.mark.parametrize("weight", [1e-9, 1e-4, 1e9])
+def test_weights_count_among_goals_of_one_priority_alone(weight):
+    """Three bones of length 1, the tip is asked for out of reach. A later goal pulls at the first bone."""
+    skeleton, far = straight(3), Vector((4.0, 0.5, 0.0))
+    goals = [PositionGoal("joint2", far, weight=weight), PositionGoal("joint0", (0.0, 1.0, 5.0), priority=1)]
+    result = solve(skeleton, Pose.rest(skeleton), goals, SETTINGS)
+    assert result.errors[0].distance == pytest.approx(far.length - 3.0, abs=1e-3)
+    assert result.status is SolveStatus.OPTIMAL
+
+
 def limbs(rng: random.Random) -> Skeleton:
     """A spine of three joints with three limbs of three each, of random lengths, inside cones."""
     joints: list[Joint] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import random
+from array import array
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,7 +31,11 @@ from ccd_rig import (
     solve,
     solve_many,
 )
+from ccd_rig.kernel.ccd import share_steps, start_carrying, step_joint
+from ccd_rig.kernel.pose import begin
+from ccd_rig.kernel.skeleton import Problem
 from ccd_rig.skeleton.joints import shift_of
+from ccd_rig.solvers.problem_tables import problem_tables, reach_of_goals
 
 NEAR = 1e-5
 
@@ -47,6 +53,33 @@ def test_the_mixtures_roll() -> None:
     joints = [joint for seed in range(100) for joint in mixture(seed, rolls=True).skeleton.joints]
     assert {len(joint.slides) for joint in joints} == {0, 1, 2, 3}
     assert any(joint.coupled_offsets for joint in joints)
+
+
+def test_a_step_of_ccd_that_is_taken_back_counts_as_no_motion() -> None:
+    """The best turn of a hinge neglects offsets coupled to it, and may lead away from the target."""
+    taken_back = 0
+    for seed in range(30):
+        rng = random.Random(seed)
+        limit, ends = Hinge((1.0, 0.0, 0.0), -1.5, 1.5), (-1.5, 1.5)
+        hinges = [Joint(f"j{i}", i - 1, (0.0, 1.0, 0.0), limit=limit) for i in (0, 1)]
+        rolls = CoupledOffset("j0", (0.0, 0.3, 1.0), ends, [rng.uniform(-3.0, 3.0) for _ in ends])
+        skeleton = Skeleton([hinges[0], replace(hinges[1], coupled_offsets=(rolls,))])
+        goals = [PositionGoal("j1", [rng.uniform(-3.0, 3.0) for _ in range(3)])]
+        tables = problem_tables(skeleton, goals, [limit, limit], (0, 1), (0.0, 0.0))
+        p = Problem(tables, reach_of_goals(skeleton, goals), 1e-4, 1e-3)
+        p.rotation[:] = array("d", [1.0, 0.0, 0.0, 0.0] * 2)
+        p.target[:3] = array("d", goals[0].target)
+        share_steps(p, 0.0)
+        begin(p)
+        for _ in range(6):
+            start_carrying(p)
+            was, before = list(p.effector), p.angle[0]
+            motion = step_joint(p, 0, 1.0)
+            assert abs(p.last_turn - abs(p.angle[0] - before)) <= 1e-9
+            if abs(p.angle[0] - before) <= 1e-12:
+                taken_back += motion <= 1e-9
+                assert motion <= 1e-9 and list(p.effector) == pytest.approx(was, abs=1e-9), seed
+    assert taken_back > 10
 
 
 # --- the leg of a walker ----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import math
 import random
 
 import pytest
-from chains import FLOAT32, SOLVE, Z, legal_pose, random_skeleton, straight, tail
+from chains import FLOAT32, SOLVE, Z, legal_pose, random_rotation, random_skeleton, straight, tail, tip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mathutils import Quaternion, Vector
@@ -15,6 +15,7 @@ from reaching import CONVERGED, ITERATION_LIMIT, OPTIMAL, reach_for
 
 from ccd_rig.goals import (
     DirectionGoal,
+    OrientationGoal,
     PositionGoal,
 )
 from ccd_rig.limits.shapes import Cone, Hinge, SwingTwist, violation
@@ -158,11 +159,21 @@ def test_best_stretch_towards_a_far_target_takes_two_iterations():
         assert result.errors[0].distance == pytest.approx(5.0, abs=1e-3)
 
 
-def test_a_target_inside_the_hole_of_a_long_bone_is_recognised():
-    skeleton = Skeleton([Joint("long", length=3.0), Joint("short", 0, (0.0, 3.0, 0.0), length=1.0)])
-    result = reach_for(skeleton, (0.5, 0.5, 0.0))
-    assert result.status is OPTIMAL
-    assert result.errors[0].distance == pytest.approx(2.0 - math.sqrt(0.5), abs=2e-3)
+@pytest.mark.parametrize("solver", Solver)
+@pytest.mark.parametrize("lengths", [(3.0, 1.0), (1.0, 3.0), (0.5, 4.0, 1.0), (1.0, 0.5, 0.5, 5.0)])
+def test_a_target_inside_the_hole_of_a_long_bone_is_missed_by_no_more_than_the_hole(lengths, solver):
+    """All other bones together leave a ball about the root that the tip cannot enter."""
+    skeleton = Skeleton(
+        Joint(f"bone{i}", i - 1, (0.0, lengths[i - 1] if i else 0.0, 0.0), length=size)
+        for i, size in enumerate(lengths)
+    )
+    rng, hole = random.Random(3), 2.0 * max(lengths) - sum(lengths)
+    for reference in (None, *(legal_pose(skeleton, rng) for _ in range(3))):
+        target = hole * rng.random() * Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+        goal, chosen = PositionGoal(tip(skeleton), target), SolverSettings(solver=solver)
+        result = solve(skeleton, legal_pose(skeleton, rng), [goal], chosen, reference=reference)
+        assert result.status is OPTIMAL
+        assert result.errors[0].distance == pytest.approx(hole - target.length, abs=2e-3)
 
 
 def test_straight_chain_with_the_target_on_its_line_is_left():
@@ -248,6 +259,21 @@ def test_iterate_gives_one_item_per_iteration():
     assert all(item.status is ITERATION_LIMIT for item in items[:-1])
     errors = [item.errors[0].distance for item in items]
     assert all(later <= earlier + 1e-6 for earlier, later in itertools.pairwise(errors))
+
+
+def test_no_item_of_iterate_gives_back_what_a_goal_served_first_has_won():
+    """A place and, served later, a rotation that cannot be met with it."""
+    for seed in (8, 11, 13, 16):
+        rng = random.Random(seed)
+        skeleton = straight(2 + seed % 3)
+        start, name = legal_pose(skeleton, rng), tip(skeleton)
+        place = PositionGoal(name, [rng.gauss(0.0, 2.0) for _ in range(3)])
+        goals = [place, OrientationGoal(name, random_rotation(rng), priority=1)]
+        items = list(iterate(skeleton, start, goals, SolverSettings(restarts=0)))
+        errors = [item.errors[0].distance for item in items]
+        slack = 2.0 * SolverSettings().position_tolerance
+        assert all(later <= max(earlier, slack) + slack for earlier, later in itertools.pairwise(errors))
+        assert [item.iterations for item in items] == list(range(1, len(items) + 1))
 
 
 def test_the_closing_phase_ends_what_sweeps_only_creep_towards():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 
+import numpy as np
 import pytest
 from chains import FLOAT32, legal_pose, random_rotation, random_skeleton, straight, tail, tip
 from mathutils import Quaternion, Vector
@@ -22,6 +23,7 @@ from ccd_rig.settings import SolveResult, SolverSettings, SolveStatus
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
+from ccd_rig.solvers.pose_search import PoseSearch
 from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import solve
 
@@ -289,3 +291,28 @@ def test_goals_that_say_the_same_at_far_larger_weights_give_a_pose() -> None:
     assert all(abs(rotation.magnitude - 1.0) < FLOAT32 for rotation in result.pose.rotations)
     assert violation(cone, result.pose.rotations[1]) <= FLOAT32
     assert result.status is not SolveStatus.CONVERGED
+
+
+def test_more_steps_never_end_farther_from_the_reference_and_no_step_exceeds_the_budget() -> None:
+    """A pose on its goal slides towards the reference; the last step counts only if it came nearer."""
+    skeleton, ends = straight(8), 0
+    for seed in (2, 3, 9, 13):
+        rng = random.Random(seed)
+        turns = {
+            i: Quaternion([1.0] + [rng.gauss(0.0, 0.3) for _ in range(3)]).normalized() for i in range(8)
+        }
+        reference = Pose.rest(skeleton).with_rotations(turns)
+        target = rng.uniform(2.0, 7.0) * Vector([rng.gauss(0.0, 1.0) for _ in range(3)]).normalized()
+        search = PoseSearch(skeleton, [PositionGoal(tip(skeleton), target)], SolverSettings(restarts=0))
+        nearest = math.inf
+        for budget in range(2, 40):
+            found = search.solve(*reference.arrays, [np.array([target])], reference.arrays, budget=budget)
+            assert found.steps[0] <= budget
+            if found.statuses[0] == 0:
+                pose = Pose.of_arrays(found.rotations[0], found.translations[0])
+                departure = sum(
+                    angle_between(*pair) ** 2 for pair in zip(pose.rotations, turns.values(), strict=True)
+                )
+                assert departure <= nearest + 1e-3
+                nearest, ends = min(nearest, departure), ends + 1
+    assert ends > 60
