@@ -29,7 +29,7 @@ from ..motion.retargeting.feet import (
     carried,
     drops,
     foot_path,
-    rolled_smoothly,
+    rolled,
     smooth_envelope,
     smooth_shifts,
     ways_aside,
@@ -209,13 +209,13 @@ def _reaching(
     if not any(weights.values()):
         return shift, translations
     heads, _ = target.world(rotations, translations)
-    wanted, window = {}, 2.0 * settings.blend
+    wanted = {}
     for leg in figure_map.legs:
         reach = _reach(figures, settings, leg)
         hips = heads[:, target.index(leg.upper)]
-        path = rolled_smoothly(paths[leg.name], Sole.of(target, leg), hips, reach, times, window)
-        paths[leg.name] = path
+        path = paths[leg.name] = rolled(paths[leg.name], Sole.of(target, leg), hips, reach)
         wanted[leg.name] = hips, path.ankles, reach, path.borne * weights[leg.name]
+    window = 2.0 * settings.blend
     shift[:, :2] = smooth_shifts([ways_aside(*each) for each in wanted.values()], times, window)
     missing = [drops(hips + shift, *others) for hips, *others in wanted.values()]
     rooms = [hips[:, 2] - paths[name].ground for name, (hips, *_) in wanted.items()]

@@ -510,22 +510,6 @@ def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     return replace(path, feet=feet, ankles=balls - turned(feet, sole.ball))
 
 
-def rolled_smoothly(
-    path: FootPath, sole: Sole, hips: Array, reach: Array, times: Array, window: float
-) -> FootPath:
-    """The path of `rolled` with heels raised over a window of seconds about each time at which they are.
-
-    With the ankle nearly above the ball a millimetre that the leg lacks is a large angle.
-    """
-    angles = batch.angles_between(rolled(path, sole, hips, reach).feet, path.feet, -1)
-    if not angles.any():
-        return path
-    angles = smooth_envelope(angles, times, window) * path.borne
-    balls = path.ankles + turned(path.feet, sole.ball)
-    feet = raised_ahead(path.feet, -_ahead(path.feet, sole.across), angles)
-    return replace(path, feet=feet, ankles=balls - turned(feet, sole.ball))
-
-
 def carried(path: FootPath, sole: Sole, shift: Array) -> FootPath:
     """The path with a foot in the air going with hips that are moved by (F, 3) metres, down as far as the
     ground lets it: so its leg bends as it did."""
