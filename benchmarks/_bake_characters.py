@@ -187,6 +187,56 @@ def legs(frames: int) -> Shot:
     return Shot(rig, tuple(reaches), tuple(names), (None,) * len(names))
 
 
+# --- a two-legged figure ------------------------------------------------------------------------------------
+
+STRIDE = 50  # frames
+
+
+def biped(frames: int, poles: bool = False) -> Shot:
+    """A figure of 16 bones that walks on the spot: hips, feet and hands are keyed on every frame."""
+    bpy.ops.wm.read_homefile(use_empty=True)
+    bones = [
+        rigs.B("hips", (0.0, 0.0, 1.0), (0.0, 0.0, 1.15)),
+        rigs.B("spine", (0.0, 0.0, 1.15), (0.0, 0.0, 1.35), "hips", 0.0, True),
+        rigs.B("chest", (0.0, 0.0, 1.35), (0.0, 0.0, 1.55), "spine", 0.0, True),
+        rigs.B("head", (0.0, 0.0, 1.55), (0.0, 0.0, 1.75), "chest", 0.0, True),
+    ]
+    for side, x in (("L", 1.0), ("R", -1.0)):
+        leg = ((0.1 * x, 0.0, 1.0), (0.1 * x, -0.02, 0.55), (0.1 * x, 0.02, 0.1), (0.1 * x, -0.15, 0.02))
+        arm = ((0.18 * x, 0.0, 1.5), (0.45 * x, 0.02, 1.5), (0.7 * x, 0.0, 1.5), (0.8 * x, 0.0, 1.5))
+        for names, points, parent in (
+            (("thigh", "shin", "foot"), leg, "hips"),
+            (("upper", "fore", "hand"), arm, "chest"),
+        ):
+            for k, (name, ends) in enumerate(zip(names, pairwise(points), strict=True)):
+                above = f"{names[k - 1]}.{side}" if k else parent
+                bones.append(rigs.B(f"{name}.{side}", *ends, above, 0.0, k > 0))
+    rig = rigs.armature(bones, "Biped")
+    bpy.ops.object.mode_set(mode="POSE")
+    turn = 2.0 * np.pi * np.arange(frames) / STRIDE
+    none = np.zeros(frames)
+    shift = np.stack(
+        (0.03 * np.sin(turn), 0.02 * np.sin(0.4 * turn), -0.18 + 0.03 * np.sin(2.0 * turn)), axis=1
+    )
+    rest = np.array(rig.data.bones["hips"].matrix_local.to_3x3())
+    key_all(rig, {'pose.bones["hips"].location': shift @ rest})
+    reaches, moved = [], []
+    for side, x, phase in (("L", 1.0, 0.0), ("R", -1.0, math.pi)):
+        at = turn + phase
+        foot = np.stack(
+            (0.1 * x + none, 0.02 + 0.2 * np.sin(at), 0.1 + 0.08 * np.maximum(0.0, np.cos(at))), axis=1
+        )
+        hand = np.stack(
+            (0.45 * x + 0.05 * np.sin(0.7 * turn), -0.2 - 0.1 * np.sin(at), 1.2 + 0.15 * np.sin(at)), axis=1
+        )
+        for tip, places, aside in (("shin", foot, (0.0, -1.0, 0.5)), ("fore", hand, (0.2 * x, 1.0, 0.0))):
+            pole = keyed_empty(f"Pole {tip}.{side}", places + np.array(aside)) if poles else None
+            reaches.append(Reach(f"{tip}.{side}", 2, keyed_empty(f"{tip}.{side}", places), pole=pole))
+        moved += [f"{name}.{side}" for name in ("thigh", "shin", "upper", "fore")]
+    set_range(frames)
+    return Shot(rig, tuple(reaches), tuple(moved), (None,) * len(moved))
+
+
 # --- the demo's figure --------------------------------------------------------------------------------------
 
 

@@ -18,6 +18,7 @@ Cases, some 250 frames each:
     conflict-*       two hands that can't both have what they want, by weight, by priority (Blender: weights)
     chain-*          20 bones: long (10,000 frames), pole, rotation, slides (Blender: stretch), comfort
                      (Blender: none); position alone, and limits, are cases of `bake.py`
+    biped, -poles    a figure of 16 bones that walks on the spot; hands and feet have targets
     figure           the demo's figure
     rebuilt-*        the clip on a rig of its 25 body bones: root and torso play, the limbs rest
         position, turned, limits, all       positions; rotations and poles; limits that just hold the clip
@@ -103,6 +104,8 @@ def cases(clip: Path | None) -> dict[str, Callable[[int], scenes.Shot]]:
         "chain-rotation": characters.chain_rotation,
         "chain-slides": characters.chain_slides,
         "chain-comfort": characters.chain_comfort,
+        "biped": characters.biped,
+        "biped-poles": partial(characters.biped, poles=True),
         "figure": characters.figure,
     }
 

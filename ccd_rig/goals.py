@@ -61,15 +61,10 @@ Limb = tuple[int, Vector]
 
 
 class ReachWindow(NamedTuple):
-    """Part of a chain that must not be stretched past a length.
+    """Part of a chain that must not be stretched past a length."""
 
-    Attributes:
-        joints: of the part, root first.
-        tip: distance from the head of the last joint to the effector, in the model's unit.
-    """
-
-    joints: tuple[int, ...]
-    tip: float
+    joints: tuple[int, ...]  # of the part, root first
+    tip: float  # distance from the head of the last joint to the effector, in the model's unit
 
 
 class Goal(ABC):

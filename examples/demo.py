@@ -146,7 +146,7 @@ def _demo(folder: Path, with_sheet: bool) -> None:
     report.save(result, told)
     words = (
         f"{len(rig.ccd_rig.constraints)} moving goals, human limits on {len(limited)} bones, "
-        f"{walk.FRAME_END} frames baked to keys in {seconds:.1f} s. Planted feet move by "
+        f"{walk.FRAME_END} frames baked to keys. Planted feet move by "
         f"{1000.0 * findings.slide:.1f} mm at most; {findings.broken or 'no'} limit is broken."
     )
     written = [saved, told]

@@ -193,13 +193,13 @@ def _label_tile(drawing: Drawing, rows: Iterable[Entry], frame: int, left: float
     white = (1.0, 1.0, 1.0)
     drawing.text(f"{frame}", left + 10, bottom - 20, 21, white)
     worst = max(missed, key=lambda row: row.residual, default=None)
-    words = "all reached" if worst is None else f"{worst.constraint}: {100 * worst.residual:.0f} cm short"
+    words = "all reached" if worst is None else f"{100 * worst.residual:.0f} cm out of reach"
     drawing.text(words, left + TILE[0] - 10, bottom - 20, 18, white, "RIGHT")
 
 
 def _plot(drawing: Drawing, report: BakeReport, left: float, bottom: float) -> None:
     """Distance of each constraint from its target over frames, on a logarithmic scale."""
-    decades = (-6, 0)  # metres, powers of ten
+    decades = (-8, 0)  # metres, powers of ten
     x0, width = left + 74, WIDTH - 2 * EDGE - 74 - 130
     count = report.frame_end - report.frame_start
 
@@ -213,7 +213,7 @@ def _plot(drawing: Drawing, report: BakeReport, left: float, bottom: float) -> N
     drawing.box(x0, bottom, width, PLOT_HEIGHT, (1.0, 1.0, 1.0))
     for frame in {row.frame for row in report.unsolved()}:
         drawing.box(x(frame - 0.5), bottom, x(frame + 0.5) - x(frame - 0.5), PLOT_HEIGHT, (0.98, 0.89, 0.88))
-    for power, words in ((-6, "1 µm"), (-4, "0.1 mm"), (-3, "1 mm"), (-2, "1 cm"), (-1, "10 cm"), (0, "1 m")):
+    for power, words in ((-8, "10 nm"), (-6, "1 µm"), (-4, "0.1 mm"), (-2, "1 cm"), (0, "1 m")):
         drawing.line([(x0, y(10.0**power)), (x0 + width, y(10.0**power))], 1, GRID)
         drawing.text(words, x0 - 8, y(10.0**power) - 6, 16, FAINT, "RIGHT")
     for frame in (1, *range(20, report.frame_end + 1, 20)):

@@ -194,6 +194,11 @@ class CCD_RIG_OT_bake(ModalCommand, FrameRange, bpy.types.Operator):
         tell_report(self, report)
 
 
+def no_rig(context: bpy.types.Context) -> str:
+    """Reason if no armature of the scene has a constraint to bake."""
+    return "" if rigs(context.scene) else "No armature has an enabled CCD constraint"
+
+
 class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
     bl_idname = "ccd_rig.bake_all"
     bl_label = "Bake All Rigs"
@@ -202,9 +207,7 @@ class CCD_RIG_OT_bake_all(ModalCommand, bpy.types.Operator):
         "the same frames. Nothing is changed before the last of them is solved; Esc cancels"
     )
 
-    @staticmethod
-    def why_grey(context: bpy.types.Context) -> str:
-        return "" if rigs(context.scene) else "No armature has an enabled CCD constraint"
+    why_grey = staticmethod(no_rig)
 
     def begin(self, context: bpy.types.Context) -> Steps[list[BakeReport]]:
         frames = shown_range(context.scene)
@@ -244,9 +247,8 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
     program: LAST.text("Program", "What runs Blender on the farm", default=bundle.PROGRAM)
 
     @staticmethod
+    @command.after(no_rig)
     def why_grey(context: bpy.types.Context) -> str:
-        if not rigs(context.scene):
-            return "No armature has an enabled CCD constraint"
         return "" if bpy.data.filepath else "Save the file: a farm bakes what is on the disk"
 
     def invoke(self, context: bpy.types.Context, _event: bpy.types.Event) -> set[str]:
@@ -272,13 +274,18 @@ class CCD_RIG_OT_farm(Command, bpy.types.Operator):
 # Findings of the last bake ----------------------------------------------------------------------------------
 
 
-def no_findings(context: bpy.types.Context) -> str:
-    """Reason if the last bake's report has no findings."""
+def no_report(context: bpy.types.Context) -> str:
+    """Reason if no armature is active, or it has no report of a bake."""
     active = active_rig(context)
     if active is None:
         return "Select an armature"
-    if not active.ccd_rig.report.words:
-        return f"'{active.name}' has not been baked yet"
+    return "" if active.ccd_rig.report.words else f"'{active.name}' has not been baked yet"
+
+
+@command.after(no_report)
+def no_findings(context: bpy.types.Context) -> str:
+    """Reason if the last bake's report has no findings."""
+    active = active_rig(context)
     return "" if report.from_json(active.ccd_rig.report.findings) else "The report has found nothing"
 
 
@@ -294,13 +301,7 @@ class CCD_RIG_OT_go_to_frame(Command, bpy.types.Operator):
         min=-1,
     )
 
-    @staticmethod
-    def why_grey(context: bpy.types.Context) -> str:
-        active = active_rig(context)
-        reason = "" if active is not None else "Select an armature"
-        if not reason and not active.ccd_rig.report.words:
-            reason = f"'{active.name}' has not been baked yet"
-        return reason
+    why_grey = staticmethod(no_report)
 
     def run(self, context: bpy.types.Context) -> None:
         group = active_rig(context).ccd_rig

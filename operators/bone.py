@@ -7,6 +7,7 @@ from typing import Any
 import bpy
 from bl_operators.presets import AddPresetBase
 
+from ..ccd_rig.blender.keys import channels
 from ..ccd_rig.blender.languages.translation import CONTEXT, translated
 from ..ccd_rig.blender.limit_sources import blender_limits, bones, motion, presets
 from ..ccd_rig.blender.limit_sources.bones import Outcome, chosen
@@ -53,9 +54,7 @@ class LimitCommand(Dialog):
         notes = [sentence(note) for note in outcome.notes]
         self.told = "\n".join([outcome.source, *notes] if outcome.source else notes)
         words = f"Limits of {named(outcome.done)} set"
-        self.tell("INFO", f"{words}. {outcome.source}" if outcome.source else words)
-        for note in notes:
-            self.tell("WARNING", note)
+        self.tell_done(f"{words}. {outcome.source}" if outcome.source else words, notes)
 
 
 BOUNDS = (
@@ -227,8 +226,7 @@ class CCD_RIG_OT_limits_from_action(LimitCommand, bpy.types.Operator):
         if self.source == "ACTION":
             layout.prop_search(self, "action", bpy.data, "actions")
             if not self.action:
-                animation = active_rig(context).animation_data
-                present = animation.action if animation is not None else None
+                present = channels.action_of(active_rig(context))
                 words = f"The present one: '{present.name}'" if present else "The armature has no action now"
                 layout.label(text=translated(words), icon="ACTION" if present else "ERROR", translate=False)
         layout.prop(self, "margin")
@@ -272,10 +270,9 @@ class CCD_RIG_OT_limits_mirror(LimitCommand, bpy.types.Operator):
         return bones.mirror(pose_bones, context.active_pose_bone)
 
 
+@command.after(command.no_pose_bone)
 def no_coupled_offset(context: bpy.types.Context) -> str:
     """Reason if there is no active bone, or it has no coupled offset."""
-    if reason := command.no_pose_bone(context):
-        return reason
     if not context.active_pose_bone.ccd_rig.coupled_offsets:
         return f"Bone '{context.active_pose_bone.name}' has no coupled offset: add one"
     return ""

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Base classes of operators: disabled buttons with reasons, errors as messages, redo panels."""
 
+import functools
 import unicodedata
-from typing import Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
 
 import bpy
 
@@ -68,6 +71,12 @@ class Command:
         """
         self.report({level}, translated(words, REPORTS))
 
+    def tell_done(self, words: str, warnings: Iterable[str]) -> None:
+        """Show the result, and then its warnings."""
+        self.tell("INFO", words)
+        for warning in warnings:
+            self.tell("WARNING", warning)
+
 
 class Dialog(Command):
     """A command with options and the messages of its last run in the redo panel.
@@ -113,6 +122,11 @@ class JsonFile(Command):
     filename_ext = ".json"
     filter_glob: LAST.text("Files", "Which files are listed", default="*.json", options={"HIDDEN"})
 
+    @property
+    def path(self: Any) -> Path:
+        """The chosen file."""
+        return Path(bpy.path.abspath(self.filepath))
+
 
 def draw_lines(layout: bpy.types.UILayout, words: str) -> None:
     """Draw the messages of a command in its redo panel, a line each, broken to the panel's width.
@@ -151,6 +165,18 @@ def selected_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[st
 
 # Reasons why buttons are grey; empty where they are not -----------------------------------------------------
 
+Reason = TypeVar("Reason", bound=Callable[[bpy.types.Context], str])
+
+
+def after(earlier: Callable[[bpy.types.Context], str]) -> Callable[[Reason], Reason]:
+    """Decorate a reason that counts where there is none of an earlier one."""
+
+    def joined(reason: Reason) -> Reason:
+        first: Any = functools.wraps(reason)(lambda context: earlier(context) or reason(context))
+        return first
+
+    return joined
+
 
 def no_armature(context: bpy.types.Context) -> str:
     """Reason if no armature is active, or it cannot be changed."""
@@ -164,10 +190,9 @@ def no_armature(context: bpy.types.Context) -> str:
     return ""
 
 
+@after(no_armature)
 def not_posing(context: bpy.types.Context) -> str:
     """Reason if no armature is in Pose Mode, or its pose is not shown."""
-    if reason := no_armature(context):
-        return reason
     if context.mode != "POSE" or context.object.mode != "POSE":
         return "Go to Pose Mode"
     if context.object.data.pose_position == "REST":
@@ -175,36 +200,30 @@ def not_posing(context: bpy.types.Context) -> str:
     return ""
 
 
+@after(no_armature)
 def no_pose_bone(context: bpy.types.Context) -> str:
     """Reason if no armature in Pose Mode has an active bone."""
-    if reason := no_armature(context):
-        return reason
-    if context.active_pose_bone is None:
-        return "Select a bone in Pose Mode"
-    return ""
+    return "Select a bone in Pose Mode" if context.active_pose_bone is None else ""
 
 
+@after(no_armature)
 def no_constraint(context: bpy.types.Context) -> str:
     """Reason if no armature is active, or it has no constraint."""
-    if reason := no_armature(context):
-        return reason
     if not active_rig(context).ccd_rig.constraints:
         return f"'{active_rig(context).name}' has no CCD constraint: select a bone in Pose Mode and add one"
     return ""
 
 
+@after(no_constraint)
 def no_active_constraint(context: bpy.types.Context) -> str:
     """Reason if there is no constraint, or none is active."""
-    if reason := no_constraint(context):
-        return reason
     chosen = constraint_list.active(active_rig(context))
     return "" if chosen is not None else "Choose a constraint in the list"
 
 
+@after(no_constraint)
 def none_enabled(context: bpy.types.Context) -> str:
     """Reason if no constraint is enabled."""
-    if reason := no_constraint(context):
-        return reason
     if not any(constraint.enabled for constraint in active_rig(context).ccd_rig.constraints):
         return f"All constraints of '{active_rig(context).name}' are disabled: enable one"
     return ""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Constraints: add for selected bones, move, change the kind, remove; plant feet and find contacts."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import bpy
@@ -62,13 +62,11 @@ class CCD_RIG_OT_constraint_add(Command, bpy.types.Operator):
     )
 
     @staticmethod
+    @command.after(command.no_armature)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_armature(context)
-        if not reason and context.mode != "POSE":
-            reason = "Go to Pose Mode and select the bone to move"
-        if not reason and context.active_pose_bone is None:
-            reason = "Select the bone to move"
-        return reason
+        if context.mode != "POSE":
+            return "Go to Pose Mode and select the bone to move"
+        return "Select the bone to move" if context.active_pose_bone is None else ""
 
     def run(self, context: bpy.types.Context) -> None:
         rig, kind = context.object, KINDS[self.kind]
@@ -156,7 +154,7 @@ def _selected_target(
         return objects[0], ""
     if not bones:
         return None, ""
-    chain = {bone.name for bone in constraint_list.chain(owner, rows[0].tip, rows[0].chain_length)}
+    chain = {bone.name for bone in constraint_list.chain_of(owner, rows[0])}
     below = {bone.name for bone in (bones[0], *bones[0].parent_recursive)}
     if bones[0].id_data == owner and chain & below:
         raise RigError(
@@ -231,31 +229,54 @@ class CCD_RIG_OT_constraint_remove(Command, bpy.types.Operator):
     )
 
     @staticmethod
+    @command.after(command.no_active_constraint)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_active_constraint(context)
-        if not reason and constraint_list.is_from_library(
-            active_rig(context), active_rig(context).ccd_rig.active_index
-        ):
-            reason = "This constraint comes from the library's file: disable it here, or remove it there"
-        return reason
+        rig = active_rig(context)
+        if constraint_list.is_from_library(rig, rig.ccd_rig.active_index):
+            return "This constraint comes from the library's file: disable it here, or remove it there"
+        return ""
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
         targets = new_constraints.of_row(constraint_list.active(rig))
-        created = [row for row in targets if row.bone and control_bones.is_made(row.thing, row.bone)]
-        if self.with_target and created:
-            control_bones.require_editable(context, created[0].thing)
+        if self.with_target:
+            _require_editable(context, targets)
         constraint_list.remove(rig, rig.ccd_rig.active_index)
-        for row in targets:  # the pole first: it may be a child of the target
-            if not new_constraints.is_left_over(row):
-                continue
-            if not self.with_target:
-                target = row.bone or row.thing.name
-                self.tell("INFO", f"Its target '{target}' stays: see Remove Target Too")
-            elif row.bone:
-                control_bones.remove(context, row.thing, [row.bone])
-            else:
-                new_constraints.remove_empty(row.thing)
+        if self.with_target:
+            new_constraints.remove_left_over(context, targets)
+            return
+        for row in filter(new_constraints.is_left_over, targets):
+            target = row.bone or row.thing.name
+            self.tell("INFO", f"Its target '{target}' stays: see Remove Target Too")
+
+
+class CCD_RIG_OT_constraints_remove(Command, bpy.types.Operator):
+    bl_idname = "ccd_rig.constraints_remove"
+    bl_label = "Remove Set-Up of Rig"
+    bl_description = (
+        "Remove all constraints of the rig, with the targets and poles that were made for them and that "
+        "nothing else uses. Bones, their limits and their keys stay as they are"
+    )
+
+    why_grey = staticmethod(command.no_constraint)
+
+    def run(self, context: bpy.types.Context) -> None:
+        rig = active_rig(context)
+        constraints = rig.ccd_rig.constraints
+        places = [k for k in range(len(constraints)) if not constraint_list.is_from_library(rig, k)]
+        targets = [target for k in places for target in new_constraints.of_row(constraints[k])]
+        _require_editable(context, targets)
+        for place in reversed(places):
+            constraint_list.remove(rig, place)
+        new_constraints.remove_left_over(context, targets)
+        if len(constraints):
+            self.tell("WARNING", "Constraints that come from the library's file stay: disable them here")
+
+
+def _require_editable(context: bpy.types.Context, targets: Iterable[new_constraints.Target]) -> None:
+    """Raise RigError if control bones among targets cannot be removed."""
+    for thing in {target.thing for target in targets if target.bone and control_bones.is_made(*target)}:
+        control_bones.require_editable(context, thing)
 
 
 class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
@@ -270,13 +291,11 @@ class CCD_RIG_OT_constraint_move(Command, bpy.types.Operator):
     )
 
     @staticmethod
+    @command.after(command.no_constraint)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_constraint(context)
-        if not reason and len(active_rig(context).ccd_rig.constraints) < 2:
-            reason = "There is only one constraint"
-        if not reason and constraint_list.active(active_rig(context)) is None:
-            reason = "Choose a constraint in the list"
-        return reason
+        if len(active_rig(context).ccd_rig.constraints) < 2:
+            return "There is only one constraint"
+        return command.no_active_constraint(context)
 
     def run(self, context: bpy.types.Context) -> set[str] | None:
         index = active_rig(context).ccd_rig.active_index
@@ -303,7 +322,7 @@ class CCD_RIG_OT_constraint_kind(Command, bpy.types.Operator):
         constraint = constraint_list.active(active_rig(context))
         target = constraint.target
         set_kind(constraint, KINDS[self.kind])
-        chain = constraint_list.chain(active_rig(context), constraint.tip, constraint.chain_length)
+        chain = constraint_list.chain_of(active_rig(context), constraint)
         if chain:
             cleared = (
                 "" if target is None or constraint.target else f"; its target '{target.name}' is cleared"
@@ -360,7 +379,7 @@ class ContactCommand(FrameRange):
     markers: LAST.boolean(
         "Markers", "Mark in the timeline where each bone comes down and leaves", default=True
     )
-    found: HIDDEN.text("", "What was found, a line each")
+    results: HIDDEN.text("", "What was found, a line each")
 
     def draw_thresholds(self) -> None:
         """Draw thresholds and results in the redo panel."""
@@ -370,7 +389,7 @@ class ContactCommand(FrameRange):
             layout.prop(self, name)
         for name in ("ground", "walk_on", "markers"):
             layout.prop(self, name)
-        draw_lines(layout, self.found)
+        draw_lines(layout, self.results)
 
     def find(self, context: bpy.types.Context, rig: bpy.types.Object, names: list[str]) -> Contacts:
         """Search for contacts, without changes."""
@@ -388,7 +407,7 @@ class ContactCommand(FrameRange):
         if contacts.ground_moves and self.walk_on and rig.ccd_rig.body != body.WALK_ON:
             rig.ccd_rig.body = body.WALK_ON
             lines.append("Body is set to Walk On")
-        self.found = "\n".join(lines)
+        self.results = "\n".join(lines)
         for line in lines:
             self.tell("INFO", line)
         missed = [name for name, phases in contacts.phases.items() if not phases]
@@ -415,11 +434,11 @@ class CCD_RIG_OT_contacts_find(ContactCommand, bpy.types.Operator):
     only_active: LAST.boolean("Only Active Constraint", "Only of the constraint that is shown below the list")
 
     @staticmethod
+    @command.after(command.no_constraint)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_constraint(context)
-        if not reason and not _plants(active_rig(context)):
-            reason = "No enabled constraint plants a bone: press Plant Selected Feet, or set a Kind to Plant"
-        return reason
+        if _plants(active_rig(context)):
+            return ""
+        return "No enabled constraint plants a bone: press Plant Selected Feet, or set a Kind to Plant"
 
     def run(self, context: bpy.types.Context) -> None:
         rig = active_rig(context)
@@ -462,13 +481,13 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
     )
 
     @staticmethod
+    @command.after(command.no_armature)
     def why_grey(context: bpy.types.Context) -> str:
-        reason = command.no_armature(context)
-        if not reason and context.mode != "POSE":
-            reason = "Go to Pose Mode and select the feet"
-        if not reason and not selected_bones(context, context.object):
-            reason = "Select the feet: the bones that rest on the ground, such as feet or balls of feet"
-        return reason
+        if context.mode != "POSE":
+            return "Go to Pose Mode and select the feet"
+        if not selected_bones(context, context.object):
+            return "Select the feet: the bones that rest on the ground, such as feet or balls of feet"
+        return ""
 
     def run(self, context: bpy.types.Context) -> None:
         rig = context.object
@@ -491,8 +510,8 @@ class CCD_RIG_OT_feet_plant(ContactCommand, bpy.types.Operator):
             if not self.properties.is_property_set("hold_height"):
                 self.hold_height = True
                 new_constraints.hold_height(rig, planted.fresh)
-            self.found = f"Planted all the time. {error}"
-            self.tell("WARNING", self.found)
+            self.results = f"Planted all the time. {error}"
+            self.tell("WARNING", self.results)
             return
         self.keep(context, rig, contacts)
 

@@ -20,18 +20,16 @@ from .bake import ModalCommand
 from .command import Command, JsonFile
 
 
+@command.after(command.no_armature)
 def no_source(context: bpy.types.Context) -> str:
     """Reason if no armature is active, or it has no source of motion."""
-    if reason := command.no_armature(context):
-        return reason
     source = active_rig(context).ccd_rig.retarget.source
     return "" if source is not None else "Choose the source: the armature that has the motion"
 
 
+@command.after(command.no_armature)
 def no_pairs(context: bpy.types.Context) -> str:
     """Reason if no armature is active, or its bone map is empty."""
-    if reason := command.no_armature(context):
-        return reason
     return "" if active_rig(context).ccd_rig.retarget.pairs else "The map is empty: find bones first"
 
 
@@ -71,9 +69,7 @@ class CCD_RIG_OT_retarget_source_import(Command, bpy.types.Operator, ImportHelpe
         group = rig.ccd_rig.retarget
         source, rate = read.armature, read.fps
         group.source, group.source_fps = source, rate
-        self.tell("INFO", f"Source: {source.name}{f', {rate:g} frames a second' if rate else ''}")
-        for doubt in read.doubts:
-            self.tell("WARNING", doubt)
+        self.tell_done(f"Source: {source.name}{f', {rate:g} frames a second' if rate else ''}", read.doubts)
 
 
 class CCD_RIG_OT_retarget_map_fill(Command, bpy.types.Operator):
@@ -101,7 +97,7 @@ class CCD_RIG_OT_retarget_map_load(JsonFile, bpy.types.Operator, ImportHelper):
     why_grey = staticmethod(command.no_armature)
 
     def run(self, context: bpy.types.Context) -> None:
-        pairs = bone_map.read_map(Path(bpy.path.abspath(self.filepath)))
+        pairs = bone_map.read_map(self.path)
         retarget.set_pairs(active_rig(context), pairs)
         self.tell("INFO", f"Read {len(pairs)} pairs")
 
@@ -115,8 +111,8 @@ class CCD_RIG_OT_retarget_map_save(JsonFile, bpy.types.Operator, ExportHelper):
     why_grey = staticmethod(no_pairs)
 
     def run(self, context: bpy.types.Context) -> None:
-        pairs = {pair.name: pair.source for pair in active_rig(context).ccd_rig.retarget.pairs}
-        path = Path(bpy.path.abspath(self.filepath))
+        path, rows = self.path, active_rig(context).ccd_rig.retarget.pairs
+        pairs = {pair.name: pair.source for pair in rows}
         with atomic_write.replacing(path) as temporary:
             temporary.write_text(bone_map.map_as_text(pairs), encoding="utf-8")
         self.tell("INFO", f"Saved {len(pairs)} pairs to {path.name}")
@@ -185,15 +181,12 @@ class CCD_RIG_OT_retarget(Command, bpy.types.Operator):
         retarget.note_refusal(rig, None)
         lines = retarget.lines(result)
         group.report = "\n".join(lines)
-        self.tell("INFO", lines[0])
-        for warning in retarget.warnings(result):
-            self.tell("WARNING", warning)
+        self.tell_done(lines[0], retarget.warnings(result))
 
 
+@command.after(command.no_armature)
 def no_curve(context: bpy.types.Context) -> str:
     """Reason if no armature is active, or it has no curve to walk along."""
-    if reason := command.no_armature(context):
-        return reason
     return "" if active_rig(context).ccd_rig.walk.curve is not None else "Choose the curve to walk along"
 
 

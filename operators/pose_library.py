@@ -24,19 +24,17 @@ BONES = (
 )
 
 
+@command.after(command.no_armature)
 def no_poses(context: bpy.types.Context) -> str:
     """Reason if no armature is active, or its pose library is empty."""
-    if reason := command.no_armature(context):
-        return reason
     if not active_rig(context).ccd_rig.poses:
         return f"The pose library of '{active_rig(context).name}' is empty: capture a pose first"
     return ""
 
 
+@command.after(no_poses)
 def no_pose(context: bpy.types.Context) -> str:
     """Reason if no pose of the library is active."""
-    if reason := no_poses(context):
-        return reason
     return "" if pose_library.active(active_rig(context)) is not None else "Choose a pose in the list"
 
 
@@ -137,10 +135,9 @@ class CCD_RIG_OT_poses_export(JsonFile, bpy.types.Operator, ExportHelper):
     why_grey = staticmethod(no_poses)
 
     def run(self, context: bpy.types.Context) -> None:
-        path = bpy.path.abspath(self.filepath)
         entries = pose_library.entries(active_rig(context))
-        pose_library.save(path, entries)
-        self.tell("INFO", f"Wrote {len(entries)} pose{'' if len(entries) == 1 else 's'} to {path}")
+        pose_library.save(self.path, entries)
+        self.tell("INFO", f"Wrote {len(entries)} pose{'' if len(entries) == 1 else 's'} to {self.path}")
 
 
 class CCD_RIG_OT_poses_import(JsonFile, bpy.types.Operator, ImportHelper):
@@ -151,7 +148,7 @@ class CCD_RIG_OT_poses_import(JsonFile, bpy.types.Operator, ImportHelper):
     why_grey = staticmethod(command.no_armature)
 
     def run(self, context: bpy.types.Context) -> None:
-        owner, path = active_rig(context), bpy.path.abspath(self.filepath)
+        owner, path = active_rig(context), self.path
         entries = pose_library.load(path)
         for entry in entries:
             if len(pose_library.missing(owner, entry)) == len(entry.rotations):

@@ -30,9 +30,8 @@ class CCD_RIG_OT_target_select(Command, bpy.types.Operator):
     bl_description = "Select the target of the active constraint, to move it or key it"
 
     @staticmethod
+    @command.after(command.no_active_constraint)
     def why_grey(context: bpy.types.Context) -> str:
-        if reason := command.no_active_constraint(context):
-            return reason
         constraint = constraint_list.active(active_rig(context))
         return "" if constraint.target is not None else f"Constraint '{constraint.name}' has no target"
 
@@ -165,7 +164,7 @@ class CCD_RIG_OT_targets_from_motion(Command, bpy.types.Operator):
         first, last = shown_range(scene)
         if self.frames == "ALL":
             return [float(frame) for frame in range(first, last + 1)]
-        chains = (constraint_list.chain(rig, row.tip, row.chain_length) for row in constraints)
+        chains = (constraint_list.chain_of(rig, row) for row in constraints)
         bones = list({bone.name for chain in chains for bone in chain})
         frames = target_motion.keyed_frames(scene, rig, bones, first, last)
         if not frames:
@@ -180,7 +179,7 @@ def _add_targets(context: bpy.types.Context, rig: bpy.types.Object, every: int, 
     row = constraint_list.active(rig)
     if row is None or not kind_of(row).reaches:
         raise RigError("More Targets Every needs a Reach as the active constraint: choose one in the list")
-    chain = constraint_list.chain(rig, row.tip, row.chain_length)
+    chain = constraint_list.chain_of(rig, row)
     taken = {constraint.tip for constraint in rig.ccd_rig.constraints}
     active_index = rig.ccd_rig.active_index
     collections = set(bpy.data.collections)

@@ -58,19 +58,12 @@ PLACED = ("step", "reduce_angle", "reduce_error", "smoothness", "error_reduction
 
 
 class Entry(NamedTuple):
-    """Entry of the report in the panel.
+    """Entry of the report in the panel."""
 
-    Attributes:
-        lines: wrapped words.
-        icon: beside the first line.
-        finding: index of the finding; -1 if it is none.
-        fix: of the finding.
-    """
-
-    lines: list[str]
-    icon: str
-    finding: int = -1
-    fix: Fix = Fix.NONE
+    lines: list[str]  # wrapped words
+    icon: str  # beside the first line
+    finding: int = -1  # index of the finding; -1 if it is none
+    fix: Fix = Fix.NONE  # of the finding
 
     @property
     def height(self) -> int:

@@ -66,6 +66,7 @@ def draw_setup(layout: bpy.types.UILayout, context: bpy.types.Context) -> None:
     layout.operator_context = "INVOKE_DEFAULT"  # asks for a file, wherever the menu is opened
     layout.operator("ccd_rig.setup_save", text="Save Set-Up of Rig...", icon="EXPORT")
     layout.operator("ccd_rig.setup_load", text="Load Set-Up of Rig...", icon="IMPORT")
+    layout.operator("ccd_rig.constraints_remove", icon="X")
     rig = active_rig(context)
     if rig is not None and is_generated(rig.data):
         layout.operator("ccd_rig.setup_restore")
@@ -351,7 +352,7 @@ def _draw_bone(
 
 def _draw_chain(lines: bpy.types.UILayout, armature_object: bpy.types.Object, constraint: Any) -> None:
     """Draw a line about the chain: its end, and the bones that do not turn."""
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     if not chain:
         return
     kind = kind_of(constraint)

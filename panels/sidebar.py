@@ -73,7 +73,6 @@ def wrapped(context: bpy.types.Context, words: str, aside: float = 0.0) -> list[
     """Translate a sentence, and break it to the sidebar's width in Blender's font.
 
     Args:
-        context: of the sidebar.
         words: the sentence, in English.
         aside: width beside the words, in pixels at scale 1.
     """

@@ -10,6 +10,7 @@ from ..ccd_rig.blender.keys import channels
 from ..ccd_rig.blender.properties import constraint_list, new_constraints
 from ..ccd_rig.blender.properties.active_rig import active_rig
 from ..ccd_rig.blender.properties.new_constraints import Target
+from ..ccd_rig.blender.registration import Handlers
 from .preferences import preferences
 
 
@@ -27,7 +28,10 @@ _last: list[_Active] = []  # of the active armature at the last evaluation, or e
 _last_object: list[int] = []  # session_uid of the active object in Object Mode, or empty
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("depsgraph_update_post")
 def follow(_scene: Any = None, depsgraph: Any = None) -> None:
     """Activate the constraint of a bone or target that was made active, or the bone of a constraint."""
     if depsgraph is not None and evaluations.is_quiet(depsgraph):
@@ -90,12 +94,12 @@ def is_wanted(context: bpy.types.Context) -> bool:
 def row_of(rig: bpy.types.Object, bone: str) -> int:
     """Return the index of the constraint that a bone belongs to; the active index if there is none.
 
-    Constraints with this tip take precedence, then those with this target or pole, then those with the bone
-    in their chains. Among several the active one counts, else the first.
+    Constraints with this tip come first, then those with this target or pole, then those with the bone in
+    their chains. Among several the active one counts, else the first.
     """
     active, rows = rig.ccd_rig.active_index, list(rig.ccd_rig.constraints)
     order = sorted(range(len(rows)), key=lambda i: i != active)
-    chains = {i: constraint_list.chain(rig, rows[i].tip, rows[i].chain_length) for i in order}
+    chains = {i: constraint_list.chain_of(rig, rows[i]) for i in order}
     tips = [i for i in order if rows[i].tip == bone]
     users = sorted(_users(rig, Target(rig, bone)), key=lambda i: i != active)
     in_chains = [i for i in order if any(member.name == bone for member in chains[i])]
@@ -123,13 +127,11 @@ def activate_bone(rig: bpy.types.Object, name: str, extends: bool = False) -> No
     rig.data.bones.active = rig.data.bones[name]
 
 
-def register() -> None:
-    """Register the handler of evaluations."""
-    bpy.app.handlers.depsgraph_update_post.append(follow)
+register = _HANDLERS.register
 
 
 def unregister() -> None:
     """Unregister the handler of evaluations."""
-    bpy.app.handlers.depsgraph_update_post.remove(follow)
+    _HANDLERS.unregister()
     _last.clear()
     _last_object.clear()

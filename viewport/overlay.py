@@ -117,7 +117,7 @@ def _limited_bones(context: bpy.types.Context, rig: bpy.types.Object) -> list[bp
     bones = [active] if active is not None and active.id_data == rig else []
     row = constraint_list.active(rig)
     if row is not None and preferences(context).show_chain_limits:
-        bones += [bone for bone in constraint_list.chain(rig, row.tip, row.chain_length) if bone not in bones]
+        bones += [bone for bone in constraint_list.chain_of(rig, row) if bone not in bones]
     return bones
 
 

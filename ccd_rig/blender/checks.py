@@ -50,7 +50,7 @@ def _chain_problems(
     fixed: str,
 ) -> Iterator[Problem | None]:
     """Yield the problems of chains, and None after each constraint and bone; `values` are of the chosen."""
-    chains = {row.name: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in chosen}
+    chains = {row.name: constraint_list.chain_of(armature_object, row) for row in chosen}
     bones = list(dict.fromkeys(bone for chain in chains.values() for bone in reversed(chain)))
     moved, settings, carried = {bone.name for bone in bones}, layout.joint_settings, layout.masses
     locked = {joint.name for joint in reading.skeleton.joints if joint.locked}
@@ -111,12 +111,7 @@ def _chain_problems(
 
 def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:
     """Yield a single warning about locked bones that Blender's constraints move."""
-    unseen = [
-        (bone.name, constraint.name)
-        for bone in bones
-        for constraint in clamps.user_constraints(bone)
-        if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK")
-    ]
+    unseen = [(bone.name, constraint.name) for bone in bones for constraint in _placing(bone)]
     if len(unseen) == 1:
         ((bone, constraint),) = unseen
         message = f"Bone '{bone}': the solve does not see where Blender's constraint '{constraint}'"
@@ -129,12 +124,14 @@ def _unseen_problems(bones: Sequence[bpy.types.PoseBone]) -> Iterator[Problem]:
 
 def _carried_problems(bone: bpy.types.PoseBone) -> Iterator[Problem]:
     """Yield Blender's constraints of a bone that only has mass: its pose is read from its channels."""
-    for constraint in clamps.user_constraints(bone):
-        if not constraint.mute and constraint.influence > 0.0:
-            message = (
-                f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
-            )
-            yield Problem("WARNING", bone.name, f"{message} puts its mass: bake the constraint to keys first")
+    for constraint in clamps.acting_constraints(bone):
+        message = f"Bone '{bone.name}': balance does not see where Blender's constraint '{constraint.name}'"
+        yield Problem("WARNING", bone.name, f"{message} puts its mass: bake the constraint to keys first")
+
+
+def _placing(bone: bpy.types.PoseBone) -> Iterator[Any]:
+    """Constraints of a bone that move it alone; see `ik_problems` for the rest."""
+    return (each for each in clamps.acting_constraints(bone) if each.type not in ("IK", "SPLINE_IK"))
 
 
 def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterator[Problem]:
@@ -144,12 +141,11 @@ def _bone_problems(bone: bpy.types.PoseBone, settings: dict[str, Any]) -> Iterat
             f"Bone '{bone.name}': its rest pose is outside its limit, so it turns as soon as it is solved"
         )
         yield Problem("WARNING", bone.name, f"{message}: let the limit include 0, or keep it on purpose")
-    for constraint in clamps.user_constraints(bone):
-        if not constraint.mute and constraint.influence > 0.0 and constraint.type not in ("IK", "SPLINE_IK"):
-            message = (
-                f"Bone '{bone.name}': Blender's constraint '{constraint.name}' acts on top of the solved pose"
-            )
-            yield Problem("WARNING", bone.name, f"{message}: mute it")
+    for constraint in _placing(bone):
+        message = (
+            f"Bone '{bone.name}': Blender's constraint '{constraint.name}' acts on top of the solved pose"
+        )
+        yield Problem("WARNING", bone.name, f"{message}: mute it")
 
 
 def ik_problems(armature_object: bpy.types.Object, moved: set[str]) -> Iterator[Problem]:
@@ -196,19 +192,12 @@ UNIFORM = 1e-3
 
 
 class Ready(NamedTuple):
-    """Checked set-up, ready to be solved.
+    """Checked set-up, ready to be solved."""
 
-    Attributes:
-        constraints: the constraints to solve.
-        layout: of their bones.
-        body: treatment of the body; None if no bone is planted.
-        warnings: about the set-up.
-    """
-
-    constraints: tuple[Constraint, ...]
-    layout: armature.RigLayout
-    body: body.Body | None
-    warnings: tuple[Problem, ...]
+    constraints: tuple[Constraint, ...]  # the constraints to solve
+    layout: armature.RigLayout  # of their bones
+    body: body.Body | None  # treatment of the body; None if no bone is planted
+    warnings: tuple[Problem, ...]  # about the set-up
 
 
 def require(
@@ -223,7 +212,6 @@ def require(
 
     Args:
         armature_object, scene, names, body_choice: as of `problems`.
-        destination: of the keys.
         body_helps: whether the body helps; None: the armature's setting.
 
     Raises:
@@ -514,7 +502,7 @@ def body_problems(
             message = f"Constraint '{row.name}' {does} {stays}: disable it, or set Body to Follow Feet"
             yield Problem("ERROR", row.name, message)
         elif row.kind != PLANT:
-            chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
+            chain = constraint_list.chain_of(armature_object, row)
             if any(bone.name == figure.bone for bone in chain):
                 message = f"Constraint '{row.name}' goes up to {stays}: only bones below it turn"
                 yield Problem("WARNING", row.name, f"{message}; set Body to Follow Feet to let it turn")
@@ -527,14 +515,12 @@ def body_problems(
         if any(bone.lock_location):
             message = f"{does} its location is locked: unlock it, or set Body to Keep Animation"
             yield Problem("ERROR", bone.name, message)
-    for constraint in clamps.user_constraints(bone):
-        if not constraint.mute and constraint.influence > 0.0:
-            message = (
-                f"Bone '{bone.name}' keeps its animation, but what Blender's constraint "
-                f"'{constraint.name}' makes of it is not seen: bake it to keys and mute it, "
-                "or set Body to Follow Feet"
-            )
-            yield Problem("ERROR", bone.name, message)
+    for constraint in clamps.acting_constraints(bone):
+        message = (
+            f"Bone '{bone.name}' keeps its animation, but what Blender's constraint '{constraint.name}' "
+            "makes of it is not seen: bake it to keys and mute it, or set Body to Follow Feet"
+        )
+        yield Problem("ERROR", bone.name, message)
 
 
 def plant_skeleton_problems(
@@ -565,7 +551,7 @@ def plant_skeleton_problems(
 def root_bones(armature_object: bpy.types.Object, chosen: Sequence[Any]) -> list[bpy.types.PoseBone]:
     """Root bones at which the chains of planted bones end, without repetition."""
     bones = [
-        constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)[-1]
+        constraint_list.chain_of(armature_object, constraint)[-1]
         for constraint in chosen
         if constraint.kind == PLANT
     ]
@@ -581,9 +567,7 @@ def constraint_problems(
     """Yield the problems of a single constraint. Cheap enough for every redraw of the panel.
 
     Args:
-        armature_object: of the constraint.
         constraint: as it is stored.
-        scene: in which it is solved.
         figure: treatment of the body; None: as the armature's setting has it.
     """
     where = f"Constraint '{constraint.name}'"
@@ -631,8 +615,6 @@ def helped(
     A control of the body turns if the rig's constraints let all between it and the chains go along as one.
 
     Args:
-        armature_object: carries the constraints.
-        constraints: to solve.
         helps: whether the body helps; None for the armature's own setting.
     """
     helps = armature_object.ccd_rig.body_helps if helps is None else helps
@@ -719,8 +701,7 @@ def _is_free(
     armature_object: bpy.types.Object, constraints: Sequence[Constraint], bone: bpy.types.PoseBone
 ) -> bool:
     """Whether channels alone move a bone, or constraints a locked one, and no target hangs on it."""
-    is_placed = any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone))
-    if is_placed and not all(bone.lock_rotation):
+    if any(clamps.acting_constraints(bone)) and not all(bone.lock_rotation):
         return False
     names = {bone.name}
     return not any(

@@ -35,32 +35,20 @@ class NotConverted(RigError):
 
 @dataclass(frozen=True)
 class NewRow:
-    """CCD constraint to add.
+    """CCD constraint to add."""
 
-    Attributes:
-        tip: name of its bone.
-        chain_length: number of bones, counted from the tip.
-        fields: remaining properties, by name.
-        make_target: makes an empty as its target; None if `fields` has a target.
-    """
-
-    tip: str
-    chain_length: int
-    fields: Mapping[str, Any]
-    make_target: MakeTarget | None = None
+    tip: str  # name of its bone
+    chain_length: int  # number of bones, counted from the tip
+    fields: Mapping[str, Any]  # remaining properties, by name
+    make_target: MakeTarget | None = None  # makes an empty as its target; None if `fields` has a target
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """Rows that replace a Blender constraint.
+    """Rows that replace a Blender constraint."""
 
-    Attributes:
-        rows: at least one.
-        notes: differences of the rows from the constraint, in sentences without its name.
-    """
-
-    rows: tuple[NewRow, ...]
-    notes: tuple[str, ...] = ()
+    rows: tuple[NewRow, ...]  # at least one
+    notes: tuple[str, ...] = ()  # differences of the rows from the constraint, in sentences without its name
 
 
 def require_target(armature_object: bpy.types.Object, constraint: Any) -> None:
@@ -206,7 +194,6 @@ def spline_conversion(
 
     Args:
         context: has the scene and the frame.
-        bone: carries the constraint.
         constraint: Spline IK.
         every: n, the number of bones for each target.
 
@@ -346,17 +333,11 @@ Conversions = list[tuple[bpy.types.PoseBone, Any, Conversion]]
 
 @dataclass(frozen=True)
 class Converted:
-    """Result of a conversion.
+    """Result of a conversion."""
 
-    Attributes:
-        rows: names of the new rows.
-        originals: number of constraints that they replace.
-        notes: differences, and reasons why constraints were not converted; sentences that name the
-            constraint.
-    """
-
-    rows: tuple[str, ...]
-    originals: int
+    rows: tuple[str, ...]  # names of the new rows
+    originals: int  # number of constraints that they replace
+    # Differences, and reasons why constraints were not converted; sentences that name the constraint.
     notes: tuple[str, ...]
 
 
@@ -424,7 +405,7 @@ def convert(
 def _limited_by_ik(armature_object: bpy.types.Object, conversions: Conversions) -> list[bpy.types.PoseBone]:
     """Return the bones in chains of IK constraints with limits, locks or stiffness of Blender's IK."""
     rows = [row for _, constraint, made in conversions if constraint.type == "IK" for row in made.rows]
-    chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows)
+    chains = (constraint_list.chain_of(armature_object, row) for row in rows)
     turned = {bone.name for chain in chains for bone in chain}
     return [
         bone
@@ -483,7 +464,7 @@ def _locked(armature_object: bpy.types.Object, rows: Sequence[NewRow]) -> list[s
     """
     names: dict[str, None] = {}
     for row in rows:
-        chain = constraint_list.chain(armature_object, row.tip, row.chain_length)
+        chain = constraint_list.chain_of(armature_object, row)
         locked = [bone.name for bone in chain if all(bone.lock_rotation)]
         if len(locked) == len(chain):
             raise NotConverted("its bones have locked rotations, as a rig's own mechanism has: unlock them")
@@ -502,11 +483,11 @@ def _without_carried(
         bone.name: row.name
         for row in armature_object.ccd_rig.constraints
         if row.enabled
-        for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)
+        for bone in constraint_list.chain_of(armature_object, row)
     }
     for _, constraint, conversion in conversions:
         for row in conversion.rows:
-            for turned in constraint_list.chain(armature_object, row.tip, row.chain_length):
+            for turned in constraint_list.chain_of(armature_object, row):
                 chains.setdefault(turned.name, constraint.name)
     kept, notes = [], []
     for bone, constraint, conversion in conversions:
@@ -545,17 +526,11 @@ def _name(bone: bpy.types.PoseBone, constraint: Any) -> str:
 
 @dataclass(frozen=True)
 class Restored:
-    """Result of restoring Blender constraints.
+    """Result of restoring Blender constraints."""
 
-    Attributes:
-        rows: names of the removed rows.
-        originals: number of Blender constraints that are unmuted.
-        kept: names of the rows whose constraint does not exist any more.
-    """
-
-    rows: tuple[str, ...]
-    originals: int
-    kept: tuple[str, ...]
+    rows: tuple[str, ...]  # names of the removed rows
+    originals: int  # number of Blender constraints that are unmuted
+    kept: tuple[str, ...]  # names of the rows whose constraint does not exist any more
 
 
 def converted(armature_object: bpy.types.Object, bones: Collection[str] | None = None) -> Iterator[Any]:

@@ -15,6 +15,8 @@ from typing import Any
 import bpy
 from bpy.types import Object  # a look-up in `bpy.types` takes longer than the rest of the handler
 
+from .registration import Handlers
+
 Callback = Callable[[Any, Any, Sequence[Any]], None]
 """Function of a scene, its depsgraph, and the original armature objects that were evaluated in it."""
 
@@ -42,7 +44,10 @@ def armatures_in(depsgraph: bpy.types.Depsgraph) -> list[bpy.types.Object]:
     return armatures
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("depsgraph_update_post")
 def notify(scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> None:
     """Call the callbacks after an evaluation of armatures."""
     if not depsgraph.id_type_updated("ARMATURE"):
@@ -89,7 +94,7 @@ def _note_quiet(depsgraph: bpy.types.Depsgraph) -> None:
         _quiet[graph] = tuple((each, each.mode) for each in armatures) if is_idle else None
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("undo_pre", "redo_pre", "load_pre")  # before Blender replaces objects
 def wake(*_arguments: object) -> None:
     """Look at all armatures anew: what concerns a callback has changed, or objects are replaced."""
     _quiet.clear()
@@ -99,9 +104,7 @@ def wake(*_arguments: object) -> None:
 def add(callback: Callback, idle: Idle) -> None:
     """Add a callback; the first one installs the handlers."""
     if not _callbacks:
-        bpy.app.handlers.depsgraph_update_post.append(notify)
-        for handlers in _replacing():
-            handlers.append(wake)
+        _HANDLERS.register()
     _callbacks[callback] = idle
 
 
@@ -109,13 +112,5 @@ def remove(callback: Callback) -> None:
     """Remove a callback; the last one removes the handlers."""
     del _callbacks[callback]
     if not _callbacks:
-        bpy.app.handlers.depsgraph_update_post.remove(notify)
-        for handlers in _replacing():
-            handlers.remove(wake)
+        _HANDLERS.unregister()
         wake()
-
-
-def _replacing() -> tuple[list[Any], ...]:
-    """Handlers that Blender calls before it replaces objects."""
-    handlers = bpy.app.handlers
-    return handlers.undo_pre, handlers.redo_pre, handlers.load_pre

@@ -6,9 +6,9 @@ from functools import partialmethod
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-from bpy import props
+from bpy import app, props
 
 
 class Declare:
@@ -73,6 +73,36 @@ class Calls:
         while self._plain:
             fields, name, plain = self._plain.pop()
             fields[name] = plain
+
+
+Handler = TypeVar("Handler", bound=Callable[..., None])
+
+
+class Handlers:
+    """Functions of a module that Blender calls on events while they are registered."""
+
+    def __init__(self) -> None:
+        """Start without any."""
+        self._functions: list[tuple[str, Any]] = []
+
+    def on(self, *events: str) -> Callable[[Handler], Handler]:
+        """Decorate a function to call on events, which `bpy.app.handlers` names; opened files keep it."""
+
+        def added(function: Handler) -> Handler:
+            self._functions += [(event, app.handlers.persistent(function)) for event in events]
+            return function
+
+        return added
+
+    def register(self) -> None:
+        """Let Blender call the functions."""
+        for event, function in self._functions:
+            getattr(app.handlers, event).append(function)
+
+    def unregister(self) -> None:
+        """Let Blender call them no more."""
+        for event, function in self._functions:
+            getattr(app.handlers, event).remove(function)
 
 
 def classes_in(folder: ModuleType) -> list[type]:

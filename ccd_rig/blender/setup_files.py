@@ -41,6 +41,7 @@ from .atomic_write import read_text, replacing
 from .figures.recognition import roles_of
 from .figures.rigify import is_generated
 from .figures.role import Part, Role, Side
+from .keys import channels
 from .properties import constraint_list, renamed_bones
 from .properties.active_rig import keep_overrides
 from .properties.armature_data import CCD_RIG_PG_armature
@@ -50,6 +51,7 @@ from .properties.joints import CCD_RIG_PG_joint
 from .properties.limits import limit_of, store_limits
 from .properties.names import named
 from .properties.renamed_bones import LOCAL_BONES, OTHER_BONES
+from .registration import Handlers
 from .rig.bone_space import nearest_rotation
 from .scene.isolation import is_isolated
 
@@ -216,8 +218,7 @@ def curves_of(armature_object: bpy.types.Object) -> dict[str, Curve]:
 
 def driven(armature_object: bpy.types.Object) -> tuple[str, ...]:
     """Return the names of the constraints whose influence has a driver."""
-    animation = armature_object.animation_data
-    paths = set() if animation is None else {driver.data_path for driver in animation.drivers}
+    paths = {driver.data_path for driver in channels.drivers_of(armature_object)}
     rows = armature_object.ccd_rig.constraints
     return tuple(row.name for row in rows if f"{row.path_from_id()}.{INFLUENCE}" in paths)
 
@@ -313,35 +314,23 @@ Components = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class BoneSetup:
-    """Settings of one bone.
+    """Settings of one bone."""
 
-    Attributes:
-        joint: values of its group `ccd_rig`.
-        rest: orientation at rest in armature space, (w, x, y, z).
-    """
-
-    joint: Values
-    rest: Components
+    joint: Values  # values of its group `ccd_rig`
+    rest: Components  # orientation at rest in armature space, (w, x, y, z)
 
 
 @dataclass(frozen=True)
 class Setup:
-    """Constraints and limits of a rig.
+    """Constraints and limits of a rig."""
 
-    Attributes:
-        armature: name of the original armature object.
-        bones: settings of bones by name; bones at their defaults are left out.
-        constraints: values of the constraints in their order.
-        rig: settings of the armature (`RIG_FIELDS`).
-        roles: roles of the bones in the set-up, if they are known.
-        influence: keys of influences in the present action, by the names of constraints.
-    """
-
-    armature: str
-    bones: Mapping[str, BoneSetup]
-    constraints: tuple[Values, ...] = ()
-    rig: Values = field(default_factory=dict)
+    armature: str  # name of the original armature object
+    bones: Mapping[str, BoneSetup]  # settings of bones by name; bones at their defaults are left out
+    constraints: tuple[Values, ...] = ()  # values of the constraints in their order
+    rig: Values = field(default_factory=dict)  # settings of the armature (`RIG_FIELDS`)
+    # Roles of the bones in the set-up, if they are known.
     roles: Mapping[str, Role] = field(default_factory=dict)
+    # Keys of influences in the present action, by the names of constraints.
     influence: Mapping[str, Curve] = field(default_factory=dict)
 
     def bone_names(self) -> tuple[str, ...]:
@@ -484,19 +473,12 @@ SAME = 1e-3
 
 @dataclass(frozen=True)
 class Applied:
-    """Result of applying a set-up.
+    """Result of applying a set-up."""
 
-    Attributes:
-        bones: names of the bones whose settings were set.
-        constraints: names of the constraints that were added or set.
-        missing: names of bones of the set-up that the rig does not have.
-        notes: sentences on other differences from the set-up.
-    """
-
-    bones: tuple[str, ...]
-    constraints: tuple[str, ...]
-    missing: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    bones: tuple[str, ...]  # names of the bones whose settings were set
+    constraints: tuple[str, ...]  # names of the constraints that were added or set
+    missing: tuple[str, ...] = ()  # names of bones of the set-up that the rig does not have
+    notes: tuple[str, ...] = ()  # sentences on other differences from the set-up
 
     def warnings(self) -> tuple[str, ...]:
         """Return sentences on everything that was left out."""
@@ -698,7 +680,10 @@ def restore(armature_object: bpy.types.Object) -> Applied:
     return apply(armature_object, from_json(metarig.ccd_rig.kept_setup))
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("save_pre")
 def keep_all(*_arguments: object) -> None:
     """Store the set-ups of all rigs on their metarigs, before a file is saved."""
     for obj in bpy.data.objects:
@@ -707,14 +692,14 @@ def keep_all(*_arguments: object) -> None:
             keep(rig)
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("load_post")
 def forget(*_arguments: object) -> None:
     """Forget all noted settings after a file was opened, whose objects have different `session_uid`."""
     _noted.clear()
     _edited.clear()
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("undo_post", "redo_post")
 def forget_modes(*_arguments: object) -> None:
     """Forget which rigs are in Edit Mode: undo or redo may have changed the mode, and settings."""
     _edited.clear()
@@ -723,17 +708,11 @@ def forget_modes(*_arguments: object) -> None:
 def register() -> None:
     """Add the handlers of evaluations, saving, opening, undo and redo."""
     evaluations.add(follow, lambda armature_object: armature_object.session_uid not in _noted)
-    bpy.app.handlers.save_pre.append(keep_all)
-    bpy.app.handlers.load_post.append(forget)
-    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
-        handlers.append(forget_modes)
+    _HANDLERS.register()
 
 
 def unregister() -> None:
     """Remove the handlers."""
     forget()
     evaluations.remove(follow)
-    bpy.app.handlers.save_pre.remove(keep_all)
-    bpy.app.handlers.load_post.remove(forget)
-    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
-        handlers.remove(forget_modes)
+    _HANDLERS.unregister()

@@ -17,6 +17,7 @@ ENTRIES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("goals", ("LEVER", "POLE_NOISE", "measure_bend")),
     ("skeleton", ("Problem",)),
     ("closed_forms", ("soften", "solve_target_triangles", "solve_two_bones")),
+    ("motion", ("carry_departures", "sweep_departures", "write_departures", "write_largest_angles")),
     ("pose", ("evaluate_at", "measure_placed", "set_search", "solve_poses")),
 )
 """Public names of classes, functions and constants, by module; `__init__.pyi` has their types."""

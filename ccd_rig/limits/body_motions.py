@@ -25,15 +25,10 @@ _BONE = Vector((0.0, 1.0, 0.0)).freeze()
 
 
 class Motion(NamedTuple):
-    """The range of a bone's swing to one side.
+    """The range of a bone's swing to one side."""
 
-    Attributes:
-        toward: direction of the tail's motion, in model space; its part along the bone does not count.
-        angle: radians from rest; below 0 where rest is already past the end of the motion.
-    """
-
-    toward: Vector
-    angle: float
+    toward: Vector  # direction of the tail's motion, in model space; its part along the bone does not count
+    angle: float  # radians from rest; below 0 where rest is already past the end of the motion
 
 
 def swing_limit(

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import InvalidInput
 from ..maths.batch import arctan2, length, logarithm, multiply, unit
-from ..maths.rotations import angle_of, log, swing_twist
+from ..maths.rotations import FULL_TURN, angle_of, log, swing_twist, wrapped
 from ..maths.validation import Triple, finite, within
 from .shapes import Cone, Ellipse, Hinge, Limit, SwingTwist, swing_axes, violation
 
@@ -40,25 +40,21 @@ STILL = radians(0.5)
 class FitSettings:
     """Settings of a fit.
 
-    Attributes:
-        margin: radians by which each bound lies outside the rotations.
-        percentile: percent of the rotations that the limit holds before the margin is added; the rest is left
-            out at the ends of each range.
-        hinge_tolerance: radians by which the rotations of a hinge may be off its axis.
-        snap_angle: radians within which the axis of a hinge becomes X, Y or Z, as long as the rotations
-            stay within the tolerance of it.
-        comfort: percent of the rotations, in the middle of each range, that the comfort region holds
-            (`comfort_region`); 0 for none.
-
     Raises:
         InvalidInput: an angle outside 0..pi, a percentile outside 50..100, a comfort that is neither 0 nor
             in 50..100.
     """
 
-    margin: float = radians(5.0)
+    margin: float = radians(5.0)  # radians by which each bound lies outside the rotations
+    # Percent of the rotations that the limit holds before the margin is added; the rest is left out at the
+    # ends of each range.
     percentile: float = 100.0
-    hinge_tolerance: float = radians(6.0)
+    hinge_tolerance: float = radians(6.0)  # radians by which the rotations of a hinge may be off its axis
+    # Radians within which the axis of a hinge becomes X, Y or Z, as long as the rotations stay within the
+    # tolerance of it.
     snap_angle: float = radians(12.0)
+    # Percent of the rotations, in the middle of each range, that the comfort region holds (`comfort_region`);
+    # 0 for none.
     comfort: float = 80.0
 
     def __post_init__(self) -> None:
@@ -109,7 +105,6 @@ def comfort_region(
 
     Args:
         rotations: (N, 4) that the limit was fitted to.
-        limit: of `fit`.
         settings: `comfort` counts.
 
     Returns:
@@ -253,7 +248,9 @@ def widened(limit: Limit, rotations: Sequence[Quaternion], margin: float) -> Lim
 
 
 def _bounds(ends: tuple[float, float], angles: Sequence[float], margin: float) -> tuple[float, float]:
+    """A range, widened past angles outside; the nearest of the angles that differ by whole turns count."""
     lower, upper = ends
+    angles = [wrapped(angle, 0.5 * (lower + upper)) for angle in angles]
     least, most = min(angles), max(angles)
     return least - margin if least < lower else lower, most + margin if most > upper else upper
 
@@ -262,19 +259,21 @@ def loosened(hinge: Hinge, aside: float) -> SwingTwist | None:
     """A hinge's range about the nearest axis of the bone, with `aside` radians about the two others.
 
     Args:
-        hinge: of a joint.
         aside: radians to all other sides.
 
     Returns:
-        An ellipse, or a cone if the hinge lies along the bone; None if it lies between the bone's axes.
+        An ellipse, or a cone if the hinge lies along the bone. None if it lies between the bone's axes, or
+        its range passes a half turn across the bone.
     """
     k = max(range(3), key=lambda index: abs(hinge.axis[index]))
     if abs(hinge.axis[k]) < ALONG:
         return None
     ends = (hinge.lower, hinge.upper) if hinge.axis[k] > 0.0 else (-hinge.upper, -hinge.lower)
-    lower, upper = max(min(ends[0], 0.0), -pi), min(max(ends[1], 0.0), pi)
+    lower, upper = min(ends[0], 0.0), max(ends[1], 0.0)
     if k == 1:
-        return SwingTwist(Cone(aside), (lower, upper))
+        return SwingTwist(Cone(aside), (lower, upper) if upper - lower < FULL_TURN else None)
+    if lower < -pi or upper > pi:
+        return None
     sides = (lower, upper, -aside, aside) if k == 0 else (-aside, aside, lower, upper)
     return SwingTwist(Ellipse(*sides), (-aside, aside))
 
@@ -285,7 +284,7 @@ def _wide_swing(limit: SwingTwist, outside: Sequence[Quaternion], margin: float)
     if twist is not None:
         angles = [float(log(turn).dot(Vector(limit.axis))) for _, turn in pairs]
         lower, upper = _bounds(twist, angles, margin)
-        twist = max(lower, -pi), min(upper, pi)
+        twist = (lower, upper) if upper - lower < FULL_TURN else None
     swing = limit.swing
     if isinstance(swing, Cone):
         most = max(angle_of(each) for each, _ in pairs)

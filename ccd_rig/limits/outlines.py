@@ -24,27 +24,16 @@ TWIST_PLACE, TWIST_RADIUS = 0.7, 0.45  # of the arc of a rotation about the bone
 
 @dataclass(frozen=True)
 class Dial:
-    """A range of one angle, as an arc about a centre.
+    """A range of one angle, as an arc about a centre."""
 
-    Attributes:
-        name: "HINGE", "TWIST", or the Euler angle: "X", "Y" or "Z".
-        centre: of the arc.
-        axis: unit; angles count about it, right-handed.
-        zero: unit, at right angles to `axis`; where angle 0 points.
-        radius: of the arc.
-        lower: smallest angle, radians.
-        upper: largest angle; a full turn or more above `lower` leaves the angle free.
-        angle: the present one, radians, on the turn that is nearest to the range.
-    """
-
-    name: str
-    centre: Vector
-    axis: Vector
-    zero: Vector
-    radius: float
-    lower: float
-    upper: float
-    angle: float
+    name: str  # "HINGE", "TWIST", or the Euler angle: "X", "Y" or "Z"
+    centre: Vector  # of the arc
+    axis: Vector  # unit; angles count about it, right-handed
+    zero: Vector  # unit, at right angles to `axis`; where angle 0 points
+    radius: float  # of the arc
+    lower: float  # smallest angle, radians
+    upper: float  # largest angle; a full turn or more above `lower` leaves the angle free
+    angle: float  # the present one, radians, on the turn that is nearest to the range
 
     def point(self, angle: float) -> Vector:
         """The point of the arc at an angle in radians."""
@@ -69,17 +58,11 @@ class Dial:
 
 @dataclass(frozen=True)
 class Rim:
-    """The border of a swing on the unit sphere: the outermost directions of the limit's axis.
+    """The border of a swing on the unit sphere: the outermost directions of the limit's axis."""
 
-    Attributes:
-        points: unit, from +X on round the axis; the last is the first.
-        direction: unit, of the axis in the present pose.
-        margin: radians from there to the rim, away from rest; below 0 outside.
-    """
-
-    points: tuple[Vector, ...]
-    direction: Vector
-    margin: float
+    points: tuple[Vector, ...]  # unit, from +X on round the axis; the last is the first
+    direction: Vector  # unit, of the axis in the present pose
+    margin: float  # radians from there to the rim, away from rest; below 0 outside
 
     @property
     def is_at_border(self) -> bool:

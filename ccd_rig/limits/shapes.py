@@ -13,7 +13,7 @@ from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from math import asin, copysign, cos, hypot, pi, radians, sin, sqrt
+from math import asin, ceil, copysign, cos, hypot, pi, radians, sin, sqrt
 from random import Random
 from typing import Any, Self, TypeAlias
 
@@ -320,7 +320,7 @@ class SwingTwist(Limit):
         return self._swing_outside(limit) or self._twist_outside(limit)
 
     def _swing_outside(self, limit: SwingTwist) -> str | None:
-        if limit.swing is None:
+        if limit.swing is None or min(limit.swing.sides) >= pi - SLACK:
             return None
         if self.swing is None:
             return "its swing is free while the limit's is not"
@@ -331,7 +331,7 @@ class SwingTwist(Limit):
         return None
 
     def _twist_outside(self, limit: SwingTwist) -> str | None:
-        if limit.twist is None:
+        if limit.twist is None or limit.twist[1] - limit.twist[0] >= FULL_TURN - SLACK:
             return None
         if self.twist is None:
             return "its twist is free while the limit's is not"
@@ -363,7 +363,7 @@ class SwingTwist(Limit):
     @property
     def is_free(self) -> bool:
         free_twist = self.twist is None or self.twist[1] - self.twist[0] >= FULL_TURN
-        return self.swing is None and free_twist
+        return free_twist and (self.swing is None or min(self.swing.sides) >= pi)
 
     def dials(self, rotation: Quaternion) -> tuple[Dial, ...]:
         """One of the twist's range, which swings along with the bone; none of a free twist."""
@@ -534,7 +534,12 @@ class EulerBox(Limit):
 
     @property
     def is_free(self) -> bool:
-        return all(upper - lower >= FULL_TURN for lower, upper in zip(self.lower, self.upper, strict=True))
+        i, j, k, _ = ORDERS[self.order]
+        if any(self.upper[each] - self.lower[each] < FULL_TURN for each in (i, k)):
+            return False
+        # Half a turn of the middle angle, from pole to pole, gives all rotations.
+        pole = pi * ceil(self.lower[j] / pi - 0.5) + 0.5 * pi
+        return self.upper[j] >= pole + pi
 
     def dials(self, rotation: Quaternion) -> tuple[Dial, ...]:
         """One of each angle, carried by the angles that turn after it."""
@@ -598,25 +603,21 @@ class ReversedLimit(Limit):
     by frame @ p^-1 @ frame^-1. A rotation q is allowed when (frame^-1 @ q @ frame)^-1 is inside `limit`.
     Inversion and conjugation keep the angle between rotations, so projection is as exact as in `limit`.
 
-    Attributes:
-        limit: of the joint as it was.
-        frame: its rest rotation, (w, x, y, z); stored with length 1.
-
     Raises:
         InvalidInput: a limit of another kind, a frame that is not four finite numbers or is zero.
     """
 
-    limit: Limit
-    frame: Components
+    limit: Limit  # of the joint as it was
+    frame: Components  # its rest rotation, (w, x, y, z); stored with length 1
     row: Row = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.limit, LIMITS):
-            raise InvalidInput(f"Reversed.limit is {shown(self.limit)}; give a Hinge, SwingTwist or EulerBox")
-        w, x, y, z = numbers("Reversed.frame", self.frame, 4)
+            raise InvalidInput(f"ReversedLimit.limit is {shown(self.limit)}; give a limit")
+        w, x, y, z = numbers("ReversedLimit.frame", self.frame, 4)
         length = sqrt(w * w + x * x + y * y + z * z)
         if length < 1e-30:
-            raise InvalidInput("Reversed.frame is zero; give a rotation, such as (1, 0, 0, 0)")
+            raise InvalidInput("ReversedLimit.frame is zero; give a rotation, such as (1, 0, 0, 0)")
         store(self, "frame", (w / length, x / length, y / length, z / length))
         store(self, "row", reversed_row(self.limit.row, self.frame))
 
@@ -632,6 +633,10 @@ class ReversedLimit(Limit):
     def carried(self, turn: Quaternion) -> ReversedLimit:
         w, x, y, z = (turn @ Quaternion(self.frame))[:]
         return ReversedLimit(self.limit, (w, x, y, z))
+
+    @property
+    def is_free(self) -> bool:
+        return self.limit.is_free
 
 
 LIMITS: tuple[type[Limit], ...] = (Hinge, SwingTwist, EulerBox, ReversedLimit)
@@ -672,9 +677,9 @@ def clamp(limit: Limit, rotation: Quaternion) -> Quaternion:
 
     Distance is the angle between the two. The result is exact for a Hinge, an EulerBox and a SwingTwist
     without an Ellipse. With an Ellipse the nearest twist is taken first. Then follows the nearest point in
-    the plane of the swing's rotation vector, for swings up to 60 degrees at most about 2 degrees farther than
-    the nearest rotation. Alike for q and -q, and on the side of `rotation` (dot product >= 0). Clamping again
-    changes no bit.
+    the plane of the swing's rotation vector. For swings up to 60 degrees this is at most about 2 degrees
+    farther than the nearest rotation. Alike for q and -q, and on the side of `rotation` (dot product >= 0).
+    Clamping again changes no bit.
 
     Of two equally near borders of a twist or hinge range the upper one is taken. A swing by a half turn says
     nothing about the twist: the allowed twist nearest to 0 is taken. A zero quaternion counts as identity.
@@ -741,7 +746,11 @@ _BONE = Vector((0.0, 1.0, 0.0)).freeze()
 
 
 def _range(motion: str, lower: float, upper: float, least: float, most: float) -> str | None:
-    if lower < least - SLACK or upper > most + SLACK:
+    """Say in words how a range of angles leaves that of a limit, but for whole turns."""
+    if most - least >= FULL_TURN - SLACK:
+        return None
+    turns = wrapped(0.5 * (lower + upper), 0.5 * (least + most)) - 0.5 * (lower + upper)
+    if lower + turns < least - SLACK or upper + turns > most + SLACK:
         return (
             f"its {motion} range, {lower:.4g} to {upper:.4g} rad, "
             f"leaves the limit's {least:.4g} to {most:.4g}"

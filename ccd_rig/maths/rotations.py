@@ -3,7 +3,7 @@
 All quaternions are `mathutils.Quaternion` (w, x, y, z), all angles radians. q and -q stand for the same
 rotation (double cover); where it matters, a function says which side it returns. mathutils keeps single
 precision, so functions compute on the components in double precision. Results are right to the last bit or
-two of a float32, also for tiny angles, where arccos of a float32 would lose half of the digits.
+two of a float32. This holds for tiny angles too, where arccos of a float32 would lose half of the digits.
 
 NaN is not checked for: skeletons, poses and goals refuse it.
 """

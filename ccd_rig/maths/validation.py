@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from math import hypot, isfinite, nan
+from typing import Any
 
 from mathutils import Quaternion, Vector
 
@@ -48,13 +49,17 @@ def angle(name: str, value: object) -> float:
     return number
 
 
+def listed(name: str, values: object, what: str) -> list[Any]:
+    """`values` as a list; InvalidInput names the field and `what` it must hold."""
+    try:
+        return [*values]  # type: ignore[misc]  # a mathutils.Vector is no Iterable by type
+    except TypeError:
+        raise InvalidInput(f"{name} is {shown(values)}; give {what}") from None
+
+
 def numbers(name: str, values: object, count: int) -> tuple[float, ...]:
     """`values` as `count` finite floats; InvalidInput names the field."""
-    try:
-        listed = list(values)  # type: ignore[call-overload]  # a mathutils.Vector is no Iterable by type
-    except TypeError:
-        raise InvalidInput(f"{name} is {shown(values)}; give {count} finite numbers") from None
-    checked = tuple(finite(name, value) for value in listed)
+    checked = tuple(finite(name, value) for value in listed(name, values, f"{count} finite numbers"))
     if len(checked) != count:
         raise InvalidInput(f"{name} has {len(checked)} numbers; give {count}")
     return checked

@@ -65,19 +65,14 @@ MOST_VOTES = 1000
 
 @dataclass(frozen=True)
 class ContactThresholds:
-    """Thresholds of contacts; lengths are in leg lengths, for figures of any size.
+    """Thresholds of contacts; lengths are in leg lengths, for figures of any size."""
 
-    Attributes:
-        speed: leg lengths per second below which a contact begins; more for feet that go fast, see above.
-        height: leg lengths above the ground below which a contact begins.
-        release: factor on both at which a contact ends, at least 1.
-        shortest: seconds; shorter gaps between contacts are closed, then shorter contacts left out. Both may
-            be shorter for fast feet, see `shortest_contact`.
-    """
-
+    # Leg lengths per second below which a contact begins; more for feet that go fast, see above.
     speed: float = 0.4
-    height: float = 0.1
-    release: float = 1.5
+    height: float = 0.1  # leg lengths above the ground below which a contact begins
+    release: float = 1.5  # factor on both at which a contact ends, at least 1
+    # Seconds; shorter gaps between contacts are closed, then shorter contacts left out. Both may be shorter
+    # for fast feet, see `shortest_contact`.
     shortest: float = 0.1
 
     def __post_init__(self) -> None:
@@ -113,7 +108,6 @@ def contact_phases(
         times: (F,) seconds, increasing.
         leg: its length, world metres.
         ground_velocity: (3,) metres per second, 0 for ground that stands still; see `ground_velocity`.
-        thresholds: of contacts.
         beside: (F, 3) the foot beside it, such as the other foot of a person; None if there is none: the
             ground is then level.
         ground: (F,) height below the point; NaN where there is no ground, and no contact. None if it is

@@ -6,6 +6,7 @@ same in all of them.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any, Protocol
 
 import numpy as np
@@ -39,20 +40,20 @@ class Ground(Protocol):
         turned since."""
 
 
-def seen_below(ground: Ground, points: Array, tops: Array) -> Array:
-    """(R, ...) heights of the ground below points (R, ..., 3) at rows 0 to R, seen from heights `tops` that
-    broadcast with these; not a number where there is none.
+def seen_below(ground: Ground, points: Array, tops: Array, rows: Indices | None = None) -> Array:
+    """(R, ...) heights of the ground below points (R, ..., 3) at rows (R,), seen from heights `tops` that
+    broadcast with these; not a number where there is none. Without rows, they are 0 to R.
 
     A foot that is in the ground is below it, and a ceiling over the figure is none: what is seen from the
     figure's own top counts. Where that sees nothing, all the figure is below the ground: what is uppermost.
     """
-    count = points[0, ..., 0].size
-    rows, starts = np.repeat(np.arange(len(points)), count), points.reshape(-1, 3).copy()
+    rows = np.arange(len(points)) if rows is None else rows
+    each, starts = np.repeat(rows, prod(points.shape[1:-1])), points.reshape(-1, 3).copy()
     starts[:, 2] = np.broadcast_to(tops, points.shape[:-1]).ravel()
-    heights, _ = ground.below(starts, rows)
+    heights, _ = ground.below(starts, each)
     unseen = np.isnan(heights)
     starts[unseen, 2] = np.inf
-    heights[unseen], _ = ground.below(starts[unseen], rows[unseen])
+    heights[unseen], _ = ground.below(starts[unseen], each[unseen])
     return heights.reshape(points.shape[:-1])
 
 

@@ -1,8 +1,8 @@
 """Ground of triangles that move, kept near a figure in each row.
 
-Rows are kept in blocks. A block has the triangles that get near the figure in one of its rows, and a grid of
-squares over all that they pass over in these rows: so the triangles below a point are looked for in one
-square, in any row, and no search tree is built for a row.
+Rows are kept in blocks. A block has the triangles that get near the figure in one of its rows. A grid of
+squares covers all that they pass over in these rows. So triangles below a point are looked for in one square,
+and no row needs a search tree.
 """
 
 from __future__ import annotations
@@ -32,17 +32,11 @@ FARTHEST = 100.0
 
 @dataclass(frozen=True, eq=False)
 class GroundBlock:
-    """Triangles near a figure in rows that follow each other.
+    """Triangles near a figure in rows that follow each other."""
 
-    Attributes:
-        vertices: (R, V, 3) world metres in its rows; float32 will do.
-        triangles: (T, 3) indices of their corners.
-        faces: (T,) which triangles of the ground they are, increasing.
-    """
-
-    vertices: Array
-    triangles: Indices
-    faces: Indices
+    vertices: Array  # (R, V, 3) world metres in its rows; float32 will do
+    triangles: Indices  # (T, 3) indices of their corners
+    faces: Indices  # (T,) which triangles of the ground they are, increasing
 
     @cached_property
     def _bounds(self) -> tuple[Array, Array]:

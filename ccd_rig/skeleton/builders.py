@@ -11,13 +11,14 @@ from mathutils import Quaternion, Vector
 from ..errors import InvalidInput
 from ..limits.shapes import Comfort, EulerBox, Hinge
 from ..maths.rotations import NOISE, between, nearest_turn
-from ..maths.validation import frozen_vector
+from ..maths.validation import finite, frozen_vector, listed, numbers
 from .joints import Joint, Skeleton
 from .pose import Pose, check_pose
 
 Range = tuple[float, float]
 _AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 FREE: Range = (-math.pi, math.pi)
+RANGES = "(lower, upper) or None for each"
 
 
 def planar_chain(
@@ -51,6 +52,7 @@ def planar_chain(
         InvalidInput: no lengths, not as many angles or limits as lengths, a number that is not finite, a
             zero axis, a lower limit above the upper.
     """
+    lengths = listed("planar_chain: lengths", lengths, "a length for each bone")
     turns, ranges = _per_bone(len(lengths), angles, limits)
     normal = frozen_vector(axis, "planar_chain: axis")
     if normal.length == 0.0:
@@ -81,15 +83,23 @@ def _per_bone(
     """The angle and the limit of each bone of a planar chain, checked."""
     if count == 0:
         raise InvalidInput("planar_chain: give the length of at least one bone")
-    turns = [0.0] * count if angles is None else list(angles)
-    ranges: list[Range | None] = [None] * count if limits is None else list(limits)
+    turns = [0.0] * count if angles is None else listed("planar_chain: angles", angles, "numbers")
+    ranges = [None] * count if limits is None else listed("planar_chain: limits", limits, RANGES)
     for what, values in (("angles", turns), ("limits", ranges)):
         if len(values) != count:
             raise InvalidInput(f"planar_chain: {count} lengths need {count} {what}, not {len(values)}")
-    for i, turn in enumerate(turns):
-        if not math.isfinite(turn):
-            raise InvalidInput(f"planar_chain: angles[{i}] must be finite (radians), not {turn:g}")
-    return turns, ranges
+    return (
+        [finite(f"planar_chain: angles[{i}]", turn) for i, turn in enumerate(turns)],
+        [_range(f"planar_chain: limits[{i}]", each) for i, each in enumerate(ranges)],
+    )
+
+
+def _range(name: str, value: object) -> Range | None:
+    """A range of an angle, or None; InvalidInput names the field."""
+    if value is None:
+        return None
+    lower, upper = numbers(name, value, 2)
+    return lower, upper
 
 
 def hinge_names(joint: str, order: str = "XYZ") -> tuple[str, str, str]:
@@ -198,9 +208,10 @@ def _ranges(
         if limits.order != order:
             raise InvalidInput(f"split_ball: the limits' order is {limits.order}, but the hinges' is {order}")
         return dict(zip("XYZ", zip(limits.lower, limits.upper, strict=True), strict=True))
-    if len(limits) != 3:
-        raise InvalidInput(f"split_ball: give three limits, about X, Y and Z, not {len(limits)}")
-    return dict(zip("XYZ", limits, strict=True))
+    ranges = listed("split_ball: limits", limits, RANGES)
+    if len(ranges) != 3:
+        raise InvalidInput(f"split_ball: give three limits, about X, Y and Z, not {len(ranges)}")
+    return {axis: _range(f"split_ball: limits[{i}]", ranges[i]) for i, axis in enumerate("XYZ")}
 
 
 def _regions(joint: Joint, order: str) -> dict[str, Range | None]:

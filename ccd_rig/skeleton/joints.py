@@ -18,7 +18,7 @@ from mathutils import Quaternion, Vector
 from ..errors import InvalidInput
 from ..limits.shapes import LIMITS, Comfort, Hinge, Limit, Slide, clamp, outside
 from ..maths.rotations import FULL_TURN
-from ..maths.validation import SIZES, frozen_rotation, frozen_vector, is_number, is_size, shown
+from ..maths.validation import SIZES, frozen_rotation, frozen_vector, is_number, is_size, listed, shown
 from .coupled_offset import CoupledOffset, coupled_angle
 
 T = TypeVar("T")
@@ -155,19 +155,12 @@ class Joint:
 
 
 class Coupling(NamedTuple):
-    """A coupled offset in its skeleton.
+    """A coupled offset in its skeleton."""
 
-    Attributes:
-        joint: index of the shifted joint.
-        driver: index of the hinge whose angle drives the shift.
-        hinge: the driver's limit.
-        offset: axis and size of the shift.
-    """
-
-    joint: int
-    driver: int
-    hinge: Hinge
-    offset: CoupledOffset
+    joint: int  # index of the shifted joint
+    driver: int  # index of the hinge whose angle drives the shift
+    hinge: Hinge  # the driver's limit
+    offset: CoupledOffset  # axis and size of the shift
 
     def shift(self, rotation: Quaternion) -> Vector:
         """The shift in the joint's frame at rest, for the driver's rotation relative to rest."""
@@ -197,9 +190,11 @@ class Skeleton:
     _places: Mapping[int, Place]
 
     def __init__(self, joints: Iterable[Joint]) -> None:
-        object.__setattr__(self, "joints", tuple(joints))
+        object.__setattr__(self, "joints", tuple(listed("Skeleton.joints", joints, "joints")))
         indices: dict[str, int] = {}
         for i, joint in enumerate(self.joints):
+            if not isinstance(joint, Joint):
+                raise InvalidInput(f"Skeleton.joints holds {shown(joint)}; give Joint alone")
             if joint.name in indices:
                 raise InvalidInput(f"joint '{joint.name}' stands twice in the skeleton; names must differ")
             if joint.parent >= i:

@@ -6,7 +6,7 @@ Of joint i with parent p (R model rotation, t position of the head):
 
 With `inherit_rotation` off `R_i = rest_i rotation_i`, rest in model space. A root: `t = offset + rest
 (translation + coupled)`, `R = rest rotation`. Coupled offsets are functions of the rotations
-(`skeleton/coupled_offset`). The formula stands once, in `kernel/skeleton`.
+(`skeleton/coupled_offset`). The formula stands once, in `kernel/kinematics`.
 """
 
 from __future__ import annotations
@@ -141,17 +141,11 @@ SQUARE_ON = 0.1
 
 
 class BendAxis(NamedTuple):
-    """The axis about which a chain bends where its pose is straight; the bend is then line x axis.
+    """The axis about which a chain bends where its pose is straight; the bend is then line x axis."""
 
-    Attributes:
-        joint: index of the joint that carries the axis.
-        axis: unit, in the frame of that joint; 0 where neither a hinge nor the rest pose tells a side.
-        scale: unit of bends: (heads between root and end) x (length of the chain at rest).
-    """
-
-    joint: int
-    axis: Vector
-    scale: float
+    joint: int  # index of the joint that carries the axis
+    axis: Vector  # unit, in the frame of that joint; 0 where neither a hinge nor the rest pose tells a side
+    scale: float  # unit of bends: (heads between root and end) x (length of the chain at rest)
 
 
 def chain_bend(heads: Sequence[Vector], end: Vector, axis: Vector, scale: float) -> Vector:
@@ -159,7 +153,6 @@ def chain_bend(heads: Sequence[Vector], end: Vector, axis: Vector, scale: float)
 
     Args:
         heads: of the chain's joints, root first, model space.
-        end: of the chain.
         axis: `BendAxis.axis` in model space.
         scale: `BendAxis.scale`.
 
@@ -217,7 +210,6 @@ def _hinge_bend(joint: Joint, before: Vector, after: Vector) -> tuple[Vector, fl
     None where the hinge bends to no side in particular.
 
     Args:
-        joint: the joint that bends.
         before: from the root's head to the joint, at rest, in the joint's frame.
         after: from the joint to the chain's end, at rest, in the joint's frame.
     """

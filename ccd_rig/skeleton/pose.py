@@ -11,7 +11,7 @@ from mathutils import Quaternion, Vector
 
 from ..errors import InvalidInput
 from ..maths.batch import Array
-from ..maths.validation import frozen_rotation, frozen_vector, shown
+from ..maths.validation import frozen_rotation, frozen_vector, listed, shown
 from .joints import Skeleton
 
 
@@ -28,19 +28,17 @@ class Pose:
     translations: tuple[Vector, ...]
 
     def __post_init__(self) -> None:
-        if len(self.rotations) != len(self.translations):
+        rotations = listed("Pose.rotations", self.rotations, "quaternions")
+        translations = listed("Pose.translations", self.translations, "vectors")
+        if len(rotations) != len(translations):
             raise InvalidInput(
-                f"a pose needs as many translations as rotations, not {len(self.translations)} "
-                f"for {len(self.rotations)}"
+                f"a pose needs as many translations as rotations, not {len(translations)} "
+                f"for {len(rotations)}"
             )
-        rotations = tuple(
-            frozen_rotation(q, f"rotation {i} of the pose") for i, q in enumerate(self.rotations)
-        )
-        object.__setattr__(self, "rotations", rotations)
-        translations = tuple(
-            frozen_vector(v, f"translation {i} of the pose") for i, v in enumerate(self.translations)
-        )
-        object.__setattr__(self, "translations", translations)
+        turns = tuple(frozen_rotation(q, f"rotation {i} of the pose") for i, q in enumerate(rotations))
+        object.__setattr__(self, "rotations", turns)
+        shifts = tuple(frozen_vector(v, f"translation {i} of the pose") for i, v in enumerate(translations))
+        object.__setattr__(self, "translations", shifts)
 
     @cached_property
     def arrays(self) -> tuple[Array, Array]:
@@ -64,20 +62,19 @@ class Pose:
         return pose
 
     @classmethod
-    def of_arrays(
-        cls, rotations: Array, translations: Array, vectors: tuple[Vector, ...] | None = None
-    ) -> Pose:
+    def of_arrays(cls, rotations: Array, translations: Array, still: Pose | None = None) -> Pose:
         """Make a pose of (J, 4) and (J, 3) finite numbers, rotations of length 1, without checks.
 
-        They are rounded to single precision, as mathutils has it. `vectors`: the translations, if they are
-        there as such.
+        They are rounded to single precision, as mathutils has it. `still`: a pose with the same translations.
         """
-        pose = cls.trusted(
-            tuple([Quaternion(q).freeze() for q in rotations.tolist()]),
-            vectors or tuple([Vector(t).freeze() for t in translations.tolist()]),
-        )
-        rounded = (values.astype(np.float32).astype(np.float64)[None] for values in (rotations, translations))
-        pose.__dict__["arrays"] = _read_only(*rounded)
+        turned = tuple([Quaternion(q).freeze() for q in rotations.tolist()])
+        rounded = rotations.astype(np.float32).astype(np.float64)[None]
+        if still is None:
+            pose = cls.trusted(turned, tuple([Vector(t).freeze() for t in translations.tolist()]))
+            shifts = translations.astype(np.float32).astype(np.float64)[None]
+        else:
+            pose, shifts = cls.trusted(turned, still.translations), still.arrays[1]
+        pose.__dict__["arrays"] = _read_only(rounded, shifts)
         return pose
 
     def with_rotations(self, rotations: Mapping[int, Quaternion]) -> Pose:

@@ -72,10 +72,10 @@ def reroot(
     `joint` to its old root, and all other trees, stay the same. The new skeleton does not depend on the
     pose's rotations and translations.
 
-    Each joint on the path is reversed. The reversed joint is named `reversed_name(...)`, has length and mass
-    0, sits at the head of its bone and turns the bone that was its parent. That bone follows it as a locked
-    joint of the old name: `chain_length` and `extension_joints` of a goal count both. Path joints come first
-    in the new order, then all others in their old order; look them up by name.
+    Each joint on the path is reversed. The reversed joint is named `reversed_name(...)` and has length and
+    mass 0. It sits at the head of its bone and turns the bone that was its parent. That bone follows it as a
+    locked joint of the old name: `chain_length` and `extension_joints` of a goal count both. Path joints come
+    first in the new order, then all others in their old order; look them up by name.
 
     The new base replaces the joint between the old root and the world. Limit, comfort, stiffness, max_step
     and slides of the old root are dropped, and the base is locked unless `base_stiffness` is below 1.

@@ -54,11 +54,9 @@ class TwoBoneOptions:
 
     def __post_init__(self) -> None:
         finite("two_bone: pole_angle", self.pole_angle)
-        soft, weight = self.soft, self.weight
-        if not (math.isfinite(soft) and 0.0 <= soft <= 1.0):
+        finite("two_bone: weight", self.weight)
+        if not 0.0 <= (soft := finite("two_bone: soft", self.soft)) <= 1.0:
             raise InvalidInput(f"two_bone: soft must be 0 to 1 (a part of the chain's length), not {soft:g}")
-        if not math.isfinite(weight):
-            raise InvalidInput(f"two_bone: weight must be a finite number, not {weight:g}")
         if self.pole is not None:
             store(self, "pole", frozen_vector(self.pole, "two_bone: pole"))
 
@@ -119,7 +117,6 @@ def eased_target(skeleton: Skeleton, pose: Pose, goal: PositionGoal, soft: float
     A straight chain belongs to an infinite distance: its target is at the distance where the rest is noise.
 
     Args:
-        skeleton: the joints.
         pose: of the whole skeleton.
         goal: its chain and effector are used.
         soft: see `TwoBoneOptions`.
@@ -172,7 +169,7 @@ def target_triangle(
     omegas = np.full((1, len(skeleton)), math.pi)
     for name, angle in (omega or {}).items():
         place = skeleton.index(name)
-        if not 0.0 <= angle <= math.pi:
+        if not 0.0 <= finite(f"target_triangle: omega of '{name}'", angle) <= math.pi:
             raise InvalidInput(f"target_triangle: omega of '{name}' must be 0 to pi radians, not {angle:g}")
         omegas[0, place] = angle
     chain = _Chain(skeleton, pose, goal, "target_triangle", 1)

@@ -17,7 +17,7 @@ from mathutils import Vector
 
 from ..errors import InvalidInput
 from ..goals import BalanceGoal, Goal, GoalError, OrientationGoal, PositionGoal, centre_of_mass
-from ..maths.validation import SIZES, frozen_vector, is_number, shown
+from ..maths.validation import SIZES, frozen_vector, is_number, listed, shown
 from ..settings import SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.kinematics import forward_kinematics
@@ -99,11 +99,12 @@ class Support:
     up: int = 2
 
     def __post_init__(self) -> None:
-        if not self.points:
+        given = listed("Support.points", self.points, "at least one point")
+        if not given:
             raise InvalidInput("there is nothing to stand on: give at least one point")
         if self.up not in (0, 1, 2):
             raise InvalidInput(f"up must be 0, 1 or 2, not {shown(self.up)}")
-        points = tuple([frozen_vector(point, "point of the support") for point in self.points])
+        points = tuple([frozen_vector(point, "point of the support") for point in given])
         object.__setattr__(self, "points", points)
 
     @property
@@ -112,13 +113,13 @@ class Support:
         return self.up != 0, self.up != 1, self.up != 2
 
     def eased(self, point: Vector, start: Vector) -> Vector:
-        """The place above the hull to which a point is eased, at the point's height.
+        """The place to which a point is eased above the hull of the support and `start`, at its height.
 
         Along the normal of an edge, at a distance d from `start` to which the edge has D, it is that of
         `soft_reach.softened` with the length D. Points that no edge eases, such as `start`, stay.
         """
-        corners = self._corners
         here, begun = self._level(point), self._level(start)
+        corners = _hull(sorted({*self._corners, begun}))
         for (ax, ay), (bx, by) in pairwise([*corners, corners[0]]) if len(corners) > 2 else ():
             size = math.hypot(bx - ax, by - ay)
             normal = (by - ay) / size, (ax - bx) / size
@@ -266,8 +267,12 @@ class Drag:
         if not isinstance(skeleton, Skeleton):
             raise InvalidInput(f"the skeleton must be a Skeleton, not {shown(skeleton)}")
         check_pose(skeleton, pose)
+        grabs = listed("Drag.grabs", grabs, "at least one Grab")
         if not grabs:
             raise InvalidInput("there is nothing to drag: name at least one joint and a point")
+        for grab in grabs:
+            if not isinstance(grab, Grab):
+                raise InvalidInput(f"a grab must be a Grab, not {shown(grab)}")
         pins = tuple(pins)
         _check_pins(pins, [grab.joint for grab in grabs])
         self.skeleton, self.pose = skeleton, pose

@@ -66,8 +66,8 @@ def solve_many(
     """Solve B poses for the same goals, each from its start and inside all limits.
 
     Each pose is solved by itself: its result has the same bits in every batch. As in `solve`, only joints of
-    the goals' chains move, a pose leaves comfort regions where its goals are missed inside, and goals with
-    larger `priority` numbers give way. A pose that meets its goals inside its limits stays the same, to the
+    the goals' chains move, and goals with larger `priority` numbers give way. A pose leaves comfort regions
+    where its goals are missed inside. A pose that meets its goals inside its limits stays the same, to the
     bit. The result is never farther from the goals than the start inside its limits.
 
     OPTIMAL is the status of a pose that misses its goals where no small motion inside the limits comes
@@ -115,23 +115,14 @@ def solve_many(
 
 @dataclass(frozen=True)
 class _Input:
-    """Checked arguments of `solve_many`.
+    """Checked arguments of `solve_many`."""
 
-    Attributes:
-        goals: of all poses.
-        settings: of all solves.
-        rotations: (B, n, 4), double precision.
-        translations: (B, n, 3), double precision.
-        targets: per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions.
-        reference: rotations and translations of the reference poses, or None.
-    """
-
-    goals: tuple[Goal, ...]
-    settings: SolverSettings
-    rotations: Array
-    translations: Array
-    targets: list[Array]
-    reference: tuple[Array, Array] | None
+    goals: tuple[Goal, ...]  # of all poses
+    settings: SolverSettings  # of all solves
+    rotations: Array  # (B, n, 4), double precision
+    translations: Array  # (B, n, 3), double precision
+    targets: list[Array]  # per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions
+    reference: tuple[Array, Array] | None  # rotations and translations of the reference poses, or None
 
 
 def _checked_input(

@@ -12,8 +12,9 @@ planners of robot paths). Then sweeps solve frames again, with a reference made 
 neighbours' departures: Gauss-Seidel with the optimal over-relaxation of a chain of frames (Young 1954).
 Sweeps begin where the motion jumps and continue where frames still change. All other frames keep the bits of
 their independent solution. Where the motion still jumps then, the smoothness between those frames is raised
-step by step: a penalty method for the constraint that nothing jumps. At last branches are continued and the
-path is taken at the largest smoothness: a branch that ends within the clip gives way to one that does not.
+step by step: a penalty method for the constraint that nothing jumps. At last branches are continued next to
+their neighbours, and the path is taken at the largest smoothness: a branch that ends within the clip gives
+way to one that does not.
 
 CCD alone minimises no departure: it goes from its start to some pose on the goals. So its start is the
 reference that a frame is given, and a frame takes a pose only if the sum falls: sweeps end.
@@ -26,10 +27,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, dot, multiply, unit
+from ..kernel import carry_departures, sweep_departures, write_departures, write_largest_angles
+from ..maths.batch import Array, Indices, Mask, angles_between, arctan2, multiply
 from ..settings import Solver
 from .pose_search import PoseSearch, Solved, Starts
 from .problem_tables import Bones, GoalSettings, reach_of_goals
@@ -44,10 +47,10 @@ JUMP = 0.15
 More is seen as a pop.
 """
 EXPLAINED = 4.0
-"""Radians of such a change that a target's own change of step explains, per reach of its chain.
+"""Radians of such a change that a target's own change of step explains, per reach of a chain of two joints.
 
-Where a target jumps, its chain follows at once. A pole's angle explains as much as it changes, a reach window
-`EXPLAINED` per length of its links.
+Where a target jumps, its chain follows at once. Joints of longer chains share the turn. A pole's angle
+explains as much as it changes, a reach window `EXPLAINED` per length of its links.
 """
 BRANCH_DISTANCE = 0.1
 """Radians of a joint from which two poses of a frame are on different IK branches."""
@@ -161,6 +164,11 @@ class Frames:
         return np.array(by_kind, np.bool_)[self.kind]
 
     @cached_property
+    def tables(self) -> tuple[Array, np.ndarray[Any, Any], Indices]:
+        """Base rotations (F, 4J), `moves` and `movable` for the kernel."""
+        return _flat(self.rotations), self.moves.view(np.uint8), np.array(self.movable, np.intp)
+
+    @cached_property
     def follows_reference(self) -> bool:
         """Whether solved poses are the nearest to their references."""
         return all(kind.search.follows_reference for kind in self.kinds)
@@ -219,7 +227,7 @@ def solve_motion(
         motion.put(rows, frames.solve(rows))
         yield len(rows)
     yield from _retry_missed(frames, motion)
-    apart = np.zeros(size)
+    apart: Array = np.zeros(size)
     if smoothness > 0.0 and size > 1 and frames.follows_reference:
         alone = motion.rotations.copy()
         turned = departures(frames, motion.rotations)
@@ -232,7 +240,7 @@ def solve_motion(
             sudden &= motion.statuses == 0
             if most_raise > 1.0 and sudden.any():
                 before = motion.rotations.copy()
-                yield from _take_best_path(frames, motion, turned, sudden, most_raise * smoothness)
+                yield from _take_best_path(frames, motion, turned, sudden, most_raise * smoothness, True)
                 if (motion.rotations != before).any():
                     yield from _sweep(frames, motion, smoothness, most_raise * smoothness)
             yield 0
@@ -240,7 +248,7 @@ def solve_motion(
             return motion, apart
         if frames.closes:
             _close(frames, motion)
-        apart = angles_between(alone, motion.rotations, axis=-1).max(axis=1, initial=0.0)
+        apart = largest_angles(alone, motion.rotations)
     return motion, apart
 
 
@@ -267,7 +275,7 @@ def _close(frames: Frames, motion: Solved) -> None:
     """Solve the last frame again with the departure of the first, where they differ."""
     ends = np.array([0, len(motion.rotations) - 1])
     first, last = departures(frames, motion.rotations[ends], ends)
-    if float(angles_between(first, last, axis=-1).max(initial=0.0)) > STILL:
+    if largest_angles(first[None], last[None])[0] > STILL:
         solved = frames.solve(ends[1:], _carried(frames, ends[1:], first[None]))
         if solved.statuses[0] == 0 or motion.statuses[-1] != 0:
             motion.put(ends[1:], solved)
@@ -276,19 +284,28 @@ def _close(frames: Frames, motion: Solved) -> None:
 def departures(frames: Frames, rotations: Array, rows: Indices | None = None) -> Array:
     """(R, M, 4) rotations of the movable joints relative to their base poses, w >= 0."""
     rows = np.arange(len(rotations)) if rows is None else rows
-    base, joints = frames.rotations[rows], frames.movable
-    turned = multiply(base[:, joints] * (1.0, -1.0, -1.0, -1.0), rotations[:, joints], axis=-1)
-    turned[turned[..., 0] < 0.0] *= -1.0
-    turned[~frames.moves[rows]] = (1.0, 0.0, 0.0, 0.0)
+    turned = np.empty((len(rows), len(frames.movable), 4))
+    write_departures(*frames.tables, rows, _flat(rotations), _flat(turned))
     return turned
 
 
 def _carried(frames: Frames, rows: Indices, turned: Array) -> Array:
     """(R, J, 4) rotations of the base poses with departures (R, M, 4) of the joints that move."""
-    rotations, joints = frames.rotations[rows].copy(), frames.movable
-    moved = unit(multiply(rotations[:, joints], turned, axis=-1), axis=-1)
-    rotations[:, joints] = np.where(frames.moves[rows][..., None], moved, rotations[:, joints])
+    rotations = np.empty((len(rows), *frames.rotations.shape[1:]))
+    carry_departures(*frames.tables, rows, _flat(turned), _flat(rotations))
     return rotations
+
+
+def largest_angles(a: Array, b: Array) -> Array:
+    """(R,) largest angles between rotations (R, M, 4), radians; 0 without joints."""
+    largest = np.empty(len(a))
+    write_largest_angles(_flat(a), _flat(b), largest)
+    return largest
+
+
+def _flat(rotations: Array) -> Array:
+    """Rotations (R, J, 4) as rows (R, 4J) of the kernel; its results are written to contiguous ones."""
+    return np.ascontiguousarray(rotations).reshape(len(rotations), 4 * rotations.shape[1])
 
 
 # Other starts ---------------------------------------------------------------------------------------
@@ -355,7 +372,7 @@ class _Branch:
 
     def differs(self, other: _Branch) -> bool:
         """Whether two solutions of a frame are on different branches."""
-        return float(angles_between(self.turned, other.turned, axis=-1).max(initial=0.0)) > BRANCH_DISTANCE
+        return bool(largest_angles(self.turned[None], other.turned[None])[0] > BRANCH_DISTANCE)
 
 
 def _square_between(a: Array, b: Array) -> float:
@@ -364,7 +381,12 @@ def _square_between(a: Array, b: Array) -> float:
 
 
 def _take_best_path(
-    frames: Frames, motion: Solved, turned: Array, sudden: Mask, smoothness: float
+    frames: Frames,
+    motion: Solved,
+    turned: Array,
+    sudden: Mask,
+    smoothness: float,
+    is_last: bool = False,
 ) -> Generator[int, None, None]:
     """Replace poses by the best path over IK branches, where neighbours are on different ones.
 
@@ -376,6 +398,8 @@ def _take_best_path(
         turned: their departures.
         sudden: (F,) frames at which these jump, see `_jumps`.
         smoothness: see `solve_motion`.
+        is_last: whether branches are continued next to their neighbours, not to the base poses. Such a branch
+            ends only at limits.
     """
     met = motion.statuses == 0
     branches: dict[int, list[_Branch]] = {}
@@ -388,7 +412,7 @@ def _take_best_path(
 
     follows = np.flatnonzero((frames.before >= 0) & sudden)
     follows = follows[sudden[frames.before[follows]]]
-    jumps = angles_between(turned[frames.before[follows]], turned[follows], axis=-1).max(axis=1, initial=0.0)
+    jumps = largest_angles(turned[frames.before[follows]], turned[follows])
     for row in follows[jumps > JUMP].tolist():
         before = int(frames.before[row])
         if met[row] != met[before]:
@@ -404,8 +428,9 @@ def _take_best_path(
                     entered.add((here, is_forward))
                 rows = np.array([here])
                 begun = _carried(frames, rows, present.turned[None])
+                near = begun if is_last else None
                 solved = (
-                    frames.solve(rows, start=begun) if met[here] else frames.solve(rows, begun, settles=True)
+                    frames.solve(rows, near, begun) if met[here] else frames.solve(rows, begun, settles=True)
                 )
                 present = _Branch(solved, departures(frames, solved.rotations, rows)[0])
                 known = branches_of(here)
@@ -583,16 +608,17 @@ def _relax(
     """
     active = within
     # Even and odd frames are solved by turns: the neighbours of a frame stand still meanwhile.
-    met = motion.statuses == 0
-    coupled = 2.0 * smoothness / (1.0 + 2.0 * smoothness)
-    relaxation = (2.0 / (1.0 + np.sqrt(1.0 - coupled * coupled)))[:, None, None]
+    met, moves = motion.statuses == 0, frames.moves.view(np.uint8)
     for _ in range(MOST_SWEEPS):
         changed: Mask = np.zeros(len(active), np.bool_)
         for side in (0, 1):
             present = active & (frames.numbers % 2 == side)
             for misses, chunk in _chunks_by_outcome(present & met, present & ~met, turned.shape[1]):
-                step = _same_side(_wanted(frames, turned, chunk, smoothness), turned[chunk]) - turned[chunk]
-                near = _carried(frames, chunk, unit(turned[chunk] + relaxation[chunk] * step, axis=-1))
+                swept = np.empty((len(chunk), *turned.shape[1:]))
+                sweep_departures(
+                    _flat(turned), moves, frames.before, frames.after, smoothness, chunk, _flat(swept)
+                )
+                near = _carried(frames, chunk, swept)
                 solved = frames.solve(chunk, near, settles=misses)
                 new, known = departures(frames, solved.rotations, chunk), motion.at(chunk)
                 kept = ~_is_worse(frames, solved, known)
@@ -602,8 +628,7 @@ def _relax(
                     )
                     kept &= (sums < sums_before) | _is_worse(frames, known, solved)
                 better, solved, new = chunk[kept], solved.at(kept), new[kept]
-                moved = angles_between(new, turned[better], axis=-1).max(axis=1, initial=0.0)
-                changed[better] = moved > (ROUGH if misses else STILL)
+                changed[better] = largest_angles(new, turned[better]) > (ROUGH if misses else STILL)
                 turned[better] = new
                 motion.put(better, solved)
                 yield 0
@@ -658,14 +683,16 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
             )
             angle = np.remainder(angle + np.pi, 2.0 * np.pi) - np.pi  # whole turns are no change
             allowed[here] += np.abs(angle).sum(1) + EXPLAINED * np.abs(extent).sum(1)
-        for target in kind.targets:
+        for goal, target in zip(kind.search.goals, kind.targets, strict=True):
             if len(target) == 1:
                 continue
             if target.shape[1] == 4:
                 allowed[here] += _changes(target, *places)
             else:
                 step = target[places[2]] - 2.0 * target[places[1]] + target[places[0]]
-                allowed[here] += EXPLAINED * np.sqrt((step * step).sum(1)) / reach
+                joints = len(set(goal.joints(kind.search.skeleton)).intersection(kind.search.movable))
+                share = min(1.0, 2.0 / max(joints, 1))
+                allowed[here] += share * EXPLAINED * np.sqrt((step * step).sum(1)) / reach
     sudden = changes > allowed
     for each in (rows, before, after):
         sudden_frames[each[sudden]] = True
@@ -677,22 +704,3 @@ def _changes(turned: Array, before: Indices, rows: Indices, after: Indices) -> A
     back = turned[before] * (1.0, -1.0, -1.0, -1.0)
     extrapolated = multiply(turned[rows], multiply(back, turned[rows], axis=-1), axis=-1)
     return angles_between(extrapolated, turned[after], axis=-1)
-
-
-def _wanted(frames: Frames, turned: Array, rows: Indices, smoothness: Array) -> Array:
-    """(R, M, 4) optimal departures for those of the neighbours, not of length 1."""
-    wanted = np.zeros((len(rows), turned.shape[1], 4))
-    wanted[..., 0] = 1.0
-    weights = np.ones((len(rows), turned.shape[1], 1))
-    for beside in (frames.before[rows], frames.after[rows]):
-        known = np.flatnonzero(beside >= 0)
-        larger = np.maximum(smoothness[rows[known]], smoothness[beside[known]])
-        shares = larger[:, None, None] * frames.moves[beside[known]][..., None]
-        wanted[known] += shares * _same_side(turned[beside[known]], wanted[known])
-        weights[known] += shares
-    return wanted / weights
-
-
-def _same_side(turned: Array, other: Array) -> Array:
-    """Quaternions with the signs nearer to others."""
-    return np.where(dot(turned, other, axis=-1)[..., None] < 0.0, -turned, turned)

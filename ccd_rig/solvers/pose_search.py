@@ -55,16 +55,11 @@ ENDLESS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Starts:
-    """Start poses of further tries.
+    """Start poses of further tries."""
 
-    Attributes:
-        rotations: (K, J, 4) relative to rest.
-        translations: (K, J, 3) relative to rest.
-        is_turn: (K, J) whether the rotation is relative to the start of the first try.
-    """
-
-    rotations: Array
-    translations: Array
+    rotations: Array  # (K, J, 4) relative to rest
+    translations: Array  # (K, J, 3) relative to rest
+    # (K, J) whether the rotation is relative to the start of the first try.
     is_turn: np.ndarray[Any, np.dtype[np.int32]]
 
     @classmethod
@@ -82,22 +77,14 @@ class Starts:
 
 @dataclass(frozen=True)
 class Solved:
-    """B solved poses of J joints.
+    """B solved poses of J joints."""
 
-    Attributes:
-        rotations: (B, J, 4) relative to rest.
-        translations: (B, J, 3) relative to rest.
-        statuses: (B,) numbers of `STATUSES`.
-        steps: (B,) of all tries.
-        distances, angles: (B, G) errors of goals, model units and radians.
-    """
-
-    rotations: Array
-    translations: Array
-    statuses: Indices
-    steps: Indices
-    distances: Array
-    angles: Array
+    rotations: Array  # (B, J, 4) relative to rest
+    translations: Array  # (B, J, 3) relative to rest
+    statuses: Indices  # (B,) numbers of `STATUSES`
+    steps: Indices  # (B,) of all tries
+    distances: Array  # (B, G) errors of goals, model units
+    angles: Array  # (B, G) errors of goals, radians
 
     @classmethod
     def begun(cls, rotations: Array, translations: Array, goals: int) -> Solved:
@@ -160,9 +147,7 @@ class PoseSearch:
         """Prepare goals.
 
         Args:
-            skeleton: the joints.
             goals: at least one.
-            settings: of the solve.
             joints: indices of joints that may move; None: all that serve a goal.
             limb_goals: see `problem_tables`.
 
@@ -445,15 +430,10 @@ class PoseSearch:
 
 @dataclass
 class _Problems:
-    """Problems of the same goals and joints.
+    """Problems of the same goals and joints."""
 
-    Attributes:
-        idle: those that no thread uses.
-        tables: of which they are made; None before the first.
-    """
-
-    idle: list[Problem] = field(default_factory=list)
-    tables: dict[str, Any] | None = None
+    idle: list[Problem] = field(default_factory=list)  # those that no thread uses
+    tables: dict[str, Any] | None = None  # of which they are made; None before the first
 
 
 def _limits_and_comforts(

@@ -29,15 +29,10 @@ missed by 5.7 to 8.8 degrees with it, by 9.3 to 23.2 without; a value of 0.05 do
 
 
 class Bones(NamedTuple):
-    """Rest transforms of J joints relative to their parents.
+    """Rest transforms of J joints relative to their parents."""
 
-    Attributes:
-        offsets: (B or 1, J, 3) heads.
-        rests: (B or 1, J, 4) unit rotations.
-    """
-
-    offsets: Array
-    rests: Array
+    offsets: Array  # (B or 1, J, 3) heads
+    rests: Array  # (B or 1, J, 4) unit rotations
 
     @classmethod
     def of(cls, skeleton: Skeleton) -> Bones:
@@ -54,17 +49,11 @@ class Bones(NamedTuple):
 
 
 class GoalSettings(NamedTuple):
-    """Values of G goals that may differ between B poses, beside their targets: (B or 1, G) each.
+    """Values of G goals that may differ between B poses, beside their targets: (B or 1, G) each."""
 
-    Attributes:
-        weights: see `goals`.
-        pole_angles: radians; 0 for other goals than poles.
-        extensions: ends of reach windows in parts of the chain's length; 1 without a window.
-    """
-
-    weights: Array
-    pole_angles: Array
-    extensions: Array
+    weights: Array  # see `goals`
+    pole_angles: Array  # radians; 0 for other goals than poles
+    extensions: Array  # ends of reach windows in parts of the chain's length; 1 without a window
 
     @classmethod
     def of(cls, poses: Sequence[Sequence[Goal]]) -> GoalSettings:
@@ -110,7 +99,6 @@ def problem_tables(
     """The tables of `kernel.Problem`, where they are listed.
 
     Args:
-        skeleton: the joints.
         goals: each reach window makes one more goal, behind all others.
         limits: per joint.
         movable: joints that may move.
@@ -249,11 +237,8 @@ def target_rows(
     """(B, 4G) targets of goals and, behind them, of reach windows.
 
     Args:
-        skeleton: the joints.
-        goals: of the solve.
         targets: per goal (B or 1, 3) points or unit vectors, or (B or 1, 4) unit quaternions.
         shifts: (B, J, 3) translations relative to rest, which lengthen the links of slides.
-        bones: rest transforms.
         extensions: see `GoalSettings`.
         windows: `windowed(goals)`.
     """
@@ -354,7 +339,6 @@ def measure_poses(
         problem: made of `skeleton` and `goals`.
         heads, frames: (B, J, 3) and (B, J, 4) of joints in model space.
         targets: per goal (B or 1, 3) or (B or 1, 4).
-        goal_settings: of the goals.
         windows: `windowed(goals)`.
 
     Returns:

@@ -1,10 +1,10 @@
 """Start poses after a stall: the nearest of a pose library, then seeded random poses inside the limits.
 
 On robot arms (`benchmarks/robots.py`) poses drawn uniformly from the limits need the fewest iterations.
-Perturbing the stuck pose (simulated annealing, as in Zalo and in Kenwright 2012, section 7, for single
-joints) mostly falls back into the same local minimum. It takes 20 to 360 % more iterations, alone or by turns
-with uniform poses. For joints without limits the start tells the natural poses, so the start is perturbed,
-with growing spread.
+Simulated annealing perturbs the stuck pose (Zalo; Kenwright 2012, section 7, for single joints). It mostly
+falls back into the same local minimum. It takes 20 to 360 % more iterations, alone or by turns with uniform
+poses. For joints without limits the start tells the natural poses, so the start is perturbed, with growing
+spread.
 
 Hinges and slides follow an additive recurrence, which fills their ranges evenly for any number of starts
 (Roberts 2018, "The unreasonable effectiveness of quasirandom sequences"). It takes 5 to 20 % fewer iterations
@@ -39,21 +39,13 @@ WIDENING = 1.25
 
 
 class StartSpace(NamedTuple):
-    """The space of start poses.
-
-    Attributes:
-        skeleton: the joints.
-        goals: by their errors the nearest entries of the library are chosen.
-        limits: per joint; all starts are inside.
-        movable: indices of the joints that may move; locked ones never do.
-        poses: entries of a pose library, each with at least one joint of the skeleton.
-    """
+    """The space of start poses."""
 
     skeleton: Skeleton
-    goals: Sequence[Goal]
-    limits: Sequence[Limit | None]
-    movable: Sequence[int]
-    poses: Sequence[PoseEntry] = ()
+    goals: Sequence[Goal]  # by their errors the nearest entries of the library are chosen
+    limits: Sequence[Limit | None]  # per joint; all starts are inside
+    movable: Sequence[int]  # indices of the joints that may move; locked ones never do
+    poses: Sequence[PoseEntry] = ()  # entries of a pose library, each with at least one joint of the skeleton
 
 
 def starts(space: StartSpace, pose: Pose, seed: int, count: int) -> list[Pose]:

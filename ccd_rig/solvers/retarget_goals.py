@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from mathutils import Quaternion, Vector
@@ -16,10 +15,11 @@ from ..motion.retargeting.feet import FootPath
 from ..motion.retargeting.figures import (
     STRAIGHT,
     FigureMap,
+    Figures,
     Limb,
-    SourceMotion,
     TargetFigure,
     inverse,
+    limb_length,
     past_straight,
     product,
 )
@@ -28,7 +28,6 @@ from ..motion.retargeting.scaled_way import (
     ScaledWay,
     head_effector,
     limb_effectors,
-    limb_length,
     poles,
 )
 from ..motion.retargeting.settings import RetargetSettings
@@ -46,117 +45,85 @@ Pose = tuple[Array, Array]
 """(F, n, 4) rotations and (F, n, 3) translations relative to rest."""
 
 
-@dataclass(frozen=True, eq=False)
-class Retargeting:
-    """A retargeting: figures, settings, and the map between their worlds."""
+def with_effectors(
+    figures: Figures, settings: RetargetSettings, way: ScaledWay, pose: Pose, paths: Mapping[str, FootPath]
+) -> tuple[Array, dict[str, Array]]:
+    """Solve the effectors of a carried-over pose.
 
-    figure_map: FigureMap
-    target: TargetFigure
-    source: SourceMotion
-    settings: RetargetSettings
-    way: ScaledWay
+    Args:
+        settings: weights and spaces of effectors.
+        way: from the source's world to the target's.
+        pose: carried over.
+        paths: of the feet, by leg.
 
-    def wanted(self, effector: Effector, heads: Array) -> Array:
-        """(F, 3) targets of an effector, for the target's (F, n, 3) heads."""
-        return effector.wanted(self.target, heads, self.source, self.way)
+    Returns:
+        (F, n, 4) rotations, and by arm (F, 3) targets of the wrists.
+    """
+    figure_map, target = figures.map, figures.target
+    carried = target.world(*pose)[1]
+    with_head = _with_head(figures, settings, way, pose, carried), pose[1]
+    effectors = limb_effectors(figures, settings)
+    heads, _ = target.world(*with_head)
+    moving = [limb for limb in figure_map.limbs if effectors[limb.name].weight > 0.0]
+    hands = {arm.name: effectors[arm.name].wanted(heads, way) for arm in moving if arm in figure_map.arms}
+    goals: list[Goal] = []
+    targets: list[Array] = []
+    for limb in moving:
+        weight, i, path = effectors[limb.name].weight, target.index(limb.end), paths.get(limb.name)
+        points = hands[limb.name] if path is None else path.ankles
+        turns = carried[:, i]
+        if path is not None:
+            turns = batch.slerp(turns, path.feet, np.full(len(turns), weight), -1)
+        chain = target.skeleton.chain(limb.end)
+        length = len(chain) - chain.index(target.index(limb.upper))
+        points = heads[:, i] + weight * (points - heads[:, i])
+        add_place(goals, targets, limb.end, length, target.points_to_model(points))
+        add_turn(goals, targets, limb.end, length, target.rotations_to_model(turns))
+    bent = bent_to_usual_side(target, with_head, moving), pose[1]
+    rotations = goals_met(figure_map, target, bent, goals, targets)
+    bends = {name: pole for name, pole in poles(figures, settings).items() if pole.weight > 0.0}
+    for limb in figure_map.limbs:
+        if limb.name in bends:
+            rotations = _swivelled(limb, bends[limb.name], way, (rotations, pose[1]))
+    if bends:
+        rotations = goals_met(figure_map, target, (rotations, pose[1]), goals, targets)
+    return rotations, hands
 
-    def solve(
-        self, rotations: Array, translations: Array, paths: Mapping[str, FootPath]
-    ) -> tuple[Array, dict[str, Array]]:
-        """Solve the effectors of a carried-over pose.
 
-        Returns:
-            (F, n, 4) rotations, and by arm (F, 3) targets of the wrists.
-        """
-        carried = self.target.world(rotations, translations)[1]
-        pose = self._solve_head((rotations, translations), carried), translations
-        limbs = limb_effectors(self.figure_map, self.target, self.source, self.settings)
-        heads, _ = self.target.world(*pose)
-        hands = {
-            arm.name: self.wanted(limbs[arm.name], heads)
-            for arm in self.figure_map.arms
-            if limbs[arm.name].weight > 0.0
-        }
-        goals, targets = self._limb_goals(limbs, heads, carried, paths, hands)
-        moving = [limb for limb in self.figure_map.limbs if limbs[limb.name].weight > 0.0]
-        bent = bent_to_usual_side(self.target, pose, moving)
-        rotations = goals_met(self.figure_map, self.target, (bent, translations), goals, targets)
-        swivelled = self._swivelled((rotations, translations))
-        if swivelled is not None:
-            pose = swivelled, translations
-            rotations = goals_met(self.figure_map, self.target, pose, goals, targets)
-        return rotations, hands
+def _with_head(
+    figures: Figures, settings: RetargetSettings, way: ScaledWay, pose: Pose, carried: Array
+) -> Array:
+    """Rotations with the head at its target: the spine bends, its other children keep their rotations."""
+    head, target = head_effector(figures, settings), figures.target
+    if head is None or head.weight == 0.0:
+        return pose[0]
+    heads, _ = target.world(*pose)
+    i = target.index(head.joint)
+    chain = target.skeleton.chain(head.joint)
+    bent = chain[chain.index(target.index(head.base)) + 1 :]
+    if len(bent) < 2:
+        return pose[0]
+    goals: list[Goal] = []
+    targets: list[Array] = []
+    points = heads[:, i] + head.weight * (head.wanted(heads, way) - heads[:, i])
+    add_place(goals, targets, head.joint, len(bent), target.points_to_model(points))
+    add_turn(goals, targets, head.joint, len(bent), target.rotations_to_model(carried[:, i]))
+    rotations = goals_met(figures.map, target, pose, goals, targets)
+    joints = enumerate(target.skeleton.joints)
+    hanging = {joint.name: carried[:, j] for j, joint in joints if joint.parent in bent and j not in bent}
+    return turned_to(target, rotations, hanging)
 
-    def _limb_goals(
-        self,
-        limbs: Mapping[str, Effector],
-        heads: Array,
-        carried: Array,
-        paths: Mapping[str, FootPath],
-        hands: Mapping[str, Array],
-    ) -> tuple[list[Goal], list[Array]]:
-        """Position and orientation goals of each limb's end with a weight, and their targets by frame."""
-        goals: list[Goal] = []
-        targets: list[Array] = []
-        for limb in self.figure_map.limbs:
-            weight, i = limbs[limb.name].weight, self.target.index(limb.end)
-            if weight == 0.0:
-                continue
-            path = paths.get(limb.name)
-            points = hands[limb.name] if path is None else path.ankles
-            turns = carried[:, i]
-            if path is not None:
-                turns = batch.slerp(turns, path.feet, np.full(len(turns), weight), -1)
-            chain = self.target.skeleton.chain(limb.end)
-            length = len(chain) - chain.index(self.target.index(limb.upper))
-            points = heads[:, i] + weight * (points - heads[:, i])
-            add_place(goals, targets, limb.end, length, self.target.points_to_model(points))
-            add_turn(goals, targets, limb.end, length, self.target.rotations_to_model(turns))
-        return goals, targets
 
-    def _solve_head(self, pose: Pose, carried: Array) -> Array:
-        """Rotations with the head at its target: the spine bends, its other children keep their rotations."""
-        head = head_effector(self.figure_map, self.target, self.source, self.settings)
-        if head is None or head.weight == 0.0:
-            return pose[0]
-        heads, _ = self.target.world(*pose)
-        i = self.target.index(head.joint)
-        chain = self.target.skeleton.chain(head.joint)
-        bent = chain[chain.index(self.target.index(head.base)) + 1 :]
-        if len(bent) < 2:
-            return pose[0]
-        goals: list[Goal] = []
-        targets: list[Array] = []
-        points = heads[:, i] + head.weight * (self.wanted(head, heads) - heads[:, i])
-        add_place(goals, targets, head.joint, len(bent), self.target.points_to_model(points))
-        add_turn(goals, targets, head.joint, len(bent), self.target.rotations_to_model(carried[:, i]))
-        rotations = goals_met(self.figure_map, self.target, pose, goals, targets)
-        joints = enumerate(self.target.skeleton.joints)
-        hanging = {joint.name: carried[:, j] for j, joint in joints if joint.parent in bent and j not in bent}
-        return turned_to(self.target, rotations, hanging)
-
-    def _swivelled(self, pose: Pose) -> Array | None:
-        """Rotations with knees and elbows on the source's side; None where no pole has a weight.
-
-        Each limb turns about the line between its ends.
-        """
-        rotations = None
-        effectors = poles(self.figure_map, self.target, self.source, self.settings)
-        for limb in self.figure_map.limbs:
-            pole = effectors[limb.name]
-            if pole.weight > 0.0:
-                rotations = self._swivel((pose[0] if rotations is None else rotations, pose[1]), limb, pole)
-        return rotations
-
-    def _swivel(self, pose: Pose, limb: Limb, pole: Effector) -> Array:
-        target = self.target
-        heads, world = target.world(*pose)
-        axis, angle, off = pole.sides(target, heads, self.source, self.way, limb.end)
-        half = 0.5 * pole.weight * np.clip(off / STRAIGHT, 0.0, 1.0) * angle
-        turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
-        upper, end = (world[:, target.index(name)] for name in (limb.upper, limb.end))
-        rotations = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
-        return turned_to(target, rotations, {limb.end: end})
+def _swivelled(limb: Limb, pole: Effector, way: ScaledWay, pose: Pose) -> Array:
+    """Rotations with a knee or elbow on the source's side: its limb turns about the line between its ends."""
+    target = pole.figures.target
+    heads, world = target.world(*pose)
+    axis, angle, off = pole.sides(heads, way, limb.end)
+    half = 0.5 * pole.weight * np.clip(off / STRAIGHT, 0.0, 1.0) * angle
+    turn = np.concatenate((np.cos(half)[:, None], np.sin(half)[:, None] * axis), axis=1)
+    upper, end = (world[:, target.index(name)] for name in (limb.upper, limb.end))
+    rotations = turned_to(target, pose[0], {limb.upper: product(turn, upper)})
+    return turned_to(target, rotations, {limb.end: end})
 
 
 def bent_to_usual_side(target: TargetFigure, pose: Pose, limbs: Sequence[Limb]) -> Array:

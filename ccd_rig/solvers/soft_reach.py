@@ -1,6 +1,6 @@
 """Soft reach: eased distances of targets near the end of a chain's reach, so that limbs do not snap straight.
 
-The bend of a limb is proportional to the square root of the length it lacks, so its speed has no bound where
+The bend of a limb is proportional to the square root of the length it lacks. So its speed has no bound where
 the limb becomes straight. From d_a = (1 - soft) length on, the distance d of a target is eased to
 
     d_a + s (1 - exp(-(d - d_a) / s)),  s = soft length

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import InvalidInput
 from ..goals import Goal
-from ..settings import SolveResult, SolverSettings, SolveStatus
+from ..settings import PRESETS, SolveResult, SolverSettings, SolveStatus
 from ..skeleton.joints import Skeleton
 from ..skeleton.pose import Pose, check_pose
 from ..skeleton.pose_library import PoseEntry, check_entry
@@ -98,7 +98,7 @@ class _Solve:
         check_pose(skeleton, pose)
         if reference is not None:
             check_pose(skeleton, reference)
-        self.pose, self.poses, self.settings = pose, poses, settings or SolverSettings()
+        self.pose, self.poses, self.settings = pose, poses, settings or PRESETS["DEFAULT"]
         self.search = PoseSearch(skeleton, goals, self.settings)
         self.reference = None if reference is None else reference.arrays
         self.targets = stored_targets(self.search.goals)
@@ -115,8 +115,8 @@ class _Solve:
         )
         # Errors are those of the pose in single precision; joints that did not turn keep the start's bits.
         is_still = solved.translations.tobytes() == self.pose.arrays[1].tobytes()
-        still = self.pose.translations if is_still else None
-        pose = Pose.of_arrays(solved.rotations[0], solved.translations[0], still)
+        shift = self.pose if is_still else None
+        pose = Pose.of_arrays(solved.rotations[0], solved.translations[0], shift)
         errors = search.errors(pose, self.targets)
         status = STATUSES[solved.statuses[0]]
         if all(self.settings.in_tolerances(error) <= 1.0 for error in errors):

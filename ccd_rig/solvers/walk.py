@@ -37,19 +37,12 @@ CUTS = 8
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """A motion of a figure.
+    """A motion of a figure."""
 
-    Attributes:
-        rotations: (F, n, 4) relative to rest.
-        translations: (F, n, 3) relative to rest, model units.
-        plan: what feet and hips were to do.
-        cycle: what is walked.
-    """
-
-    rotations: Array
-    translations: Array
-    plan: WalkPlan
-    cycle: Cycle
+    rotations: Array  # (F, n, 4) relative to rest
+    translations: Array  # (F, n, 3) relative to rest, model units
+    plan: WalkPlan  # what feet and hips were to do
+    cycle: Cycle  # what is walked
 
 
 def walk_work(
@@ -104,10 +97,8 @@ def _folded(target: TargetFigure, pose: Pose, legs: Sequence[WalkLeg], plan: Wal
     Legs whose last bone turns freely have more bends than that needs, and are left to the solve.
 
     Args:
-        target: the figure.
         pose: (F, n, 4) rotations and (F, n, 3) translations relative to rest.
         legs: to be put.
-        plan: of their feet.
     """
     heads, world = target.world(*pose)
     levels: list[dict[str, Array]] = []

@@ -746,7 +746,7 @@ def _spoil_array(rng: random.Random, arrays: dict[str, Any], spoilt: list[str]) 
 
 
 def _run_limits(rng: random.Random, outcome: Outcome) -> None:
-    """The small entry points: limits, bends of chains, splines."""
+    """The small entry points: limits, bends of chains, splines, frames of a motion."""
     draw = np.random.default_rng(rng.randrange(2**32))
     kinds, count = rng.choice((0, 1, 3, 9)), rng.choice((0, 1, 3, 40))
     rows = np.array([_row(rng) for _ in range(kinds)], np.float64).reshape(-1)
@@ -785,11 +785,12 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         "softs": draw.random(angles),
         "eased": np.zeros(angles),
     }
+    swept = _motion(draw, rng)
     spoilt: list[str] = []
     outcome.kind = "limits"
     if rng.random() < 0.6:
         for _ in range(rng.choice((1, 1, 2))):
-            for group in (arrays, single, chain, spline, reaches):
+            for group in (arrays, single, chain, spline, reaches, swept):
                 _spoil_array(rng, group, spoilt)
             if rng.random() < 0.2:
                 single["margin"] = rng.choice(STRANGE)
@@ -802,6 +803,10 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
         (kernel.measure_bend, chain, ("bend",)),
         (kernel.evaluate_spline, spline, ("values", "slopes")),
         (kernel.soften, reaches, ("eased",)),
+        *(
+            (getattr(kernel, function), {name: swept[name] for name in names}, (names[-1],))
+            for function, names in MOTION_ARRAYS.items()
+        ),
     )
     told: dict[str, Any] = {}
     with np.errstate(all="ignore"):
@@ -823,6 +828,42 @@ def _run_limits(rng: random.Random, outcome: Outcome) -> None:
             outcome.faults.append(f"{told['borders_at'] % 8} borders")
     if spoilt:
         outcome.faults = [f"{each} (spoilt: {', '.join(spoilt)})" for each in outcome.faults]
+
+
+MOTION_ARRAYS = {
+    "write_departures": ("base", "moves", "joints", "rows", "poses", "departed"),
+    "carry_departures": ("base", "moves", "joints", "rows", "part", "carried"),
+    "sweep_departures": ("turned", "moves", "before", "after", "smoothness", "rows", "swept"),
+    "write_largest_angles": ("part", "other", "largest"),
+}
+"""The entry points for frames of a motion, with the names of their arguments in `_motion`."""
+
+
+def _motion(draw: np.random.Generator, rng: random.Random) -> dict[str, Any]:
+    """Arrays of a motion's frames and of some of them."""
+    frames, joints, some = rng.choice((1, 2, 9)), rng.choice((1, 3)), rng.choice((0, 1, 4))
+    moving = rng.randrange(joints + 1)
+
+    def rotations(rows: int, count: int) -> np.ndarray:
+        return _rotations(draw, (rows, count)).reshape(rows, 4 * count).copy()
+
+    return {
+        "base": rotations(frames, joints),
+        "moves": draw.integers(0, 2, (frames, moving)).astype(np.uint8),
+        "joints": draw.permutation(joints)[:moving].astype(np.intp),
+        "rows": draw.integers(0, frames, some).astype(np.intp),
+        "poses": rotations(some, joints),
+        "departed": np.zeros((some, 4 * moving)),
+        "part": rotations(some, moving),
+        "other": rotations(some, moving),
+        "carried": np.zeros((some, 4 * joints)),
+        "turned": rotations(frames, moving),
+        "before": draw.integers(-1, frames, frames).astype(np.intp),
+        "after": draw.integers(-1, frames, frames).astype(np.intp),
+        "smoothness": draw.random(frames),
+        "swept": np.zeros((some, 4 * moving)),
+        "largest": np.zeros(some),
+    }
 
 
 def _project(row: Any, rotation: Any, *_: Any) -> Any:

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import tempfile
+from math import pi
 from pathlib import Path
 
 import bpy
 import common
 import gait
 import studio
+from mathutils import Matrix
 from picture import Picture, quiet
 
 FIRST, LAST = 1, 1 + 2 * gait.PERIOD
@@ -32,9 +34,13 @@ LIMBS = {
 
 
 def build() -> bpy.types.Object:
-    """A character, and beside it an armature imported from a BVH file, which is written here in place of a
-    captured one."""
+    """A character alone."""
     common.set_range(FIRST, LAST)
+    return common.metarig("basic_human")
+
+
+def record(file: Path) -> None:
+    """Write a walk as a BVH file in centimetres with Y upwards, in place of a captured one."""
     captured = common.metarig("basic_human")
     gait.key_walk(captured, FIRST, LAST, SPEED)
     common.remove_bones(captured, "heel.02", "pelvis", "breast")  # captured skeletons have none
@@ -43,13 +49,16 @@ def build() -> bpy.types.Object:
     for ours, name in LIMBS.items():
         for side, word in (("L", "Left"), ("R", "Right")):
             captured.data.bones[f"{ours}.{side}"].name = word + name
-    with tempfile.TemporaryDirectory() as folder, quiet():
-        file = str(Path(folder) / "walk.bvh")
-        bpy.ops.export_anim.bvh(filepath=file, frame_start=FIRST, frame_end=LAST, rotate_mode="NATIVE")
-        bpy.data.objects.remove(captured)
-        options = {"rotate_mode": "QUATERNION", "axis_forward": "Y", "axis_up": "Z", "global_scale": SIZE}
-        bpy.ops.import_anim.bvh(filepath=file, **options)
-    return common.metarig("basic_human")
+    captured.data.transform(Matrix.Rotation(-pi / 2.0, 4, "X"))  # keys are in the bones' own axes
+    with quiet():
+        bpy.ops.export_anim.bvh(
+            filepath=str(file),
+            frame_start=FIRST,
+            frame_end=LAST,
+            rotate_mode="NATIVE",
+            global_scale=100.0 * SIZE,
+        )
+    bpy.data.objects.remove(captured)
 
 
 def capture() -> bpy.types.Object:
@@ -59,9 +68,13 @@ def capture() -> bpy.types.Object:
 
 def carry_over(rig: bpy.types.Object) -> None:
     """The first steps of docs/tutorials/motion_capture.md: the walk on the character."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "walk.bvh"
+        record(file)
+        common.select(rig)
+        common.press(bpy.ops.ccd_rig.retarget_source_import, filepath=str(file))
     capture().location.x = ASIDE
     common.select(rig)
-    rig.ccd_rig.retarget.source = capture()
     common.press(bpy.ops.ccd_rig.retarget)
 
 

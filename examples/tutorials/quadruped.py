@@ -55,4 +55,4 @@ def picture(rig: bpy.types.Object) -> Picture:
     studio.body(rig, radii, plain=list(THICK)[4:])
     for bone in ("front_toe.R", "spine.011", "spine"):
         studio.mark(common.target(rig, bone), 0.03)
-    return studio.sheet((1, 20, 32, 44, 66), studio.View((-2.6, -1.6, 0.7), (0.0, 0.12, 0.48), 2.0))
+    return studio.sheet((1, 20, 32, 44, 66), studio.View((1.8, -2.4, 0.4), (0.0, 0.1, 0.45), 1.75))

@@ -28,19 +28,24 @@ def build() -> bpy.types.Object:
     """A body of two bones and eight legs of three."""
     bones = [
         ("body", (0, 0.12, 0.32), (0, -0.16, 0.32), ""),
-        ("abdomen", (0, 0.12, 0.32), (0, 0.48, 0.38), "body"),
+        ("Bone.001", (0, 0.12, 0.32), (0, 0.48, 0.38), "body"),
     ]
     for side, sign in (("L", 1.0), ("R", -1.0)):
         for k, bearing in enumerate(BEARINGS):
             way = Vector((sign * sin(radians(bearing)), -cos(radians(bearing)), 0.0))
             points = [far * way + Vector((0, 0, high)) for far, high in JOINTS]
             parent = "body"
-            for part, (head, tail) in zip(("femur", "tibia", "foot"), pairwise(points), strict=True):
-                name = f"{part}.{k + 1}.{side}"
+            for name, (head, tail) in zip(leg(k + 1, side), pairwise(points), strict=True):
                 bones.append((name, head, tail, parent))
                 parent = name
     common.set_range(FIRST, LAST)
     return common.armature("Spider", bones)
+
+
+def leg(number: int, side: str) -> tuple[str, str, str]:
+    """The bones of a leg, from the body on: 1 to 4 from the front, "L" or "R"; named as Blender does."""
+    first, second, third = (f"Bone.{3 * number - 1 + k:03d}.{side}" for k in range(3))
+    return first, second, third
 
 
 def steps(rig: bpy.types.Object) -> None:
@@ -53,10 +58,10 @@ def steps(rig: bpy.types.Object) -> None:
     for curve in common.curves(body):
         for point in curve.keyframe_points:
             point.interpolation = "LINEAR"
-    for row in rig.ccd_rig.constraints:
-        if row.tip.startswith("foot"):
-            number, side = int(row.tip.split(".")[1]), row.tip[-1]
-            step(row.target, early=(number % 2 == 0) == (side == "L"))
+    for side in "LR":
+        for number in range(1, len(BEARINGS) + 1):
+            foot = leg(number, side)[-1]
+            step(common.target(rig, foot), early=(number % 2 == 0) == (side == "L"))
     common.press(bpy.ops.ccd_rig.bake)
 
 
@@ -75,9 +80,10 @@ def step(target: bpy.types.Object, early: bool) -> None:
 
 def picture(rig: bpy.types.Object) -> Picture:
     """Five frames of it."""
-    radii = {"body": 0.10, "abdomen": 0.15}
-    for bone in rig.data.bones:
-        radii.setdefault(bone.name, {"f": 0.03}.get(bone.name[0], 0.024))
-    studio.body(rig, radii, plain=("body", "abdomen"))
+    radii = {"body": 0.10, "Bone.001": 0.15}
+    for side in "LR":
+        for number in range(1, len(BEARINGS) + 1):
+            radii |= dict(zip(leg(number, side), (0.03, 0.024, 0.03), strict=True))
+    studio.body(rig, radii, plain=("body", "Bone.001"))
     view = studio.View((-1.9, -2.2, 1.5), (0.0, -0.1, 0.2), 2.6)
     return studio.sheet((1, 7, 13, 19, 25), view)

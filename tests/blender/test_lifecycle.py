@@ -106,7 +106,7 @@ def later_version(package, path):
             "    bl_idname = ROOT\n",
             "    bl_idname = ROOT\n    of_later: bpy.props.IntProperty()\n",
         ),
-        "viewport/active_row.py": (
+        "viewport/overlay.py": (
             "def register() -> None:\n",
             "def register() -> None:\n    bpy.types.Object.ccd_rig_later = bpy.props.IntProperty()\n",
         ),

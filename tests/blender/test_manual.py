@@ -50,9 +50,9 @@ def has_entry(address: str, base: str) -> bool:
     return found is not None and f'<a id="{found[2]}"></a>' in page(f"{found[1]}.md")
 
 
-@pytest.mark.parametrize("name", ["settings.md", "operators.md"])
-def test_the_reference_is_what_is_registered(manual, reference, name):
-    made, kept = reference.pages(manual)[name].splitlines(), page(name).splitlines()
+@pytest.mark.parametrize("name", ["settings.md", "operators.md", "names.md"])
+def test_the_reference_is_what_is_registered(ext, manual, reference, name):
+    made, kept = reference.pages(manual, ext.core)[name].splitlines(), page(name).splitlines()
     odd = [f"made now: {line}" for line in made if line not in kept]
     odd += [f"in docs/: {line}" for line in kept if line not in made]
     assert made == kept, f"docs/reference/{name} is out of date, {ADVICE}:\n" + "\n".join(odd)

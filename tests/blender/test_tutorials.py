@@ -31,6 +31,8 @@ TUTORIALS = {
     "generated": ("rigify", "60 of 60 frames reached"),
     "motion_capture": ("motion_capture", "53 of 53 frames reached"),
 }
+KEYED_BY_HAND = ("arm", "quadruped", "generated", "motion_capture")
+"""Those whose pages tell each frame that gets a key; the others have cycles of many."""
 
 
 @pytest.fixture
@@ -47,24 +49,46 @@ def tutorial(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture
-def done(tutorial, capfd):
+def done(tutorial, keyed, capfd):
     """Does the steps of a tutorial; the rig, once all that the page quotes was said."""
 
     def do(name: str) -> bpy.types.Object:
         module, rig = tutorial(name)
         module.steps(rig)
-        check(name, rig, capfd.readouterr().out)
+        check(name, rig, capfd.readouterr().out, keyed)
         return rig
 
     return do
 
 
-def check(name: str, rig: bpy.types.Object, said: str) -> None:
-    """Whether the last bake came to what it should, and Blender said what the page quotes."""
+@pytest.fixture
+def keyed(tutorial, monkeypatch) -> set[int]:
+    """The frames at which a tutorial keys something, in as far as it has done its steps."""
+    common = importlib.import_module("common")
+    frames: set[int] = set()
+    key = common.key
+
+    def noted(thing, field, values):
+        frames.update(values)
+        key(thing, field, values)
+
+    monkeypatch.setattr(common, "key", noted)
+    return frames
+
+
+def text_of(page: str) -> str:
+    return " ".join((PAGES / f"{page}.md").read_text(encoding="utf-8").split())
+
+
+def check(name: str, rig: bpy.types.Object, said: str, keyed: set[int]) -> None:
+    """Whether the last bake came to what it should, and the page has its words, its range and its keys."""
     page, words = TUTORIALS[name]
     assert rig.ccd_rig.report.words.startswith(words), rig.ccd_rig.report.words
     assert rig.ccd_rig.report.check.startswith("Plays as baked")
-    text = " ".join((PAGES / f"{page}.md").read_text(encoding="utf-8").split())
+    text, scene = text_of(page), bpy.context.scene
+    assert re.search(rf"range to (the \w+: )?{scene.frame_start} to {scene.frame_end}\b", text)
+    if name in KEYED_BY_HAND:
+        assert {frame for frame in keyed if not re.search(rf"\b{frame}\b", text)} == set()
     quoted = re.findall(r'"([^"]+)"', text)
     assert words in quoted
     assert [quote for quote in quoted if quote not in said] == [], said
@@ -97,6 +121,14 @@ def test_a_tail(ext, done):
     for frame in (1, 25, 61):
         assert (place(rig, "tail.12", frame, "tail") - target.matrix_world.translation).length < SOLVE
     assert {bone.ccd_rig.limit.kind for bone in rig.pose.bones} == {"CONE"}
+    rest = rig.matrix_world @ rig.data.bones["tail.12"].tail_local
+    places = []
+    for frame in (1, 19):
+        bpy.context.scene.frame_set(frame)
+        places.append(target.matrix_world.translation - rest)
+    text = text_of("tail")
+    assert f"moved {-places[0].y:.2f} m nearer to the root and {places[0].z:.2f} m up" in text
+    assert f"{places[1].x:.2f} m to each side" in text
 
 
 def test_an_arm_with_a_prop(ext, done):
@@ -127,10 +159,11 @@ def test_a_quadruped(ext, done):
 def test_a_spider(ext, done):
     rig = done("spider")
     assert len(rig.ccd_rig.constraints) == 9
+    legs = importlib.import_module("spider").leg
     for number in range(1, 5):
         for side in "LR":
             for frame in (7, 19):
-                knee, ankle = (place(rig, f"{part}.{number}.{side}", frame) for part in ("tibia", "foot"))
+                knee, ankle = (place(rig, bone, frame) for bone in legs(number, side)[1:])
                 assert min(knee.z, ankle.z) > 0.1, "legs are arched"
     assert place(rig, "body", 48).y < place(rig, "body", 1).y - 0.5
 
@@ -155,7 +188,7 @@ def test_a_walk_with_planted_feet(ext, done):
 def test_a_walk_over_hills(ext, tutorial):
     module, rig = tutorial("walk_along")
     module.steps(rig)
-    text = " ".join((PAGES / "walk_along.md").read_text(encoding="utf-8").split())
+    text = text_of("walk_along")
     told = rig.ccd_rig.walk.report.split("\n")
     assert told[0] in text
     assert all(quote in told for quote in re.findall(r'"([^"]+)"', text))
@@ -173,7 +206,7 @@ def test_a_generated_rigify_rig(ext, done):
         assert bend(rig, side, 24, ("DEF-thigh", "DEF-shin", "DEF-foot")) > 0.1, "what deforms goes along"
 
 
-def test_motion_capture(ext, tutorial, capfd):
+def test_motion_capture(ext, tutorial, keyed, capfd):
     module, rig = tutorial("motion_capture")
     module.carry_over(rig)
     assert "the source's 153 mm/s" in rig.ccd_rig.retarget.report, "as the page says"
@@ -186,8 +219,9 @@ def test_motion_capture(ext, tutorial, capfd):
     frames = (1, 12, 33, 53)
     hands = {side: [place(rig, f"hand.{side}", frame) for frame in frames] for side in "LR"}
     feet = [place(rig, f"foot.{side}", frame) for side in "LR" for frame in frames]
+    keyed.clear()  # of the captured person
     module.lift_hand(rig)
-    check("motion_capture", rig, capfd.readouterr().out)
+    check("motion_capture", rig, capfd.readouterr().out, keyed)
     for frame, left, right in zip(frames, hands["L"], hands["R"], strict=True):
         assert (place(rig, "hand.L", frame) - left).length < 10 * SOLVE, "what has not been moved stays"
         lifted = place(rig, "hand.R", frame).z - right.z

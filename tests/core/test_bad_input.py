@@ -18,10 +18,13 @@ from ccd_rig.goals import (
 )
 from ccd_rig.limits.shapes import Comfort, Cone, EulerBox, Hinge, Slide, SwingTwist
 from ccd_rig.settings import Solver, SolverSettings, SolveStatus
+from ccd_rig.skeleton.builders import planar_chain, split_ball
 from ccd_rig.skeleton.joints import Joint, Skeleton
 from ccd_rig.skeleton.kinematics import forward_kinematics
 from ccd_rig.skeleton.pose import Pose
 from ccd_rig.skeleton.pose_library import PoseEntry
+from ccd_rig.solvers.closed_forms import TwoBoneOptions, target_triangle
+from ccd_rig.solvers.drag import Drag, Support
 from ccd_rig.solvers.many import solve_many
 from ccd_rig.solvers.problem_tables import measure
 from ccd_rig.solvers.solve import iterate, solve
@@ -105,6 +108,25 @@ HERE = PositionGoal("joint2", (1.0, 1.0, 0.5))
         (lambda: SolverSettings(step_fraction=math.nan), "step_fraction"),
         (lambda: PoseEntry("wave", {"hand": (math.nan, 0, 0, 0)}), "'wave'.*'hand'"),
         (lambda: PoseEntry("wave", {}), "'wave'"),
+        (lambda: Pose(None, None), "Pose.rotations is None; give quaternions"),
+        (lambda: Pose((), 3), "Pose.translations is 3; give vectors"),
+        (lambda: Skeleton(3), "Skeleton.joints is 3; give joints"),
+        (lambda: Skeleton([1]), "Skeleton.joints holds 1"),
+        (lambda: planar_chain(3), "planar_chain: lengths is 3"),
+        (lambda: planar_chain([1, 1], ["a", 0]), r"planar_chain: angles\[0\] is 'a'"),
+        (lambda: planar_chain([1, 1], 0), "planar_chain: angles is 0"),
+        (
+            lambda: planar_chain([1, 1], None, [(1,), None]),
+            r"planar_chain: limits\[0\] has 1 numbers",
+        ),
+        (lambda: split_ball(CHAIN, REST, "joint1", limits=[None, None, 3]), r"split_ball: limits\[2\] is 3"),
+        (lambda: split_ball(CHAIN, REST, "joint1", limits=7), "split_ball: limits is 7"),
+        (lambda: TwoBoneOptions(soft="a"), "two_bone: soft is 'a'; give a finite number"),
+        (lambda: TwoBoneOptions(weight=None), "two_bone: weight is None"),
+        (lambda: target_triangle(CHAIN, REST, HERE, omega={"joint1": "x"}), "omega of 'joint1' is 'x'"),
+        (lambda: Support(3), "Support.points is 3; give at least one point"),
+        (lambda: Drag(CHAIN, REST, [3]), "a grab must be a Grab, not 3"),
+        (lambda: Drag(CHAIN, REST, 3), "Drag.grabs is 3"),
     ],
 )
 def test_values_that_make_no_sense_are_refused_by_name(make, named):

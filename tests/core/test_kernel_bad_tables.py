@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ccd_rig import kernel
-from ccd_rig.kernel import closed_forms, goals, kinematics, limits, pose, skeleton
+from ccd_rig.kernel import closed_forms, goals, kinematics, limits, motion, pose, skeleton
 
 COMPILED = SimpleNamespace(
     **{name: getattr(kernel, name) for _, names in kernel.ENTRIES for name in names},
@@ -30,6 +30,10 @@ PLAIN = SimpleNamespace(
     soften=closed_forms.soften,
     solve_two_bones=closed_forms.solve_two_bones,
     solve_target_triangles=closed_forms.solve_target_triangles,
+    carry_departures=motion.carry_departures,
+    sweep_departures=motion.sweep_departures,
+    write_departures=motion.write_departures,
+    write_largest_angles=motion.write_largest_angles,
 )
 WAYS = pytest.mark.parametrize("way", [COMPILED, PLAIN], ids=["compiled", "plain"])
 LIMIT = kernel.LIMIT_WIDTH
@@ -573,3 +577,47 @@ def test_softness_is_as_many_and_finite(way: Any) -> None:
         way.soften(np.ones(2), np.ones(2), np.ones(1), np.ones(2))
     with pytest.raises(ValueError, match=r"^kernel: distances, lengths and softness must be finite"):
         way.soften(np.ones(1), np.ones(1), np.full(1, math.nan), np.ones(1))
+
+
+FRAMES = {
+    "base": np.tile(doubles(1, 0, 0, 0), (3, 2)),
+    "moves": np.ones((3, 1), np.uint8),
+    "joints": np.array([1]),
+    "rows": np.array([2, 0]),
+    "poses": np.tile(doubles(1, 0, 0, 0), (2, 2)),
+    "turned": np.tile(doubles(1, 0, 0, 0), (3, 1)),
+    "part": np.tile(doubles(1, 0, 0, 0), (2, 1)),
+    "before": np.array([-1, 0, 1]),
+    "after": np.array([1, 2, -1]),
+    "smoothness": np.ones(3),
+    "numbers": np.zeros(2),
+}
+"""Frames of a motion: three frames of two joints, one of which moves, and two of the frames."""
+USES = {
+    "write_departures": ("base", "moves", "joints", "rows", "poses", "part"),
+    "carry_departures": ("base", "moves", "joints", "rows", "part", "poses"),
+    "sweep_departures": ("turned", "moves", "before", "after", "smoothness", "rows", "part"),
+    "write_largest_angles": ("part", "part", "numbers"),
+}
+
+
+@WAYS
+@pytest.mark.parametrize("function", USES)
+def test_frames_of_a_motion_fit_each_other(way: Any, function: str) -> None:
+    def run(place: int = -1, array: Any = None) -> None:
+        arrays = [FRAMES[name].copy() for name in USES[function]]
+        if array is not None:
+            arrays[place] = array
+        getattr(way, function)(*arrays)
+
+    run()
+    for place, name in enumerate(USES[function]):
+        sound = FRAMES[name]
+        spoilt = [np.concatenate((sound, sound[:1]))]
+        if sound.ndim == 2:
+            spoilt.append(np.hstack((sound, sound)))
+        if name in ("joints", "rows", "before", "after"):
+            spoilt += [np.full_like(sound, -2), np.full_like(sound, 3)]
+        for each in spoilt:
+            with pytest.raises(ValueError, match=r"^kernel: the arrays do not fit the motion$"):
+                run(place, each)

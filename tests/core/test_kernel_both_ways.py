@@ -14,6 +14,7 @@ from mixtures import mixture
 from ccd_rig import kernel
 from ccd_rig.goals import PositionGoal
 from ccd_rig.kernel import closed_forms as plain_closed_forms
+from ccd_rig.kernel import motion as plain_motion
 from ccd_rig.kernel import pose as plain_pose
 from ccd_rig.kernel import skeleton as plain_skeleton
 from ccd_rig.settings import SolveResult
@@ -82,3 +83,25 @@ def test_closed_forms_give_the_same_bits_both_ways(seed: int, monkeypatch: pytes
     monkeypatch.setattr(closed_forms, "solve_target_triangles", plain_closed_forms.solve_target_triangles)
     plain = closed_form_results(seed)
     assert [numbers(each) for each in compiled] == [numbers(each) for each in plain]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_frames_of_a_motion_give_the_same_bits_both_ways(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+
+    def rotations(rows: int, count: int) -> np.ndarray:
+        drawn = draw.normal(size=(rows, count, 4))
+        return (drawn / np.linalg.norm(drawn, axis=2, keepdims=True)).reshape(rows, 4 * count)
+
+    base, poses, turned, joints = rotations(6, 5), rotations(4, 5), rotations(6, 3), np.array([4, 0, 2])
+    moves, rows = draw.integers(0, 2, (6, 3)).astype(np.uint8), np.array([5, 0, 2, 3])
+    before, after = np.array([-1, 0, 1, 2, 3, 4]), np.array([1, 2, 3, 4, 5, 0])
+    results = []
+    for way in (kernel, plain_motion):
+        departed, carried, swept, largest = (np.empty(shape) for shape in ((4, 12), (4, 20), (4, 12), 4))
+        way.write_departures(base, moves, joints, rows, poses, departed)
+        way.sweep_departures(turned, moves, before, after, np.arange(6.0), rows, swept)
+        way.carry_departures(base, moves, joints, rows, swept, carried)
+        way.write_largest_angles(departed, swept, largest)
+        results.append([each.tobytes() for each in (departed, carried, swept, largest)])
+    assert results[0] == results[1]

@@ -35,7 +35,8 @@ CORE = (
     ("solvers.retarget", "solvers.walk"),
 )
 BLENDER = (
-    ("atomic_write", "evaluations", "languages", "registration"),
+    ("atomic_write", "languages", "registration"),
+    ("evaluations",),
     ("rig",),
     ("keys",),
     ("figures",),

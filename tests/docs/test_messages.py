@@ -51,6 +51,7 @@ STEPS = [PAGE, *sorted((ROOT / "docs/tutorials").glob("*.md"))]
 BLENDERS = {
     "Rigify",
     "Delta Location",
+    "OK",
     "last",
 }  # what Blender itself shows, and what is bold for its own sake
 

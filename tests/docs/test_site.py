@@ -77,6 +77,25 @@ def test_a_broken_link_is_found():
     ]
 
 
+FOLDERS = "ccd_rig|operators|panels|viewport|devtools|benchmarks|examples|tests"
+
+
+def missing_paths(text: str) -> list[str]:
+    """Paths of the project that a text names and that are not there; "NAME" and "*" stand for any name."""
+    named = re.findall(rf"(?<![\w/.-])(?:{FOLDERS})/[\w/.*-]*\w", text)
+    return [each for each in named if not any(ROOT.glob(re.sub(r"[A-Z]{2,}", "*", each)))]
+
+
+@pytest.mark.parametrize("file", PAGES, ids=[page.relative_to(ROOT).as_posix() for page in PAGES])
+def test_paths_of_the_project_are_there(file):
+    assert missing_paths(file.read_text(encoding="utf-8")) == []
+
+
+def test_a_path_that_is_not_there_is_found():
+    text = "run `tests/core/limits`, `tests/core/test_no.py`, not a/tests/x, `docs/x` or `devtools/NAME.py`"
+    assert missing_paths(text) == ["tests/core/test_no.py"]
+
+
 def test_pages_beside_the_manual_link_into_it():
     """Guards the tests above against pages in which no link is seen."""
     linked = {Path(urlsplit(link).path) for name in BESIDE for link in read(ROOT / name).links}
@@ -96,10 +115,8 @@ def _configuration() -> dict:
 
 
 def test_every_page_is_in_the_navigation_once():
-    folder = _configuration()["exclude_docs"]  # what the listing shows is no part of the manual
-    assert folder == "listing/"
     pages = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
-    pages = [page for page in pages if not page.startswith(folder)]
+    pages = [page for page in pages if not page.startswith("listing/")]  # no part of the manual
     assert sorted(_pages_of(_configuration()["nav"])) == pages
 
 
@@ -127,7 +144,10 @@ def test_the_site_is_built_without_a_warning(tmp_path):
     assert done.returncode == 0, done.stderr
     built = (tmp_path / "site/reference/settings.html").read_text(encoding="utf-8")
     assert 'id="constraint-tip"' in built
-    assert not (tmp_path / "site/listing").exists()
+    left_out, *shown = _configuration()["exclude_docs"].split()
+    assert left_out == "listing/*"
+    listed = sorted(f"listing/{file.name}" for file in (tmp_path / "site/listing").iterdir())
+    assert listed == [name.lstrip("!") for name in shown]
     assert "--8<--" not in (tmp_path / "site/index.html").read_text(encoding="utf-8")
     assert not re.search(r"<(script|link|img)[^>]*(src|href)=\"?(https?:)?//", built), (
         "read without a network"

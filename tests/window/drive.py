@@ -170,6 +170,14 @@ def open_tab() -> Iterator[float]:
     note("tab", active=region.active_panel_category, width=region.width)
 
 
+def maximise() -> Iterator[float]:
+    """Give the 3D view the whole window."""
+    window, area, _ = view()
+    with bpy.context.temp_override(window=window, area=area):
+        bpy.ops.screen.screen_full_area()
+    yield 2 * REDRAW
+
+
 def start(work: Iterator[float]) -> None:
     """Go through a visit, which yields the seconds until its next step, then quit Blender."""
 

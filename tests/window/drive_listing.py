@@ -16,7 +16,7 @@ from mathutils import Matrix, Quaternion, Vector
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from drive import REDRAW, TAB, install, note, photograph, sh, start, view
+from drive import REDRAW, TAB, install, maximise, note, photograph, sh, start, view
 from drive_rigs import empty_scene, metarig, spider
 from drive_viewport import screen
 
@@ -25,6 +25,16 @@ SKIN = (0.42, 0.52, 0.66, 1.0)
 GIRTH = 0.2  # of a part of the body, by its bone's length
 THICK, THIN = 0.055, 0.012  # [m] radii between which that is kept
 LAST = 24
+REACHES = {  # how far targets of hands are from rest by frame, metres; some of it is out of reach
+    "hand.L": {1: (0, 0, 0), 20: (-0.1, -0.2, 0.3), 36: (0.15, -0.1, 0.35), 60: (0, 0, 0)},
+    "hand.R": {
+        1: (0.2, -0.2, -0.1),
+        24: (0.1, -0.05, 0.1),
+        36: (-0.2, 0, 0),
+        48: (0.1, -0.05, 0.1),
+        60: (0.2, -0.2, -0.1),
+    },
+}
 STEPS, SETTLED = 12, 0.25  # frames of a film from corner to corner of a way; [s] until one is drawn
 PATIENT, FOLDED = 5, 100  # clicks on the header of the redo panel, and pixels up to which it is folded
 
@@ -131,28 +141,36 @@ def featured() -> Iterator[float]:
     rig = figure("Basic.basic_human", control_bones=True, turn_hands=True)
     bpy.ops.ccd_rig.live()
     pose_human(rig)
-    look((0.0, 0.0, 0.85), 3.1)
+    look((0.0, 0.0, 0.85), 2.6)
     rig.ccd_rig.active_index = next(i for i, row in enumerate(rig.ccd_rig.constraints) if row.tip == "hand.L")
     yield from show_tab(True)
     photograph("featured")
-    yield from dragged(rig)
     bpy.ops.ccd_rig.live()
 
 
-def dragged(rig: bpy.types.Object) -> Iterator[float]:
-    """A hand that the real pointer drags by its handle."""
-    row = next(row for row in rig.ccd_rig.constraints if row.tip == "hand.R")
+def handles() -> Iterator[float]:
+    """A paw that the real pointer drags by its handle while the figure is live."""
+    open_scene()
+    rig = figure("Basic.basic_quadruped", control_bones=True)
+    bpy.ops.ccd_rig.live()
+    shift(rig, "spine.004", (0.0, 0.02, -0.05))
+    look((0.1, 0.3, 0.4), 2.1)
+    yield from show_tab(True)
+    index, row = next((i, row) for i, row in enumerate(rig.ccd_rig.constraints) if row.tip == "front_toe.L")
+    rig.data.bones.active, rig.ccd_rig.active_index = rig.data.bones[row.tip], index
+    yield REDRAW
     place = rig.matrix_world @ rig.pose.bones[row.target_bone].head
     sh("xdotool", "mousemove", *screen(place))
     yield REDRAW
     sh("xdotool", "mousedown", 1)
     yield 0.3
     for part in (0.3, 0.6, 1.0):
-        sh("xdotool", "mousemove", *screen(place + part * Vector((0.02, -0.1, 0.16))))
+        sh("xdotool", "mousemove", *screen(place + part * Vector((0.0, -0.2, 0.32))))
         yield REDRAW
     photograph("handles")
     sh("xdotool", "mouseup", 1)
     yield REDRAW
+    bpy.ops.ccd_rig.live()
 
 
 def roles() -> Iterator[float]:
@@ -161,7 +179,7 @@ def roles() -> Iterator[float]:
     rig = metarig("Animals.cat")
     activate(rig, "POSE")
     rig.data.display_type = "STICK"
-    look((0.1, 0.05, 0.24), 1.15)
+    look((0.1, 0.05, 0.24), 0.95)
     yield from show_tab(True)
     window, area, _ = view()
     region = next(region for region in area.regions if region.type == "WINDOW")
@@ -192,7 +210,7 @@ def limits() -> Iterator[float]:
         each.preferences for name, each in bpy.context.preferences.addons.items() if name.endswith("ccd_rig")
     )
     preferences.show_chain_limits = True
-    look((0.3, 0.0, 1.25), 1.2)
+    look((0.3, 0.0, 1.3), 1.7)
     yield from show_tab(True)
     rig.data.bones.active = rig.data.bones["forearm.L"]
     yield REDRAW
@@ -201,18 +219,22 @@ def limits() -> Iterator[float]:
 
 
 def report() -> Iterator[float]:
-    """A bake whose report names the frames that are out of reach."""
+    """A bake whose report names frames: of one hand those out of reach, of the other its snaps too."""
     open_scene()
     rig = figure("Basic.basic_human", control_bones=True)
+    rig.ccd_rig.body_helps = False
     rows = {row.tip: row for row in rig.ccd_rig.constraints}
-    for frame, way in ((1, (0.0, 0.0, 0.0)), (LAST // 2, (0.0, -0.1, 0.35)), (LAST, (-0.1, -0.2, 0.1))):
-        bone = rig.pose.bones[rows["hand.L"].target_bone]
-        home = bone.bone.matrix_local.copy()
-        bone.matrix = Matrix.Translation(way) @ home
-        bone.keyframe_insert("location", frame=frame)
-        bpy.context.view_layer.update()
-    bpy.ops.ccd_rig.bake("EXEC_DEFAULT", frame_start=1, frame_end=LAST)
-    bpy.context.scene.frame_set(LAST // 2 + 3)
+    rows["hand.R"].soft, rows["hand.R"].use_tail = 0.0, True
+    for tip, ways in REACHES.items():
+        for frame, way in ways.items():
+            bone = rig.pose.bones[rows[tip].target_bone]
+            bone.matrix = Matrix.Translation(way) @ bone.bone.matrix_local
+            bone.keyframe_insert("location", frame=frame)
+            bpy.context.view_layer.update()
+    bpy.context.scene.frame_end = max(REACHES["hand.L"])
+    bpy.ops.ccd_rig.bake("EXEC_DEFAULT", smoothness=0.0)
+    rig.ccd_rig.active_index = rig.ccd_rig.constraints.find("hand.R")
+    bpy.context.scene.frame_set(36)
     look((0.0, 0.0, 0.95), 3.0)
     yield from show_tab(True)
     yield 2 * REDRAW
@@ -247,10 +269,6 @@ def film() -> Iterator[float]:
     rig = figure("Basic.basic_human", control_bones=True, turn_hands=True)
     rows = {row.tip: rig.pose.bones[row.target_bone] for row in rig.ccd_rig.constraints}
     yield from show_tab(False)
-    window, area, _ = view()
-    with bpy.context.temp_override(window=window, area=area):
-        bpy.ops.screen.screen_full_area()
-    yield 2 * REDRAW
     look((0.0, 0.0, 0.9), 3.0)
     shots = count()
     take_tool("ccd_rig.drag_tool")
@@ -266,10 +284,6 @@ def film() -> Iterator[float]:
     ):
         yield from pulled(rig.matrix_world @ rows[tip].head, ways, shots)
     bpy.ops.ccd_rig.live()
-    window, area, _ = view()
-    with bpy.context.temp_override(window=window, area=area):
-        bpy.ops.screen.back_to_previous()
-    yield 2 * REDRAW
     note("film", frames=next(shots))
 
 
@@ -303,7 +317,8 @@ def pulled(
 def run() -> Iterator[float]:
     install()
     yield REDRAW
-    for scene in (featured, limits, report, many_legs, film, roles):  # its panel stays open
+    yield from maximise()
+    for scene in (featured, handles, limits, report, many_legs, film, roles):  # its panel stays open
         yield from scene()
 
 

@@ -15,9 +15,9 @@ from mathutils import Quaternion, Vector
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from drive import OUT, REDRAW, buttons, install, note, open_tab, photograph, sh, start, view
+from drive import OUT, REDRAW, buttons, install, maximise, note, open_tab, photograph, sh, start, view
 
-BESIDE, HIGH = 460, 1150  # pixels
+BESIDE = 640  # pixels
 FROM_FRONT = Quaternion((0.66, 0.72, 0.15, 0.14)).normalized()
 WANTED = {  # step -> what Blender calls the button or field
     "command": "bpy.ops.ccd_rig.bake(",
@@ -72,7 +72,7 @@ def cut_out(photographed: str, name: str) -> None:
     """The sidebar and what stands beside it in the view, in few colours."""
     window, _, region = view()
     top = window.height - region.y - region.height
-    size = f"{region.width + BESIDE}x{HIGH}+{region.x - BESIDE}+{top - 4}"
+    size = f"{region.width + BESIDE}x{region.height + 4}+{region.x - BESIDE}+{top - 4}"
     cut = (OUT / f"{photographed}.png", "-crop", size, "+repage", "-colors", 64)
     sh("convert", *cut, OUT / f"{name}.png")
 
@@ -100,6 +100,7 @@ def run() -> Iterator[float]:
     install()
     make_arm()
     yield REDRAW
+    yield from maximise()
     look()
     yield from open_tab()
     cut_out("tab", "manual_tab")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A bake: sample, solve, slerp, blend, measure, and write all keys once at the end."""
+"""A bake: sample, solve, slerp, blend, write all keys at once, play them back and measure."""
 
 from __future__ import annotations
 
@@ -61,8 +61,6 @@ def bake(
 
     Args:
         scene: where targets and armature are evaluated; its frame and everything in it stay as they are.
-        armature_object: carries the constraints.
-        settings: what to bake.
         progress: called after each frame to solve, and after longer work on many; may raise to cancel.
 
     Raises:
@@ -79,8 +77,8 @@ def bake_steps(
 ) -> Steps[BakeReport]:
     """Like `bake`, as a generator: yields after each frame to solve, and after longer work on many.
 
-    The set-up is checked before the first item, and everything is written after the last one. Close the
-    generator to cancel: everything written so far is taken back. The live preview is off meanwhile.
+    The set-up is checked first. Keys are written once all frames are solved, then played back and measured.
+    Close the generator to cancel: everything written so far is taken back. The live preview is off meanwhile.
 
     Args:
         scene, armature_object, settings: as of `bake`.
@@ -107,22 +105,17 @@ def solve_steps(
     with clamps.suspended():
         task = yield from _prepared(scene, armature_object, settings, SharedBake())
         # Only the whole shot can tell whether a motion was baked before.
-        return (yield from shot.solve(scene, armature_object, task._replace(is_rebake=False)))
+        return (yield from shot.solve(task._replace(is_rebake=False)))
 
 
 @dataclass
 class SharedBake:
-    """The resources that the bakes of several armatures share.
+    """The resources that the bakes of several armatures share."""
 
-    Attributes:
-        scene: where all armatures are evaluated; None for a bake alone, which evaluates for itself.
-        clock: measures how long this bake takes.
-        solved: gives solutions from another process, in place of solving.
-    """
-
+    # Where all armatures are evaluated; None for a bake alone, which evaluates for itself.
     scene: SharedScene | None = None
-    clock: Clock = field(default_factory=Clock)
-    solved: shot.SolvedElsewhere | None = None
+    clock: Clock = field(default_factory=Clock)  # measures how long this bake takes
+    solved: shot.SolvedElsewhere | None = None  # gives solutions from another process, in place of solving
 
 
 def bake_in_shared_scene(
@@ -193,7 +186,7 @@ def _written(
     """Sample, solve, write, measure and check; `undo` gets the callbacks that take everything back."""
     task = yield from _prepared(scene, armature_object, settings, shares)
     clock, ready = shares.clock, task.ready
-    bake_frames = yield from clock.run(shot.solve(scene, armature_object, task))
+    bake_frames = yield from clock.run(shot.solve(task))
     started = time.perf_counter()
     motion = keyed_motion(bake_frames)
     clock.seconds += time.perf_counter() - started
@@ -201,16 +194,16 @@ def _written(
         raise RigError(nothing_to_key(motion.bake_frames, settings))
 
     keying = _begun(settings)._replace(frame=settings.frame_end, verb="keyed")
-    making = keys_of(scene, armature_object, motion.bake_frames, motion.keyed, settings)
+    making = keys_of(task, motion.bake_frames, motion.keyed)
     keys = yield from clock.run(paced(making, keying))
     keys_before = sum(len(each.frames) for each in keys)
     if settings.reduces:
-        reducing = reduce_steps(armature_object, motion.bake_frames, motion.keyed, keys, settings)
+        reducing = reduce_steps(task, motion.bake_frames, motion.keyed, keys)
         keys, reduced = yield from clock.run(reducing)
         motion = motion._replace(keyed=reduced)
     plays = switches.switch_plays(scene, armature_object, {each.bone for each in keys}, settings)
     to_fk = switches.fk_keys(scene, armature_object, plays, settings)
-    writing = write_keys(scene, armature_object, keys, to_fk, task, undo)
+    writing = write_keys(task, keys, to_fk, undo)
     action = yield from clock.run(paced(writing, keying))
     start.note_settings(action, task.fingerprint, undo)
     if ready.body is not None and not ready.body.keeps:
@@ -220,14 +213,11 @@ def _written(
         start.note_helped(action, armature_object, helps, undo)
 
     measuring = keying._replace(verb="measured")
-    outcome = measured_report(scene, armature_object, motion, task, action.name)
+    outcome = measured_report(task, motion, action.name)
     report = yield from clock.run(paced(outcome, measuring))
     if settings.verify:
-        checking, solver = Clock(), task.solving.solver
-        tolerances = (solver.position_tolerance, solver.angle_tolerance)
-        frames, keyed = motion.bake_frames, motion.keyed
-        playing = play_steps(scene, armature_object, frames, keyed, tolerances, shares.scene)
-        check = yield from checking.run(playing)
+        checking = Clock()
+        check = yield from checking.run(play_steps(task, motion))
         report = replace(report, check=replace(check, seconds=checking.seconds))
     shown_in_ik = switches.in_ik(armature_object, plays, to_fk, ready.constraints)
     report = replace(
@@ -289,6 +279,8 @@ def _prepared(
     if settings.start in (Start.ACTION, Start.ORIGINAL):
         reference = start.reference_from(armature_object, key_time)
     return shot.Task(
+        scene,
+        armature_object,
         ready,
         settings,
         FrameSolveSettings(solver, settings.error_reduction, poses, reference, settings.smoothness),

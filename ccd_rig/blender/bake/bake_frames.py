@@ -43,37 +43,23 @@ APART = 1e-4
 
 
 class SmoothedGroup(NamedTuple):
-    """A group of constraints at a row whose pose smoothing has moved.
+    """A group of constraints at a row whose pose smoothing has moved."""
 
-    Attributes:
-        constraints: their places.
-        angle: radians, the largest turn of a joint from its pose without smoothing.
-    """
-
-    constraints: tuple[int, ...]
-    angle: float
+    constraints: tuple[int, ...]  # their places
+    angle: float  # radians, the largest turn of a joint from its pose without smoothing
 
 
 class HelpedRow(NamedTuple):
-    """Movement of the body at a row for chains that cannot reach their targets alone.
+    """Movement of the body at a row for chains that cannot reach their targets alone."""
 
-    Attributes:
-        constraints: places of the helped constraints.
-        turned: the bone of the body that turned most.
-        angle: its turn, radians.
-        shifted: the bone of the body that was shifted most.
-        distance: its shift, world metres.
-        left: of constraints with an influence below 1, the distance that the body leaves, world metres.
-        members: places of all constraints that are solved with the body, helped or not.
-    """
-
-    constraints: tuple[int, ...]
-    turned: int
-    angle: float
-    shifted: int
-    distance: float
+    constraints: tuple[int, ...]  # places of the helped constraints
+    turned: int  # the bone of the body that turned most
+    angle: float  # its turn, radians
+    shifted: int  # the bone of the body that was shifted most
+    distance: float  # its shift, world metres
+    # Of constraints with an influence below 1, the distance that the body leaves, world metres.
     left: Mapping[int, float]
-    members: tuple[int, ...]
+    members: tuple[int, ...]  # places of all constraints that are solved with the body, helped or not
 
 
 class Riders(NamedTuple):
@@ -120,7 +106,6 @@ def carry_riders(
     A root bone that follows planted bones carries none.
 
     Args:
-        armature_object: of the bake.
         bake_frames: not solved yet.
         played: the samples as they play.
         shown: (3,) head of the root bone as targets were evaluated, armature space, where that is not as
@@ -161,19 +146,12 @@ class Motion(NamedTuple):
 
 @dataclass(frozen=True)
 class Solutions:
-    """The solutions of all solved frames.
+    """The solutions of all solved frames."""
 
-    Attributes:
-        rotations: (S, J, 4).
-        slides: (S, K).
-        states: by solved row: constraint -> status.
-        smoothed: by solved row: the smoothed groups.
-    """
-
-    rotations: Array
-    slides: Array
-    states: Mapping[int, Mapping[int, str]]
-    smoothed: Mapping[int, tuple[SmoothedGroup, ...]]
+    rotations: Array  # (S, J, 4)
+    slides: Array  # (S, K)
+    states: Mapping[int, Mapping[int, str]]  # by solved row: constraint -> status
+    smoothed: Mapping[int, tuple[SmoothedGroup, ...]]  # by solved row: the smoothed groups
 
 
 @dataclass
@@ -224,8 +202,6 @@ class BakeFrames:
         """Frames of evaluated samples, not solved yet.
 
         Args:
-            samples: of all frames.
-            constraints: those of the samples.
             solved_frames: those of the frames to solve, increasing.
             reference: (F, J, 4) reference poses; None for the base poses. Joints that no constraint moves
                 keep their base poses, as these play on.

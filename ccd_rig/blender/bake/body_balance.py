@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The balance of a body that helps: its centre of mass stays over what the figure stands on.
 
-A figure stands on the lowest ends of its chains. Where the body has taken the centre of mass to an edge of
-this support or beyond, the figure is solved again from a pose with the bone that carries it farther on the
-other side, and with standing limbs turned to where they stand. The nearest pose to that which meets the
+A figure stands on the lowest ends of its chains. The body may take the centre of mass to an edge of this
+support or beyond. Then the figure is solved again from a pose with the bone that carries it farther on the
+other side. Standing limbs are turned there to where they stand. The nearest pose to that which meets the
 targets is nearer to balance, and no target is missed for it. It moves as steadily as the centre of mass. A
 goal of balance would turn legs suddenly where a target takes all that the body can give.
 
@@ -138,8 +138,8 @@ class Balance:
         off[:, 2] = 0.0
         if self.kept is None:
             full, none = (each * np.maximum(self.heights, np.finfo(float).tiny) for each in FALLS)
-            given = np.clip((length(off, axis=-1) - full) / (none - full), 0.0, 1.0)
-            self.kept = 1.0 - given * given * (3.0 - 2.0 * given)
+            part = np.clip((length(off, axis=-1) - full) / (none - full), 0.0, 1.0)
+            self.kept = 1.0 - part * part * (3.0 - 2.0 * part)
         off *= self.kept[:, None]
         self.shifts = -off
         return bool((length(off, axis=-1) > LEAST * self.heights).any())

@@ -169,22 +169,15 @@ BLOCK, OVERLAP = 400, 100
 
 @dataclass(frozen=True)
 class Reaches:
-    """Balls of the body's shifts that let K legs reach planted bones.
+    """Balls of the body's shifts that let K legs reach planted bones."""
 
-    Attributes:
-        centres: (S, K, 3) of the balls, along `axes`.
-        radii: (S, K); infinite where a bone is not planted.
-        origins: (S, K) the frame whose shift moves the ball too, as the leg hung on the body alone when it
-            came down; -1 without such a frame.
-        follows: (K, 3) along which axes that shift moves the ball.
-        axes: (3, 3) orthogonal, from armature space.
-    """
-
-    centres: Array
-    radii: Array
+    centres: Array  # (S, K, 3) of the balls, along `axes`
+    radii: Array  # (S, K); infinite where a bone is not planted
+    # (S, K) the frame whose shift moves the ball too, as the leg hung on the body alone when it came down; -1
+    # without such a frame.
     origins: NDArray[np.intp]
-    follows: NDArray[np.bool_]
-    axes: Array
+    follows: NDArray[np.bool_]  # (K, 3) along which axes that shift moves the ball
+    axes: Array  # (3, 3) orthogonal, from armature space
 
     def needs(self) -> NDArray[np.intp]:
         """(N,) frames at which the body must be shifted."""
@@ -292,7 +285,6 @@ def move_body(bake_frames: BakeFrames, settings: FrameSolveSettings) -> Generato
 
     Args:
         bake_frames: solved; the body keeps its animation.
-        settings: of every solve.
     """
     tracks, rows = bake_frames.planted_tracks, bake_frames.solved_rows
     shifts: Array = np.zeros((len(rows), 3))
@@ -549,7 +541,6 @@ def body_drift(bake_frames: BakeFrames, keyed: Motion) -> BodyDrift:
 
     Args:
         bake_frames: the base poses of a body that walks on include its travel.
-        keyed: the keyed motion.
     """
     tracks, skeleton = bake_frames.planted_tracks, bake_frames.skeleton
     worlds = tracks.worlds

@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import bpy
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,25 +61,15 @@ MET = (SolveStatus.CONVERGED.name, GAVE_WAY, EASED)
 
 @dataclass(frozen=True)
 class Baked:
-    """A baked motion with its forward kinematics.
-
-    Attributes:
-        bake_frames: the frames.
-        motion: the keyed motion.
-        solver: with the tolerances.
-        misses: (F, C) distances, world metres, and angles, radians, of the solved motion.
-        ended: (F, C) numbers of `STATUSES`.
-        heads: (F, J, 3) of the keyed joints, armature space.
-        axes: (F, J, 4) their rotations, armature space.
-    """
+    """A baked motion with its forward kinematics."""
 
     bake_frames: BakeFrames
-    motion: Motion
-    solver: SolverSettings
-    misses: tuple[Array, Array]
-    ended: NDArray[np.uint8]
-    heads: Array
-    axes: Array
+    motion: Motion  # the keyed motion
+    solver: SolverSettings  # with the tolerances
+    misses: tuple[Array, Array]  # (F, C) distances, world metres, and angles, radians, of the solved motion
+    ended: NDArray[np.uint8]  # (F, C) numbers of `STATUSES`
+    heads: Array  # (F, J, 3) of the keyed joints, armature space
+    axes: Array  # (F, J, 4) their rotations, armature space
 
     @cached_property
     def chains(self) -> tuple[tuple[int, ...], ...]:
@@ -209,8 +198,6 @@ def _fix(baked: Baked, c: int, angle: float, extension: Array, sides: Array) -> 
     """The setting that helps against a jump.
 
     Args:
-        baked: the motion.
-        c: place of the constraint.
         angle: of the jump.
         extension: (2,) `_extension` before and after it.
         sides: (2, 3) `_bends` before and after it.
@@ -238,8 +225,10 @@ def _extension(baked: Baked, c: int) -> Array:
     chain = bake_frames.skeleton.chain(
         bake_frames.constraints[c].tip, bake_frames.constraints[c].chain_length
     )
-    lengths = bake_frames.lengths[:, list(chain)].sum(axis=1)
-    ways = np.linalg.norm(baked.reached(c) - baked.heads[:, chain[0]], axis=-1)
+    end = baked.reached(c)  # by the head of the last bone, its tail or another point of it
+    links = bake_frames.lengths[:, list(chain[:-1])].sum(axis=1)
+    lengths = links + np.linalg.norm(end - baked.heads[:, chain[-1]], axis=-1)
+    ways = np.linalg.norm(end - baked.heads[:, chain[0]], axis=-1)
     return np.asarray(ways / np.maximum(lengths, 1e-30))
 
 
@@ -273,7 +262,6 @@ def findings(
     """All findings, by constraint and then in time; yields after each kind.
 
     Args:
-        baked: the motion.
         foot_slips: slips of planted bones in playback.
         ground: with a row for each frame; None without ground.
         frames_per_second: a limit that holds for a second is reported.
@@ -473,24 +461,11 @@ def loop(baked: Baked) -> Loop | None:
 # The report -----------------------------------------------------------------------------------------------
 
 
-def measured_report(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    motion: KeyedMotion,
-    task: Task,
-    action: str,
-) -> Work[BakeReport]:
+def measured_report(task: Task, motion: KeyedMotion, action: str) -> Work[BakeReport]:
     """Measure the keyed motion and the motion at full influence; yields after each constraint.
 
-    Args:
-        scene: in which the armature plays.
-        armature_object: plays the keys.
-        motion: of the bake.
-        task: of the bake.
-        action: name of the action with the keys.
-
-    Returns:
-        The report, without playback, counts of keys, warnings and time.
+    The report is without playback, counts of keys, warnings and time. `action` is the name of that with the
+    keys.
     """
     bake_frames, settings, solver, body = (
         motion.bake_frames,
@@ -512,10 +487,10 @@ def measured_report(
     baked = Baked(bake_frames, motion.keyed, solver, (distances, angles), ended, *placed)
     entries = _entries(bake_frames, ended, (distances, angles), keyed)
     yield
-    slips = foot_slips(scene, armature_object, bake_frames, entries)
+    slips = foot_slips(task, bake_frames, entries)
     yield
-    frames_per_second = scene.render.fps / scene.render.fps_base
-    ground = _ground(scene, armature_object, baked, settings.ground)
+    frames_per_second = task.scene.render.fps / task.scene.render.fps_base
+    ground = _ground(task, baked)
     yield
     everything = yield from findings(baked, slips, ground, frames_per_second)
     circle = loop(baked)
@@ -529,7 +504,7 @@ def measured_report(
         body_report = body_motion.report_of(bake_frames, body, task.body_obstacle, drift)
         everything += drift.findings()
     return BakeReport(
-        armature=armature_object.name,
+        armature=task.armature_object.name,
         action=action,
         frame_start=settings.frame_start,
         frame_end=settings.frame_end,
@@ -551,19 +526,12 @@ def measured_report(
     )
 
 
-def foot_slips(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    bake_frames: BakeFrames,
-    entries: Entries,
-) -> tuple[FootSlip, ...]:
+def foot_slips(task: Task, bake_frames: BakeFrames, entries: Entries) -> tuple[FootSlip, ...]:
     """Slips of planted bones in playback, one per constraint that plants a bone.
 
     Args:
-        scene: in which the armature plays.
-        armature_object: plays the keys, which are written.
+        task: its keys are written.
         bake_frames: of `keyed_motion`, with the targets of planted bones where these are held.
-        entries: errors by the keys.
     """
     if bake_frames.tracks is None:
         return ()
@@ -571,10 +539,10 @@ def foot_slips(
         c for c in bake_frames.tracks.support_chains.constraints if (bake_frames.influences[:, c] > 0.0).any()
     ]
     frames = bake_frames.frames.astype(int).tolist()
-    tips = {c: armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
+    tips = {c: task.armature_object.pose.bones.find(bake_frames.constraints[c].tip) for c in planting}
     played: list[PlayedFrame] = []
     rows: dict[int, list[tuple[int, int]]] = {c: [] for c in planting}  # of played, and of baked frames
-    with playback(scene, armature_object, bake_frames.constraints) as playing:
+    with playback(task.scene, task.armature_object, bake_frames.constraints) as playing:
         for frame in range(frames[0], frames[-1] + 1):
             planted = _planted(bake_frames, planting, frames, frame)
             if planted:
@@ -670,19 +638,17 @@ def _largest_rotation(baked: Baked) -> LargestRotation | None:
     return LargestRotation(float(baked.speeds[f, k]), number(frames[f + 1]), baked.bone(baked.rotated[k]))
 
 
-def _ground(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, baked: Baked, height: float | None
-) -> Ground | None:
+def _ground(task: Task, baked: Baked) -> Ground | None:
     """The ground for the report: a level height, or else the ground of the armature."""
-    if height is not None:
-        return LevelGround(height)
+    if task.settings.ground is not None:
+        return LevelGround(task.settings.ground)
     frames, chains = baked.bake_frames.frames.tolist(), sorted({j for chain in baked.chains for j in chain})
     room = max(baked.sizes, default=0.0)
     if not room > 0.0:
         return None
-    _, meshes = ground_of_rig(armature_object)
+    _, meshes = ground_of_rig(task.armature_object)
     points = baked.world(baked.heads[:, chains]).reshape(-1, 3) if meshes else np.zeros((0, 3))
-    return rig_ground(scene, armature_object, frames, points, room)
+    return rig_ground(task.scene, task.armature_object, frames, points, room)
 
 
 def _ended(bake_frames: BakeFrames) -> NDArray[np.uint8]:

@@ -143,54 +143,31 @@ def rotate_skeleton(skeleton: Skeleton, turn: Quaternion) -> Skeleton:
 
 @dataclass
 class Batch:
-    """R frames with the same active constraints and the same limits.
+    """R frames with the same active constraints and the same limits."""
 
-    Attributes:
-        frames: (R,) frame numbers.
-        constraints: all constraints.
-        active: places of the active ones.
-        skeletons: of each row where a closed form solves them, else of the first alone.
-        targets: of each row and constraint.
-        worlds: (R, 3, 3) armature space to world.
-        limits: of each joint.
-        bones: rest of joints, at each row or once for all.
-        lengths: (R, J) of bones.
-        base: reference poses.
-        settings: of every solve.
-        rotations: (R, J, 4) solutions; base poses of groups that are not solved yet.
-        translations: (R, J, 3) likewise.
-        sharper: factor on the tolerances.
-        iterations: the most iterations of any row.
-        states: of each row, constraint -> status.
-        smoothed: of each row, the smoothed groups.
-        helped: by row, the movement of the body for chains that miss their targets alone.
-        influences: (R, C) of the constraints; None if the body does not help.
-        left: by row and constraint with an influence below 1, the distance that the body leaves, armature
-            space.
-        alone: poses without the body's help, while it helps; else None.
-    """
-
-    frames: Array
-    constraints: Sequence[Constraint]
-    active: tuple[int, ...]
-    skeletons: Sequence[Skeleton]
-    targets: TargetRows
-    worlds: Array
-    limits: tuple[Limit | None, ...]
-    bones: Bones
-    lengths: Array
-    base: JointPoses
-    settings: FrameSolveSettings
-    rotations: Array = field(init=False)
-    translations: Array = field(init=False)
-    sharper: float = 1.0
-    iterations: int = 0
-    states: list[dict[int, str]] = field(init=False)
-    smoothed: list[list[SmoothedGroup]] = field(init=False)
+    frames: Array  # (R,) frame numbers
+    constraints: Sequence[Constraint]  # all constraints
+    active: tuple[int, ...]  # places of the active ones
+    skeletons: Sequence[Skeleton]  # of each row where a closed form solves them, else of the first alone
+    targets: TargetRows  # of each row and constraint
+    worlds: Array  # (R, 3, 3) armature space to world
+    limits: tuple[Limit | None, ...]  # of each joint
+    bones: Bones  # rest of joints, at each row or once for all
+    lengths: Array  # (R, J) of bones
+    base: JointPoses  # reference poses
+    settings: FrameSolveSettings  # of every solve
+    rotations: Array = field(init=False)  # (R, J, 4) solutions; base poses of groups that are not solved yet
+    translations: Array = field(init=False)  # (R, J, 3) likewise
+    sharper: float = 1.0  # factor on the tolerances
+    iterations: int = 0  # the most iterations of any row
+    states: list[dict[int, str]] = field(init=False)  # of each row, constraint -> status
+    smoothed: list[list[SmoothedGroup]] = field(init=False)  # of each row, the smoothed groups
+    # By row, the movement of the body for chains that miss their targets alone.
     helped: dict[int, HelpedRow] = field(default_factory=dict)
-    influences: Array | None = None
+    influences: Array | None = None  # (R, C) of the constraints; None if the body does not help
+    # By row and constraint with an influence below 1, the distance that the body leaves, armature space.
     left: dict[int, dict[int, float]] = field(default_factory=dict)
-    alone: JointPoses | None = None
+    alone: JointPoses | None = None  # poses without the body's help, while it helps; else None
 
     def __post_init__(self) -> None:
         self.rotations, self.translations = self.base.at(slice(None))
@@ -357,7 +334,6 @@ def _balance_of(batch: Batch, rows: Rows, helps: Sequence[Help], poses: JointPos
     a Balance constraint is there, or every chain asks for help.
 
     Args:
-        batch: the batch.
         rows: (R,) at which the body helps.
         helps: (R) what it helps there.
         poses: without its help.
@@ -379,21 +355,17 @@ def _balance_of(batch: Batch, rows: Rows, helps: Sequence[Help], poses: JointPos
 
 
 class Help(NamedTuple):
-    """The constraints that the body helps at a row.
+    """The constraints that the body helps at a row."""
 
-    Attributes:
-        missed: constraints that miss their targets alone.
-        held: of these, constraints whose targets are where the base pose has their effectors, such as feet
-            that stand while the head takes their legs along. They are served first.
-        eased: constraints that reach their targets when straight, and stay short of them by Softness.
-        idle: constraints without animated targets that left their chains in the base pose, see `_yielding`.
-        carried: constraints whose targets are where their carriers have taken them, see `_yielding`.
-    """
-
-    missed: tuple[int, ...] = ()
+    missed: tuple[int, ...] = ()  # constraints that miss their targets alone
+    # Of these, constraints whose targets are where the base pose has their effectors, such as feet that stand
+    # while the head takes their legs along. They are served first.
     held: tuple[int, ...] = ()
+    # Constraints that reach their targets when straight, and stay short of them by Softness.
     eased: tuple[int, ...] = ()
+    # Constraints without animated targets that left their chains in the base pose, see `_yielding`.
     idle: tuple[int, ...] = ()
+    # Constraints whose targets are where their carriers have taken them, see `_yielding`.
     carried: tuple[int, ...] = ()
 
     @property
@@ -471,8 +443,6 @@ def _taken_by_target(batch: Batch, c: int, heads: Array, frames: Array, points: 
     """(R, 3) points of the base poses where the target of a constraint takes them along with its bone.
 
     Args:
-        batch: the batch.
-        c: the constraint.
         heads, frames: (R, J, 3) and (R, J, 4) of the base poses.
         points: (R, 3)
     """
@@ -540,7 +510,6 @@ def _solve_group(
     """Solve a group at all rows of batches in which any of it is active, as the nearest motion.
 
     Args:
-        group: the constraints and joints.
         batches: solved in place.
         every: (R,) frames of all batches, increasing.
         period: see `solve_batches`.
@@ -660,8 +629,8 @@ def _turned(skeleton: Skeleton, bones: Bones, turn: Quaternion) -> Bones:
 def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]) -> tuple[int, ...]:
     """Constraints that are inactive while the body helps others.
 
-    These are the constraints on bones of the body, idle constraints that share bones with the body, such as a
-    head with the spine, and constraints whose target is where a target of these has taken it.
+    These are the constraints on bones of the body, and idle ones that share bones with it, as a head with the
+    spine. Constraints whose target is where a target of these has taken it are, too.
     """
     constraints, others = batch.constraints, [c for c in members if c not in help.constraints]
     places = {c: batch.skeleton.index(constraints[c].tip) for c in others if constraints[c].tip}
@@ -680,7 +649,7 @@ def _yielding(batch: Batch, members: tuple[int, ...], help: Help, body: set[int]
 
 
 LATER = 2
-"""Priority levels by which missed targets come after met ones while the body helps."""
+"""Priorities of goals in a level of constraints, by which missed targets come later while the body helps."""
 STRETCHED = 1.0 - 1e-9
 """The largest extension of a reach window."""
 
@@ -752,7 +721,7 @@ class _Share:
             moving = frozenset(
                 j for c in self.members for j in whole_chain(batch.skeleton, batch.constraints[c])
             )
-            # Missed targets come after met ones: feet stand, whatever a hand reaches for.
+            # Missed targets come after met ones of their level: feet stand, whatever a hand reaches for.
             asking = set(help.missed).difference(help.held)
             alone = tuple(goal for _, goal in placed)
             placed = [(c, with_body(self.skeleton, batch.constraints[c], goal)) for c, goal in placed]
@@ -920,8 +889,6 @@ class _Share:
         """Set the status of an eased limb short of its target: whether it would reach it when straight.
 
         Args:
-            c: its constraint.
-            limb: its easing.
             off: (R, G) mask of missed goals.
             distances: (R, G) from the eased goals.
         """

@@ -31,19 +31,12 @@ ROUNDING = 1e-6
 
 
 class KeyedMotion(NamedTuple):
-    """The motion of a bake.
+    """The motion of a bake."""
 
-    Attributes:
-        bake_frames: with the targets of planted bones where these are held, at influence 1.
-        keyed: the motion that keys play.
-        blended: the motion before key reduction.
-        full: the motion at full influence.
-    """
-
-    bake_frames: BakeFrames
-    keyed: Motion
-    blended: Motion
-    full: Motion
+    bake_frames: BakeFrames  # with the targets of planted bones where these are held, at influence 1
+    keyed: Motion  # the motion that keys play
+    blended: Motion  # the motion before key reduction
+    full: Motion  # the motion at full influence
 
 
 def keyed_motion(bake_frames: BakeFrames) -> KeyedMotion:
@@ -187,8 +180,6 @@ def _hold_planted(
     """Put support chains and root bone of the motions where planted bones are held; in place.
 
     Args:
-        bake_frames: of the bake.
-        tracks: of planted bones.
         between: (F,) frames between solved ones.
         keyed, full: the motion that is keyed, and at full influence.
 

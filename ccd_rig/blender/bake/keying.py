@@ -39,16 +39,11 @@ from .shot import Task
 from .start import Values
 
 
-def keys_of(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    bake_frames: BakeFrames,
-    motion: Motion,
-    settings: BakeSettings,
-) -> Work[list[BoneKeys]]:
+def keys_of(task: Task, bake_frames: BakeFrames, motion: Motion) -> Work[list[BoneKeys]]:
     """Keys of all moved channels at all frames, in the time of keys; yields per bone."""
+    armature_object, settings = task.armature_object, task.settings
     interpolation = "BEZIER" if settings.keys.is_sparse else "LINEAR"
-    time = key_time(scene)
+    time = key_time(task.scene)
     times = bake_frames.frames * time
     joints = keyed_joints(bake_frames)
     pose_bones = [armature_object.pose.bones[bake_frames.skeleton.joints[j].name] for j in joints]
@@ -80,19 +75,13 @@ def keys_of(
 
 
 def write_keys(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    keys: Sequence[BoneKeys],
-    switches: Sequence[PropertyKeys],
-    task: Task,
-    undo: ExitStack,
+    task: Task, keys: Sequence[BoneKeys], switches: Sequence[PropertyKeys], undo: ExitStack
 ) -> Work[bpy.types.Action]:
     """Write the keys, and note the source of a new action; `undo` gets the callbacks that take it back."""
-    time, settings = key_time(scene), task.settings
+    armature_object, time, settings = task.armature_object, key_time(task.scene), task.settings
     name = f"{armature_object.name} CCD"
     span = settings.frame_start * time, settings.frame_end * time
-    animation = armature_object.animation_data
-    original = animation.action if animation is not None else None
+    original = channels.action_of(armature_object)
     pose = _without_keys(armature_object, [each.bone for each in keys], task.start.values)
     yield
     action = yield from write(armature_object, [*keys, *switches], settings.destination, span, name, undo)
@@ -144,41 +133,27 @@ INSIDE = 1e-5  # [rad] outside a limit by less is float32
 
 @dataclass(frozen=True)
 class _Channel:
-    """A keyed channel of a joint.
+    """A keyed channel of a joint."""
 
-    Attributes:
-        joint: its index.
-        kind: one of `key_reduction.KINDS`.
-        keys: a key on every frame.
-        shifts: (F, 3, 3) location channel to the joint's translations; None for rotations.
-    """
-
-    joint: int
-    kind: str
-    keys: BoneKeys
-    shifts: Array | None
+    joint: int  # its index
+    kind: str  # one of `key_reduction.KINDS`
+    keys: BoneKeys  # a key on every frame
+    shifts: Array | None  # (F, 3, 3) location channel to the joint's translations; None for rotations
 
 
 def reduce_steps(
-    armature_object: bpy.types.Object,
-    bake_frames: BakeFrames,
-    motion: Motion,
-    keys: Sequence[BoneKeys],
-    settings: BakeSettings,
+    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[BoneKeys]
 ) -> Steps[tuple[list[BoneKeys], Motion]]:
     """Choose which keys to keep.
 
     Args:
-        armature_object: its bones have the rotation modes of the keys.
-        bake_frames: of the bake.
-        motion: what the keys are of.
+        task: its settings `reduce_angle` and `reduce_error` are not both 0.
         keys: on every frame.
-        settings: `reduce_angle` and `reduce_error`, of which at least one is above 0.
 
     Returns:
         The keys that are kept, and the motion that they play.
     """
-    thinning = _thin(armature_object, bake_frames, motion, keys, settings)
+    thinning = _thin(task, bake_frames, motion, keys)
     total = len(bake_frames.frames)
     with contextlib.closing(thinning):
         while not isinstance(part := advance(thinning), Ended):
@@ -188,14 +163,10 @@ def reduce_steps(
 
 
 def _thin(
-    armature_object: bpy.types.Object,
-    bake_frames: BakeFrames,
-    motion: Motion,
-    keys: Sequence[BoneKeys],
-    settings: BakeSettings,
+    task: Task, bake_frames: BakeFrames, motion: Motion, keys: Sequence[BoneKeys]
 ) -> Generator[float, None, tuple[list[BoneKeys], Motion]]:
     """Like `reduce_steps`; yields the share of work that is done, 0 to 1."""
-    channels = [_channel(armature_object, bake_frames, each) for each in keys]
+    settings, channels = task.settings, [_channel(task.armature_object, bake_frames, each) for each in keys]
     first, wide = _tolerances(bake_frames, motion, channels, settings)
     size = 1.0 / (1 + len(FACTORS)) if settings.reduce_error > 0.0 else 1.0
     kept = yield from _share(_chosen(channels, first), 0.0, size)

@@ -115,10 +115,10 @@ def _mixed_rows(bake_frames: BakeFrames, c: int, of_joints: Array) -> Rows:
 def _blended_goals(motion: KeyedMotion, c: int, rows: Rows) -> TargetRows:
     """The goals of constraint `c` at rows with partial influence.
 
-    The goal is the effector under the constraint's influence alone, plus the error of the solve, plus the
-    share of influence in the shift by other constraints. At full influence this is the target. At the least
-    influence it is the base pose as others carry it. A pole moves and turns likewise with the chain's line
-    and bend; without a bend it lies on the line and constrains nothing.
+    The goal is the effector under the constraint's influence alone, plus two shifts. One is the error of the
+    solve, the other the share of influence in the shift by other constraints. At full influence this is the
+    target. At the least influence it is the base pose as others carry it. A pole moves and turns likewise
+    with the chain's line and bend; without a bend it lies on the line and constrains nothing.
     """
     bake_frames = motion.bake_frames
     constraint, influences = bake_frames.constraints[c], bake_frames.influences[:, c]

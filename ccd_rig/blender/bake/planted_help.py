@@ -2,13 +2,13 @@
 """The body that helps while bones are planted.
 
 Planted bones, and where the animation lets it legs and the bone that carries the figure, are solved first.
-At rows where a chain misses its target then, the figure is solved once more, all chains and the body at once,
-from the pose of the chains alone. The bone that carries the figure is free to turn and move there. Every foot
-is held where it is before: planted ones at their anchors, and those that swing on their way, so that a body
-that has moved changes no step.
+Where a chain misses its target then, the figure is solved once more from that pose, all chains and the body
+at once. The bone that carries the figure is free to turn and move there. Every foot is held where it is
+before, so that a body that has moved changes no step: planted feet at their anchors, and those that swing on
+their way.
 
-A body that keeps its animation is moved where legs are too short. Chains whose targets are where the
-animation has their ends ask for no help then, and stay behind as they do without it.
+A body that keeps its animation is moved where legs are too short. Then chains whose targets are where the
+animation has their ends ask for no help. They stay behind as they do without it.
 
 Shapes: S solved frames, J joints.
 """
@@ -20,17 +20,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...limits.shapes import Limit, Slide
+from ...limits.shapes import Limit
 from ...maths.batch import Array, Mask, length, rotate
 from ...settings import SolveStatus
-from ...skeleton.joints import Joint, Skeleton
+from ...skeleton.joints import Skeleton
 from ..properties.constraint_values import WHOLE, Constraint
 from ..solve.constraint_goals import chain_joints, effectors
 from ..solve.methods import FrameSolveSettings, are_solved_at_once
 from ..solve.planting import JointPoses
 from .bake_frames import BakeFrames, Rows
-from .group_solving import MOVED, Batch, bones_of, let_body_help
-from .planted_solver import AROUND, SHARPER, PlantedFrames
+from .group_solving import MOVED, Batch, let_body_help
+from .planted_solver import AROUND, SHARPER, PlantedFrames, with_free_bone
 from .report import GAVE_WAY
 
 REACHED = SolveStatus.CONVERGED.name
@@ -43,7 +43,6 @@ def help_planted(
 
     Args:
         bake_frames: solved.
-        settings: of every solve.
         is_free: whether the bone that carries the figure can be moved and turned.
     """
     whole = [c for c, constraint in enumerate(bake_frames.constraints) if constraint.body_length]
@@ -69,26 +68,17 @@ def help_planted(
 
 @dataclass
 class _Figure:
-    """A figure with planted bones, solved without the help of its body.
-
-    Attributes:
-        bake_frames: its frames.
-        settings: of every solve.
-        is_free: see `help_planted`.
-        keyed: (S) poses that are keyed, with other chains than legs at full influence.
-        heads, turns: (S, J, 3) and (S, J, 4) of these, armature space.
-        limbs: by constraint that plants a bone, the joints of its limb alone.
-        resting: by constraint, (S,) mask of frames at which its target is where the animation of a body that
-            keeps it has its end.
-    """
+    """A figure with planted bones, solved without the help of its body."""
 
     bake_frames: BakeFrames
-    settings: FrameSolveSettings
-    is_free: bool
-    keyed: JointPoses
-    heads: Array
-    turns: Array
-    limbs: dict[int, frozenset[int]]
+    settings: FrameSolveSettings  # of every solve
+    is_free: bool  # see `help_planted`
+    keyed: JointPoses  # (S) poses that are keyed, with other chains than legs at full influence
+    heads: Array  # (S, J, 3) of these, armature space
+    turns: Array  # (S, J, 4) likewise
+    limbs: dict[int, frozenset[int]]  # by constraint that plants a bone, the joints of its limb alone
+    # By constraint, (S,) mask of frames at which its target is where the animation of a body that keeps it
+    # has its end.
     resting: dict[int, Mask]
 
     @classmethod
@@ -176,9 +166,8 @@ class _Figure:
         bake_frames, tracks = self.bake_frames, self.bake_frames.planted_tracks
         rows, root_bone = bake_frames.solved_rows[places], tracks.support_chains.root_bone
         held, active, limits, _ = self.key(int(places[0]))
-        skeleton = bake_frames.bones.skeleton(int(rows[0]))
-        constraints = list(bake_frames.constraints)
-        targets = bake_frames.targets.at(rows).copy()
+        batch = Batch.of(bake_frames, rows, self.settings)
+        skeleton, constraints, targets = batch.skeleton, list(bake_frames.constraints), batch.targets.copy()
         for c, constraint in enumerate(constraints):
             if c in held:
                 constraints[c] = replace(constraint, holds=WHOLE)
@@ -192,48 +181,29 @@ class _Figure:
             if len(at):
                 targets.points[where[places], c] = self._ends(c, self.heads, self.turns)[at]
         keyed = self.keyed.at(places)
-        animated = JointPoses(bake_frames.reference_poses, bake_frames.translations).at(rows)
-        animated.rotations[:, root_bone] = keyed.rotations[:, root_bone]
-        animated.translations[:, root_bone] = keyed.translations[:, root_bone]
-        batch = Batch(
-            bake_frames.frames[rows],
-            constraints,
-            tuple(sorted((*held, *active))),
-            [self._freed(skeleton, keyed.translations[:, root_bone]) if self.is_free else skeleton],
-            targets,
-            bake_frames.worlds[rows],
-            self._limits(limits),
-            bones_of(bake_frames, rows),
-            bake_frames.lengths[rows],
-            animated,
-            self.settings,
+        batch.base.rotations[:, root_bone] = keyed.rotations[:, root_bone]
+        batch.base.translations[:, root_bone] = keyed.translations[:, root_bone]
+        if self.is_free:
+            shift = float(np.abs(keyed.translations[:, root_bone]).max())
+            room = AROUND * sum(each.offset.length for each in skeleton.joints) + shift
+            skeleton = with_free_bone(skeleton, root_bone, room, keeps_limit=tracks.keeps_body)
+        free_limits = list(limits)
+        if not tracks.keeps_body:  # as free as it is while it follows planted bones
+            free_limits[root_bone] = None
+        batch = replace(
+            batch,
+            constraints=constraints,
+            active=tuple(sorted((*held, *active))),
+            skeletons=[skeleton],
+            targets=targets,
+            limits=tuple(free_limits),
             sharper=SHARPER,
-            influences=bake_frames.influences[rows],
         )
         batch.rotations, batch.translations = keyed.rotations, keyed.translations
         for k, row in enumerate(rows.tolist()):
             states = bake_frames.states[row].items()
             batch.states[k] = {c: REACHED if self._rests(int(places[k]), c) else each for c, each in states}
         return batch
-
-    def _limits(self, limits: Sequence[Limit | None]) -> tuple[Limit | None, ...]:
-        """Limits with a bone that carries the figure as free as it is while it follows planted bones."""
-        tracks, changed = self.bake_frames.planted_tracks, list(limits)
-        if not tracks.keeps_body:
-            changed[tracks.support_chains.root_bone] = None
-        return tuple(changed)
-
-    def _freed(self, skeleton: Skeleton, shifts: Array) -> Skeleton:
-        """The skeleton with a root bone that turns inside its limit and moves."""
-        tracks = self.bake_frames.planted_tracks
-        joint = skeleton.joints[tracks.support_chains.root_bone]
-        size = AROUND * sum(each.offset.length for each in skeleton.joints) + float(np.abs(shifts).max())
-        axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-        slides = tuple(Slide(axis, -size, size) for axis in axes)
-        free = {"stiffness": 0.0, "slides": slides, "max_step": Joint.max_step}
-        if not tracks.keeps_body:
-            free |= {"limit": None, "comfort": None}
-        return skeleton.replace({joint.name: free})
 
     def store(self, places: Rows, batch: Batch) -> None:
         """Store the rows of a batch at which the body helps."""

@@ -11,8 +11,8 @@ its animation, gets there as a released one returns.
 
 Where the body follows planted bones, the root bone is free to move and turn. The reference is the animated
 figure, put on its base. If a constraint places the root bone in all frames of a segment, that decides the
-pose. Otherwise joints keep their departure from the animation of the frame before, so that no change of the
-base moves the figure.
+pose. Otherwise joints keep their departure from the animation of the frame before. So no change of the base
+moves the figure.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import math
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import bpy
 import numpy as np
@@ -35,9 +36,10 @@ from ...settings import SolveStatus
 from ...skeleton.joints import Joint, Skeleton
 from ...skeleton.kinematics import Transform, forward_kinematics
 from ...skeleton.pose import Pose
+from ...solvers.stepping import result_of
 from ..properties.constraint_values import Constraint, Holds, TargetSample
 from ..solve.constraint_goals import chain_joints
-from ..solve.methods import FrameSolveSettings, Group, are_solved_at_once, groups
+from ..solve.methods import FrameSolveSettings, Group, groups
 from ..solve.plant_ground import GroundNear, PlantGround, plant_ground
 from ..solve.planting import (
     RETURN,
@@ -73,38 +75,29 @@ class ContactSegment:
 
     A departure is a rotation beside the animation. The attributes from `anchors` on are the start of the
     segment, taken from the end of the segment before.
-
-    Attributes:
-        first, last: rows, both included.
-        key: equal for segments that are solved as one batch.
-        active: active constraints of the group.
-        planted: active constraints that plant a bone.
-        limits: of each joint.
-        moves: joints moved by each active constraint, but for the base, on whose bone the figure stands.
-        moved: joints of the support chains, and the root bone, that anything moves.
-        anchors: places of planted bones without a target.
-        turns: if the body follows planted bones, departures of released legs.
-        drift: (4, 4) in the world, motion of the root bone beside its animation.
-        released: if the body keeps its animation, of released joints the frame in which they were moved last,
-            and their departure then.
-        carried: departures of joints that stay moved.
-        fading: of joints that were released and are moved again, the last frame before that; their reference
-            returns to the animation within `planting.RETURN` frames from there.
     """
 
-    first: int
-    last: int
-    key: object
-    active: tuple[int, ...]
-    planted: tuple[int, ...]
-    limits: tuple[Limit | None, ...]
+    first: int  # first row
+    last: int  # last row, included
+    key: object  # equal for segments that are solved as one batch
+    active: tuple[int, ...]  # active constraints of the group
+    planted: tuple[int, ...]  # active constraints that plant a bone
+    limits: tuple[Limit | None, ...]  # of each joint
+    # Joints moved by each active constraint, but for the base, on whose bone the figure stands.
     moves: Mapping[int, frozenset[int]]
-    moved: frozenset[int]
+    moved: frozenset[int]  # joints of the support chains, and the root bone, that anything moves
+    # Places of planted bones without a target.
     anchors: Mapping[int, PlantAnchor] = field(default_factory=dict)
+    # If the body follows planted bones, departures of released legs.
     turns: Mapping[int, Quaternion] = field(default_factory=dict)
+    # (4, 4) in the world, motion of the root bone beside its animation.
     drift: Array = field(default_factory=lambda: np.eye(4))
+    # If the body keeps its animation, of released joints the frame in which they were moved last, and their
+    # departure then.
     released: Mapping[int, tuple[float, Quaternion]] = field(default_factory=dict)
-    carried: Mapping[int, Quaternion] = field(default_factory=dict)
+    carried: Mapping[int, Quaternion] = field(default_factory=dict)  # departures of joints that stay moved
+    # Of joints that were released and are moved again, the last frame before that; their reference returns to
+    # the animation within `planting.RETURN` frames from there.
     fading: Mapping[int, float] = field(default_factory=dict)
 
     @property
@@ -119,27 +112,16 @@ class ContactSegment:
 
 @dataclass(frozen=True)
 class SegmentEnd:
-    """The last frame of a segment, from which the next segment starts.
-
-    Attributes:
-        segment: the segment.
-        base: index of the constraint on whose bone the figure hangs, or -1.
-        anchors: of each planted constraint.
-        keyed: the pose that is keyed.
-        solved: the pose at full influence.
-        animated: the pose without constraints.
-        world: (4, 4) armature space to world.
-        frame: of the scene.
-    """
+    """The last frame of a segment, from which the next segment starts."""
 
     segment: ContactSegment
-    base: int
-    anchors: Mapping[int, PlantAnchor]
-    keyed: Pose
-    solved: Pose
-    animated: Pose
-    world: Array
-    frame: float
+    base: int  # index of the constraint on whose bone the figure hangs, or -1
+    anchors: Mapping[int, PlantAnchor]  # of each planted constraint
+    keyed: Pose  # the pose that is keyed
+    solved: Pose  # the pose at full influence
+    animated: Pose  # the pose without constraints
+    world: Array  # (4, 4) armature space to world
+    frame: float  # of the scene
 
     def departure(self, j: int, pose: Pose) -> Quaternion:
         """Rotation of a joint in a pose beside its animation."""
@@ -152,37 +134,21 @@ class SegmentEnd:
 
 @dataclass
 class PlantedFrames:
-    """R frames of a bake with planted bones, in order of time.
+    """R frames of a bake with planted bones, in order of time."""
 
-    Attributes:
-        bake_frames: the frames of the bake.
-        tracks: its planted bones.
-        rows: (R,) rows of the bake.
-        worlds: (R, 4, 4) armature space to world.
-        bones: at each frame, or once where they are constant.
-        animated: poses without constraints, with the body shifted.
-        solved: poses at full influence.
-        keyed: keyed poses of the support chains and the root bone.
-        states: (R,) constraint -> status.
-        anchors: (R,) by planted constraint.
-        moved: (R,) joints of the support chains, and the root bone, that anything moves.
-        bases: (R,) the constraint on whose bone the figure stands, or -1.
-        shifts: (R, 3) of the body, armature space.
-    """
-
-    bake_frames: BakeFrames
-    tracks: Tracks
-    rows: Rows
-    worlds: Array
-    bones: FigureBones
-    animated: JointPoses
-    solved: JointPoses
-    keyed: JointPoses
-    states: list[dict[int, str]]
-    anchors: list[dict[int, PlantAnchor]]
-    moved: list[frozenset[int]]
-    bases: list[int]
-    shifts: Array
+    bake_frames: BakeFrames  # the frames of the bake
+    tracks: Tracks  # its planted bones
+    rows: Rows  # (R,) rows of the bake
+    worlds: Array  # (R, 4, 4) armature space to world
+    bones: FigureBones  # at each frame, or once where they are constant
+    animated: JointPoses  # poses without constraints, with the body shifted
+    solved: JointPoses  # poses at full influence
+    keyed: JointPoses  # keyed poses of the support chains and the root bone
+    states: list[dict[int, str]]  # (R,) constraint -> status
+    anchors: list[dict[int, PlantAnchor]]  # (R,) by planted constraint
+    moved: list[frozenset[int]]  # (R,) joints of the support chains, and the root bone, that anything moves
+    bases: list[int]  # (R,) the constraint on whose bone the figure stands, or -1
+    shifts: Array  # (R, 3) of the body, armature space
     _held: dict[tuple[bytes, ...], TargetSample] = field(default_factory=dict)
 
     @classmethod
@@ -233,7 +199,6 @@ class PlantedFrames:
 
         Args:
             rows: (R,) at which the constraint is planted.
-            c: the constraint.
             anchor: place of the bone without a target.
             poses: of the rows, without planted bones, with the body shifted; the shift is taken out.
         """
@@ -313,15 +278,10 @@ def ground_below(
 
 @dataclass
 class PlantedSolver:
-    """Solves the frames of a bake with planted bones, in order of time, into `BakeFrames`.
+    """Solves the frames of a bake with planted bones, in order of time, into `BakeFrames`."""
 
-    Attributes:
-        settings: of every solve.
-        iterations: the most iterations of any frame.
-    """
-
-    settings: FrameSolveSettings
-    iterations: int = 0
+    settings: FrameSolveSettings  # of every solve
+    iterations: int = 0  # the most iterations of any frame
 
     def solve(self, bake_frames: BakeFrames, shifts: Array | None = None) -> Generator[float, None, None]:
         """Solve frames; yields counts of solved frames.
@@ -533,22 +493,9 @@ class _GroupSolver:
         targets = frames.bake_frames.targets.at(places).copy()
         seen = [anchors[row].seen(frames.worlds[row]) for row in rows.tolist()]
         targets.points[:, c], targets.rotations[:, c] = targets_of(seen)
-        batch = Batch(
-            frames.frames[rows],
-            constraints,
-            (c,),
-            [frames.skeleton(int(rows[0]))],
-            targets,
-            frames.worlds[rows, :3, :3],
-            frames.bake_frames.limits[int(places[0])],
-            bones_of(frames.bake_frames, places),
-            frames.bake_frames.lengths[places],
-            poses.at(rows),
-            replace(self.settings, smoothness=0.0),
-            sharper=SHARPER,
+        batch = self._solved_alone(
+            places, constraints=constraints, active=(c,), targets=targets, base=poses.at(rows)
         )
-        for _ in solve_batches([batch]):
-            pass
         at = np.ix_(rows, leg)
         for stored in (frames.solved, frames.keyed):
             stored.rotations[at] = batch.rotations[:, leg]
@@ -603,8 +550,7 @@ class _GroupSolver:
         with_target = {c for c in after.planted if self.frames.has_target(after.first, c)}
         if segment.moved - after.moved or set(after.planted) - set(segment.planted) - with_target:
             batch = self._batch(last, last.rows, base.at([-1]), replace(self.settings, smoothness=0.0))
-            for _ in solve_batches([batch]):
-                pass
+            result_of(solve_batches([batch]))
             self._keep(last, last.rows, batch)
         self._finish(last)
 
@@ -657,7 +603,7 @@ class _GroupSolver:
     def _unplanted_pose(self, segment: ContactSegment, held: Sequence[int]) -> Pose:
         """The pose that plants bones at the first frame of all.
 
-        It is the evaluated pose, in which the other constraints of chains with planted bones are solved as if
+        It is the evaluated pose. In it the other constraints of chains with planted bones are solved as if
         nothing was planted.
         """
         frames, row = self.frames, segment.first
@@ -679,26 +625,19 @@ class _GroupSolver:
         base = evaluated
         if bake_frames.reference is not None and self.chains.keeps_body:
             base = JointPoses(bake_frames.reference[place], base.translations)
-        batch = Batch(
-            frames.frames[[row]],
-            constraints,
-            tuple(active),
-            [skeleton],
-            bake_frames.targets.at(place),
-            frames.worlds[[row], :3, :3],
-            segment.limits,
-            bones_of(bake_frames, place),
-            bake_frames.lengths[place],
-            base,
-            replace(self.settings, smoothness=0.0),
-            sharper=SHARPER,
-        )
-        for _ in solve_batches([batch]):
-            pass
+        batch = self._solved_alone(place, active=tuple(active), base=base)
         solved = JointPoses.of([batch.pose(0)]).rotations
         limits = [joint.limit for joint in skeleton.joints]
         rotations = blended(evaluated.rotations, solved, influences, limits)
         return JointPoses(rotations, evaluated.translations).pose(0)
+
+    def _solved_alone(self, rows: Rows, **changed: Any) -> Batch:
+        """Rows of the bake, each solved for itself; `changed` are attributes of the batch."""
+        settings = replace(self.settings, smoothness=0.0)
+        batch = Batch.of(self.frames.bake_frames, rows, settings)
+        batch = replace(batch, sharper=SHARPER, influences=None, **changed)
+        result_of(solve_batches([batch]))
+        return batch
 
     def _is_body_placed(self, segment: ContactSegment) -> bool:
         """Whether a Reach places and turns the root bone at all frames of a segment."""
@@ -841,38 +780,34 @@ class _GroupSolver:
         """Rows of segments like `first` as a batch; `base`: their reference poses."""
         frames, root_bone = self.frames, self.chains.root_bone
         bake_frames, places = frames.bake_frames, frames.rows[rows]
-        are_alike = are_solved_at_once([frames.constraints[c] for c in first.active])
-        skeletons = [frames.skeleton(row) for row in (rows[:1] if are_alike else rows).tolist()]
-        limits, skeleton = list(first.limits), skeletons[0]
+        batch = Batch.of(bake_frames, places, settings)
+        limits, skeleton, skeletons = list(first.limits), batch.skeleton, batch.skeletons
         if self.stands_on(first) >= 0:
             limits[root_bone] = None
             shift = float(np.abs(base.translations[:, root_bone]).max())
             skeletons = [self._free_root(each, shift) for each in skeletons]
         if bake_frames.reference is not None and self.chains.keeps_body:
             base = JointPoses(bake_frames.reference[places], base.translations)
-        targets_at = bake_frames.targets.at(places).copy()
+        targets = batch.targets.copy()
         for c in first.planted:
-            targets_at.points[:, c], targets_at.rotations[:, c] = frames.held_targets(rows, c)
-        return Batch(
-            frames.frames[rows],
-            self._held_constraints(skeleton, first.planted),
-            first.active,
-            skeletons,
-            targets_at,
-            frames.worlds[rows, :3, :3],
-            tuple(limits),
-            bones_of(bake_frames, places),
-            bake_frames.lengths[places],
-            base,
-            settings,
+            targets.points[:, c], targets.rotations[:, c] = frames.held_targets(rows, c)
+        return replace(
+            batch,
+            constraints=self._held_constraints(skeleton, first.planted),
+            active=first.active,
+            skeletons=skeletons,
+            targets=targets,
+            limits=tuple(limits),
+            base=base,
             sharper=SHARPER if first.planted else 1.0,
+            influences=None,
         )
 
     def _held_constraints(self, skeleton: Skeleton, planted: Sequence[int]) -> tuple[Constraint, ...]:
         """The constraints while bones are planted, which come before all others in priority.
 
         Of two constraints that plant one bone the first holds it. Where the body follows planted bones, a
-        chain with a pole ends below the root bone, as its bend must not move the legs.
+        chain with a pole ends below the root bone. Its bend must not move the legs.
         """
         constraints = self.frames.constraints
         tips = [constraints[c].tip for c in planted]
@@ -890,14 +825,19 @@ class _GroupSolver:
 
     def _free_root(self, skeleton: Skeleton, shift: float) -> Skeleton:
         """The skeleton with a root bone that is free to turn, and to move around shifts up to `shift`."""
-        root_bone = self.chains.root_bone
         size = shift + AROUND * math.fsum(joint.offset.length for joint in skeleton.joints)
         size = 2.0 ** math.ceil(math.log2(size))  # so that similar figures are solved together
         known = id(skeleton), size
         if known not in self._freed:
-            axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-            slides = tuple(Slide(axis, -size, size) for axis in axes)
-            free = {"limit": None, "comfort": None, "stiffness": 0.0, "slides": slides}
-            name = skeleton.joints[root_bone].name
-            self._freed[known] = skeleton.replace({name: {**free, "max_step": Joint.max_step}})
+            self._freed[known] = with_free_bone(skeleton, self.chains.root_bone, size)
         return self._freed[known]
+
+
+def with_free_bone(skeleton: Skeleton, j: int, room: float, *, keeps_limit: bool = False) -> Skeleton:
+    """The skeleton with a joint that turns, and slides by up to `room` along each axis, at no cost."""
+    axes = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+    slides = tuple(Slide(axis, -room, room) for axis in axes)
+    free = {"stiffness": 0.0, "slides": slides, "max_step": Joint.max_step}
+    if not keeps_limit:
+        free |= {"limit": None, "comfort": None}
+    return skeleton.replace({skeleton.joints[j].name: free})

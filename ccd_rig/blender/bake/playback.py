@@ -32,12 +32,13 @@ from ..keys.writer import Destination, obstacles
 from ..properties import constraint_list
 from ..rig import rotation_modes
 from ..scene.evaluation import Playback, PlayedFrame, playback
-from ..scene.isolation import SharedScene
 from ..scene.targets import TargetRows
 from . import measuring
-from .bake_frames import BakeFrames, Motion, Transforms
+from .bake_frames import BakeFrames, Transforms
+from .keyed_motion import KeyedMotion
 from .progress import Progress, Steps, paced
 from .report import Check, PlaybackResult
+from .shot import Task
 
 BLOCK = 256
 """Frames whose matrices are kept until they are converted at once."""
@@ -47,30 +48,17 @@ ROUNDING = 1e-5
 """Rounding of float32 bones end to end: a part of the chain's length, and ten times that in radians."""
 
 
-def play_steps(
-    scene: bpy.types.Scene,
-    armature_object: bpy.types.Object,
-    bake_frames: BakeFrames,
-    motion: Motion,
-    tolerances: tuple[float, float],
-    shared: SharedScene | None = None,
-) -> Steps[Check]:
-    """Evaluate all whole frames of the range, and all keyed frames.
-
-    Args:
-        scene: in which the armature plays.
-        armature_object: plays the keys.
-        bake_frames: of the bake.
-        motion: the keyed motion.
-        tolerances: of bones beside their keys, world metres and radians.
-        shared: the scene that is evaluated for several armatures, or None.
-    """
+def play_steps(task: Task, motion: KeyedMotion) -> Steps[Check]:
+    """Evaluate all whole frames of the range, and all keyed frames; the keys are written."""
+    armature_object, shared, bake_frames = task.armature_object, task.shared, motion.bake_frames
+    solver = task.solving.solver
+    tolerances = solver.position_tolerance, solver.angle_tolerance
     first, last = math.ceil(bake_frames.frames[0]), math.floor(bake_frames.frames[-1])
     frames = np.union1d(bake_frames.frames, np.arange(first, last + 1, dtype=np.float64))
     samples = _PlaybackSamples.empty(armature_object, bake_frames, frames, tolerances)
     measured = Progress(frames[-1], 0, len(frames), "measured")
     yield measured
-    with playback(scene, armature_object, bake_frames.constraints, shared) as playing:
+    with playback(task.scene, armature_object, bake_frames.constraints, shared) as playing:
         yield measured
         requests = [(frame, True) for frame in frames.tolist()]
         if shared is not None:
@@ -82,24 +70,20 @@ def play_steps(
             samples.store(f, playing.play(*each), playing)
             if shared is None or f == len(frames) - 1:
                 yield progress._replace(done=f + 1)
-    measuring_all = _results(armature_object, bake_frames, motion, samples, tolerances)
+    measuring_all = _results(armature_object, motion, samples)
     return Check(len(frames), tuple((yield from paced(measuring_all, measured))))
 
 
 def _results(
-    armature_object: bpy.types.Object,
-    bake_frames: BakeFrames,
-    motion: Motion,
-    samples: _PlaybackSamples,
-    tolerances: tuple[float, float],
+    armature_object: bpy.types.Object, motion: KeyedMotion, samples: _PlaybackSamples
 ) -> Work[list[PlaybackResult]]:
     """Errors of each active constraint in playback; yields after each."""
-    frames = samples.shown.frames
+    bake_frames, frames = motion.bake_frames, samples.shown.frames
     measured = yield from measuring.errors(samples.shown, samples.heads, samples.axes)
     errors = [_numbers(each) for each in measured]
     at = np.searchsorted(frames, bake_frames.frames)
     played = Transforms(samples.heads[at], samples.axes[at])
-    keyed = measuring.transforms(bake_frames, motion)
+    keyed = measuring.transforms(bake_frames, motion.keyed)
     results = []
     for c, constraint in enumerate(bake_frames.constraints):
         yield
@@ -109,7 +93,7 @@ def _results(
             continue
         far, turned = (int(np.argmax(np.where(counted, each[:, c], -1.0))) for each in errors)
         strays = np.where(influences[:, None] > 0.0, samples.strayed[:, c], 0.0)[at]
-        worst = _worst_deviation(armature_object, bake_frames, c, played, keyed, strays, tolerances)
+        worst = _worst_deviation(armature_object, bake_frames, c, played, keyed, strays, samples.tolerances)
         results.append(
             PlaybackResult(
                 constraint=constraint.name,
@@ -147,11 +131,6 @@ def _worst_deviation(
     """The largest deviation of constraint `c` from the bake.
 
     Args:
-        armature_object: plays the keys.
-        bake_frames: of the bake.
-        c: index of the constraint.
-        played: joints in playback.
-        keyed: joints by the keys.
         strays: (F, 2) deviations of its targets, world metres and radians.
         tolerances: of targets and of bones, world metres and radians.
     """
@@ -181,27 +160,16 @@ def _worst_deviation(
 
 @dataclass
 class _PlaybackSamples:
-    """Playback samples of F frames and J joints.
+    """Playback samples of F frames and J joints."""
 
-    Attributes:
-        shown: the frames with evaluated lengths, worlds, and targets between keys too.
-        keyed: frames with keys.
-        heads: (F, J, 3) armature space.
-        axes: (F, J, 4) rotations, armature space.
-        slots: (J,) indices in pose.bones.
-        lengths: (J,) of the bones, without scale.
-        tolerances: within which a target is unchanged, world metres and radians.
-        strayed: (F, C, 2) deviations of targets since the solve, at keyed frames; the same units.
-    """
-
-    shown: BakeFrames
-    keyed: frozenset[float]
-    heads: Array
-    axes: Array
-    slots: list[int]
-    lengths: Array
-    tolerances: tuple[float, float]
-    strayed: Array
+    shown: BakeFrames  # the frames with evaluated lengths, worlds, and targets between keys too
+    keyed: frozenset[float]  # frames with keys
+    heads: Array  # (F, J, 3) armature space
+    axes: Array  # (F, J, 4) rotations, armature space
+    slots: list[int]  # (J,) indices in pose.bones
+    lengths: Array  # (J,) of the bones, without scale
+    tolerances: tuple[float, float]  # within which a target is unchanged, world metres and radians
+    strayed: Array  # (F, C, 2) deviations of targets since the solve, at keyed frames; the same units
     _latest: list[PlayedFrame] = field(default_factory=list)  # not converted yet
 
     @classmethod
@@ -305,11 +273,6 @@ def _moved_themselves(
     """Joints of a chain, root first, that deviate by more than their parents carry them.
 
     Args:
-        bake_frames: of the bake.
-        played: joints in playback.
-        keyed: joints by the keys.
-        row: of the frame.
-        chain: joints of the chain.
         most: tolerances of a bone, world metres and radians.
     """
     skeleton, world = bake_frames.skeleton, bake_frames.worlds[row]

@@ -17,23 +17,14 @@ Item = TypeVar("Item")
 
 
 class Progress(NamedTuple):
-    """Progress at one stage of a bake, such as the evaluation or the solving of frames.
+    """Progress at one stage of a bake, such as the evaluation or the solving of frames."""
 
-    Attributes:
-        frame: the latest frame.
-        done: count of finished frames.
-        total: count of all frames.
-        verb: of the stage, such as "solved".
-        is_last: whether nothing can fail after this item; the next one keeps all written keys.
-        meets: whether the bake waits here for the other armatures of the same pass.
-    """
-
-    frame: float
-    done: int
-    total: int
-    verb: str = "solved"
-    is_last: bool = False
-    meets: bool = False
+    frame: float  # the latest frame
+    done: int  # count of finished frames
+    total: int  # count of all frames
+    verb: str = "solved"  # of the stage, such as "solved"
+    is_last: bool = False  # whether nothing can fail after this item; the next one keeps all written keys
+    meets: bool = False  # whether the bake waits here for the other armatures of the same pass
 
     def words(self, seconds: float, before: int = 0) -> str:
         """Words such as "frame 30: 30 of 120 solved, about 4 s left".

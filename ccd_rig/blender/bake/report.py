@@ -38,68 +38,45 @@ SEAM = math.radians(0.5)
 
 
 class Entry(NamedTuple):
-    """The errors of one constraint at one frame.
-
-    Attributes:
-        frame: the frame.
-        constraint: name of the constraint.
-        status: the name of a `SolveStatus` at solved frames (CONVERGED: all goals of the constraint are
-            within the tolerances; OPTIMAL: no small motion comes nearer; GAVE_WAY: a bone of the body left
-            its target to help others; EASED: a limb stays a little behind a target within its reach, by its
-            Softness), SLERPED between them.
-        residual: distance of the tip (or of the centre of mass), world metres, from the target, or from the
-            blended goal where the influence is below 1; 0 without a position goal.
-        keyed_residual: distance from the target itself, in the keyed pose.
-        influence: of the constraint at this frame, above 0 to 1.
-        angle: radians between the bone and its rotation goal, or between the chain's bend and its pole,
-            whichever is more; below influence 1 as `residual`. 0 without such goals.
-        keyed_angle: from the target itself, in the keyed pose.
-    """
+    """The errors of one constraint at one frame."""
 
     frame: float
-    constraint: str
+    constraint: str  # name of the constraint
+    # The name of a `SolveStatus` at solved frames (CONVERGED: all goals of the constraint are within the
+    # tolerances; OPTIMAL: no small motion comes nearer; GAVE_WAY: a bone of the body left its target to help
+    # others; EASED: a limb stays a little behind a target within its reach, by its Softness), SLERPED between
+    # them.
     status: str
+    # Distance of the tip (or of the centre of mass), world metres, from the target, or from the blended goal
+    # where the influence is below 1; 0 without a position goal.
     residual: float
-    keyed_residual: float
-    influence: float
+    keyed_residual: float  # distance from the target itself, in the keyed pose
+    influence: float  # of the constraint at this frame, above 0 to 1
+    # Radians between the bone and its rotation goal, or between the chain's bend and its pole, whichever is
+    # more; below influence 1 as `residual`. 0 without such goals.
     angle: float
-    keyed_angle: float
+    keyed_angle: float  # from the target itself, in the keyed pose
 
 
 @dataclass(frozen=True, slots=True)
 class LargestRotation:
-    """The bone with the largest turn from one frame to the next.
+    """The bone with the largest turn from one frame to the next."""
 
-    Attributes:
-        angle: radians per frame.
-        frame: after the turn.
-        bone: its name.
-    """
-
-    angle: float
-    frame: float
-    bone: str
+    angle: float  # radians per frame
+    frame: float  # after the turn
+    bone: str  # its name
 
 
 @dataclass(frozen=True, slots=True)
 class FootSlip:
-    """The slip of a planted bone from its anchor, over all its planted frames.
+    """The slip of a planted bone from its anchor, over all its planted frames."""
 
-    Attributes:
-        constraint: name of the constraint.
-        distance: the largest of its head, world metres, by the keys.
-        angle: the largest of its rotation, radians, by the keys.
-        played_distance: as `distance`, in playback.
-        played_angle: as `angle`, in playback.
-        frame: of the largest `played_distance`.
-    """
-
-    constraint: str
-    distance: float
-    angle: float
-    played_distance: float
-    played_angle: float
-    frame: int
+    constraint: str  # name of the constraint
+    distance: float  # the largest of its head, world metres, by the keys
+    angle: float  # the largest of its rotation, radians, by the keys
+    played_distance: float  # as `distance`, in playback
+    played_angle: float  # as `angle`, in playback
+    frame: int  # of the largest `played_distance`
 
 
 CLIMBS = 0.05
@@ -110,35 +87,23 @@ TIPS = math.radians(15.0)
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The largest value over a range.
+    """The largest value over a range."""
 
-    Attributes:
-        bone: its name.
-        frame: of the value.
-        amount: world metres, above 0 upwards; or radians.
-    """
-
-    bone: str
-    frame: float
-    amount: float
+    bone: str  # its name
+    frame: float  # of the value
+    amount: float  # world metres, above 0 upwards; or radians
 
 
 @dataclass(frozen=True, slots=True)
 class BodyDrift:
-    """The drift of a figure with planted bones from its animation.
+    """The drift of a figure with planted bones from its animation."""
 
-    Attributes:
-        leg: length of the shortest leg, world metres.
-        rise: of the root bone beside its animation, since the first frame; None if the root bone keeps its
-            animation or is placed by a constraint.
-        lean: angle between the upright axes of figure and animation; None likewise.
-        hover: the planted bone held highest above its animation; None if none is held in height.
-    """
-
-    leg: float
+    leg: float  # length of the shortest leg, world metres
+    # Of the root bone beside its animation, since the first frame; None if the root bone keeps its animation
+    # or is placed by a constraint.
     rise: Peak | None
-    lean: Peak | None
-    hover: Peak | None
+    lean: Peak | None  # angle between the upright axes of figure and animation; None likewise
+    hover: Peak | None  # the planted bone held highest above its animation; None if none is held in height
 
     def findings(self) -> tuple[Finding, ...]:
         """Findings of visible drift."""
@@ -177,31 +142,18 @@ def _drift_words(drift: Finding) -> str:
 
 @dataclass(frozen=True, slots=True)
 class BodyReport:
-    """The motion of the bone that carries a figure with planted bones.
+    """The motion of the bone that carries a figure with planted bones."""
 
-    Attributes:
-        bone: its name.
-        mode: "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET".
-        keys_replaced: whether it follows planted bones in place of its earlier keys.
-        moved_frames: count of keyed frames at which it is shifted, as a leg is too short.
-        distance: the largest shift, world metres.
-        frame: of the largest shift; None without a shift.
-        short_frames: count of keyed frames at which a leg is too short and the body cannot be shifted.
-        obstacle: reason why it cannot be shifted there, in words; else empty.
-        travel: world metres along the ground.
-        drift: of the figure from its animation.
-    """
-
-    bone: str
-    mode: str
-    keys_replaced: bool = False
-    moved_frames: int = 0
-    distance: float = 0.0
-    frame: float | None = None
-    short_frames: int = 0
-    obstacle: str = ""
-    travel: float = 0.0
-    drift: BodyDrift | None = None
+    bone: str  # its name
+    mode: str  # "KEEP_ANIMATION", "WALK_ON" or "FOLLOW_FEET"
+    keys_replaced: bool = False  # whether it follows planted bones in place of its earlier keys
+    moved_frames: int = 0  # count of keyed frames at which it is shifted, as a leg is too short
+    distance: float = 0.0  # the largest shift, world metres
+    frame: float | None = None  # of the largest shift; None without a shift
+    short_frames: int = 0  # count of keyed frames at which a leg is too short and the body cannot be shifted
+    obstacle: str = ""  # reason why it cannot be shifted there, in words; else empty
+    travel: float = 0.0  # world metres along the ground
+    drift: BodyDrift | None = None  # of the figure from its animation
 
     def words(self) -> str:
         """Words for the summary, such as "'hips' moved at 12 frames so that legs reach"; or empty."""
@@ -223,28 +175,18 @@ class BodyReport:
 
 
 class FrameFit(NamedTuple):
-    """The weighted fit of conflicting goals at one frame.
-
-    Attributes:
-        frame: the frame.
-        rms: weighted root mean square of their distances, world metres: sqrt(sum w d^2 / sum w).
-    """
+    """The weighted fit of conflicting goals at one frame."""
 
     frame: float
-    rms: float
+    rms: float  # weighted root mean square of their distances, world metres: sqrt(sum w d^2 / sum w)
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedFit:
-    """The weighted fit of conflicting goals, at solved frames that miss targets.
+    """The weighted fit of conflicting goals, at solved frames that miss targets."""
 
-    Attributes:
-        rms: weighted root mean square of the distances of all these frames, world metres.
-        frames: each of them.
-    """
-
-    rms: float
-    frames: tuple[FrameFit, ...]
+    rms: float  # weighted root mean square of the distances of all these frames, world metres
+    frames: tuple[FrameFit, ...]  # each of them
 
     def mean(self) -> float:
         """Mean of the frames' fits, world metres."""
@@ -263,19 +205,12 @@ class WeightedFit:
 
 @dataclass(frozen=True, slots=True)
 class Smoothed:
-    """Consecutive frames whose poses are smoothed, where the nearest pose turns suddenly.
+    """Consecutive frames whose poses are smoothed, where the nearest pose turns suddenly."""
 
-    Attributes:
-        constraints: names of the group.
-        frame_start: first frame.
-        frame_end: last frame.
-        angle: radians, the largest turn of a bone from its pose without smoothing.
-    """
-
-    constraints: tuple[str, ...]
+    constraints: tuple[str, ...]  # names of the group
     frame_start: float
     frame_end: float
-    angle: float
+    angle: float  # radians, the largest turn of a bone from its pose without smoothing
 
     def words(self) -> str:
         """Words such as "Tail: smoothed at frames 40 to 58, up to 12 degrees off the pose of each frame"."""
@@ -300,29 +235,17 @@ class Smoothed:
 
 @dataclass(frozen=True, slots=True)
 class Helped:
-    """Consecutive frames at which the body helps chains that miss their targets alone.
+    """Consecutive frames at which the body helps chains that miss their targets alone."""
 
-    Attributes:
-        constraints: names of the helped constraints.
-        frame_start: first frame.
-        frame_end: last frame.
-        turned: name of the bone of the body that turns most beside its base pose.
-        angle: its turn, radians.
-        shifted: name of the bone that is shifted most; empty without a shift.
-        distance: its shift, world metres.
-        gave_way: names of constraints that leave their targets meanwhile.
-        off: their largest distance from a target, world metres.
-    """
-
-    constraints: tuple[str, ...]
+    constraints: tuple[str, ...]  # names of the helped constraints
     frame_start: float
     frame_end: float
-    turned: str
-    angle: float
-    shifted: str
-    distance: float
-    gave_way: tuple[str, ...] = ()
-    off: float = 0.0
+    turned: str  # name of the bone of the body that turns most beside its base pose
+    angle: float  # its turn, radians
+    shifted: str  # name of the bone that is shifted most; empty without a shift
+    distance: float  # its shift, world metres
+    gave_way: tuple[str, ...] = ()  # names of constraints that leave their targets meanwhile
+    off: float = 0.0  # their largest distance from a target, world metres
 
     def words(self) -> str:
         """Words such as "hand.L: the body helps at frames 40 to 58: 'spine' turns by up to 12 degrees"."""
@@ -349,21 +272,13 @@ class Helped:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A range whose base poses and targets come back to where they began.
-
-    Attributes:
-        frame_start: first frame.
-        frame_end: last frame.
-        bone: name of the bone with the largest difference between first and last frame.
-        angle: its difference, radians.
-        repeats_after: whether the loop repeats at the frame after the last one.
-    """
+    """A range whose base poses and targets come back to where they began."""
 
     frame_start: float
     frame_end: float
-    bone: str
-    angle: float
-    repeats_after: bool = False
+    bone: str  # name of the bone with the largest difference between first and last frame
+    angle: float  # its difference, radians
+    repeats_after: bool = False  # whether the loop repeats at the frame after the last one
 
     @property
     def closes(self) -> bool:
@@ -381,45 +296,28 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackResult:
-    """Playback of one constraint in Blender after the bake.
+    """Playback of one constraint in Blender after the bake."""
 
-    Attributes:
-        constraint: its name.
-        residual: the largest distance from the target, world metres, at frames with influence 1 (or above 0,
-            if there are none); 0 without a position goal. Infinite, as the others, where Blender shows NaN.
-        frame: of the residual.
-        angle: the largest angle, radians, as `Entry.angle`.
-        angle_frame: of the angle.
-        deviation: of a bone of its chain from its keys, world metres, at `deviation_frame`.
-        deviation_angle: likewise, radians.
-        deviation_frame: the keyed frame with the largest deviation.
-        causes: reasons why keys do not play as baked, in words; else empty.
-    """
-
-    constraint: str
+    constraint: str  # its name
+    # The largest distance from the target, world metres, at frames with influence 1 (or above 0, if there are
+    # none); 0 without a position goal. Infinite, as the others, where Blender shows NaN.
     residual: float
-    frame: float
-    angle: float
-    angle_frame: float
-    deviation: float
-    deviation_angle: float
-    deviation_frame: float
-    causes: tuple[str, ...] = ()
+    frame: float  # of the residual
+    angle: float  # the largest angle, radians, as `Entry.angle`
+    angle_frame: float  # of the angle
+    deviation: float  # of a bone of its chain from its keys, world metres, at `deviation_frame`
+    deviation_angle: float  # likewise, radians
+    deviation_frame: float  # the keyed frame with the largest deviation
+    causes: tuple[str, ...] = ()  # reasons why keys do not play as baked, in words; else empty
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The check of playback after a bake.
+    """The check of playback after a bake."""
 
-    Attributes:
-        frames: count of evaluated frames.
-        results: one per constraint that is active at any frame.
-        seconds: time of the check.
-    """
-
-    frames: int
-    results: tuple[PlaybackResult, ...]
-    seconds: float = field(default=0.0, compare=False)
+    frames: int  # count of evaluated frames
+    results: tuple[PlaybackResult, ...]  # one per constraint that is active at any frame
+    seconds: float = field(default=0.0, compare=False)  # time of the check
 
     def content(self) -> dict[str, Any]:
         """All fields and `words` for JSON, with null for infinity."""
@@ -497,20 +395,13 @@ _NOT_MISSED = [STATUSES.index(name) for name in (SolveStatus.CONVERGED.name, SLE
 
 @dataclass(frozen=True, eq=False)
 class Entries(Sequence[Entry]):
-    """E entries, stored by column.
+    """E entries, stored by column."""
 
-    Attributes:
-        names: of the constraints.
-        frame: (E,) as in `Entry`, like the following.
-        constraint: (E,) indices in `names`.
-        status: (E,) indices in `STATUSES`.
-        residual, keyed_residual, influence, angle, keyed_angle: (E,).
-    """
-
-    names: tuple[str, ...]
-    frame: Floats
-    constraint: NDArray[np.int16]
-    status: NDArray[np.uint8]
+    names: tuple[str, ...]  # of the constraints
+    frame: Floats  # (E,) as in `Entry`
+    constraint: NDArray[np.int16]  # (E,) indices in `names`
+    status: NDArray[np.uint8]  # (E,) indices in `STATUSES`
+    # (E,) as in `Entry`.
     residual: Floats
     keyed_residual: Floats
     influence: Floats
@@ -632,33 +523,19 @@ class Fix(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding over consecutive frames.
-
-    Attributes:
-        trouble: its kind.
-        constraint: name of the constraint; empty for a loop, and for a body.
-        bone: name of the bone that shows it most.
-        frame_start: first frame.
-        frame_end: last frame.
-        frame: the worst frame.
-        distance: world metres at that frame; 0 if it is no distance.
-        angle: radians at that frame; 0 if it is no angle.
-        more: count of other bones of the constraint that show it.
-        follows: of a jump, whether the target jumps too.
-        fix: the setting that helps.
-    """
+    """A finding over consecutive frames."""
 
     trouble: Trouble
-    constraint: str
-    bone: str
+    constraint: str  # name of the constraint; empty for a loop, and for a body
+    bone: str  # name of the bone that shows it most
     frame_start: float
     frame_end: float
-    frame: float
-    distance: float = 0.0
-    angle: float = 0.0
-    more: int = 0
-    follows: bool = False
-    fix: Fix = Fix.NONE
+    frame: float  # the worst frame
+    distance: float = 0.0  # world metres at that frame; 0 if it is no distance
+    angle: float = 0.0  # radians at that frame; 0 if it is no angle
+    more: int = 0  # count of other bones of the constraint that show it
+    follows: bool = False  # of a jump, whether the target jumps too
+    fix: Fix = Fix.NONE  # the setting that helps
 
     def words(self) -> str:
         """Words such as "112-120 tail.tip 0.48 m out of reach"."""
@@ -749,61 +626,34 @@ def two_digits(value: float) -> str:
 
 @dataclass(frozen=True)
 class BakeReport:
-    """The report of one bake.
+    """The report of one bake."""
 
-    Attributes:
-        armature: name of the armature object.
-        action: name of the action that holds the keys.
-        frame_start: first frame.
-        frame_end: last frame.
-        step: frames from one solve to the next.
-        tolerance: position tolerance, world metres.
-        entries: by frame, then in the order of the constraints; none at influence 0.
-        angle_tolerance: radians.
-        solver: of the bake.
-        start: choice of base poses, a name of `settings.Start`.
-        from_rest: names of bones that started from rest, although they have a pose without animation.
-        largest_rotation: of the keyed bones; None if only one frame is keyed.
-        foot_slips: one for each constraint that plants a bone in these frames.
-        fit: of conflicting goals; None without conflicts, or if all goals are met.
-        smoothed: smoothed frames, in order of time.
-        helped: frames at which the body helps, in order of time.
-        body: motion of the root bone; None if no constraint plants a bone.
-        loop: the range, if base poses and targets end as they begin.
-        findings: by constraint and then in time.
-        check: of playback; None without a check.
-        switched_to_fk: names of bones whose IK switches were keyed to FK.
-        warnings: of the checks before the bake, and the reason for an uncompiled kernel.
-        seconds: time of the bake, without the check.
-        keys: count of written keys, with all components of a channel as one.
-        keys_before: count of keys before reduction.
-    """
-
-    armature: str
-    action: str
+    armature: str  # name of the armature object
+    action: str  # name of the action that holds the keys
     frame_start: int
     frame_end: int
-    step: int
-    tolerance: float
-    entries: Entries
-    angle_tolerance: float = SolverSettings().angle_tolerance
-    solver: Solver = SolverSettings().solver
-    start: str = "ACTION"
+    step: int  # frames from one solve to the next
+    tolerance: float  # position tolerance, world metres
+    entries: Entries  # by frame, then in the order of the constraints; none at influence 0
+    angle_tolerance: float = SolverSettings().angle_tolerance  # radians
+    solver: Solver = SolverSettings().solver  # of the bake
+    start: str = "ACTION"  # choice of base poses, a name of `settings.Start`
+    # Names of bones that started from rest, although they have a pose without animation.
     from_rest: tuple[str, ...] = ()
-    largest_rotation: LargestRotation | None = None
-    foot_slips: tuple[FootSlip, ...] = ()
-    fit: WeightedFit | None = None
-    smoothed: tuple[Smoothed, ...] = ()
-    helped: tuple[Helped, ...] = ()
-    body: BodyReport | None = None
-    loop: Loop | None = None
-    findings: tuple[Finding, ...] = ()
-    check: Check | None = None
-    switched_to_fk: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    seconds: float = field(default=0.0, compare=False)
-    keys: int = 0
-    keys_before: int = 0
+    largest_rotation: LargestRotation | None = None  # of the keyed bones; None if only one frame is keyed
+    foot_slips: tuple[FootSlip, ...] = ()  # one for each constraint that plants a bone in these frames
+    fit: WeightedFit | None = None  # of conflicting goals; None without conflicts, or if all goals are met
+    smoothed: tuple[Smoothed, ...] = ()  # smoothed frames, in order of time
+    helped: tuple[Helped, ...] = ()  # frames at which the body helps, in order of time
+    body: BodyReport | None = None  # motion of the root bone; None if no constraint plants a bone
+    loop: Loop | None = None  # the range, if base poses and targets end as they begin
+    findings: tuple[Finding, ...] = ()  # by constraint and then in time
+    check: Check | None = None  # of playback; None without a check
+    switched_to_fk: tuple[str, ...] = ()  # names of bones whose IK switches were keyed to FK
+    warnings: tuple[str, ...] = ()  # of the checks before the bake, and the reason for an uncompiled kernel
+    seconds: float = field(default=0.0, compare=False)  # time of the bake, without the check
+    keys: int = 0  # count of written keys, with all components of a channel as one
+    keys_before: int = 0  # count of keys before reduction
 
     def worst(self) -> Entry:
         """The entry with the largest error in tolerances; the earliest of equals."""

@@ -340,7 +340,6 @@ def bake_settings(options: Any, armature_object: bpy.types.Object, frames: tuple
 
     Args:
         options: the operator, or the options of the armature.
-        armature_object: to be baked.
         frames: first and last frame.
 
     Raises:
@@ -372,7 +371,7 @@ def _selected(armature_object: bpy.types.Object) -> tuple[str, ...]:
         and any(
             map(
                 channels.is_bone_selected,
-                constraint_list.chain(armature_object, constraint.tip, constraint.chain_length),
+                constraint_list.chain_of(armature_object, constraint),
             )
         )
     )

@@ -52,30 +52,21 @@ SolvedElsewhere: TypeAlias = Callable[[BakeFrames], Solutions]
 
 
 class Task(NamedTuple):
-    """A bake with everything that is looked up before the first frame.
+    """A bake with everything that is looked up before the first frame."""
 
-    Attributes:
-        ready: the checked constraints, and the layout of their bones.
-        settings: of the bake.
-        solving: settings of every solve.
-        start: base poses of all frames.
-        fingerprint: of all settings.
-        is_rebake: whether the present motion was baked with the same settings; it stays if it still fits.
-        body_obstacle: reason why the body cannot be shifted where a leg is too short; empty if it can.
-        is_body_free: whether the body can be turned and moved to help while bones are planted.
-        shared: where frames are evaluated for other armatures too, or None.
-        solved: gives solutions from elsewhere, for frames without planted bones; or None.
-    """
-
-    ready: Ready
-    settings: BakeSettings
-    solving: FrameSolveSettings
-    start: StartPoses
-    fingerprint: str
+    scene: bpy.types.Scene  # where targets and armature are evaluated
+    armature_object: bpy.types.Object  # carries the constraints
+    ready: Ready  # the checked constraints, and the layout of their bones
+    settings: BakeSettings  # of the bake
+    solving: FrameSolveSettings  # settings of every solve
+    start: StartPoses  # base poses of all frames
+    fingerprint: str  # of all settings
+    # Whether the present motion was baked with the same settings; it stays if it still fits.
     is_rebake: bool = False
-    body_obstacle: str = ""
-    is_body_free: bool = True
-    shared: SharedScene | None = None
+    body_obstacle: str = ""  # reason why the body cannot be shifted where a leg is too short; empty if it can
+    is_body_free: bool = True  # whether the body can be turned and moved to help while bones are planted
+    shared: SharedScene | None = None  # where frames are evaluated for other armatures too, or None
+    # Gives solutions from elsewhere, for frames without planted bones; or None.
     solved: SolvedElsewhere | None = None
 
     @property
@@ -94,26 +85,18 @@ class Task(NamedTuple):
         return self.ready.body is not None and self.ready.body.walks_on
 
 
-def solve(scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task) -> Steps[BakeFrames]:
-    """Evaluate and solve all frames; an item after each frame to solve, and after longer work on many.
+def solve(task: Task) -> Steps[BakeFrames]:
+    """Evaluate and solve all frames that get keys.
 
-    Args:
-        scene: where targets and armature are evaluated.
-        armature_object: carries the constraints.
-        task: what is solved.
-
-    Returns:
-        The frames that get keys.
+    Yields after each frame to solve, and after longer work on many.
     """
-    _refuse_obstacles(armature_object, task)
-    shot = _Shot.of(scene, armature_object, task)
-    with evaluation.frames(
-        scene, armature_object, task.constraints, task.ready.layout, task.shared
-    ) as frames:
-        bake_frames, after = yield from _sample(armature_object, shot, frames)
+    _refuse_obstacles(task)
+    shot, layout = _Shot.of(task), task.ready.layout
+    with evaluation.frames(task.scene, task.armature_object, task.constraints, layout, task.shared) as frames:
+        bake_frames, after = yield from _sample(shot, frames)
         solving = Progress(shot.frames[-1], 0, len(shot.solved))
         if bake_frames.tracks is not None:
-            yield from shown(_solve_planted(scene, armature_object, task, bake_frames), solving)
+            yield from shown(_solve_planted(task, bake_frames), solving)
         else:
             yield from _solve(shot, bake_frames, after, frames, solving)
         if task.solved is not None:
@@ -140,25 +123,19 @@ def solve(scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task)
 
 
 class _Shot(NamedTuple):
-    """The frames of a task.
+    """The frames of a task."""
 
-    Attributes:
-        task: of the bake.
-        frames: those to evaluate, increasing.
-        solved: those of them to solve.
-        preroll: how many of them come before the first keyed frame.
-    """
-
-    task: Task
-    frames: Sequence[float]
-    solved: Sequence[float]
-    preroll: int
+    task: Task  # of the bake
+    frames: Sequence[float]  # those to evaluate, increasing
+    solved: Sequence[float]  # those of them to solve
+    preroll: int  # how many of them come before the first keyed frame
 
     @classmethod
-    def of(cls, scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task) -> _Shot:
-        settings = task.settings
-        before: list[float] = [*settings.preroll_frames()]
-        solved, keyed = frame_selection.frames(scene, armature_object, task.constraints, settings)
+    def of(cls, task: Task) -> _Shot:
+        before: list[float] = [*task.settings.preroll_frames()]
+        solved, keyed = frame_selection.frames(
+            task.scene, task.armature_object, task.constraints, task.settings
+        )
         # A moving body, ground, or components that are not held would let feet slip between solved frames.
         moves = any(each.on_ground or not all(each.holds) for each in task.constraints)
         if task.keeps_body or moves:
@@ -166,11 +143,10 @@ class _Shot(NamedTuple):
         return cls(task, before + keyed, before + solved, len(before))
 
 
-def _sample(
-    armature_object: bpy.types.Object, shot: _Shot, frames: Frames
-) -> Steps[tuple[BakeFrames, Samples | None]]:
+def _sample(shot: _Shot, frames: Frames) -> Steps[tuple[BakeFrames, Samples | None]]:
     """Evaluate all frames, and the frame after the range, if it is valid."""
     task, done, shared = shot.task, 0, shot.task.shared
+    armature_object = task.armature_object
     yield Progress(shot.frames[0], 0, len(shot.solved), "prepared")
     beyond, due = shot.frames[-1] + 1.0, frozenset(shot.solved)
     if shared is not None:
@@ -193,24 +169,18 @@ def _sample(
         blocks.append(_Block.of(task, frames.samples(waiting)))
     if shared is not None and shared.waits(armature_object, beyond):
         yield Progress(shot.frames[-1], done, len(shot.solved), "evaluated", meets=True)
-    bake_frames = _bake_frames(armature_object, task, blocks, shot.solved)
+    bake_frames = _bake_frames(task, blocks, shot.solved)
     with suppress(RigError):  # a target may be invalid beyond the range
         return bake_frames, task.start.based(frames.samples([frames.look(beyond)]))
     return bake_frames, None
 
 
 class _Block(NamedTuple):
-    """Consecutive evaluated frames.
+    """Consecutive evaluated frames."""
 
-    Attributes:
-        played: as they play.
-        based: with their base poses.
-        reference: (R, J, 4) reference poses; None for the base poses.
-    """
-
-    played: Samples
-    based: Samples
-    reference: Array | None
+    played: Samples  # as they play
+    based: Samples  # with their base poses
+    reference: Array | None  # (R, J, 4) reference poses; None for the base poses
 
     @classmethod
     def of(cls, task: Task, played: Samples) -> _Block:
@@ -218,9 +188,7 @@ class _Block(NamedTuple):
         return cls(played, based, None if reference is None else reference(based))
 
 
-def _bake_frames(
-    armature_object: bpy.types.Object, task: Task, blocks: Sequence[_Block], solved: Sequence[float]
-) -> BakeFrames:
+def _bake_frames(task: Task, blocks: Sequence[_Block], solved: Sequence[float]) -> BakeFrames:
     """The frames of blocks, of which some are to be solved."""
     references = [block.reference for block in blocks if block.reference is not None]
     played, based = (
@@ -228,15 +196,13 @@ def _bake_frames(
     )
     reference = np.concatenate(references) if references else None
     bake_frames = BakeFrames.of(based, task.constraints, solved, reference, played)
-    carry_riders(armature_object, bake_frames, played)
+    carry_riders(task.armature_object, bake_frames, played)
     return bake_frames
 
 
-def _solve_planted(
-    scene: bpy.types.Scene, armature_object: bpy.types.Object, task: Task, bake_frames: BakeFrames
-) -> SolvedCounts:
+def _solve_planted(task: Task, bake_frames: BakeFrames) -> SolvedCounts:
     """Solve frames with planted bones, on their ground."""
-    tracks = bake_frames.planted_tracks
+    tracks, scene, armature_object = bake_frames.planted_tracks, task.scene, task.armature_object
     near = partial(rig_ground, scene, armature_object, bake_frames.frames.tolist(), at_rest=True)
     tracks.unturned = bake_frames.reference
     if task.walks_on:
@@ -260,9 +226,9 @@ def _solve(
             yield from _solve_beyond(shot, solver, frames, progress._replace(done=progress.total))
 
 
-def _refuse_obstacles(armature_object: bpy.types.Object, task: Task) -> None:
+def _refuse_obstacles(task: Task) -> None:
     """Refuse before a long solve, where keys could not be written or would not play."""
-    skeleton = task.ready.layout.skeleton
+    skeleton, armature_object = task.ready.layout.skeleton, task.armature_object
     rotated = {j for row in task.constraints for j in whole_chain(skeleton, row)}
     located = {j for j in rotated if skeleton.joints[j].slides} | {each.joint for each in skeleton.couplings}
     planted = support_chains(skeleton, task.constraints)
@@ -304,8 +270,7 @@ def _solve_beyond(shot: _Shot, solver: FrameSolver, frames: Frames, progress: Pr
             samples = _reachable(frames, there, way)
             if samples is not None:
                 block, times = _Block.of(shot.task, samples), samples.frames.tolist()
-                beyond = _bake_frames(frames.reader.armature_object, shot.task, [block], times)
-                sides[way] = FrameSolver(beyond, solving)
+                sides[way] = FrameSolver(_bake_frames(shot.task, [block], times), solving)
         yield from shown(solver.solve_with(sides), progress)
 
 
@@ -325,17 +290,11 @@ SolvedCounts: TypeAlias = Generator[float, None, None]
 
 @dataclass
 class FrameSolver:
-    """Solves the frames of a bake without planted bones into `bake_frames`.
-
-    Attributes:
-        bake_frames: the frames.
-        settings: of every solve.
-        iterations: the most iterations of any frame.
-    """
+    """Solves the frames of a bake without planted bones into `bake_frames`."""
 
     bake_frames: BakeFrames
-    settings: FrameSolveSettings
-    iterations: int = 0
+    settings: FrameSolveSettings  # of every solve
+    iterations: int = 0  # the most iterations of any frame
 
     @cached_property
     def _runs(self) -> list[Rows]:

@@ -40,27 +40,18 @@ from .shot import FrameSolver
 
 
 class SolvedFrame(NamedTuple):
-    """The solution of a frame.
+    """The solution of a frame."""
 
-    Attributes:
-        pose: of the sample's skeleton, blended by influence.
-        rotated: joints whose rotation channels change.
-        located: joint -> value of its location channel.
-        result: the solve at full influence, in armature space; its errors are in the order of `constraints`.
-            A constraint that others carry off its target has the error that plays.
-        constraints: with an influence above 0.
-        met: places of the constraints that meet their goals.
-        states: how each of `constraints` ended, see `report.Entry.status`.
-        channels: those that are written to the bones, each with the name of its bone.
-    """
-
-    pose: Pose
-    rotated: Sequence[int]
-    located: Mapping[int, Sequence[float]]
+    pose: Pose  # of the sample's skeleton, blended by influence
+    rotated: Sequence[int]  # joints whose rotation channels change
+    located: Mapping[int, Sequence[float]]  # joint -> value of its location channel
+    # The solve at full influence, in armature space; its errors are in the order of `constraints`. A
+    # constraint that others carry off its target has the error that plays.
     result: SolveResult
-    constraints: tuple[Constraint, ...]
-    met: frozenset[int]
-    states: tuple[str, ...]
+    constraints: tuple[Constraint, ...]  # with an influence above 0
+    met: frozenset[int]  # places of the constraints that meet their goals
+    states: tuple[str, ...]  # how each of `constraints` ended, see `report.Entry.status`
+    # Those that are written to the bones, each with the name of its bone.
     channels: tuple[tuple[str, str], ...] = ()
 
 
@@ -96,7 +87,6 @@ def solve_sample(
         evaluated: the same, as targets were evaluated.
         ready: the checked constraints.
         samples: of one frame, in which a constraint has an influence above 0.
-        settings: of the solve.
         ground_near: gives the ground of planted bones.
 
     Raises:
@@ -160,7 +150,6 @@ def solved_frame(bake_frames: BakeFrames, solver: SolverSettings, iterations: in
     Args:
         bake_frames: solved.
         solver: tolerances in world metres and radians.
-        iterations: of the solve.
 
     Raises:
         RigError: no bone of its chains can be changed.
@@ -202,7 +191,6 @@ def solve_current(
 
     Args:
         depsgraph: evaluated state to read.
-        armature_object: carries the constraints.
         names: of the constraints; empty for all that are enabled.
         settings: position tolerance in world metres; None for the armature's own.
 

@@ -20,6 +20,7 @@ import numpy as np
 from ...solvers.stepping import Work, result_of
 from ..keys import channels, keyframes
 from ..properties import constraint_list
+from ..registration import Handlers
 from ..rig import clamps
 from ..scene import dependence
 from ..scene.dependence import Mover
@@ -134,7 +135,6 @@ def mover_values(
     """Values of everything that moves targets, poles, chains or the armature; yields per mover.
 
     Args:
-        armature_object: carries the constraints.
         posed: names of its bones whose channels a bake replaces; left out.
         keys_of: gives the F-curves of a data-block.
     """
@@ -163,9 +163,7 @@ def mover_values(
 
 def _moved(thing: Any, keys_of: KeysOf) -> Components:
     """Components of a data-block that keys and drivers move."""
-    animation = thing.animation_data
-    drivers = () if animation is None else animation.drivers
-    driven = frozenset((curve.data_path, curve.array_index) for curve in drivers)
+    driven = frozenset((curve.data_path, curve.array_index) for curve in channels.drivers_of(thing))
     return driven.union(*(each.moved for each in keys_of(thing)))
 
 
@@ -244,15 +242,14 @@ def state_of(armature_object: bpy.types.Object) -> Work[str]:
     Yields per constraint, bone, F-curve and mover.
     """
     group = armature_object.ccd_rig
-    animation = armature_object.animation_data
-    drivers = () if animation is None else animation.drivers
+    drivers = channels.drivers_of(armature_object)
     moved = frozenset((curve.data_path, curve.array_index) for curve in drivers)
     moved = moved.union(*(each.moved for each in (yield from _keys_of(armature_object))))
     rows, bones = [], []
     for i, row in enumerate(group.constraints):
         rows.append(values(row, f"ccd_rig.constraints[{i}]", moved))
         yield
-    chains = [constraint_list.chain(armature_object, row.tip, row.chain_length) for row in group.constraints]
+    chains = [constraint_list.chain_of(armature_object, row) for row in group.constraints]
     chain_bones = {bone.name: bone for chain in chains for bone in chain}
     for bone in chain_bones.values():
         of_bone = values(bone.ccd_rig, f"{bone.path_from_id()}.ccd_rig", moved)
@@ -340,14 +337,17 @@ def _forget_changed(_scene: bpy.types.Scene, depsgraph: bpy.types.Depsgraph) -> 
         del _known[ids]
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("undo_post", "redo_post")
 def forget(*_arguments: object) -> None:
     """Clear the caches, after undo or an edit that Blender has not evaluated yet."""
     _known.clear()
     _movers.clear()
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("load_post")
 def _forget_file(*_arguments: object) -> None:
     """Clear the caches and stop listening, as another file is open."""
     forget()
@@ -356,17 +356,11 @@ def _forget_file(*_arguments: object) -> None:
         handlers.remove(_forget_changed)
 
 
-def register() -> None:
-    """Listen to undo and to new files; `_listen` adds evaluations."""
-    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
-        handlers.append(forget)
-    bpy.app.handlers.load_post.append(_forget_file)
+register = _HANDLERS.register  # `_listen` adds evaluations
 
 
 def unregister() -> None:
     """Stop listening."""
-    bpy.app.handlers.load_post.remove(_forget_file)
-    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
-        handlers.remove(forget)
+    _HANDLERS.unregister()
     _forget_file()
     fields.cache_clear()

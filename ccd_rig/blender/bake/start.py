@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The base poses that a bake starts from.
 
-A bone without keys keeps the pose in which Solve, an animator or another tool has left it, and a bake
-replaces that pose by keys. By default the bake ignores such poses, so equal actions and targets give equal
-bakes.
+A bone without keys keeps the pose in which Solve, an animator or another tool has left it. A bake replaces
+that pose by keys. By default the bake ignores such poses, so equal actions and targets give equal bakes.
 """
 
 from __future__ import annotations
@@ -55,19 +54,13 @@ def curves_by_path(curves: Iterable[bpy.types.FCurve]) -> Curves:
 
 @dataclass
 class StoredCurves:
-    """Stored curves and values of channels, in place of evaluated ones.
+    """Stored curves and values of channels, in place of evaluated ones."""
 
-    Attributes:
-        armature_object: the original object.
-        time: factor from frames to the time of keys.
-        values: of channels without a curve; of a bone whose rotation mode has changed, the location alone.
-        curves: of components.
-    """
-
-    armature_object: bpy.types.Object
-    time: float
+    armature_object: bpy.types.Object  # the original object
+    time: float  # factor from frames to the time of keys
+    # Of channels without a curve; of a bone whose rotation mode has changed, the location alone.
     values: Values
-    curves: Curves
+    curves: Curves  # of components
 
     def based(self, samples: Samples) -> Samples:
         """The samples with these base poses."""
@@ -118,26 +111,14 @@ def fingerprint(*made_with: Any) -> str:
 
 def note_settings(action: bpy.types.Action, fingerprint: str, undo: ExitStack) -> None:
     """Store the fingerprint of a bake with its action; `undo` gets the callback that takes it back."""
-    properties: Any = action
-    before = properties.get(SETTINGS)
-    if before is None:
-        undo.callback(properties.pop, SETTINGS, None)
-    else:
-        undo.callback(properties.__setitem__, SETTINGS, before)
-    properties[SETTINGS] = fingerprint
+    _store(action, SETTINGS, fingerprint, undo)
 
 
 def note_followed(action: bpy.types.Action, bone: str, undo: ExitStack) -> None:
     """Note that keys of a bone come from planted bones; `undo` gets the callback that takes it back."""
-    properties: Any = action
     before = followed(action)
-    if bone in before:
-        return
-    properties[FOLLOWED] = [*before, bone]
-    if before:
-        undo.callback(properties.__setitem__, FOLLOWED, before)
-    else:
-        undo.callback(properties.pop, FOLLOWED, None)
+    if bone not in before:
+        _store(action, FOLLOWED, [*before, bone], undo)
 
 
 def note_helped(
@@ -147,26 +128,28 @@ def note_helped(
 
     Args:
         action: the present action, with the keys.
-        armature_object: of the action.
         bone: name of the bone that carries the figure; empty where the body has not helped.
         undo: gets the callback that takes it back.
     """
-    properties: Any = action
-    before = properties.get(HELPED)
-    if bone:
-        properties[HELPED] = [bone, _keys_of(armature_object, bone)]
-    else:
-        properties.pop(HELPED, None)
+    _store(action, HELPED, [bone, _keys_of(armature_object, bone)] if bone else None, undo)
+
+
+def _store(action: Any, name: str, value: Any, undo: ExitStack) -> None:
+    """Set a custom property, or remove it where the value is None."""
+    before = action.get(name)
     if before is None:
-        undo.callback(properties.pop, HELPED, None)
+        undo.callback(action.pop, name, None)
     else:
-        undo.callback(properties.__setitem__, HELPED, list(before))
+        undo.callback(action.__setitem__, name, getattr(before, "to_list", lambda: before)())
+    if value is None:
+        action.pop(name, None)
+    else:
+        action[name] = value
 
 
 def has_helped_keys(armature_object: bpy.types.Object, bone: str) -> bool:
     """Whether a body that helps has made the keys of a bone in the present action, and nothing since."""
-    animation = armature_object.animation_data
-    action: Any = animation.action if animation is not None else None
+    action = channels.action_of(armature_object)
     noted = None if action is None else action.get(HELPED)
     return isinstance(noted, list) and noted == [bone, _keys_of(armature_object, bone)]
 
@@ -185,8 +168,7 @@ def _keys_of(armature_object: bpy.types.Object, bone: str) -> str:
 
 def was_baked_so(armature_object: bpy.types.Object, fingerprint: str) -> bool:
     """Whether the present action, or else the top strip, was baked with this fingerprint."""
-    animation = armature_object.animation_data
-    action: Any = None if animation is None else animation.action
+    animation, action = armature_object.animation_data, channels.action_of(armature_object)
     if animation is not None and action is None and animation.use_nla and len(animation.nla_tracks):
         strips = animation.nla_tracks[-1].strips
         action = strips[0].action if len(strips) else None
@@ -199,7 +181,6 @@ def remember(
     """Note the source of a baked action; a copy of a baked action keeps the note.
 
     Args:
-        action: with the keys.
         original: the action before the bake.
         pose: values of channels of keyed bones without keys; added for bones that are not noted yet.
         undo: gets the callback that takes it back.
@@ -216,8 +197,7 @@ def remember(
 
 def is_baked(armature_object: bpy.types.Object) -> bool:
     """Whether the present action was baked, and can be written to."""
-    animation = armature_object.animation_data
-    action: Any = animation.action if animation is not None else None
+    action = channels.action_of(armature_object)
     return action is not None and POSE in action and action.is_editable and action.override_library is None
 
 
@@ -227,8 +207,7 @@ def baked_action(armature_object: bpy.types.Object) -> Any:
     Raises:
         RigError: it has no such note.
     """
-    animation = armature_object.animation_data
-    action: Any = animation.action if animation is not None else None
+    action = channels.action_of(armature_object)
     if action is None or POSE not in action:
         raise RigError(
             f"Armature '{armature_object.name}': its action does not know what it was baked from: choose "
@@ -260,8 +239,7 @@ def reference_from(armature_object: bpy.types.Object, time: float) -> Reference 
 
     This makes a second bake lead to the result of the first. Arguments as of `base_from`.
     """
-    animation = armature_object.animation_data
-    action: Any = animation.action if animation is not None else None
+    action = channels.action_of(armature_object)
     if action is None or POSE not in action:
         return None
     try:
@@ -294,36 +272,23 @@ POSED = 1e-4
 
 @dataclass(frozen=True)
 class StartPoses:
-    """Base poses of a bake.
+    """Base poses of a bake."""
 
-    Attributes:
-        values: of channels that do not start from the animation.
-        posed: names of bones with a pose without animation, which start from rest.
-        based: a function that replaces the base poses of samples.
-    """
-
-    values: Values
-    posed: tuple[str, ...]
-    based: BaseOf
+    values: Values  # of channels that do not start from the animation
+    posed: tuple[str, ...]  # names of bones with a pose without animation, which start from rest
+    based: BaseOf  # a function that replaces the base poses of samples
 
 
 @dataclass(frozen=True)
 class _Channel:
-    """A channel that a bake may key.
-
-    Attributes:
-        bone, name: of the channel.
-        components: data path and index of each.
-        present: present values.
-        rest: values at rest; present values of components that a bake cannot change.
-        follows: whether it belongs to a root bone that follows planted bones, and starts from its animation.
-    """
+    """A channel that a bake may key."""
 
     bone: str
     name: str
-    components: tuple[tuple[str, int], ...]
+    components: tuple[tuple[str, int], ...]  # data path and index of each
     present: tuple[float, ...]
-    rest: tuple[float, ...]
+    rest: tuple[float, ...]  # values at rest; present values of components that a bake cannot change
+    # Whether it belongs to a root bone that follows planted bones, and starts from its animation.
     follows: bool
 
     @classmethod
@@ -358,9 +323,6 @@ def start_poses(
 
     Args:
         armature_object: the original object.
-        constraints: to bake.
-        layout: of their bones.
-        start: the choice.
         time: factor from frames to the time of keys.
 
     Raises:
@@ -404,8 +366,8 @@ def _has_helped(
 ) -> bool:
     """Whether a helping body has keyed the bone that carries a planted figure.
 
-    The figure starts from the motion before the first bake then, so that its body comes back where it is
-    needed no more.
+    Then the figure starts from the motion before the first bake. So its body comes back where it is needed no
+    more.
     """
     plants = next((each for each in constraints if each.kind.plants), None)
     if plants is None or not is_baked(armature_object):

@@ -25,19 +25,12 @@ from .settings import BakeSettings
 
 @dataclass(frozen=True)
 class SwitchPlay:
-    """The values of a switch in playback.
+    """The values of a switch in playback."""
 
-    Attributes:
-        switch: the property.
-        first: the first frame of the range.
-        values: (F + 2,) at the frame before the range, at all its frames, and at the frame after it.
-        obstacle: reason why it cannot be keyed, in words; else empty.
-    """
-
-    switch: FkSwitch
-    first: int
-    values: Array
-    obstacle: str
+    switch: FkSwitch  # the property
+    first: int  # the first frame of the range
+    values: Array  # (F + 2,) at the frame before the range, at all its frames, and at the frame after it
+    obstacle: str  # reason why it cannot be keyed, in words; else empty
 
     @property
     def is_ik(self) -> NDArray[np.bool_]:
@@ -156,7 +149,7 @@ def ik_warning(
 
 
 def _chain(armature_object: bpy.types.Object, row: Constraint) -> list[str]:
-    return [bone.name for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)]
+    return [bone.name for bone in constraint_list.chain_of(armature_object, row)]
 
 
 def _interpolation(armature_object: bpy.types.Object, switch: FkSwitch, time: float) -> str:
@@ -169,8 +162,7 @@ def _interpolation(armature_object: bpy.types.Object, switch: FkSwitch, time: fl
 
 
 def _obstacle(armature_object: bpy.types.Object, switch: FkSwitch, destination: Destination) -> str:
-    animation = armature_object.animation_data
-    for driver in () if animation is None else animation.drivers:
+    for driver in channels.drivers_of(armature_object):
         if driver.data_path == switch.path and not driver.mute:
             return f"Switch {switch} has a driver, so it stays as it is: switch to FK by hand"
     present = () if destination is Destination.NLA_STRIP else channels.fcurves_of(armature_object)

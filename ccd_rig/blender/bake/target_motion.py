@@ -42,21 +42,13 @@ from .frame_selection import key_time
 
 @dataclass(frozen=True)
 class _Placed:
-    """An object, or a bone of one, that is a target or a pole.
-
-    Attributes:
-        thing: the object.
-        bone: name of its bone; empty for the object itself.
-        point: index of the constraint that decides its place; -1 without one.
-        turn: index of the constraint that decides its rotation; -1 without one.
-        is_pole: whether it is the pole of these.
-    """
+    """An object, or a bone of one, that is a target or a pole."""
 
     thing: bpy.types.Object
-    bone: str
-    point: int
-    turn: int
-    is_pole: bool
+    bone: str  # name of its bone; empty for the object itself
+    point: int  # index of the constraint that decides its place; -1 without one
+    turn: int  # index of the constraint that decides its rotation; -1 without one
+    is_pole: bool  # whether it is the pole of these
 
     @property
     def owner(self) -> Any:
@@ -88,8 +80,6 @@ def match(
 
     Args:
         depsgraph: evaluated state to read.
-        armature_object: carries the constraints.
-        constraints: to match.
         solver: with the tolerances for targets.
 
     Returns:
@@ -135,9 +125,7 @@ def key_targets(
     """Key targets and poles where the motion has them; the count of keyed targets.
 
     Args:
-        scene: where everything is evaluated.
         armature_object: carries the constraints, and plays the motion.
-        constraints: with the targets.
         frames: increasing; with gaps, Blender interpolates between them.
         solver: with the tolerances for targets.
         undo: gets the callbacks that take everything back.
@@ -313,16 +301,11 @@ SIZE = 3
 
 
 class Span(NamedTuple):
-    """The frames of a layer.
+    """The frames of a layer."""
 
-    Attributes:
-        start, end: first and last frame of the full shift.
-        falloff: frames of the blend before the start, and after the end; at least 1.
-    """
-
-    start: int
-    end: int
-    falloff: int
+    start: int  # first frame of the full shift
+    end: int  # last frame of the full shift
+    falloff: int  # frames of the blend before the start, and after the end; at least 1
 
     @property
     def first(self) -> int:
@@ -350,9 +333,7 @@ def shift_over(
 
     Args:
         scene: gives the time of keys.
-        constraint: the stored constraint.
         shift: (3,) added to the offset.
-        span: the frames.
         undo: gets the callbacks that take everything back.
 
     Raises:
@@ -418,8 +399,7 @@ def _require_shiftable(constraint: Any, path: str, curves: Sequence[bpy.types.FC
     where = f"Constraint '{constraint.name}': Target Offset"
     if constraint.target is None:
         raise RigError(f"Constraint '{constraint.name}' has no target: choose one first")
-    animation = constraint.id_data.animation_data
-    if animation is not None and any(driver.data_path == path for driver in animation.drivers):
+    if any(driver.data_path == path for driver in channels.drivers_of(constraint.id_data)):
         raise RigError(f"{where} has a driver: remove it first")
     for curve in curves:
         if curve is not None and (len(curve.modifiers) or curve.extrapolation != "CONSTANT"):
@@ -437,15 +417,10 @@ BENT = 1e-3
 
 
 class PolePlace(NamedTuple):
-    """The place of a pole.
+    """The place of a pole."""
 
-    Attributes:
-        bone: the parent of the chain, which carries the pole; empty for the armature object itself.
-        location: from the tail of that bone along its axes, or in armature space.
-    """
-
-    bone: str
-    location: Vector
+    bone: str  # the parent of the chain, which carries the pole; empty for the armature object itself
+    location: Vector  # from the tail of that bone along its axes, or in armature space
 
 
 def pole_place(
@@ -454,15 +429,12 @@ def pole_place(
     """The place of a pole at a chain's length from the middle of its line, on the side of its bend.
 
     Args:
-        scene: in which the armature plays.
-        armature_object: carries the constraint.
-        constraint: with the chain.
         frame: of the bend.
 
     Raises:
         RigError: the chain is straight there.
     """
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     with playback(scene, armature_object, [constraint]) as playing:
         matrices = playing.pose(frame)[0].astype(np.float64)
     places = [matrices[armature_object.pose.bones.find(bone.name)] for bone in chain]

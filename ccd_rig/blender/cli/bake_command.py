@@ -62,23 +62,14 @@ examples:
 
 
 class Word(NamedTuple):
-    """A setting of a bake on the command line.
+    """A setting of a bake on the command line."""
 
-    Attributes:
-        name: of the setting.
-        word: its option; of a setting that is on by default, what switches it off.
-        help: of the option.
-        group: "frames", "keys" or "play", in which it stands in the help.
-        metavar: for its value.
-        is_angle: whether it takes degrees.
-    """
-
-    name: str
-    word: str
-    help: str
-    group: str = "play"
-    metavar: str = "N"
-    is_angle: bool = False
+    name: str  # of the setting
+    word: str  # its option; of a setting that is on by default, what switches it off
+    help: str  # of the option
+    group: str = "play"  # "frames", "keys" or "play", in which it stands in the help
+    metavar: str = "N"  # for its value
+    is_angle: bool = False  # whether it takes degrees
 
     @classmethod
     def of(cls, name: str) -> Word:

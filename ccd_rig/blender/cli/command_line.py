@@ -62,9 +62,6 @@ class Interrupt:
 def main(argv: Sequence[str]) -> int:
     """Run one command.
 
-    Args:
-        argv: the words after `ccd_rig`.
-
     Returns:
         The exit code, see `Exit`.
     """

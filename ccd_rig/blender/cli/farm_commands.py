@@ -221,9 +221,6 @@ def _open_for(name: str, folder: Path, path: Path, others: Sequence[Path] = ()) 
     """Open the file that a task changes, and make the folder of the results.
 
     Args:
-        name: of the result.
-        folder: of the results.
-        path: of the file.
         others: further files that the task reads.
 
     Raises:
@@ -268,8 +265,6 @@ def _save_result(folder: Path, name: str, write_report: Callable[[Path], None], 
     Two processes may do so at once: the result is complete, whichever process wrote last.
 
     Args:
-        folder: of the results.
-        name: of the result.
         write_report: writes the report to a path.
         record: without outputs.
     """
@@ -334,8 +329,6 @@ def _run_task(job: bundle.Job, words: Sequence[str], held: int) -> str:
     """Run a task and return the reason why it failed; empty if it succeeded.
 
     Args:
-        job: of the task.
-        words: of its command.
         held: read end of the pipe that ends with this process.
     """
     program = bpy.app.binary_path or sys.executable

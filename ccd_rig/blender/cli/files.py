@@ -41,8 +41,9 @@ class Exit(enum.IntEnum):
 EPILOG = """\
 exit codes:
   0    done (bake: also when frames are not reached, with a warning; see --strict)
-  1    check: found errors; bake: the set-up in the file cannot be baked, nothing is written
-  2    wrong arguments, or FILE cannot be opened
+  1    check: found errors; others: FILE lacks what is named or cannot be worked on, nothing is written
+       (retarget: but the clips that could be carried over)
+  2    wrong arguments, FILE cannot be opened, or it has several armatures and none is named
   3    bake --strict: written, but some frames are not reached
   4    the output or the report could not be written
   130  interrupted, nothing is written
@@ -198,7 +199,6 @@ def add_arguments(command: argparse.ArgumentParser, file: str, result: str, repo
     """Add --output, --report and --allow-data-loss.
 
     Args:
-        command: gets the options.
         file: metavar of the file that is changed.
         result: content of the output, in words.
         reported: content of the report, in words.
@@ -218,7 +218,6 @@ def require(file: Path, options: argparse.Namespace, read: Mapping[Path, str] | 
 
     Args:
         file: path of the open file. The output may replace it.
-        options: of the command.
         read: {path: its description} of further files that the command reads. None may be overwritten.
 
     Raises:

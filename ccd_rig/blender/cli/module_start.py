@@ -18,12 +18,7 @@ FAILED = 1
 
 
 def start(register: Callable[[], None], unregister: Callable[[], None]) -> NoReturn:
-    """Run the command and end the process with its exit code.
-
-    Args:
-        register: registers the properties that files need.
-        unregister: unregisters them.
-    """
+    """Run the command and end the process with its exit code."""
     code = FAILED
     # A stream may have no reader any more, as when the process that started this one has ended.
     with suppress(OSError):

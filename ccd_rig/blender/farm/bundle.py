@@ -23,17 +23,11 @@ from .shots import Clips, Shot, to_json
 
 
 class Names(NamedTuple):
-    """Names of the files, all in the folder of the results.
+    """Names of the files, all in the folder of the results."""
 
-    Attributes:
-        blend: the baked file.
-        report: of the bake or the retargeting.
-        record: what both were made from, see `Record`.
-    """
-
-    blend: str
-    report: str
-    record: str
+    blend: str  # the baked file
+    report: str  # of the bake or the retargeting
+    record: str  # what both were made from, see `Record`
 
 
 def names(name: str) -> Names:
@@ -57,16 +51,12 @@ BLENDER = ("-b", "--disable-autoexec", "--offline-mode", "--command", "ccd_rig")
 
 @dataclass(frozen=True)
 class Step:
-    """Tasks of one kind. They run when the tasks of the steps before are finished.
+    """Tasks of one kind. They run when the tasks of the steps before are finished."""
 
-    Attributes:
-        name: such as "Bake", which runs the command `farm-bake`.
-        words: arguments of the command beside settings and output; they may contain `parameter(name)`.
-        values: {parameter: its value in each task}; a step without parameters has a single task.
-    """
-
-    name: str
+    name: str  # such as "Bake", which runs the command `farm-bake`
+    # Arguments of the command beside settings and output; they may contain `parameter(name)`.
     words: tuple[str, ...] = ()
+    # {parameter: its value in each task}; a step without parameters has a single task.
     values: Mapping[str, Sequence[Path | int]] = field(default_factory=dict)
 
     @property
@@ -95,27 +85,16 @@ def parameter(name: str) -> str:
 
 @dataclass(frozen=True)
 class Job:
-    """Content of a bundle.
+    """Content of a bundle."""
 
-    Attributes:
-        title: of the job.
-        description: its work in a sentence.
-        settings: content of the settings file.
-        paths: absolute paths of the shots or clips. A result has the name of its file.
-        assets: absolute paths of further files that tasks read.
-        steps: all but the last, which writes the table.
-        program: executable that runs a task.
-        is_module: whether the program is Python with the bpy module; else it is Blender.
-    """
-
-    title: str
-    description: str
-    settings: str
-    paths: Sequence[Path]
-    assets: Sequence[Path]
-    steps: Sequence[Step]
-    program: str
-    is_module: bool
+    title: str  # of the job
+    description: str  # its work in a sentence
+    settings: str  # content of the settings file
+    paths: Sequence[Path]  # absolute paths of the shots or clips. A result has the name of its file.
+    assets: Sequence[Path]  # absolute paths of further files that tasks read
+    steps: Sequence[Step]  # all but the last, which writes the table
+    program: str  # executable that runs a task
+    is_module: bool  # whether the program is Python with the bpy module; else it is Blender
 
     def all_steps(self) -> list[Step]:
         """Steps in the order they run; the last writes the table."""

@@ -45,19 +45,13 @@ CODE = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Record:
-    """Inputs and outputs of a result.
+    """Inputs and outputs of a result."""
 
-    Attributes:
-        made_with: hash of settings, frames, code and Blender, see `made_with`.
-        inputs: {path relative to the shot's folder: hash} of the .blend file and the files that it links.
-        outputs: {name: hash} of files beside the record.
-        rows: of the table.
-    """
-
-    made_with: str
+    made_with: str  # hash of settings, frames, code and Blender, see `made_with`
+    # {path relative to the shot's folder: hash} of the .blend file and the files that it links.
     inputs: Mapping[str, str]
-    outputs: Mapping[str, str] = field(default_factory=dict)
-    rows: tuple[Mapping[str, Any], ...] = ()
+    outputs: Mapping[str, str] = field(default_factory=dict)  # {name: hash} of files beside the record
+    rows: tuple[Mapping[str, Any], ...] = ()  # of the table
 
     def is_current(self, path: Path, made_with: str) -> bool:
         """Whether a run for the shot or clip at `path` would have the same inputs."""
@@ -167,27 +161,17 @@ SAME_SLIDE = 1e-3
 
 @dataclass(frozen=True)
 class Chunk:
-    """Solved frames of a chunk with the frames rolled on both sides. S, J and K as in `BakeFrames`.
+    """Solved frames of a chunk with the frames rolled on both sides. S, J and K as in `BakeFrames`."""
 
-    Attributes:
-        record: its inputs.
-        joints: names.
-        constraints: names.
-        frames: (S,)
-        rotations: (S, J, 4)
-        slides: (S, K)
-        states: (S) outcomes of constraints per frame, {index of the constraint: outcome}.
-        smoothed: (S) joint groups that smoothing has moved, per frame.
-    """
-
-    record: Record
-    joints: tuple[str, ...]
-    constraints: tuple[str, ...]
-    frames: Array
-    rotations: Array
-    slides: Array
+    record: Record  # its inputs
+    joints: tuple[str, ...]  # names
+    constraints: tuple[str, ...]  # names
+    frames: Array  # (S,)
+    rotations: Array  # (S, J, 4)
+    slides: Array  # (S, K)
+    # (S) outcomes of constraints per frame, {index of the constraint: outcome}.
     states: tuple[Mapping[int, str], ...]
-    smoothed: tuple[tuple[SmoothedGroup, ...], ...]
+    smoothed: tuple[tuple[SmoothedGroup, ...], ...]  # (S) joint groups that smoothing has moved, per frame
 
     @classmethod
     def of(cls, bake_frames: BakeFrames, record: Record) -> Chunk:
@@ -257,17 +241,11 @@ def _digest(content: bytes) -> bytes:
 
 
 class Seam(NamedTuple):
-    """Transition between two chunks.
+    """Transition between two chunks."""
 
-    Attributes:
-        frame: first frame taken from the later chunk.
-        angle: radians, the largest rotation of a bone between the two chunks' poses at that frame.
-        bone: name of that bone.
-    """
-
-    frame: float
-    angle: float
-    bone: str
+    frame: float  # first frame taken from the later chunk
+    angle: float  # radians, the largest rotation of a bone between the two chunks' poses at that frame
+    bone: str  # name of that bone
 
 
 def joined(bake_frames: BakeFrames, chunks: Sequence[tuple[Span, Chunk]], seams: list[Seam]) -> Solutions:
@@ -428,7 +406,6 @@ def write_table(results: Mapping[str, str], columns: Sequence[str], folder: Path
     Args:
         results: {name: hash by `made_with`} of all results of a job.
         columns: of the rows in their records.
-        folder: of the results.
 
     Raises:
         RigError: results are missing or not the recorded ones; names them. Nothing is written then.

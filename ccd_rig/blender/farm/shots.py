@@ -36,15 +36,12 @@ ROLL = 64
 
 
 class Span(NamedTuple):
-    """Frame range of a chunk, ends included.
+    """Frame range of a chunk, ends included."""
 
-    Attributes:
-        first, last: of the frames that the shot takes from it.
-        solve_first, solve_last: of the frames that are solved for it.
-    """
-
+    # Of the frames that the shot takes from it.
     first: int
     last: int
+    # Of the frames that are solved for it.
     solve_first: int
     solve_last: int
 
@@ -80,7 +77,6 @@ def read_settings(path: Path, kind: tuple[str, int], parse: Callable[[dict[str, 
     """Read a settings file.
 
     Args:
-        path: of the file.
         kind: format and version that it must have.
         parse: makes the settings of the content. It may raise ValueError, KeyError, TypeError,
             AttributeError or InvalidInput.
@@ -103,8 +99,6 @@ def decoded(kind: Any, value: Any, name: str = "content") -> Any:
 
     Args:
         kind: the type, as an annotation has it.
-        value: of the JSON.
-        name: of the field.
 
     Raises:
         TypeError, KeyError: the value is not of this type; names the field.
@@ -139,17 +133,12 @@ SHOTS = ("ccd_rig.farm_settings", 1)
 
 @dataclass(frozen=True)
 class Shot:
-    """A .blend file with the settings of its bakes.
+    """A .blend file with the settings of its bakes."""
 
-    Attributes:
-        file: name of the file, without its folder; unique in a job, letters' case disregarded.
-        armatures: {name of the armature object: settings}; all of them bake one frame range.
-        chunk: maximum of frames of a chunk; 0: the shot is baked whole.
-    """
-
-    file: str
+    file: str  # name of the file, without its folder; unique in a job, letters' case disregarded
+    # {name of the armature object: settings}; all of them bake one frame range.
     armatures: Mapping[str, BakeSettings]
-    chunk: int = 0
+    chunk: int = 0  # maximum of frames of a chunk; 0: the shot is baked whole
 
     @property
     def name(self) -> str:
@@ -230,7 +219,6 @@ def plan(scene: bpy.types.Scene, settings: Mapping[bpy.types.Object, BakeSetting
     """Plan the bake of the open file.
 
     Args:
-        scene: the scene to bake.
         settings: {armature object: its settings}.
         chunk: maximum of frames of a chunk; 0 for whole shots.
 
@@ -273,21 +261,13 @@ CLIPS = ("ccd_rig.farm_clips", 1)
 
 @dataclass(frozen=True)
 class Clips:
-    """Clips and the armature that they are retargeted to.
+    """Clips and the armature that they are retargeted to."""
 
-    Attributes:
-        files: names of the clips, without folders; their stems are unique in a job.
-        target: name of the .blend file with the armature, without its folder.
-        armature: name of the armature object that gets the motion.
-        source_armature: name of the armature in each clip; None for the only one.
-        choice: settings of the retargeting.
-    """
-
-    files: tuple[str, ...]
-    target: str
-    armature: str
-    source_armature: str | None
-    choice: RetargetChoice
+    files: tuple[str, ...]  # names of the clips, without folders; their stems are unique in a job
+    target: str  # name of the .blend file with the armature, without its folder
+    armature: str  # name of the armature object that gets the motion
+    source_armature: str | None  # name of the armature in each clip; None for the only one
+    choice: RetargetChoice  # settings of the retargeting
 
     def content(self, file: str) -> dict[str, Any]:
         """Settings that the result of one clip depends on, as JSON values."""

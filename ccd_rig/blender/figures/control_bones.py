@@ -32,25 +32,15 @@ LINE = 2.0  # width of a shape's lines [pixels]
 
 @dataclass(frozen=True)
 class ControlBone:
-    """A bone to make.
+    """A bone to make."""
 
-    Attributes:
-        name: Blender makes it unique.
-        side: "L", "R" or empty, for its color.
-        shape: one of `SHAPES`.
-        length: radius of its shape, in armature space.
-        rest: matrix at rest, in armature space.
-        pose: present matrix, in armature space.
-        parent: name of a bone, or index of an earlier control bone of the call; None for none.
-    """
-
-    name: str
-    side: str
-    shape: str
-    length: float
-    rest: Matrix
-    pose: Matrix
-    parent: str | int | None
+    name: str  # Blender makes it unique
+    side: str  # "L", "R" or empty, for its color
+    shape: str  # one of `SHAPES`
+    length: float  # radius of its shape, in armature space
+    rest: Matrix  # matrix at rest, in armature space
+    pose: Matrix  # present matrix, in armature space
+    parent: str | int | None  # name of a bone, or index of an earlier control bone of the call; None for none
 
 
 def is_control(bone: bpy.types.PoseBone) -> bool:

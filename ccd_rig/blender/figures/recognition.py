@@ -222,7 +222,6 @@ def _has_more_limbs(tree: SkeletonTree, roles: Mapping[str, Role], by_place: Map
     """Whether bones with a human's names have further arms or legs, by names and structure.
 
     Args:
-        tree: the bones.
         roles: by names.
         by_place: roles by structure.
     """

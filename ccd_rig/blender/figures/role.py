@@ -53,19 +53,12 @@ OTHER_SIDE = {Side.LEFT: Side.RIGHT, Side.RIGHT: Side.LEFT, Side.MIDDLE: Side.MI
 
 @dataclass(frozen=True, order=True)
 class Role:
-    """Role of a bone, unique in its figure.
+    """Role of a bone, unique in its figure."""
 
-    Attributes:
-        part: of the body.
-        side: of the body.
-        index: of the bone in its part, from 0, away from hips or body.
-        number: of the limb on its side, from 0: fingers and toes from the thumb on, legs and wings from
-            front to back.
-    """
-
-    part: Part
-    side: Side = Side.MIDDLE
-    index: int = 0
+    part: Part  # of the body
+    side: Side = Side.MIDDLE  # of the body
+    index: int = 0  # of the bone in its part, from 0, away from hips or body
+    # Of the limb on its side, from 0: fingers and toes from the thumb on, legs and wings from front to back.
     number: int = 0
 
     def words(self) -> str:
@@ -108,23 +101,15 @@ class Kind(enum.StrEnum):
 
 
 class RestBone(NamedTuple):
-    """Bone at rest, as input of the recognition.
+    """Bone at rest, as input of the recognition."""
 
-    Attributes:
-        name: unique.
-        parent: name of the parent; empty for a root.
-        head, tail: in a space that all bones of an armature share.
-        deforms: whether it deforms meshes.
-        rigify_type: Rigify's type of the limb that starts here; empty for none.
-        connected: whether its head is connected to the parent's tail, so that its location has no effect.
-    """
-
-    name: str
-    parent: str
-    head: Point
-    tail: Point
-    deforms: bool = True
-    rigify_type: str = ""
+    name: str  # unique
+    parent: str  # name of the parent; empty for a root
+    head: Point  # in a space that all bones of an armature share
+    tail: Point  # likewise
+    deforms: bool = True  # whether it deforms meshes
+    rigify_type: str = ""  # Rigify's type of the limb that starts here; empty for none
+    # Whether its head is connected to the parent's tail, so that its location has no effect.
     connected: bool = False
 
 
@@ -136,17 +121,11 @@ With equal mobilities a pull shrugs the shoulder by 30 degrees where the elbow c
 
 @dataclass(frozen=True)
 class Figure:
-    """A recognised figure.
+    """A recognised figure."""
 
-    Attributes:
-        kind: of its body.
-        roles: {bone: role}; bones without a role are left out.
-        family: of its bones' names, such as "Mixamo"; empty if it was recognised by structure.
-    """
-
-    kind: Kind
-    roles: Mapping[str, Role]
-    family: str = ""
+    kind: Kind  # of its body
+    roles: Mapping[str, Role]  # {bone: role}; bones without a role are left out
+    family: str = ""  # of its bones' names, such as "Mixamo"; empty if it was recognised by structure
 
     def bones(self, part: Part, side: Side = Side.MIDDLE, number: int = 0) -> tuple[str, ...]:
         """Names of the bones of a part, in the order of their index."""

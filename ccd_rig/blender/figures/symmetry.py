@@ -27,17 +27,11 @@ ENOUGH = 0.6
 
 
 class Halves(NamedTuple):
-    """A skeleton and its median plane.
+    """A skeleton and its median plane."""
 
-    Attributes:
-        across: unit normal of the plane, to the figure's left or right.
-        sides: {bone: 1 or -1, its side along `across`; 0 in the middle}.
-        partners: {bone off the plane: its mirror image}.
-    """
-
-    across: Vector
-    sides: Mapping[str, int]
-    partners: Mapping[str, str]
+    across: Vector  # unit normal of the plane, to the figure's left or right
+    sides: Mapping[str, int]  # {bone: 1 or -1, its side along `across`; 0 in the middle}
+    partners: Mapping[str, str]  # {bone off the plane: its mirror image}
 
 
 def joints(tree: SkeletonTree) -> dict[str, Vector]:
@@ -217,21 +211,13 @@ class Skeleton(NamedTuple):
 
 
 class Limb(NamedTuple):
-    """A pair of limbs, described by the one on the positive side of the plane.
+    """A pair of limbs, described by the one on the positive side of the plane."""
 
-    Attributes:
-        root: parent of the pair, in the middle; empty for none.
-        bones: from the body to the parent of the digits, or to the last bone.
-        digits: chains of bones beyond.
-        base: head of the first bone.
-        end: lowest point.
-    """
-
-    root: str
-    bones: tuple[str, ...]
-    digits: tuple[tuple[str, ...], ...]
-    base: Vector
-    end: Vector
+    root: str  # parent of the pair, in the middle; empty for none
+    bones: tuple[str, ...]  # from the body to the parent of the digits, or to the last bone
+    digits: tuple[tuple[str, ...], ...]  # chains of bones beyond
+    base: Vector  # head of the first bone
+    end: Vector  # lowest point
 
     def says(self, clue: Clue) -> bool:
         """Whether the name of a bone before the digits has a clue."""
@@ -446,23 +432,14 @@ LOW = 0.15
 
 
 class Trunk(NamedTuple):
-    """Middle bones, in order away from the hips; empty where missing.
+    """Middle bones, in order away from the hips; empty where missing."""
 
-    Attributes:
-        hips: root of the body.
-        spine: up to the chest, the parent of front limbs, or from there back to the hind limbs.
-        neck: from the spine to the head.
-        head: by its name or a face, or else the last bone.
-        tail: from the hips.
-        front: horizontal unit vector that the figure faces.
-    """
-
-    hips: str
-    spine: tuple[str, ...]
-    neck: tuple[str, ...]
-    head: str
-    tail: tuple[str, ...]
-    front: Vector
+    hips: str  # root of the body
+    spine: tuple[str, ...]  # up to the chest, the parent of front limbs, or from there back to the hind limbs
+    neck: tuple[str, ...]  # from the spine to the head
+    head: str  # by its name or a face, or else the last bone
+    tail: tuple[str, ...]  # from the hips
+    front: Vector  # horizontal unit vector that the figure faces
 
 
 def trunk(bones: Skeleton, hind: Limb | None, fore: Limb | None) -> Trunk:
@@ -538,19 +515,12 @@ def with_neck(bones: Skeleton, legs: Sequence[Limb], middle: Trunk) -> Trunk:
 
 
 class _Row(NamedTuple):
-    """A row of middle bones on a body.
+    """A row of middle bones on a body."""
 
-    Attributes:
-        bones: away from the body.
-        rise: height of its end above its first joint.
-        run: part of the way to its end along the usual front.
-        end: the same of its last two bones.
-    """
-
-    bones: tuple[str, ...]
-    rise: float
-    run: float
-    end: float
+    bones: tuple[str, ...]  # away from the body
+    rise: float  # height of its end above its first joint
+    run: float  # part of the way to its end along the usual front
+    end: float  # the same of its last two bones
 
 
 def _without_neck(bones: Skeleton, body: Sequence[str], middle: Trunk, rows: Sequence[_Row]) -> Trunk:

@@ -85,15 +85,10 @@ class Clue(enum.Enum):
 
 
 class Name(NamedTuple):
-    """Information in a bone's name.
+    """Information in a bone's name."""
 
-    Attributes:
-        side: of the figure; the middle if the name has none.
-        part: of the body; None if the name has none.
-    """
-
-    side: Side
-    part: Part | None
+    side: Side  # of the figure; the middle if the name has none
+    part: Part | None  # of the body; None if the name has none
 
 
 def bare(name: str) -> str:
@@ -350,18 +345,12 @@ def _free(taken: set[int], count: int) -> int:
 
 
 class Family(NamedTuple):
-    """Names of the bones of a family of rigs; empty for missing bones. "{}" is the place of the side.
+    """Names of the bones of a family of rigs; empty for missing bones. "{}" is the place of the side."""
 
-    Attributes:
-        name: of the family. Bones' names are compared without name space and case.
-        sides: words for left and right.
-        spine: from above the hips to the chest.
-    """
-
-    name: str
-    sides: tuple[str, str]
+    name: str  # of the family. Bones' names are compared without name space and case.
+    sides: tuple[str, str]  # words for left and right
     hips: str
-    spine: tuple[str, ...]
+    spine: tuple[str, ...]  # from above the hips to the chest
     neck: str
     head: str
     shoulder: str

@@ -28,8 +28,7 @@ def insert(context: bpy.types.Context, moved: Sequence[tuple[Any, str]]) -> str:
     if not settings.use_keyframe_insert_auto:
         return ""
     for owner in dict.fromkeys(owner.id_data for owner, _ in moved):
-        animation = owner.animation_data
-        action = None if animation is None else animation.action
+        action = channels.action_of(owner)
         if action is not None and not action.is_editable:
             return f"Auto Keying: action '{action.name}' cannot be edited, so no keys were set"
     keying_set = context.scene.keying_sets_all.active if settings.use_keyframe_insert_keyingset else None

@@ -27,6 +27,18 @@ from . import keyframes
 LEGACY_SLOT = "Legacy Slot"  # Blender's name for the slot of an action from before 4.4
 
 
+def action_of(datablock: Any) -> Any:
+    """Return the present action of a data-block, or None."""
+    animation = datablock.animation_data
+    return None if animation is None else animation.action
+
+
+def drivers_of(datablock: Any) -> Sequence[bpy.types.FCurve]:
+    """Return the drivers of a data-block."""
+    animation = datablock.animation_data
+    return () if animation is None else animation.drivers
+
+
 def fcurves_of(datablock: bpy.types.ID) -> Iterator[bpy.types.FCurve]:
     """Yield the F-curves of a data-block's action, in its slot. Read only."""
     bag = bag_of(datablock)
@@ -89,6 +101,11 @@ def played(armature_object: bpy.types.Object) -> Iterator[tuple[Any, Iterator[bp
                 yield strip.action or {}, strip_fcurves(strip)
 
 
+def played_paths(datablock: bpy.types.Object) -> set[str]:
+    """Return the data paths of `played` F-curves."""
+    return {curve.data_path for _, curves in played(datablock) for curve in curves}
+
+
 def strip_ranges(armature_object: bpy.types.Object) -> Iterator[tuple[float, float]]:
     """First and last frame of each NLA strip that plays."""
     animation = armature_object.animation_data
@@ -107,8 +124,7 @@ def animated_components(armature_object: bpy.types.Object) -> set[tuple[str, int
         for curve in curves
         if plays(curve)
     }
-    animation = armature_object.animation_data
-    drivers = () if animation is None else animation.drivers
+    drivers = drivers_of(armature_object)
     return animated | {(driver.data_path, driver.array_index) for driver in drivers if plays(driver)}
 
 
@@ -138,7 +154,6 @@ def values_before(
     sign from them, or the F-curves in between would cross zero.
 
     Args:
-        armature_object: has the action.
         keyed: pairs of bone name and channel name.
         frame: scene frame.
     """
@@ -276,7 +291,6 @@ def strip_key_times(
     If the time of a strip is animated, the keys of that animation count instead.
 
     Args:
-        animation: has the strips.
         counts: selects F-curves.
     """
     if not animation.use_nla:
@@ -408,9 +422,8 @@ def obstacle(armature_object: bpy.types.Object, path: str) -> str:
 
 def is_moved(armature_object: bpy.types.Object, path: str) -> bool:
     """Whether the present action or a driver animates a property."""
-    animation = armature_object.animation_data
-    drivers = () if animation is None else animation.drivers
-    return _curve(armature_object, path) is not None or any(driver.data_path == path for driver in drivers)
+    driven = any(driver.data_path == path for driver in drivers_of(armature_object))
+    return driven or _curve(armature_object, path) is not None
 
 
 def in_strips(armature_object: bpy.types.Object, path: str) -> bool:

@@ -87,7 +87,6 @@ def write(
     The new keys are selected and have auto-clamped handles, like keys that Blender inserts.
 
     Args:
-        fcurve: gets the keys.
         co: (K, 2) frames, increasing by more than `MERGE_DISTANCE`, and values; at least one.
         interpolation: name, such as "LINEAR".
         start, end: first and last frame of the range.
@@ -175,7 +174,6 @@ def store(fcurve: bpy.types.FCurve, keys: Keys, exact: NDArray[np.bool_]) -> Non
     """Replace all keys of an F-curve.
 
     Args:
-        fcurve: gets the keys.
         keys: in order.
         exact: (K,) mask of keys whose handles are kept; Blender computes the handles of the rest.
 

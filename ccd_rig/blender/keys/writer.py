@@ -46,14 +46,11 @@ def obstacles(
     """List the reasons why keys of channels could not be written or would not play, in sentences.
 
     Args:
-        armature_object: gets the keys.
         keyed: pairs of bone name and channel name.
-        destination: of the keys.
     """
     sentences = [*_object_obstacles(armature_object, destination)]
     bones = {channels.data_path(armature_object, bone, channel): bone for bone, channel in keyed}
-    animation = armature_object.animation_data
-    for driver in animation.drivers if animation is not None else ():
+    for driver in channels.drivers_of(armature_object):
         if driver.data_path in bones and not driver.mute:
             sentences.append(
                 f"Bone '{bones[driver.data_path]}': {_label(driver)} has a driver, so keys would not play: "
@@ -172,7 +169,6 @@ def push_down(armature_object: bpy.types.Object, span: tuple[float, float], undo
     """Move the object's action to a strip above the others, in which it plays as before.
 
     Args:
-        armature_object: has the action.
         span: frames at which it must play at least.
         undo: gets callbacks that restore the action.
     """
@@ -266,43 +262,27 @@ def played(armature_object: bpy.types.Object) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class BoneKeys:
-    """Keys of one channel of one bone.
+    """Keys of one channel of one bone."""
 
-    Attributes:
-        bone: name of the pose bone; its F-curves are grouped under this name.
-        channel: property of the pose bone, such as "rotation_quaternion".
-        frames: (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart.
-        values: (F, C) values in the units of the channel, one column per component.
-        interpolation: "LINEAR" or "BEZIER" (with auto-clamped handles).
-        opposed: whether kept keys after these are quaternions of the opposite hemisphere, to which the
-            F-curves would cross zero. They are negated.
-    """
-
-    bone: str
-    channel: str
-    frames: NDArray[Any]
-    values: NDArray[Any]
-    interpolation: str = "LINEAR"
+    bone: str  # name of the pose bone; its F-curves are grouped under this name
+    channel: str  # property of the pose bone, such as "rotation_quaternion"
+    frames: NDArray[Any]  # (F,) scene frames, increasing, more than `keyframes.MERGE_DISTANCE` apart
+    values: NDArray[Any]  # (F, C) values in the units of the channel, one column per component
+    interpolation: str = "LINEAR"  # "LINEAR" or "BEZIER" (with auto-clamped handles)
+    # Whether kept keys after these are quaternions of the opposite hemisphere, to which the F-curves would
+    # cross zero. They are negated.
     opposed: bool = False
 
 
 @dataclass(frozen=True)
 class PropertyKeys:
-    """Keys of a number with constant interpolation, written together with keys of bones.
+    """Keys of a number with constant interpolation, written together with keys of bones."""
 
-    Attributes:
-        path: data path from the armature object.
-        bone: name of the bone with the property; the F-curve is grouped under this name.
-        frames: (F,) as in `BoneKeys`; they may lie outside the span that is written.
-        values: (F, 1).
-        after: interpolation after the last key.
-    """
-
-    path: str
-    bone: str
-    frames: NDArray[Any]
-    values: NDArray[Any]
-    after: str = "CONSTANT"
+    path: str  # data path from the armature object
+    bone: str  # name of the bone with the property; the F-curve is grouped under this name
+    frames: NDArray[Any]  # (F,) as in `BoneKeys`; they may lie outside the span that is written
+    values: NDArray[Any]  # (F, 1)
+    after: str = "CONSTANT"  # interpolation after the last key
 
 
 @dataclass(frozen=True)
@@ -334,7 +314,6 @@ def write(
     changed.
 
     Args:
-        armature_object: gets the keys.
         keys: of channels of bones and of properties.
         destination: NEW_ACTION copies the present action with this object's slot only, writes there, and
             assigns the copy; the old action stays in the file with a fake user. CURRENT_ACTION writes into
@@ -389,7 +368,6 @@ def write_in_place(
     """Replace keys of channels of any object in its present action, or a new one, in the range of `frames`.
 
     Args:
-        thing: gets the keys.
         group: name of the F-curves' group.
         frames: (F,) of keys, increasing.
         values: data path -> (F, C).
@@ -406,8 +384,7 @@ def write_in_place(
         curves = np.empty((rows.shape[1], len(stored), 2), np.float32)
         curves[..., 0], curves[..., 1] = stored, rows.T
         written.append(_Channel(path, group, curves, interpolation, False))
-    animation = thing.animation_data
-    action = None if animation is None else animation.action
+    action = channels.action_of(thing)
     if action is None:
         result_of(_write_new(thing, written, span, f"{thing.name} CCD", undo))
         return
@@ -579,8 +556,8 @@ def _fill(
 ) -> Work[None]:
     """Write all channels into a bag. Without `undo` the bag itself is discarded on failure.
 
-    All F-curves are added before any gets keys. Blender searches all F-curves for each new one, which is up
-    to two times slower if keys lie between them in memory.
+    All F-curves are added before any gets keys. Blender searches all F-curves for each new one. This is up to
+    two times slower if keys lie between them in memory.
     """
     present = {(fcurve.data_path, fcurve.array_index): fcurve for fcurve in bag.fcurves}
     groups, added = {group.name: group for group in bag.groups}, set()

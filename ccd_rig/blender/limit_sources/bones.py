@@ -22,24 +22,18 @@ from ..viewport.limits import bone_axes
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of storing limits.
+    """Result of storing limits."""
 
-    Attributes:
-        done: names of the bones whose limits were stored.
-        notes: sentences about bones that kept their limits, or whose limit differs from its source.
-        source: sentence on the source of the numbers; empty if they are the file's.
-    """
-
-    done: tuple[str, ...]
+    done: tuple[str, ...]  # names of the bones whose limits were stored
+    # Sentences about bones that kept their limits, or whose limit differs from its source.
     notes: tuple[str, ...] = ()
-    source: str = ""
+    source: str = ""  # sentence on the source of the numbers; empty if they are the file's
 
 
 def chosen(armature_object: bpy.types.Object, scope: str) -> tuple[bpy.types.PoseBone, ...]:
     """Return the bones of a scope, in the order of the armature.
 
     Args:
-        armature_object: the armature.
         scope: "ACTIVE", "SELECTED" (the active bone if none is selected), "CHAIN" of the active constraint,
             or "ALL".
 
@@ -51,9 +45,7 @@ def chosen(armature_object: bpy.types.Object, scope: str) -> tuple[bpy.types.Pos
         return tuple(bones)
     if scope == "CHAIN":
         row = constraint_list.active(armature_object)
-        names = (
-            {b.name for b in constraint_list.chain(armature_object, row.tip, row.chain_length)} if row else ()
-        )
+        names = {b.name for b in constraint_list.chain_of(armature_object, row)} if row else ()
         if not names:
             raise RigError(
                 f"armature '{armature_object.name}' has no active constraint with a chain: choose one in the "

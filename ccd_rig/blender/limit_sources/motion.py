@@ -54,15 +54,13 @@ def from_action(
     Args:
         pose_bones: of one armature.
         action: None: the armature's present action.
-        settings: of the fit.
 
     Raises:
         RigError: there is no action, or it has no limit for any of the bones. Nothing has changed then.
     """
     armature_object = pose_bones[0].id_data
     if action is None:
-        animation = armature_object.animation_data
-        action = animation.action if animation is not None else None
+        action = channels.action_of(armature_object)
         if action is None:
             raise RigError(
                 f"armature '{armature_object.name}' has no action: choose one in the Action Editor, or learn "

@@ -54,21 +54,13 @@ _NEXT = {
 
 @dataclass(frozen=True)
 class Body:
-    """Recognised figure at rest, and its anatomical directions in armature space.
-
-    Attributes:
-        armature_object: the rig.
-        figure: its roles.
-        cranial: unit, from the hips to the head.
-        ventral: unit, to the belly: the front of a human, down for an animal on four legs.
-        left: unit, to the figure's left.
-    """
+    """Recognised figure at rest, and its anatomical directions in armature space."""
 
     armature_object: bpy.types.Object
-    figure: Figure
-    cranial: Vector
-    ventral: Vector
-    left: Vector
+    figure: Figure  # its roles
+    cranial: Vector  # unit, from the hips to the head
+    ventral: Vector  # unit, to the belly: the front of a human, down for an animal on four legs
+    left: Vector  # unit, to the figure's left
 
     def rest(self, name: str) -> Quaternion:
         """Orientation of a bone at rest."""
@@ -161,7 +153,6 @@ def widened_limits(
     """Widen limits to include rotations of their bones; return them, and notes on the changes.
 
     Args:
-        limits: of bones.
         rotations: of these bones, relative to rest.
         what: describes the rotations, such as "the present pose".
     """
@@ -200,16 +191,32 @@ def human_limit(body: Body, name: str, role: Role) -> JointLimit:
     return None if make is None else make(body, name, role)
 
 
-def vertebra(body: Body, name: str, motion: dict[str, float], count: int) -> JointLimit:
+def vertebra(body: Body, name: str, motion: Mapping[str, float], count: int) -> JointLimit:
     """Return the limit of one of `count` bones that share the motion of a part of the spine equally."""
-    share = {key: radians(angle / count) for key, angle in motion.items()}
-    motions = (
-        Motion(body.ventral, share["flexion"]),
-        Motion(-body.ventral, share["extension"]),
-        Motion(body.left, share["bending"]),
-        Motion(-body.left, share["bending"]),
+    return _vertebra(body.rest(name), body.ventral, body.left, motion, count)
+
+
+def _vertebra(
+    rest: Quaternion, ahead: Vector, aside: Vector, motion: Mapping[str, float], count: int
+) -> tuple[SwingTwist, bool]:
+    flexion, extension, bending, rotation = (
+        radians(motion[name] / count) for name in ("flexion", "extension", "bending", "rotation")
     )
-    return swing_limit(body.rest(name), motions, (-share["rotation"], share["rotation"]))
+    return _swing(rest, (ahead, flexion, extension), (aside, bending, bending), (-rotation, rotation))
+
+
+Swing = tuple[Any, float, float]
+"""A direction of a bone's tail, with the radians of its swing there and the opposite way."""
+
+
+def _swing(rest: Quaternion, one: Swing, other: Swing, twist: tuple[float, float]) -> tuple[SwingTwist, bool]:
+    """Return the limit of swings in two directions at right angles, see `swing_limit`."""
+    motions = [
+        Motion(sign * toward, angle)
+        for toward, *angles in (one, other)
+        for sign, angle in zip((1.0, -1.0), angles, strict=True)
+    ]
+    return swing_limit(rest, motions, twist)
 
 
 def _trunk(body: Body, name: str, _role: Role) -> JointLimit:
@@ -224,14 +231,10 @@ def _neck(body: Body, name: str, _role: Role) -> JointLimit:
 
 def _clavicle(body: Body, name: str, _role: Role) -> JointLimit:
     body.require_along(name)
-    motion = HUMAN["clavicle"]
-    motions = (
-        Motion(body.cranial, radians(motion["elevation"])),
-        Motion(-body.cranial, radians(motion["depression"])),
-        Motion(body.ventral, radians(motion["protraction"])),
-        Motion(-body.ventral, radians(motion["retraction"])),
-    )
-    return swing_limit(body.rest(name), motions, (0.0, 0.0))
+    motion = {key: radians(angle) for key, angle in HUMAN["clavicle"].items()}
+    up = body.cranial, motion["elevation"], motion["depression"]
+    ahead = body.ventral, motion["protraction"], motion["retraction"]
+    return _swing(body.rest(name), up, ahead, (0.0, 0.0))
 
 
 def _shoulder(body: Body, name: str, role: Role) -> JointLimit:
@@ -246,14 +249,11 @@ def _shoulder(body: Body, name: str, role: Role) -> JointLimit:
     extension = radians(blend(motion["extension"], motion["horizontal extension"], spread))
     up: Any = body.ventral.cross(arm) * (1.0 if role.side is Side.LEFT else -1.0)
     across = radians(blend(motion["adduction"], motion["adduction, spread"], spread))
-    motions = (
-        Motion(up, radians(motion["abduction"] - clavicle) - raised),
-        Motion(-up, across + raised),
-        Motion(body.ventral, flexion - forward),
-        Motion(-body.ventral, extension + forward),
-    )
-    return swing_limit(
-        body.rest(name), motions, _inward(role, motion["internal rotation"], motion["external rotation"])
+    return _swing(
+        body.rest(name),
+        (up, radians(motion["abduction"] - clavicle) - raised, across + raised),
+        (body.ventral, flexion - forward, extension + forward),
+        _inward(role, motion["internal rotation"], motion["external rotation"]),
     )
 
 
@@ -270,8 +270,6 @@ def hinge(body: Body, name: str, above: str, toward: Vector, motion: dict[str, f
     """Return a hinge about the axis in which the limb is bent at rest.
 
     Args:
-        body: the figure.
-        name: of the bone.
         above: name of the bone above it, or empty.
         toward: direction in which the bone flexes if the limb is straight at rest.
         motion: "extension to" or "extension" (past straight), and "flexion", degrees.
@@ -301,21 +299,15 @@ def _wrist(body: Body, name: str, role: Role) -> JointLimit:
     At rest the thumbs point to the front, half way between the two. Palms face down, or inward if arms hang.
     """
     body.require_along(name)
-    motion, forearm = HUMAN["wrist"], HUMAN["forearm"]
-    palm = palm_direction(body, name, role)
-    motions = (
-        Motion(palm, radians(motion["flexion"])),
-        Motion(-palm, radians(motion["extension"])),
-        Motion(body.ventral, radians(motion["radial deviation"])),
-        Motion(-body.ventral, radians(motion["ulnar deviation"])),
-    )
-    return swing_limit(body.rest(name), motions, _inward(role, forearm["pronation"], forearm["supination"]))
-
-
-def palm_direction(body: Body, name: str, role: Role) -> Vector:
-    """Return the direction that the palm faces at rest: down, or inward if the arm hangs."""
+    motion, forearm = {key: radians(angle) for key, angle in HUMAN["wrist"].items()}, HUMAN["forearm"]
     hangs = abs(body.along(name).dot(body.cranial)) > abs(body.along(name).dot(body.left))
-    return -body.outward(role) if hangs else -body.cranial
+    palm = -body.outward(role) if hangs else -body.cranial
+    return _swing(
+        body.rest(name),
+        (palm, motion["flexion"], motion["extension"]),
+        (body.ventral, motion["radial deviation"], motion["ulnar deviation"]),
+        _inward(role, forearm["pronation"], forearm["supination"]),
+    )
 
 
 def _hip(body: Body, name: str, role: Role) -> JointLimit:
@@ -323,32 +315,26 @@ def _hip(body: Body, name: str, role: Role) -> JointLimit:
     motion, leg, outward = HUMAN["hip"], body.along(name), body.outward(role)
     flexed = turned_toward(leg, -body.cranial, body.ventral)
     abducted = turned_toward(leg, -body.cranial, outward)
-    motions = (
-        Motion(body.ventral, radians(motion["flexion"]) - flexed),
-        Motion(-body.ventral, radians(motion["extension"]) + flexed),
-        Motion(outward, radians(motion["abduction"]) - abducted),
-        Motion(-outward, radians(motion["adduction"]) + abducted),
-    )
-    return swing_limit(
-        body.rest(name), motions, _inward(role, motion["internal rotation"], motion["external rotation"])
+    return _swing(
+        body.rest(name),
+        (body.ventral, radians(motion["flexion"]) - flexed, radians(motion["extension"]) + flexed),
+        (outward, radians(motion["abduction"]) - abducted, radians(motion["adduction"]) + abducted),
+        _inward(role, motion["internal rotation"], motion["external rotation"]),
     )
 
 
 def _ankle(body: Body, name: str, role: Role) -> JointLimit:
     """Return the limit of a foot, which is flat at rest: the shin's lean to the front is its dorsiflexion."""
-    motion, shin = HUMAN["ankle"], body.bone(Part.SHIN, role.side)
+    motion = {key: radians(angle) for key, angle in HUMAN["ankle"].items()}
+    shin = body.bone(Part.SHIN, role.side)
     leg = body.along(shin) if shin else -body.cranial
     dorsiflexed = turned_toward(leg, -body.cranial, -body.ventral)
-    motions = (
-        Motion(body.cranial, radians(motion["dorsiflexion"]) - dorsiflexed),
-        Motion(-body.cranial, radians(motion["plantarflexion"]) + dorsiflexed),
-        Motion(body.left, radians(motion["turning"])),
-        Motion(-body.left, radians(motion["turning"])),
-    )
+    up = body.cranial, motion["dorsiflexion"] - dorsiflexed, motion["plantarflexion"] + dorsiflexed
+    aside = body.left, motion["turning"], motion["turning"]
     # The bone points to the front: a roll about it turns the left foot's sole outward if positive.
     sign = 1.0 if role.side is Side.LEFT else -1.0
-    roll = sorted(radians(sign * angle) for angle in (motion["eversion"], -motion["inversion"]))
-    return swing_limit(body.rest(name), motions, (roll[0], roll[1]))
+    least, most = sorted(sign * angle for angle in (motion["eversion"], -motion["inversion"]))
+    return _swing(body.rest(name), up, aside, (least, most))
 
 
 def _toes(body: Body, name: str, _role: Role) -> JointLimit:
@@ -425,15 +411,13 @@ def _ball(body: Body, name: str, role: Role) -> JointLimit:
     angle = radians(DOG["standing"][joint])
     if girdle:  # the angle inside the joint; pi is straight
         angle = pi - acos(min(max(body.along(girdle).dot(leg), -1.0), 1.0))
-    outward = body.outward(role)
-    motions = (
-        Motion(sign * body.cranial, angle - radians(inside["flexion"])),
-        Motion(-sign * body.cranial, radians(inside["extension"]) - angle),
-        Motion(outward, radians(aside["abduction"])),
-        Motion(-outward, radians(aside["adduction"])),
-    )
     rotation = radians(aside["rotation"])
-    return swing_limit(body.rest(name), motions, (-rotation, rotation))
+    return _swing(
+        body.rest(name),
+        (sign * body.cranial, angle - radians(inside["flexion"]), radians(inside["extension"]) - angle),
+        (body.outward(role), radians(aside["abduction"]), radians(aside["adduction"])),
+        (-rotation, rotation),
+    )
 
 
 # Rows of bones ----------------------------------------------------------------------------------------------
@@ -461,15 +445,7 @@ def rows_of(pose_bones: Sequence[bpy.types.PoseBone]) -> list[list[bpy.types.Pos
 
 def spine_limits(row: Sequence[bpy.types.PoseBone]) -> dict[bpy.types.PoseBone, Limit | None]:
     """Return equal shares of a human's lumbar and thoracic spine. Bones bend forward about their X axis."""
-    motion = HUMAN["lumbar and thoracic spine"]
-    share = {key: radians(angle / len(row)) for key, angle in motion.items()}
-    motions = (
-        Motion(_Z, share["flexion"]),
-        Motion(-_Z, share["extension"]),
-        Motion(_X, share["bending"]),
-        Motion(-_X, share["bending"]),
-    )
-    limit, _ = swing_limit(Quaternion(), motions, (-share["rotation"], share["rotation"]))
+    limit, _ = _vertebra(Quaternion(), _Z, _X, HUMAN["lumbar and thoracic spine"], len(row))
     return dict.fromkeys(row, limit)
 
 
@@ -519,13 +495,8 @@ def _knuckle(rest: Quaternion, axis: Vector, motion: dict[str, float], side: flo
     down: Any = axis.cross(rest @ _Y)
     spread = radians(motion.get("spreading", motion.get("abduction", 0.0)))
     back = radians(motion.get("spreading", motion.get("adduction", 0.0)))
-    motions = (
-        Motion(down, radians(motion["flexion"])),
-        Motion(-down, radians(motion["extension"])),
-        Motion(-side * axis, spread),
-        Motion(side * axis, back),
-    )
-    return swing_limit(rest, motions, (0.0, 0.0))[0]
+    curl = down, radians(motion["flexion"]), radians(motion["extension"])
+    return _swing(rest, curl, (-side * axis, spread, back), (0.0, 0.0))[0]
 
 
 def _bone_axis(rest: Quaternion, curl: Vector | None) -> Vector:

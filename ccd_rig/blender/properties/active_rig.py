@@ -12,6 +12,8 @@ from typing import Any
 
 import bpy
 
+from ..registration import Handlers
+
 
 def active_rig(context: bpy.types.Context) -> bpy.types.Object | None:
     """Return the active armature; for an active target or pole, the first armature that reaches for it."""
@@ -62,7 +64,10 @@ def _read_groups(group: bpy.types.PropertyGroup, reference: bpy.types.PropertyGr
             _read_groups(getattr(group, name), getattr(reference, name))
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("save_pre", "load_post")
 def keep_all_overrides(*_arguments: object) -> None:
     """Create missing groups of all overrides, before a file is saved and after one was opened."""
     for obj in bpy.data.objects:
@@ -70,13 +75,4 @@ def keep_all_overrides(*_arguments: object) -> None:
             keep_overrides(obj)
 
 
-def register() -> None:
-    """Add the handlers of saving and opening."""
-    bpy.app.handlers.save_pre.append(keep_all_overrides)
-    bpy.app.handlers.load_post.append(keep_all_overrides)
-
-
-def unregister() -> None:
-    """Remove the handlers."""
-    bpy.app.handlers.save_pre.remove(keep_all_overrides)
-    bpy.app.handlers.load_post.remove(keep_all_overrides)
+register, unregister = _HANDLERS.register, _HANDLERS.unregister

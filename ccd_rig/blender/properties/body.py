@@ -51,20 +51,13 @@ BODIES = (
 
 
 class Body(NamedTuple):
-    """Motion of the root bone that carries a figure.
+    """Motion of the root bone that carries a figure."""
 
-    Attributes:
-        bone: name of the root bone.
-        keeps: whether it keeps its animation; else it follows planted bones.
-        is_keyed: whether it has keys that no bake has made from planted bones.
-        because: reason for the choice, in words; empty if the user chose.
-        walks_on: whether it keeps its animation except its travel along the ground, which planted bones give.
-    """
-
-    bone: str
-    keeps: bool
-    is_keyed: bool
-    because: str
+    bone: str  # name of the root bone
+    keeps: bool  # whether it keeps its animation; else it follows planted bones
+    is_keyed: bool  # whether it has keys that no bake has made from planted bones
+    because: str  # reason for the choice, in words; empty if the user chose
+    # Whether it keeps its animation except its travel along the ground, which planted bones give.
     walks_on: bool = False
 
     def words(self) -> str:
@@ -82,15 +75,12 @@ def body_of(
     """Decide how the root bone moves; None if no bone is planted, or the planted bone is missing.
 
     Args:
-        armature_object: carries the constraints.
         rows: constraints to solve, stored or as values; None: all that are enabled.
         choice: one of `BODIES`; empty: the setting of the armature.
     """
     if rows is None:
         rows = [row for row in armature_object.ccd_rig.constraints if row.enabled]
-    chains = (
-        constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows if row.kind == PLANT
-    )
+    chains = (constraint_list.chain_of(armature_object, row) for row in rows if row.kind == PLANT)
     root_bone = next((chain[-1] for chain in chains if chain), None)
     if root_bone is None:
         return None
@@ -129,7 +119,7 @@ def _animation(armature_object: bpy.types.Object, root_bone: bpy.types.PoseBone,
         return "it has a driver"
     for above in root_bone.parent_recursive:
         moved = _is_keyed(armature_object, above) or _has_driver(armature_object, above)
-        if moved or any(not c.mute and c.influence > 0.0 for c in clamps.user_constraints(above)):
+        if moved or any(clamps.acting_constraints(above)):
             return f"'{above.name}' above it is animated"
     return ""
 
@@ -144,11 +134,10 @@ def _is_keyed(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bo
 
 
 def _has_driver(armature_object: bpy.types.Object, bone: bpy.types.PoseBone) -> bool:
-    animation = armature_object.animation_data
     start = bone.path_from_id() + "."
-    return animation is not None and any(
+    return any(
         driver.data_path.startswith(start) and _moves_bone(driver) and not driver.mute
-        for driver in animation.drivers
+        for driver in channels.drivers_of(armature_object)
     )
 
 

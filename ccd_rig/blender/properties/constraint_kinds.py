@@ -122,7 +122,7 @@ class Reach(Kind):
             yield Problem("WARNING", constraint.name, f"{message}: raise Chain Length, or switch on Use Tail")
         if not 0.0 <= constraint.soft <= 1.0:  # a script can store NaN
             yield Problem("ERROR", constraint.name, f"{where}: soft is {constraint.soft:g}: set it to 0 to 1")
-        bones = len(constraint_list.chain(armature_object, constraint.tip, constraint.chain_length))
+        bones = len(constraint_list.chain_of(armature_object, constraint))
         if (
             constraint.use_position
             and constraint.max_extension < 1.0
@@ -273,19 +273,19 @@ def method_problems(constraint: Any) -> Iterator[Problem]:
 
 def _end_is_fixed(armature_object: bpy.types.Object, constraint: Any) -> bool:
     """Whether the effector is the head of the chain's only bone, which no rotation can move."""
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     is_head = constraint.use_position and not constraint.use_tail and not any(constraint.effector_offset)
     if not is_head or len(chain) != 1 or any(chain[0].ccd_rig.use_slide):
         return False
     planted = (row for row in armature_object.ccd_rig.constraints if row.kind == PLANT and row.enabled)
-    leg_chains = (constraint_list.chain(armature_object, row.tip, row.chain_length) for row in planted)
+    leg_chains = (constraint_list.chain_of(armature_object, row) for row in planted)
     return not any(chain[0] in leg for leg in leg_chains)  # planted bones shift it
 
 
 def _rotation_bone_problems(armature_object: bpy.types.Object, constraint: Any) -> Iterator[Problem]:
     name, bones = constraint.rotation_bone, armature_object.pose.bones
     where = f"Constraint '{constraint.name}': rotation bone '{name}'"
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     if name not in bones:
         near = suggestion(name, bones.keys())
         message = f"{where} is not in armature '{armature_object.name}' (renamed or deleted?){near}"
@@ -403,7 +403,7 @@ class Plant(Kind):
         self, armature_object: bpy.types.Object, constraint: Any, _scene: bpy.types.Scene, keeps_body: bool
     ) -> Iterator[Problem]:
         where = f"Constraint '{constraint.name}'"
-        chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+        chain = constraint_list.chain_of(armature_object, constraint)
         if 0.0 < constraint.influence <= PLANTED and not constraint_list.is_animated(
             armature_object, constraint, "influence"
         ):
@@ -489,7 +489,7 @@ def root_bone_chain_length(armature_object: bpy.types.Object, tip: str) -> int:
     """
     to_root = constraint_list.chain(armature_object, tip)
     others = [
-        constraint_list.chain(armature_object, row.tip, row.chain_length)[-1:]
+        constraint_list.chain_of(armature_object, row)[-1:]
         for row in armature_object.ccd_rig.constraints
         if row.kind == PLANT and row.tip != tip
     ]
@@ -530,7 +530,7 @@ def _other_root_bones(
     for other in armature_object.ccd_rig.constraints:
         if other == constraint or other.kind != PLANT or not other.enabled:
             continue
-        ends = constraint_list.chain(armature_object, other.tip, other.chain_length)[-1:]
+        ends = constraint_list.chain_of(armature_object, other)[-1:]
         if ends and ends[0] != root_bone:
             message = different_ends((constraint.name, other.name), (root_bone.name, ends[0].name))
             yield Problem("ERROR", constraint.name, message)
@@ -629,7 +629,5 @@ def body_words(armature_object: bpy.types.Object, chain: Sequence[bpy.types.Pose
             yield f"'{figure.bone}' keeps its animation"
         return
     plants = [row for row in armature_object.ccd_rig.constraints if row.kind == PLANT and row.enabled]
-    if any(
-        constraint_list.chain(armature_object, row.tip, row.chain_length)[-1:] == chain[-1:] for row in plants
-    ):
+    if any(constraint_list.chain_of(armature_object, row)[-1:] == chain[-1:] for row in plants):
         yield "and on to planted bones"

@@ -15,7 +15,7 @@ from typing import Any
 import bpy
 
 from ...errors import RigError
-from ..keys.channels import animated_components, bag_of, fcurves_of
+from ..keys.channels import action_of, animated_components, bag_of, drivers_of, fcurves_of
 from .active_rig import keep_overrides, linked_reference
 
 JOINED = 1e-3
@@ -44,12 +44,16 @@ def chain(armature_object: bpy.types.Object, tip: str, length: int = 0) -> tuple
     """Return the bones of a chain, tip first; none if there is no bone `tip`.
 
     Args:
-        armature_object: the armature.
         tip: name of the last bone.
         length: number of bones, counted from the tip; 0, or more than there are, goes to the root.
     """
     bone = armature_object.pose.bones.get(tip)
     return () if bone is None else (bone, *bone.parent_recursive)[: length or None]
+
+
+def chain_of(armature_object: bpy.types.Object, row: Any) -> tuple[bpy.types.PoseBone, ...]:
+    """Return the bones of a constraint's chain, tip first; the constraint may be stored or a value."""
+    return chain(armature_object, row.tip, row.chain_length)
 
 
 def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
@@ -60,7 +64,7 @@ def limb_length(armature_object: bpy.types.Object, tip: str) -> int:
     it is not joined to, as in game rigs.
 
     The chain of a lone bone that is joined to its parent, such as a head on the chest, continues past the
-    first such parent, unless the bone is one of a pair.
+    first such parent. That of a bone of a pair does not.
     """
     to_root = chain(armature_object, tip)
     extents = _extents(to_root[0].id_data.data)
@@ -198,8 +202,7 @@ def require_local(armature_object: bpy.types.Object, index: int) -> None:
 
 
 def _curves(armature_object: bpy.types.Object) -> list[bpy.types.FCurve]:
-    animation = armature_object.animation_data
-    return [] if animation is None else [*animation.drivers, *fcurves_of(armature_object)]
+    return [*drivers_of(armature_object), *fcurves_of(armature_object)]
 
 
 def _row_and_field(curve: bpy.types.FCurve) -> tuple[int, str]:
@@ -221,7 +224,6 @@ def moved_settings(
     """Yield the animated settings of constraints: the constraint, and the RNA of the property.
 
     Args:
-        armature_object: carries the constraints.
         constraints: stored constraints of its list.
     """
     animated = {path for path, _ in animated_components(armature_object)}
@@ -242,10 +244,7 @@ INFLUENCE = "influence"
 
 def require_keyable_influences(armature_object: bpy.types.Object, constraints: Sequence[Any]) -> None:
     """Raise RigError, which names the constraint, unless influences can be keyed."""
-    animation = armature_object.animation_data
-    if animation is None:
-        return
-    action = animation.action
+    action = action_of(armature_object)
     if action is not None and not action.is_editable:
         raise RigError(
             f"Action '{action.name}' is linked from a library: make it local to key Influence in it"
@@ -253,7 +252,7 @@ def require_keyable_influences(armature_object: bpy.types.Object, constraints: S
     for constraint in constraints:
         path = _influence_path(constraint)
         where = f"Constraint '{constraint.name}': Influence"
-        if any(driver.data_path == path for driver in animation.drivers):
+        if any(driver.data_path == path for driver in drivers_of(armature_object)):
             raise RigError(f"{where} has a driver: remove it, or disable the constraint")
         for curve in fcurves_of(armature_object):
             if curve.data_path == path and (curve.lock or (curve.group is not None and curve.group.lock)):

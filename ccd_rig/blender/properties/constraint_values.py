@@ -28,18 +28,12 @@ AXES = {
 
 @dataclass(frozen=True)
 class Problem:
-    """Error or warning about a set-up.
+    """Error or warning about a set-up."""
 
-    Attributes:
-        severity: "ERROR" keeps the armature from being solved; "WARNING" does not, but the result may
-            surprise.
-        where: name of the constraint, bone or object.
-        message: the fault and its remedy, with the name.
-    """
-
+    # "ERROR" keeps the armature from being solved; "WARNING" does not, but the result may surprise.
     severity: str
-    where: str
-    message: str
+    where: str  # name of the constraint, bone or object
+    message: str  # the fault and its remedy, with the name
 
 
 class Kind(str):
@@ -102,9 +96,7 @@ class Kind(str):
         """Yield the problems of a stored constraint besides those that every kind has.
 
         Args:
-            _armature_object: of the constraint.
             constraint: as it is stored.
-            _scene: in which it is solved.
             _keeps_body: whether the bone that carries the figure keeps its animation over planted bones.
         """
         message = f"Constraint '{constraint.name}': its kind is not known to this version: choose one"
@@ -142,88 +134,54 @@ WHOLE = Holds()
 
 @dataclass(frozen=True)
 class Constraint:
-    """Value of a stored constraint.
+    """Value of a stored constraint."""
 
-    Attributes:
-        name: unique on its armature.
-        tip: name of the last bone of the chain.
-        chain_length: number of bones, counted from the tip; 0 goes to the root.
-        target: name of the target object, empty if there is none.
-        target_bone: name of the target's bone, empty for the object itself.
-        offset: from the target, in the axes and unit of `offset_space`.
-        influence: 0 keeps the pose, 1 is fully solved.
-        weight: relative to other constraints, above 0.
-        enabled: whether it is solved.
-        use_tail: whether the effector is the tail of the tip, or its head.
-        kind: see `Kind`.
-        use_position: whether the effector is brought to the target.
-        rotation: "NONE"; "ORIENTATION" copies the target's rotation; "DIRECTION" points an axis.
-        rotation_weight: weight of the rotation relative to the position, above 0.
-        bone_axis: for DIRECTION, axis of the bone: "POS_X" to "NEG_Z".
-        target_axis: for DIRECTION, axis of the target.
-        pole_target: name of the object that the chain bends towards, empty for none.
-        pole_bone: name of its bone, empty for the object itself.
-        pole_angle: radians by which the bend is turned from the pole, see `goals.PoleGoal`.
-        priority: 0 is met first; larger numbers never worsen smaller ones.
-        max_extension: fraction of its length past which the chain is never stretched; 1 is off.
-        extension_joints: number of bones, counted from the tip, that `max_extension` applies to; 0 is the
-            entire chain.
-        balance_axes: for BALANCE, world axes along which the centre of mass is kept.
-        method: for REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or
-            "TRIANGLE": see `constraint_kinds.METHODS`.
-        soft: fraction of the chain's length over which it eases into straight; TRIANGLE does not.
-        effector_offset: of the effector from the tail or head of the tip, along the bone's axes, in
-            armature units.
-        rotation_bone: name of the bone of the chain that `rotation` applies to, empty for the tip.
-        holds: for PLANT, components of the bone that stay fixed.
-        on_ground: for PLANT, whether the sole lies on the armature's Ground, turned to its slope.
-        offset_space: of `offset`, "TARGET" (axes and unit of the target), "ARMATURE" or "WORLD".
-        keeps_body: for PLANT, whether the bone that carries the figure keeps its animation; else it follows
-            planted bones. Set by `body.settled`.
-        body_length: for REACH, number of bones, counted from the tip, that may move if the chain alone
-            misses its target: the chain and the body above it; 0 if no body helps. Set by
-            `checks.helped`.
-        body_still: names of bones of that body that do not turn. Set by `checks.helped`.
-        carrier: name of the constraint whose target carries the target of this one, which has no motion
-            relative to it; empty for none. Set by `checks.helped`.
-        is_animated: whether F-curves move its target. Set by `checks.helped`.
-    """
-
-    name: str
-    tip: str
-    chain_length: int
-    target: str
-    target_bone: str
-    offset: tuple[float, float, float]
-    influence: float
-    weight: float
-    enabled: bool
-    use_tail: bool
-    kind: Kind
-    use_position: bool = True
-    rotation: str = "NONE"
-    rotation_weight: float = 1.0
-    bone_axis: str = "POS_Y"
-    target_axis: str = "POS_Y"
-    pole_target: str = ""
-    pole_bone: str = ""
-    pole_angle: float = 0.0
-    priority: int = 0
-    max_extension: float = 1.0
+    name: str  # unique on its armature
+    tip: str  # name of the last bone of the chain
+    chain_length: int  # number of bones, counted from the tip; 0 goes to the root
+    target: str  # name of the target object, empty if there is none
+    target_bone: str  # name of the target's bone, empty for the object itself
+    offset: tuple[float, float, float]  # from the target, in the axes and unit of `offset_space`
+    influence: float  # 0 keeps the pose, 1 is fully solved
+    weight: float  # relative to other constraints, above 0
+    enabled: bool  # whether it is solved
+    use_tail: bool  # whether the effector is the tail of the tip, or its head
+    kind: Kind  # see `Kind`
+    use_position: bool = True  # whether the effector is brought to the target
+    rotation: str = "NONE"  # "NONE"; "ORIENTATION" copies the target's rotation; "DIRECTION" points an axis
+    rotation_weight: float = 1.0  # weight of the rotation relative to the position, above 0
+    bone_axis: str = "POS_Y"  # for DIRECTION, axis of the bone: "POS_X" to "NEG_Z"
+    target_axis: str = "POS_Y"  # for DIRECTION, axis of the target
+    pole_target: str = ""  # name of the object that the chain bends towards, empty for none
+    pole_bone: str = ""  # name of its bone, empty for the object itself
+    pole_angle: float = 0.0  # radians by which the bend is turned from the pole, see `goals.PoleGoal`
+    priority: int = 0  # 0 is met first; larger numbers never worsen smaller ones
+    max_extension: float = 1.0  # fraction of its length past which the chain is never stretched; 1 is off
+    # Number of bones, counted from the tip, that `max_extension` applies to; 0 is the entire chain.
     extension_joints: int = 0
+    # For BALANCE, world axes along which the centre of mass is kept.
     balance_axes: tuple[bool, bool, bool] = (True, True, False)
+    # For REACH, "CCD"; "TWO_BONE_TIP", with the last two bones solved at once; "TWO_BONE" or "TRIANGLE": see
+    # `constraint_kinds.METHODS`.
     method: str = "CCD"
-    soft: float = 0.0
+    soft: float = 0.0  # fraction of the chain's length over which it eases into straight; TRIANGLE does not
+    # Of the effector from the tail or head of the tip, along the bone's axes, in armature units.
     effector_offset: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    rotation_bone: str = ""
-    holds: Holds = WHOLE
-    on_ground: bool = False
-    offset_space: str = "TARGET"
+    rotation_bone: str = ""  # name of the bone of the chain that `rotation` applies to, empty for the tip
+    holds: Holds = WHOLE  # for PLANT, components of the bone that stay fixed
+    on_ground: bool = False  # for PLANT, whether the sole lies on the armature's Ground, turned to its slope
+    offset_space: str = "TARGET"  # of `offset`, "TARGET" (axes and unit of the target), "ARMATURE" or "WORLD"
+    # For PLANT, whether the bone that carries the figure keeps its animation; else it follows planted bones.
+    # Set by `body.settled`.
     keeps_body: bool = False
+    # For REACH, number of bones, counted from the tip, that may move if the chain alone misses its target:
+    # the chain and the body above it; 0 if no body helps. Set by `checks.helped`.
     body_length: int = 0
-    body_still: tuple[str, ...] = ()
+    body_still: tuple[str, ...] = ()  # names of bones of that body that do not turn. Set by `checks.helped`.
+    # Name of the constraint whose target carries the target of this one, which has no motion relative to it;
+    # empty for none. Set by `checks.helped`.
     carrier: str = ""
-    is_animated: bool = False
+    is_animated: bool = False  # whether F-curves move its target. Set by `checks.helped`.
 
 
 SAMPLED = ("offset", "weight", "rotation_weight", "pole_angle", "max_extension", "soft")
@@ -231,22 +189,15 @@ SAMPLED = ("offset", "weight", "rotation_weight", "pole_angle", "max_extension",
 
 
 class TargetSample(NamedTuple):
-    """Target and pole of one constraint at a frame, armature space.
+    """Target and pole of one constraint at a frame, armature space."""
 
-    Attributes:
-        point: goal of the effector; for BALANCE, of the centre of mass.
-        rotation: of the target, for ORIENTATION (see `orthonormal`).
-        direction: unit vector of the target's axis, for DIRECTION.
-        pole: position of the pole target, if there is one.
-        offset: the Target Offset, if keys or drivers move it; `point` includes it.
-        keyed: the remaining fields of the constraint that keys or drivers move, with their values.
-    """
-
-    point: Vector
-    rotation: Quaternion | None = None
-    direction: Vector | None = None
-    pole: Vector | None = None
+    point: Vector  # goal of the effector; for BALANCE, of the centre of mass
+    rotation: Quaternion | None = None  # of the target, for ORIENTATION (see `orthonormal`)
+    direction: Vector | None = None  # unit vector of the target's axis, for DIRECTION
+    pole: Vector | None = None  # position of the pole target, if there is one
+    # The Target Offset, if keys or drivers move it; `point` includes it.
     offset: tuple[float, float, float] | None = None
+    # The remaining fields of the constraint that keys or drivers move, with their values.
     keyed: tuple[tuple[str, float], ...] = ()
 
     def settings_of(self, constraint: Constraint) -> Constraint:
@@ -258,38 +209,21 @@ class TargetSample(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A property in a line of a panel.
+    """A property in a line of a panel."""
 
-    Attributes:
-        group: the property group that has it.
-        name: of the property.
-        text: its label; None: its name.
-        is_active: whether it is drawn at full strength.
-    """
-
-    group: Any
-    name: str
-    text: str | None = None
-    is_active: bool = True
+    group: Any  # the property group that has it
+    name: str  # of the property
+    text: str | None = None  # its label; None: its name
+    is_active: bool = True  # whether it is drawn at full strength
 
 
 class Line(NamedTuple):
-    """A line of a panel: properties side by side or below each other, or a sentence.
+    """A line of a panel: properties side by side or below each other, or a sentence."""
 
-    Attributes:
-        shown: the properties.
-        heading: words before them.
-        toggle: whether switches are drawn as buttons.
-        is_wide: whether the properties take the full width, without a column for labels.
-        is_column: whether the properties stand below each other.
-        words: the sentence.
-        icon: before the sentence.
-    """
-
-    shown: tuple[Shown, ...] = ()
-    heading: str = ""
-    toggle: bool = False
-    is_wide: bool = False
-    is_column: bool = False
-    words: str = ""
-    icon: str = "INFO"
+    shown: tuple[Shown, ...] = ()  # the properties
+    heading: str = ""  # words before them
+    toggle: bool = False  # whether switches are drawn as buttons
+    is_wide: bool = False  # whether the properties take the full width, without a column for labels
+    is_column: bool = False  # whether the properties stand below each other
+    words: str = ""  # the sentence
+    icon: str = "INFO"  # before the sentence

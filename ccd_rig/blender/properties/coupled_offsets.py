@@ -14,7 +14,7 @@ import bpy
 from ...errors import InvalidInput, RigError
 from ...skeleton.coupled_offset import CoupledOffset
 from ..languages.translation import CONTEXT
-from ..registration import STORED, UNANIMATED
+from ..registration import STORED, UNANIMATED, Handlers
 from .active_rig import keep_overrides, linked_reference
 
 WIDEST = 2.0 * math.pi
@@ -171,7 +171,10 @@ def _name(stem: str, rows: Any, library: int) -> None:
             row.name = next(free)
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("save_pre")
 def name_all(*_arguments: object) -> None:
     """Name the rows that scripts have added, before a file is saved."""
     for obj in bpy.data.objects:
@@ -181,14 +184,7 @@ def name_all(*_arguments: object) -> None:
                     name_rows(bone)
 
 
-def register() -> None:
-    """Add the handler of saving."""
-    bpy.app.handlers.save_pre.append(name_all)
-
-
-def unregister() -> None:
-    """Remove the handler."""
-    bpy.app.handlers.save_pre.remove(name_all)
+register, unregister = _HANDLERS.register, _HANDLERS.unregister
 
 
 # Values -----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ Reaching bones get a chain each; planted ones have one root bone for all.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -28,17 +28,11 @@ ACROSS = math.radians(45.0)
 
 
 class NewRow(NamedTuple):
-    """Constraint to add.
+    """Constraint to add."""
 
-    Attributes:
-        tip: name of its bone.
-        chain_length: number of bones, counted from the tip; 0 goes up to the root.
-        use_tail: whether the effector is the tail of the tip, or its head.
-    """
-
-    tip: str
-    chain_length: int
-    use_tail: bool
+    tip: str  # name of its bone
+    chain_length: int  # number of bones, counted from the tip; 0 goes up to the root
+    use_tail: bool  # whether the effector is the tail of the tip, or its head
 
 
 def new_rows(
@@ -47,9 +41,7 @@ def new_rows(
     """Choose constraints for bones, except bones in the chain of another one.
 
     Args:
-        armature_object: the armature.
         tips: names of the bones.
-        kind: of the constraints.
         chain_length: for all constraints; None: by kind and limb.
 
     Returns:
@@ -57,9 +49,7 @@ def new_rows(
     """
     rows = [_row(armature_object, tip, kind, chain_length) for tip in tips]
     turned = {
-        bone.name: row.tip
-        for row in rows
-        for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)[1:]
+        bone.name: row.tip for row in rows for bone in constraint_list.chain_of(armature_object, row)[1:]
     }
     return tuple(row for row in rows if row.tip not in turned), {
         tip: turned[tip] for tip in tips if tip in turned
@@ -98,7 +88,7 @@ def ease_clavicles(armature_object: bpy.types.Object, rows: Sequence[NewRow]) ->
 
     Bones keep a Stiffness that they have. Returns a clause for the user; empty without such a bone.
     """
-    chains = [constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows]
+    chains = [constraint_list.chain_of(armature_object, row) for row in rows]
     free = {bone.name: bone for chain in chains for bone in chain[1:] if not bone.ccd_rig.stiffness}
     figure = recognition.figure_of(armature_object) if free else None
     clavicles = [name for name in free if figure is not None and figure.is_clavicle(name)]
@@ -115,7 +105,7 @@ def describe(
     armature_object: bpy.types.Object, rows: Sequence[NewRow], in_chains: Mapping[str, str]
 ) -> Iterator[str]:
     """Describe the result of `new_rows`, in clauses of a sentence."""
-    chains = {row.tip: constraint_list.chain(armature_object, row.tip, row.chain_length) for row in rows}
+    chains = {row.tip: constraint_list.chain_of(armature_object, row) for row in rows}
     for tip, chain in chains.items():
         if len(chain) > 1:
             yield f"'{tip}' with {len(chain)} bones up to '{chain[-1].name}'"
@@ -135,23 +125,14 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class Planted(NamedTuple):
-    """Result of planting bones.
+    """Result of planting bones."""
 
-    Attributes:
-        names: constraints that plant the bones, in the order of the bones.
-        fresh: constraints among `names` that did not plant their bones before.
-        root_bone: name of the bone that carries the figure.
-        switched: constraints among `names` that had another kind before.
-        moved: constraints of bones planted before, whose chains now end at `root_bone` too.
-        stopped: bones whose slides were switched off: planted bones shift the root bone alone.
-    """
-
-    names: tuple[str, ...]
-    fresh: tuple[str, ...]
-    root_bone: str
-    switched: tuple[str, ...]
-    moved: tuple[str, ...]
-    stopped: tuple[str, ...]
+    names: tuple[str, ...]  # constraints that plant the bones, in the order of the bones
+    fresh: tuple[str, ...]  # constraints among `names` that did not plant their bones before
+    root_bone: str  # name of the bone that carries the figure
+    switched: tuple[str, ...]  # constraints among `names` that had another kind before
+    moved: tuple[str, ...]  # constraints of bones planted before, whose chains now end at `root_bone` too
+    stopped: tuple[str, ...]  # bones whose slides were switched off: planted bones shift the root bone alone
 
 
 def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) -> Planted:
@@ -161,7 +142,6 @@ def plant(armature_object: bpy.types.Object, tips: Sequence[str], holds: Holds) 
     armature's Ground, if one is chosen.
 
     Args:
-        armature_object: carries the constraints.
         tips: names of the bones, at least one.
         holds: fixed components of the bones that were not planted before.
 
@@ -201,7 +181,7 @@ def hold_height(armature_object: bpy.types.Object, names: Sequence[str]) -> None
 def _stop_slides(armature_object: bpy.types.Object, names: Sequence[str]) -> tuple[str, ...]:
     """Switch off the slides of all bones in the chains of constraints; return the names of these bones."""
     rows = armature_object.ccd_rig.constraints
-    chains = (constraint_list.chain(armature_object, rows[n].tip, rows[n].chain_length) for n in names)
+    chains = (constraint_list.chain_of(armature_object, rows[n]) for n in names)
     sliding = {bone.name: bone for chain in chains for bone in chain if any(bone.ccd_rig.use_slide)}
     for bone in sliding.values():
         bone.ccd_rig.use_slide = (False, False, False)
@@ -235,7 +215,7 @@ def _end_chain_at(armature_object: bpy.types.Object, row: Any, root_bone: str) -
     """Make the chain of a constraint end at a root bone; whether that changed its length."""
     names = [bone.name for bone in constraint_list.chain(armature_object, row.tip)]
     length = (names.index(root_bone) + 1) % len(names)
-    end = constraint_list.chain(armature_object, row.tip, row.chain_length)[-1]
+    end = constraint_list.chain_of(armature_object, row)[-1]
     if end.name == root_bone:
         return False
     row.chain_length = length
@@ -265,27 +245,17 @@ class Target(NamedTuple):
 
 @dataclass(frozen=True)
 class NewTarget:
-    """Target or pole to make.
+    """Target or pole to make."""
 
-    Attributes:
-        name: a number is added if it is taken.
-        tip: name of the bone that reaches for it.
-        point: position, world.
-        rotation: of an empty, world; control bones have the rotation of the tip, poles none.
-        shape: display type of an empty.
-        side: "L", "R" or empty; None: side in the tip's name.
-        beside: bone relative to which it has the same place at rest as now; empty: the tip.
-        carrier: parent: a target, or the index of an earlier new one.
-    """
-
-    name: str
-    tip: str
-    point: Vector
+    name: str  # a number is added if it is taken
+    tip: str  # name of the bone that reaches for it
+    point: Vector  # position, world
+    # Of an empty, world; control bones have the rotation of the tip, poles none.
     rotation: Quaternion | None = None
-    shape: Literal["SPHERE", "CUBE", "PLAIN_AXES"] = "SPHERE"
-    side: str | None = None
-    beside: str = ""
-    carrier: Target | int | None = None
+    shape: Literal["SPHERE", "CUBE", "PLAIN_AXES"] = "SPHERE"  # display type of an empty
+    side: str | None = None  # "L", "R" or empty; None: side in the tip's name
+    beside: str = ""  # bone relative to which it has the same place at rest as now; empty: the tip
+    carrier: Target | int | None = None  # parent: a target, or the index of an earlier new one
 
 
 def of_row(row: Any) -> tuple[Target, ...]:
@@ -343,8 +313,11 @@ def new_target(
 def is_left_over(target: Target) -> bool:
     """Whether a target was made here, nothing uses it, and it has no children."""
     if not target.bone:
-        thing = target.thing
-        return bool(thing.get(MADE)) and thing.users <= len(thing.users_collection) and not thing.children
+        # Its count of users leaves out parents and Blender's constraints.
+        data: Any = bpy.data  # some stubs want all arguments of user_map
+        users = data.user_map(subset={target.thing})[target.thing]
+        homes = (bpy.types.Collection, bpy.types.Scene)
+        return bool(target.thing.get(MADE)) and all(isinstance(user, homes) for user in users)
     if not control_bones.is_made(*target) or target.owner.children:
         return False
     for thing in bpy.data.objects:
@@ -358,6 +331,22 @@ def is_left_over(target: Target) -> bool:
         ):
             return False
     return True
+
+
+def remove_left_over(context: bpy.types.Context, targets: Iterable[Target]) -> None:
+    """Remove the targets that are left over, those that others hang on after these.
+
+    Raises:
+        RigError: an armature with control bones cannot be edited.
+    """
+    waiting = list(dict.fromkeys(targets))
+    while free := [target for target in waiting if is_left_over(target)]:
+        waiting = [target for target in waiting if target not in free]
+        for thing, bone in free:
+            if bone:
+                control_bones.remove(context, thing, [bone])
+            else:
+                remove_empty(thing)
 
 
 def remove_empty(empty: bpy.types.Object) -> None:
@@ -411,7 +400,7 @@ def _root(owner: bpy.types.Object, tips: Sequence[str]) -> str | None:
     """
     if rigify.is_generated(owner.data):
         return rigify.ROOT if rigify.ROOT in owner.pose.bones else None
-    chains = [constraint_list.chain(owner, row.tip, row.chain_length) for row in owner.ccd_rig.constraints]
+    chains = [constraint_list.chain_of(owner, row) for row in owner.ccd_rig.constraints]
     turned = {bone.name for chain in chains for bone in chain}
     roots = {constraint_list.chain(owner, tip)[-1].name for tip in tips} - turned
     if len(roots) != 1:

@@ -234,7 +234,7 @@ def chain_bones(armature_object: bpy.types.Object) -> tuple[str, ...]:
     names = {
         bone.name
         for constraint in armature_object.ccd_rig.constraints
-        for bone in constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+        for bone in constraint_list.chain_of(armature_object, constraint)
     }
     if not names:
         raise RigError(
@@ -273,8 +273,7 @@ def from_action(armature_object: bpy.types.Object, bones: Sequence[str], step: i
     Raises:
         RigError: there is no action, it turns none of the bones, or there are too many frames.
     """
-    animation = armature_object.animation_data
-    action = animation.action if animation is not None else None
+    action = channels.action_of(armature_object)
     if action is None:
         raise RigError(f"armature '{armature_object.name}' has no action: choose one in the Action Editor")
     curves = [*channels.fcurves_of(armature_object)]

@@ -62,7 +62,7 @@ def target_problems(
 
 def _follows_chain(armature_object: bpy.types.Object, constraint: Any, name: str) -> bool:
     """Whether a bone or an ancestor of it is a bone of the chain that can move."""
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     if chain and constraint.kind == PLANT:
         moving = {chain[-1].name}
     else:

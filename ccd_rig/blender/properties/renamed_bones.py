@@ -16,6 +16,7 @@ import bpy
 
 from .. import evaluations
 from ..keys import channels
+from ..registration import Handlers
 from . import stored_poses
 
 LOCAL_BONES = ("tip", "rotation_bone", "original_bone")
@@ -137,14 +138,17 @@ def _with_settings(armature_object: bpy.types.Object) -> Iterator[bpy.types.Pose
     return (bone for bone in armature_object.pose.bones if bone.is_property_set("ccd_rig"))
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("undo_post", "redo_post")
 def forget(*_arguments: object) -> None:
     """Forget the last check of all armatures: undo or redo may have changed names."""
     _last_check.clear()
     evaluations.wake()
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+@_HANDLERS.on("load_post")
 def note_all(*_arguments: object) -> None:
     """Store the names of referenced bones after a file was opened, which an older version may have saved."""
     _last_check.clear()
@@ -199,15 +203,11 @@ def _rows_referring_to(armature_object: bpy.types.Object) -> Iterator[tuple[Any,
 def register() -> None:
     """Add the handlers of evaluations, opened files, undo and redo."""
     evaluations.add(follow_all, _is_idle)
-    bpy.app.handlers.load_post.append(note_all)
-    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
-        handlers.append(forget)
+    _HANDLERS.register()
 
 
 def unregister() -> None:
     """Remove the handlers."""
-    for handlers in (bpy.app.handlers.undo_post, bpy.app.handlers.redo_post):
-        handlers.remove(forget)
-    bpy.app.handlers.load_post.remove(note_all)
+    _HANDLERS.unregister()
     evaluations.remove(follow_all)
     _last_check.clear()

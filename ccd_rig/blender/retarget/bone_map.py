@@ -38,23 +38,14 @@ FROM_THE_END = {Part.SHOULDER}
 
 @dataclass(frozen=True)
 class BoneMap:
-    """Target bones with the source bones that they follow.
+    """Target bones with the source bones that they follow."""
 
-    Attributes:
-        bones: {target bone: source bone}.
-        missing: roles of the target that the source does not have, in words.
-        unused: roles of the source that the target does not have, in words.
-        figure: the target's.
-        hips: the target bone that carries the figure; empty if both have hips that are not mapped.
-        legless: whether one of the two has no leg of thigh, shin and foot.
-    """
-
-    bones: Mapping[str, str]
-    missing: tuple[str, ...]
-    unused: tuple[str, ...]
-    figure: Figure
-    hips: str
-    legless: bool
+    bones: Mapping[str, str]  # {target bone: source bone}
+    missing: tuple[str, ...]  # roles of the target that the source does not have, in words
+    unused: tuple[str, ...]  # roles of the source that the target does not have, in words
+    figure: Figure  # the target's
+    hips: str  # the target bone that carries the figure; empty if both have hips that are not mapped
+    legless: bool  # whether one of the two has no leg of thigh, shin and foot
 
 
 def bone_map(
@@ -63,8 +54,6 @@ def bone_map(
     """Map two armatures by roles, else by equal names; pairs by hand take precedence.
 
     Args:
-        target: gets the motion.
-        source: has the motion.
         by_hand: {target bone: source bone, or empty for none}.
 
     Raises:

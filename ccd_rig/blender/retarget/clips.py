@@ -54,30 +54,19 @@ class NoTimeOfAFrame(RigError):
 
 @dataclass(frozen=True)
 class Imported:
-    """The objects of a clip in the open file.
+    """The objects of a clip in the open file."""
 
-    Attributes:
-        objects: of the clip.
-        fps: frames per second of its keys, as its importer tells; 0 for those of the scene.
-    """
-
-    objects: Sequence[bpy.types.Object]
-    fps: float
+    objects: Sequence[bpy.types.Object]  # of the clip
+    fps: float  # frames per second of its keys, as its importer tells; 0 for those of the scene
 
 
 @dataclass(frozen=True)
 class ReadSource:
-    """An armature that was read from a clip into the open file for good.
-
-    Attributes:
-        armature: the object.
-        fps: frames per second of its keys; 0 for those of the scene.
-        doubts: what to look at, in words.
-    """
+    """An armature that was read from a clip into the open file for good."""
 
     armature: bpy.types.Object
-    fps: float
-    doubts: tuple[str, ...]
+    fps: float  # frames per second of its keys; 0 for those of the scene
+    doubts: tuple[str, ...]  # what to look at, in words
 
 
 def clips(source: Path) -> list[Path]:
@@ -118,10 +107,8 @@ def carry_over(
     """The motion of a clip as an action of an armature, named as the file.
 
     Args:
-        clip: the file.
         read: what was read of it, see `imported`.
         name: of its armature object; None for the only one.
-        target: gets the motion.
         choice: a rate of 0 stands for the file's own.
 
     Raises:

@@ -50,44 +50,28 @@ BESIDE = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class RetargetChoice:
-    """Choices of the user for a retargeting.
+    """Choices of the user for a retargeting."""
 
-    Attributes:
-        frames: first and last frame of the source; None takes its action's.
-        source_fps: frames per second of the source's keys; 0 for the scene's.
-        start: scene frame of the first key; None for the source's first frame.
-        reference: pose of the source that corresponds to the target's rest pose.
-        reference_frame: for `Reference.FRAME`; None for the first frame.
-        bones: pairs by hand, {target bone: source bone}, see `bone_map`.
-        settings: of the retargeting. Without a height of the ground, the target's Ground counts.
-    """
-
-    frames: tuple[int, int] | None = None
-    source_fps: float = 0.0
-    start: int | None = None
-    reference: Reference = Reference.REST
-    reference_frame: float | None = None
+    frames: tuple[int, int] | None = None  # first and last frame of the source; None takes its action's
+    source_fps: float = 0.0  # frames per second of the source's keys; 0 for the scene's
+    start: int | None = None  # scene frame of the first key; None for the source's first frame
+    reference: Reference = Reference.REST  # pose of the source that corresponds to the target's rest pose
+    reference_frame: float | None = None  # for `Reference.FRAME`; None for the first frame
+    # Pairs by hand, {target bone: source bone}, see `bone_map`.
     bones: Mapping[str, str] = field(default_factory=dict)
+    # Of the retargeting. Without a height of the ground, the target's Ground counts.
     settings: RetargetSettings = field(default_factory=RetargetSettings)
 
 
 @dataclass(frozen=True, eq=False)
 class Retargeted:
-    """Result of a retargeting.
+    """Result of a retargeting."""
 
-    Attributes:
-        action: the action with the keys; None if nothing was written.
-        bone_map: target bones and the source bones that they follow.
-        frames: (F,) scene frames of the keys.
-        measures: quality of the motion.
-        is_still: whether the source stands still in all frames, where not one frame alone was chosen.
-    """
-
-    action: bpy.types.Action | None
-    bone_map: BoneMap
-    frames: Array
-    measures: Measures
-    is_still: bool
+    action: bpy.types.Action | None  # the action with the keys; None if nothing was written
+    bone_map: BoneMap  # target bones and the source bones that they follow
+    frames: Array  # (F,) scene frames of the keys
+    measures: Measures  # quality of the motion
+    is_still: bool  # whether the source stands still in all frames, where not one frame alone was chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,8 +314,6 @@ def channels_of_motion(
     """Convert poses of a figure to channels of bones.
 
     Args:
-        scene: in which the target plays.
-        target: the armature.
         joints, figure, reading: as returned by `figure_to_move`.
         frames: (F,) scene frames.
         pose: (F, n, 4) rotations and (F, n, 3) translations of the figure.
@@ -387,8 +369,7 @@ def write_motion(
 
 
 def _clip(source: bpy.types.Object) -> str:
-    animation = source.animation_data
-    action = None if animation is None else animation.action
+    action = channels.action_of(source)
     return source.name if action is None else str(action.name)
 
 
@@ -413,9 +394,7 @@ def _taken_off(target: bpy.types.Object, played: Channels, times: Array) -> Iter
 
 def _played_paths(target: bpy.types.Object) -> set[str]:
     """Data paths that an action or a strip moves and no driver does."""
-    animation = target.animation_data
-    driven = set() if animation is None else {curve.data_path for curve in animation.drivers}
-    return {curve.data_path for _, curves in channels.played(target) for curve in curves} - driven
+    return channels.played_paths(target) - {curve.data_path for curve in channels.drivers_of(target)}
 
 
 NOTICED = 0.02

@@ -2,8 +2,8 @@
 """Motion of a source armature as arrays in world space, and the target armature as a figure.
 
 A rig of controls is a target whose bones are moved by constraints or drivers. Rest matrices do not tell the
-effect of its channels. Its motion is therefore computed on a skeleton of the mapped bones alone, and written
-to the rig from the hips outwards. Frames are evaluated with the keys written so far, for the matrices of the
+effect of its channels. So its motion is computed on a skeleton of the mapped bones alone. It is written to
+the rig from the hips outwards. Frames are evaluated with the keys written so far, for the matrices of the
 next bones with empty channels. Their channels are set to the difference. Rigidly connected bones need no
 evaluation.
 """
@@ -28,6 +28,7 @@ from ...motion.retargeting.figures import MOST_LEGS, FigureMap, SourceMotion, Ta
 from ...motion.retargeting.over_ground import Terrain
 from ...skeleton.joints import Joint, Skeleton
 from ..checks import uneven_scale
+from ..keys import channels
 from ..properties.joints import joint_settings
 from ..rig import armature, clamps
 from ..rig.armature import RigReading
@@ -64,21 +65,13 @@ STILL = 1e-5
 
 @dataclass(frozen=True)
 class SourceChoice:
-    """Frames of a source armature to retarget, and its reference.
+    """Frames of a source armature to retarget, and its reference."""
 
-    Attributes:
-        frames: scene frames, may be fractional; one for each keyed frame.
-        seconds: time between consecutive frames on the target.
-        reference: pose of the source that corresponds to the target's rest pose.
-        reference_frame: for `FRAME`.
-        stays: whether a moving armature object is refused.
-    """
-
-    frames: Sequence[float]
-    seconds: float
-    reference: Reference = Reference.REST
-    reference_frame: float = 1.0
-    stays: bool = False
+    frames: Sequence[float]  # scene frames, may be fractional; one for each keyed frame
+    seconds: float  # time between consecutive frames on the target
+    reference: Reference = Reference.REST  # pose of the source that corresponds to the target's rest pose
+    reference_frame: float = 1.0  # for `FRAME`
+    stays: bool = False  # whether a moving armature object is refused
 
 
 def source_motion(
@@ -221,9 +214,8 @@ def _rest(source: bpy.types.Object, names: Sequence[str]) -> Array:
 
 def split(matrices: Array) -> tuple[Array, Array]:
     """Return the heads (F, J, 3) and nearest rotations (F, J, 4) of matrices (F, J, 4, 4)."""
-    axes = matrices[..., :3, :3]
-    left, _, right = np.linalg.svd(axes)
-    rotations = batch.quaternions(np.moveaxis(left @ right, (-2, -1), (0, 1)))
+    axes = np.ascontiguousarray(np.moveaxis(matrices[..., :3, :3], (-2, -1), (0, 1)))
+    rotations = batch.quaternions(batch.nearest_rotations(axes))
     return matrices[..., :3, 3].copy(), np.moveaxis(rotations, 0, -1).copy()
 
 
@@ -377,9 +369,6 @@ def channels_of(
     """Compute the channels for which the bones of a rig of controls have the figure's motion.
 
     Args:
-        scene: in which the target plays.
-        target: the armature.
-        figure_map: the mapped bones.
         figure: of `figure_of_controls`.
         pose: (F, n, 4) and (F, n, 3) of the figure.
         frames: (F,) scene frames.
@@ -436,8 +425,7 @@ def _line(target: bpy.types.Object, name: str) -> tuple[Any, ...]:
 
 def _driven(target: bpy.types.Object) -> set[str]:
     """Return the names of bones with drivers on their transforms."""
-    animation = target.animation_data
-    paths = [curve.data_path for curve in animation.drivers] if animation is not None else []
+    paths = [curve.data_path for curve in channels.drivers_of(target)]
     ends = ("].location", "].rotation_quaternion", "].rotation_euler", "].rotation_axis_angle")
     return {path.split('"')[1] for path in paths if path.startswith("pose.bones[") and path.endswith(ends)}
 

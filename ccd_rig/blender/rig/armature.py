@@ -59,34 +59,22 @@ STILL: Any = Matrix.Identity(4).freeze()
 
 
 class PlacementInputs(NamedTuple):
-    """Values that determine the constants of joints: scales, locked angles and parents.
+    """Values that determine the constants of joints: scales, locked angles and parents."""
 
-    Attributes:
-        key: all values as bytes; equal keys have the same joints.
-        scales: (bones, 3) scale channels.
-        locked_angles: by bone, angles of its locked Euler axes, radians.
-        parents: {slot: pose matrix} of the parents of chains' first bones; `STILL` for a rigid parent.
-    """
-
-    key: bytes
-    scales: NDArray[np.float32]
-    locked_angles: tuple[tuple[float, ...], ...]
+    key: bytes  # all values as bytes; equal keys have the same joints
+    scales: NDArray[np.float32]  # (bones, 3) scale channels
+    locked_angles: tuple[tuple[float, ...], ...]  # by bone, angles of its locked Euler axes, radians
+    # {slot: pose matrix} of the parents of chains' first bones; `STILL` for a rigid parent.
     parents: Mapping[int, Any]
 
 
 @dataclass(frozen=True)
 class PlacedBones:
-    """Joints of bones; the children of a rigid parent are relative to it.
+    """Joints of bones; the children of a rigid parent are relative to it."""
 
-    Attributes:
-        inputs: the values that determine them.
-        skeleton: the joints.
-        shifts: (joints, 3, 3) matrices from location channel to translation of a pose.
-    """
-
-    inputs: PlacementInputs
+    inputs: PlacementInputs  # the values that determine them
     skeleton: Skeleton
-    shifts: Array
+    shifts: Array  # (joints, 3, 3) matrices from location channel to translation of a pose
     placed: tuple[PlacedBone, ...] = field(repr=False)
 
     @cached_property
@@ -116,9 +104,7 @@ class PlacedBones:
         """Place the bones; bones whose inputs did not change keep their `previous` joints.
 
         Args:
-            pose_bones: of the armature object.
             inputs: the values that determine the joints.
-            bones: constants of the bones.
             locked: by bone, its locked Euler axes; empty for a bone that is not partly locked.
             previous: the same bones with different inputs.
 
@@ -160,21 +146,13 @@ def _is_unchanged(
 
 @dataclass(frozen=True)
 class BoneRows:
-    """Joints of bones at R frames.
+    """Joints of bones at R frames."""
 
-    Attributes:
-        kinds: the different sets of joints, apart from the transforms of rigid parents.
-        kind: (R,) index in `kinds`.
-        carried: joints whose parents are not joints.
-        offsets: (R, J, 3) heads in the parent's frame, rounded to float32.
-        rests: (R, J, 4) rest rotations, rounded to float32.
-    """
-
-    kinds: Sequence[PlacedBones]
-    kind: Indices
-    carried: tuple[int, ...]
-    offsets: Array
-    rests: Array
+    kinds: Sequence[PlacedBones]  # the different sets of joints, apart from the transforms of rigid parents
+    kind: Indices  # (R,) index in `kinds`
+    carried: tuple[int, ...]  # joints whose parents are not joints
+    offsets: Array  # (R, J, 3) heads in the parent's frame, rounded to float32
+    rests: Array  # (R, J, 4) rest rotations, rounded to float32
     _skeletons: dict[int, Skeleton] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -215,14 +193,10 @@ class BoneRows:
 
 @dataclass
 class BonePlacer:
-    """Places bones at frames: converts them to joints.
+    """Places bones at frames: converts them to joints."""
 
-    Attributes:
-        bones: constants of the bones.
-        locked: by bone, its locked Euler axes; empty for a bone that is not partly locked.
-    """
-
-    bones: Sequence[BoneRest]
+    bones: Sequence[BoneRest]  # constants of the bones
+    # By bone, its locked Euler axes; empty for a bone that is not partly locked.
     locked: Sequence[tuple[int, ...]]
     _last: PlacedBones | None = field(default=None, repr=False)
 
@@ -245,7 +219,6 @@ class BonePlacer:
         """Convert bones to joints at R frames.
 
         Args:
-            pose_bones: of the armature object.
             scales: (R, bones, 3) scale channels.
             eulers: (R, bones, 3) angles of bones with locked axes; None if there are none.
             parents: (R, P, 4, 4) pose matrices, in the order of `parents`.
@@ -362,39 +335,27 @@ def _placed(
 
 @dataclass(frozen=True)
 class RigReading:
-    """Skeleton and pose of the chains of an armature, for the solver.
+    """Skeleton and pose of the chains of an armature, for the solver."""
 
-    Attributes:
-        skeleton: the joints of all chains, of bones between them, and of bones that only have mass. The
-            latter two have stiffness 1.
-        pose: rotations of the rotation channels, and translations of the heads along the rest axes: the
-            location channels, with scale and Local Location resolved. Coupled offsets are in `skeleton`
-            instead.
-        bones: name of the bone of each joint.
-        shifts: (joints, 3, 3) matrices from location channel to translation of the pose.
-    """
-
+    # The joints of all chains, of bones between them, and of bones that only have mass. The latter two have
+    # stiffness 1.
     skeleton: Skeleton
+    # Rotations of the rotation channels, and translations of the heads along the rest axes: the location
+    # channels, with scale and Local Location resolved. Coupled offsets are in `skeleton` instead.
     pose: Pose
-    bones: tuple[str, ...]
+    bones: tuple[str, ...]  # name of the bone of each joint
+    # (joints, 3, 3) matrices from location channel to translation of the pose.
     shifts: Array = field(repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class RigRows:
-    """Skeletons and poses of the chains of an armature at R frames.
+    """Skeletons and poses of the chains of an armature at R frames."""
 
-    Attributes:
-        layout: with which they were read.
-        rotations: (R, J, 4), rounded to float32; see `RigReading.pose`.
-        translations: (R, J, 3), rounded to float32; see `RigReading.pose`.
-        bones: the bones as joints.
-    """
-
-    layout: RigLayout
-    rotations: Array
-    translations: Array
-    bones: BoneRows
+    layout: RigLayout  # with which they were read
+    rotations: Array  # (R, J, 4), rounded to float32; see `RigReading.pose`
+    translations: Array  # (R, J, 3), rounded to float32; see `RigReading.pose`
+    bones: BoneRows  # the bones as joints
     _readings: dict[int, RigReading] = field(default_factory=dict, repr=False)
 
     @classmethod

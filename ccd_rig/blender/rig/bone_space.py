@@ -68,51 +68,31 @@ Triple = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class BoneRest:
-    """Constants of a bone while its armature is animated.
+    """Constants of a bone while its armature is animated."""
 
-    Attributes:
-        name: of the bone.
-        slot: index in pose.bones.
-        parent: index of its parent among the joints; -1 for the first bone of a chain, even if it has a
-            parent in Blender.
-        parent_name: of the parent in Blender, or "".
-        parent_slot: index of the parent in Blender in pose.bones, or -1.
-        length: at rest.
-        rest, parent_rest: rest matrices in armature space (`matrix_local`); identity for no parent.
-        connected: whether Blender ignores the bone's location.
-        local_location: whether the location is along the bone's rest axes, not its parent's.
-        inherit_rotation: of the joint.
-        follows_parent: whether the bone inherits the rotation of its parent in Blender.
-        keywords: of the joint, such as limit and stiffness.
-    """
-
-    name: str
-    slot: int
+    name: str  # of the bone
+    slot: int  # index in pose.bones
+    # Index of its parent among the joints; -1 for the first bone of a chain, even if it has a parent in
+    # Blender.
     parent: int
-    parent_name: str
-    parent_slot: int
-    length: float
-    rest: Matrix
-    parent_rest: Matrix
-    connected: bool
-    local_location: bool
-    inherit_rotation: bool
-    follows_parent: bool
-    keywords: Mapping[str, Any]
+    parent_name: str  # of the parent in Blender, or ""
+    parent_slot: int  # index of the parent in Blender in pose.bones, or -1
+    length: float  # at rest
+    rest: Matrix  # in armature space (`matrix_local`)
+    parent_rest: Matrix  # likewise; identity for no parent
+    connected: bool  # whether Blender ignores the bone's location
+    local_location: bool  # whether the location is along the bone's rest axes, not its parent's
+    inherit_rotation: bool  # of the joint
+    follows_parent: bool  # whether the bone inherits the rotation of its parent in Blender
+    keywords: Mapping[str, Any]  # of the joint, such as limit and stiffness
 
 
 class PlacedBone(NamedTuple):
-    """Bone as a joint, for one scale of it and one matrix of its parent.
-
-    Attributes:
-        joint: the joint.
-        stretch: signed scale along the axes of the joint.
-        shift: (3, 3) matrix from location channel to shift of the head along the rest axes.
-    """
+    """Bone as a joint, for one scale of it and one matrix of its parent."""
 
     joint: Joint
-    stretch: Triple
-    shift: NDArray[np.float64]
+    stretch: Triple  # signed scale along the axes of the joint
+    shift: NDArray[np.float64]  # (3, 3) matrix from location channel to shift of the head along the rest axes
 
 
 class _Placed(NamedTuple):
@@ -128,7 +108,6 @@ def place(bone: BoneRest, blender_bone: Any, scale: Sequence[float], parent: Any
     """Convert a bone to a joint.
 
     Args:
-        bone: constants of the bone.
         blender_bone: its bpy.types.Bone.
         scale: its scale channel.
         parent: pose matrix of the parent, None without one. The evaluated matrix for the first bone of a
@@ -248,7 +227,6 @@ def _is_rigid(
     """Whether joint and bone agree after rotations of the parent and of the bone.
 
     Args:
-        bone: constants of the bone.
         blender_bone, scale, parent: see `place`.
         placed: offset, rest rotation, stretch and shift of the joint.
         probe: rotations of the parent and of the bone.
@@ -397,7 +375,6 @@ def require_offsets(
     """Raise RigError unless a bone's location is free for its coupled offsets, and their drivers are valid.
 
     Args:
-        pose_bone: the bone.
         joint_settings: {bone: keywords of Joint}, of the bones in chains and of this one.
         chains: names of the bones in chains.
     """

@@ -43,6 +43,11 @@ def user_constraints(pose_bone: Any) -> Iterator[Any]:
     return (constraint for constraint in pose_bone.constraints if not kind_of(constraint))
 
 
+def acting_constraints(pose_bone: Any) -> Iterator[Any]:
+    """Yield the user's constraints of a bone that are in force."""
+    return (each for each in user_constraints(pose_bone) if not each.mute and each.influence > 0.0)
+
+
 def clamps_of(armature_object: Any) -> Iterator[tuple[Any, Any]]:
     """Yield the clamps of an armature: pose bone and constraint."""
     for pose_bone in armature_object.pose.bones:

@@ -44,17 +44,11 @@ def foreach(pose_bones: Any, name: str, width: int) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Watched:
-    """Set of properties that are read repeatedly from the same pose bones.
+    """Set of properties that are read repeatedly from the same pose bones."""
 
-    Attributes:
-        count: of all pose bones.
-        widths: number of values of each property for a bone, by name.
-        slots: indices of the bones whose values count, of each property.
-    """
-
-    count: int
-    widths: Mapping[str, int]
-    slots: Mapping[str, Slots]
+    count: int  # of all pose bones
+    widths: Mapping[str, int]  # number of values of each property for a bone, by name
+    slots: Mapping[str, Slots]  # indices of the bones whose values count, of each property
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.float32], list[tuple[str, NDArray[Any]]], Indices]:
@@ -265,8 +259,8 @@ def channel_values(
     """Convert rotations to values of a rotation channel, without jumps from frame to frame.
 
     Quaternions stay in one hemisphere. Euler angles are unwrapped, and of their two solutions the one nearer
-    to the previous frame is taken. The angle of an axis-angle may pass a half turn, its axis never flips, and
-    the identity keeps the axis of the previous frame.
+    to the previous frame is taken. The angle of an axis-angle may pass a half turn, and its axis never flips.
+    The identity keeps the axis of the previous frame.
 
     Args:
         mode: rotation mode of the pose bone: "QUATERNION", "AXIS_ANGLE" or an Euler order such as "XYZ".

@@ -28,21 +28,15 @@ STAYS = 0.25
 
 @dataclass(frozen=True)
 class FootMotion:
-    """Motion of constrained bones over a range of frames.
+    """Motion of constrained bones over a range of frames."""
 
-    Attributes:
-        frames: (F,) consecutive frames.
-        times: (F,) seconds.
-        heads: by constraint, (F, 3) head of its bone, world metres.
-        leg: length of a leg, world metres: the smallest of the feet's largest distances from the root bone.
-        grounds: by constraint, (F,) world height of the armature's Ground below its bone, NaN where there is
-            none; None if the Ground is At Rest.
-    """
-
-    frames: range
-    times: Array
-    heads: Mapping[str, Array]
+    frames: range  # (F,) consecutive frames
+    times: Array  # (F,) seconds
+    heads: Mapping[str, Array]  # by constraint, (F, 3) head of its bone, world metres
+    # Length of a leg, world metres: the smallest of the feet's largest distances from the root bone.
     leg: float
+    # By constraint, (F,) world height of the armature's Ground below its bone, NaN where there is none; None
+    # if the Ground is At Rest.
     grounds: Mapping[str, Array] | None = None
 
     @classmethod
@@ -134,7 +128,7 @@ class FootMotion:
 
 def _root_bone(armature_object: bpy.types.Object, constraint: Any) -> str:
     """Return the name of the root bone at the end of a planted bone's chain, which must have a leg."""
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     if not chain:
         raise RigError(
             f"Constraint '{constraint.name}': bone '{constraint.tip}' is not in armature "
@@ -158,15 +152,10 @@ DOWN, UP = "down", "up"
 
 @dataclass(frozen=True)
 class Contacts:
-    """Contacts of planted bones.
+    """Contacts of planted bones."""
 
-    Attributes:
-        phases: by constraint, first and last frame of each contact, in order.
-        velocity: (3,) of the ground, world metres per second; 0 if it stands still.
-    """
-
-    phases: Mapping[str, Sequence[Phase]]
-    velocity: Array
+    phases: Mapping[str, Sequence[Phase]]  # by constraint, first and last frame of each contact, in order
+    velocity: Array  # (3,) of the ground, world metres per second; 0 if it stands still
 
     @property
     def ground_moves(self) -> bool:
@@ -192,9 +181,6 @@ def find_contacts(
     """Find the contacts of planted bones in the present animation of a range, without changing the file.
 
     Args:
-        scene: in which the armature plays.
-        armature_object: carries the constraints.
-        names: of the constraints.
         frames: consecutive, at least three.
         thresholds: when a foot is down.
         ground: one of `GROUNDS`.

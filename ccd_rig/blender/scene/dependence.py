@@ -22,6 +22,7 @@ from typing import Any, NamedTuple, TypeAlias
 import bpy
 
 from ...errors import RigError
+from ..keys import channels
 from ..keys.channels import animated_components, fcurves_of
 from ..properties.constraint_kinds import kind_of
 from ..rig import clamps
@@ -87,19 +88,12 @@ _Drivers: TypeAlias = Callable[[bpy.types.ID], dict[str, list[bpy.types.FCurve]]
 
 @dataclass(frozen=True)
 class Mover:
-    """Source of motion: an object, one of its bones, or a data-block that deforms a surface.
+    """Source of motion: an object, one of its bones, or a data-block that deforms a surface."""
 
-    Attributes:
-        thing: the object or data-block.
-        bone: name of a bone of the object, or empty.
-        trail: describes the dependencies that lead to it.
-        surface: whether the points of the object move the target, not only its transform.
-    """
-
-    thing: Any
-    bone: str
-    trail: str
-    surface: bool = False
+    thing: Any  # the object or data-block
+    bone: str  # name of a bone of the object, or empty
+    trail: str  # describes the dependencies that lead to it
+    surface: bool = False  # whether the points of the object move the target, not only its transform
 
     def __str__(self) -> str:
         return f"bone '{self.bone}' of '{self.thing.name}'" if self.bone else f"'{self.thing.name}'"
@@ -164,7 +158,6 @@ def target_depends_on_chain(
     The armature object may be its parent: the chain does not move it.
 
     Args:
-        armature_object: carries the constraint.
         constraint: stored, or a value.
         bones: names of the bones that the solver turns, as a set.
     """
@@ -239,7 +232,6 @@ def placed_within(armature_object: bpy.types.Object, bone: bpy.types.PoseBone, c
 
     Args:
         armature_object: the original object.
-        bone: one of its bones.
         carrier: name of the other bone.
     """
     followed = _followed(bone)
@@ -362,7 +354,6 @@ def movers(
     """Yield an object or bone itself, and all its movers, nearest first.
 
     Args:
-        thing: the object.
         bone: one of its bones, or empty.
         unfollowed: an object whose bones are traced, but not its transform.
         word: name of the first one in trails.
@@ -378,7 +369,6 @@ def trail_to_bones(
     """Describe how an object or its surface depends on bones of an armature; None if it does not.
 
     Args:
-        thing: the object.
         word: what it is, such as "curve".
         armature_object: its transform does not count.
         moved: names of the bones.
@@ -521,8 +511,7 @@ def drivers_by_bone(thing: bpy.types.ID) -> dict[str, list[bpy.types.FCurve]]:
 
 
 def _drivers(thing: bpy.types.ID) -> list[bpy.types.FCurve]:
-    animation = thing.animation_data
-    return [] if animation is None else [curve for curve in animation.drivers if not curve.mute]
+    return [curve for curve in channels.drivers_of(thing) if not curve.mute]
 
 
 def _refuse_simulated(scene: bpy.types.Scene, start: Mover, thing: bpy.types.ID) -> None:
@@ -588,21 +577,13 @@ NEAR = 1e-3
 
 @dataclass(frozen=True)
 class FkSwitch:
-    """Property of a bone that lets the bones of chains move others.
+    """Property of a bone that lets the bones of chains move others."""
 
-    Attributes:
-        bone: name of the bone with the property.
-        name: of the property.
-        path: data path of the property from the armature object.
-        value: at which the bones of chains move others (FK).
-        chain_bones: names of the bones of chains.
-    """
-
-    bone: str
-    name: str
-    path: str
-    value: float
-    chain_bones: tuple[str, ...]
+    bone: str  # name of the bone with the property
+    name: str  # of the property
+    path: str  # data path of the property from the armature object
+    value: float  # at which the bones of chains move others (FK)
+    chain_bones: tuple[str, ...]  # names of the bones of chains
 
     def __str__(self) -> str:
         return f"'{self.name}' of bone '{self.bone}'"
@@ -614,11 +595,8 @@ class FkSwitch:
 
 def fk_switches(armature_object: bpy.types.Object, bones: Collection[str]) -> tuple[FkSwitch, ...]:
     """Return the switches that decide whether bones move others, in the order of their paths."""
-    animation = armature_object.animation_data
-    drivers: dict[str, bpy.types.FCurve] = {}
-    for curve in () if animation is None else animation.drivers:
-        if curve.data_path.endswith(".influence") and not curve.mute:
-            drivers[curve.data_path] = curve
+    curves = (curve for curve in _drivers(armature_object) if curve.data_path.endswith(".influence"))
+    drivers = {curve.data_path: curve for curve in curves}
     switches: dict[str, FkSwitch] = {}
     for pose_bone in armature_object.pose.bones if drivers else ():
         for path, value, chain_bone in _switches_of(armature_object, pose_bone, set(bones), drivers):

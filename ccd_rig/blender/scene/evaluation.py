@@ -63,12 +63,8 @@ def rig_layout(
     for name in coupled_offsets.followers(armature_object, settings):
         offsets = coupled_offsets.coupled_offsets(armature_object.pose.bones[name])
         settings[name] = {"stiffness": 1.0, "coupled_offsets": offsets}
-    own = {
-        bone.name
-        for row in constraints
-        for bone in constraint_list.chain(armature_object, row.tip, row.chain_length)
-    }
-    still = {name for row in constraints for name in getattr(row, "body_still", ())} - own
+    posed = {bone.name for row in constraints for bone in constraint_list.chain_of(armature_object, row)}
+    still = {name for row in constraints for name in getattr(row, "body_still", ())} - posed
     settings |= {name: {"stiffness": 1.0, "mass": settings[name]["mass"]} for name in still}
     if fixed in settings:
         kept = {name: settings[fixed][name] for name in ("limit", "comfort", "mass")}
@@ -77,8 +73,7 @@ def rig_layout(
     placed = [
         bone.name
         for bone in (armature_object.pose.bones if still else ())
-        if bone.name not in own
-        and any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone))
+        if bone.name not in posed and any(clamps.acting_constraints(bone))
     ]
     return armature.layout(seen, chains, settings, masses(armature_object) if balances else None, placed)
 
@@ -170,22 +165,14 @@ def _effective_row(
 
 
 class FrameSample(NamedTuple):
-    """Evaluated state of one frame.
+    """Evaluated state of one frame."""
 
-    Attributes:
-        frame: scene frame, may be fractional.
-        reading: the chains and their base pose.
-        targets: one per constraint, armature space.
-        influences: effective influences, 0 to 1, one per constraint (`effective_influences`).
-        matrix_world: from armature space to world space.
-        unplanted: effective influences if no bone were planted; empty if no constraint plants one.
-    """
-
-    frame: float
-    reading: RigReading
-    targets: tuple[TargetSample, ...]
-    influences: tuple[float, ...]
-    matrix_world: Matrix
+    frame: float  # scene frame, may be fractional
+    reading: RigReading  # the chains and their base pose
+    targets: tuple[TargetSample, ...]  # one per constraint, armature space
+    influences: tuple[float, ...]  # effective influences, 0 to 1, one per constraint (`effective_influences`)
+    matrix_world: Matrix  # from armature space to world space
+    # Effective influences if no bone were planted; empty if no constraint plants one.
     unplanted: tuple[float, ...] = ()
 
     @property
@@ -195,23 +182,14 @@ class FrameSample(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """Values of a frame as read from Blender; `FrameReader.samples` converts them.
+    """Values of a frame as read from Blender; `FrameReader.samples` converts them."""
 
-    Attributes:
-        frame: scene frame, may be fractional.
-        layout: with which bones were read.
-        bones: see `Watched.look`.
-        world: from armature space to world space.
-        places: see `TargetReader.look`.
-        numbers: see `TargetReader.numbers`.
-    """
-
-    frame: float
-    layout: RigLayout
-    bones: NDArray[np.float32]
-    world: Matrix
-    places: list[Matrix]
-    numbers: list[float]
+    frame: float  # scene frame, may be fractional
+    layout: RigLayout  # with which bones were read
+    bones: NDArray[np.float32]  # see `Watched.look`
+    world: Matrix  # from armature space to world space
+    places: list[Matrix]  # see `TargetReader.look`
+    numbers: list[float]  # see `TargetReader.numbers`
 
     def shows_bones_of(self, other: Shown) -> bool:
         """Whether all bones have the same values as in another frame, to the bit."""
@@ -220,23 +198,15 @@ class Shown(NamedTuple):
 
 @dataclass(frozen=True)
 class Samples:
-    """Evaluated state of R frames.
+    """Evaluated state of R frames."""
 
-    Attributes:
-        frames: (R,) scene frames.
-        rig: the chains and their base poses.
-        targets: of C constraints.
-        influences: (R, C) effective influences, 0 to 1 (`effective_influences`).
-        unplanted: (R, C) effective influences if no bone were planted; None if no constraint plants one.
-        worlds: (R, 4, 4) from armature space to world space.
-    """
-
-    frames: Array
-    rig: RigRows
-    targets: TargetRows
-    influences: Array
+    frames: Array  # (R,) scene frames
+    rig: RigRows  # the chains and their base poses
+    targets: TargetRows  # of C constraints
+    influences: Array  # (R, C) effective influences, 0 to 1 (`effective_influences`)
+    # (R, C) effective influences if no bone were planted; None if no constraint plants one.
     unplanted: Array | None
-    worlds: Array
+    worlds: Array  # (R, 4, 4) from armature space to world space
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -286,19 +256,13 @@ class Samples:
 
 @dataclass
 class FrameReader:
-    """Reads evaluated frames of an armature.
+    """Reads evaluated frames of an armature."""
 
-    Attributes:
-        armature_object: the original object.
-        constraints: of its list.
-        targets: reads their targets.
-        layout: with which bones are read; replaced when their rotation modes change. None: it is made at the
-            first frame.
-    """
-
-    armature_object: bpy.types.Object
-    constraints: Sequence[Constraint]
-    targets: TargetReader
+    armature_object: bpy.types.Object  # the original object
+    constraints: Sequence[Constraint]  # of its list
+    targets: TargetReader  # reads their targets
+    # With which bones are read; replaced when their rotation modes change. None: it is made at the first
+    # frame.
     layout: RigLayout | None
     _last: tuple[Shown, RigRows] | None = field(default=None, repr=False)
     _world: Matrix | None = field(default=None, repr=False)  # read last; equal ones are one object
@@ -401,7 +365,6 @@ def frames(
     Args:
         scene: gives frame rate, time remapping, camera and custom properties; it is not changed.
         armature_object: the original object.
-        constraints: of its list.
         layout: of their bones (`rig_layout`); None: it is made at the first frame.
         shared: temporary scene that other armatures share; None: a new one.
 
@@ -420,13 +383,9 @@ def frames(
 
 @dataclass(frozen=True)
 class Frames:
-    """Evaluates frames of an armature.
+    """Evaluates frames of an armature."""
 
-    Attributes:
-        reader: reads evaluated frames.
-    """
-
-    reader: FrameReader
+    reader: FrameReader  # reads evaluated frames
     _evaluate: Callable[[float], Shown]
 
     def look(self, frame: float) -> Shown:
@@ -461,7 +420,6 @@ def current(
     Args:
         depsgraph: an evaluated one, such as the context's.
         armature_object: the original object.
-        constraints: of its list.
         layout: as for `frames`.
 
     Raises:
@@ -502,32 +460,22 @@ def present(
 
 
 class PlayedFrame(NamedTuple):
-    """Pose and targets of a frame as Blender plays it.
+    """Pose and targets of a frame as Blender plays it."""
 
-    Attributes:
-        frame: of the scene.
-        matrices: (B, 4, 4) of all pose bones, armature space. Only the bones of `read_bones` and their
-            parents are evaluated at this frame.
-        world: from armature space to world space.
-        places: see `TargetReader.look`; empty if targets were not read.
-        numbers: see `TargetReader.numbers`; empty if targets were not read.
-    """
-
-    frame: float
+    frame: float  # of the scene
+    # (B, 4, 4) of all pose bones, armature space. Only the bones of `read_bones` and their parents are
+    # evaluated at this frame.
     matrices: NDArray[np.float32]
-    world: Matrix
-    places: list[Matrix]
-    numbers: list[float]
+    world: Matrix  # from armature space to world space
+    places: list[Matrix]  # see `TargetReader.look`; empty if targets were not read
+    numbers: list[float]  # see `TargetReader.numbers`; empty if targets were not read
 
 
 @dataclass(frozen=True)
 class Playback:
-    """Reads frames as Blender plays them, without solving.
+    """Reads frames as Blender plays them, without solving."""
 
-    Attributes:
-        play: evaluates a frame; its second argument says whether targets and influences are read.
-    """
-
+    # Evaluates a frame; its second argument says whether targets and influences are read.
     play: Callable[[float, bool], PlayedFrame]
     _constraints: Sequence[Constraint]
     _reader: TargetReader

@@ -92,8 +92,6 @@ def rig_ground(
     """The ground that is chosen on an armature; None where nothing of it is near points.
 
     Args:
-        scene: in which it is.
-        rig: the armature.
         frames: of the scene; the ground's rows are these.
         points: (P, 3) of the world, metres, beside which it counts.
         room: metres from them.
@@ -114,15 +112,10 @@ def rig_ground(
 
 @dataclass
 class PresentGround:
-    """The ground of an armature as a depsgraph shows it; faces are read again when they have moved.
+    """The ground of an armature as a depsgraph shows it; faces are read again when they have moved."""
 
-    Attributes:
-        ground: None before the first look, and while it is hidden.
-        hidden: name of an object of the ground that the depsgraph does not evaluate; empty if it does.
-    """
-
-    ground: Ground | None = None
-    hidden: str = ""
+    ground: Ground | None = None  # None before the first look, and while it is hidden
+    hidden: str = ""  # name of an object of the ground that the depsgraph does not evaluate; empty if it does
     _state: object = field(default=None, repr=False)
 
     def look(self, rig: bpy.types.Object, depsgraph: bpy.types.Depsgraph) -> bool:
@@ -197,7 +190,6 @@ def first_ground(
     """The faces of objects at the first frame: moving ground if they may move later, None where none is near.
 
     Args:
-        scene: in which they are.
         objects: see `may_have_faces`.
         frames: of the scene; the ground's rows are these.
         places: (P, 2) of the world, metres, near which faces can count.
@@ -328,17 +320,11 @@ def _moved(a: Array, b: Array) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _Shape:
-    """A mesh.
+    """A mesh."""
 
-    Attributes:
-        vertices: (V, 3) float32, in its object's space.
-        corners: (C,) vertices of the corners of its faces.
-        triangles: (T, 3); empty where they are not read.
-    """
-
-    vertices: Array
-    corners: Indices
-    triangles: Indices
+    vertices: Array  # (V, 3) float32, in its object's space
+    corners: Indices  # (C,) vertices of the corners of its faces
+    triangles: Indices  # (T, 3); empty where they are not read
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,8 @@ from weakref import WeakValueDictionary
 
 import bpy
 
+from ..registration import Handlers
+
 T = TypeVar("T")
 
 ISOLATED = "CCD Rig Evaluation"  # name of the temporary scene, and of the mark it carries
@@ -147,16 +149,11 @@ class SharedScene:
 
 @dataclass
 class _Reader:
-    """Reads of an armature.
+    """Reads of an armature."""
 
-    Attributes:
-        look: see `SharedScene.reading`.
-        queue: arguments of reads to come.
-        results: by arguments, the result or the error of a read.
-    """
-
-    look: Callable[..., Any]
-    queue: deque[tuple[Any, ...]] = field(default_factory=deque)
+    look: Callable[..., Any]  # see `SharedScene.reading`
+    queue: deque[tuple[Any, ...]] = field(default_factory=deque)  # arguments of reads to come
+    # By arguments, the result or the error of a read.
     results: dict[tuple[Any, ...], tuple[Any, Exception | None]] = field(default_factory=dict)
 
     def is_next(self, frame: float) -> bool:
@@ -192,7 +189,10 @@ def isolated_scene(
         yield shared.isolated
 
 
-@bpy.app.handlers.persistent  # type: ignore[misc, untyped-decorator]
+_HANDLERS = Handlers()
+
+
+@_HANDLERS.on("load_post")
 def remove_left(*_arguments: object) -> None:
     """Remove temporary scenes that are not in use, such as one that was saved with the file."""
     for scene in list(bpy.data.scenes):
@@ -263,11 +263,4 @@ def _with_dependencies(
                 yield obj, pose_bone.name
 
 
-def register() -> None:
-    """Add the handler that removes temporary scenes from opened files."""
-    bpy.app.handlers.load_post.append(remove_left)
-
-
-def unregister() -> None:
-    """Remove the handler."""
-    bpy.app.handlers.load_post.remove(remove_left)
+register, unregister = _HANDLERS.register, _HANDLERS.unregister

@@ -41,22 +41,14 @@ class TargetRows(NamedTuple):
     """Targets of C constraints at R frames, armature space, rounded to float32; see `TargetSample`.
 
     Values that a constraint does not use are NaN.
-
-    Attributes:
-        points: (R, C, 3)
-        rotations: (R, C, 4)
-        directions: (R, C, 3)
-        poles: (R, C, 3)
-        offsets: (R, C, 3)
-        keyed: {index of the constraint: {field: (R,) values}}
     """
 
-    points: Array
-    rotations: Array
-    directions: Array
-    poles: Array
-    offsets: Array
-    keyed: Mapping[int, Mapping[str, Array]]
+    points: Array  # (R, C, 3)
+    rotations: Array  # (R, C, 4)
+    directions: Array  # (R, C, 3)
+    poles: Array  # (R, C, 3)
+    offsets: Array  # (R, C, 3)
+    keyed: Mapping[int, Mapping[str, Array]]  # {index of the constraint: {field: (R,) values}}
 
     @classmethod
     def empty(cls, rows: int, like: TargetRows) -> TargetRows:
@@ -167,7 +159,6 @@ def object_channels(obj: bpy.types.Object, basis: Matrix) -> tuple[Vector, Quate
     """Return the location and rotation channels of an object for a basis matrix, with its present deltas.
 
     Args:
-        obj: the object.
         basis: from object space to the space of its parent.
     """
     location, rotation, _ = basis.decompose()
@@ -211,7 +202,6 @@ def target_sources(
 
     Args:
         armature_object: the original object.
-        constraints: of its list.
         with_keyed: whether fields that keys or drivers move are read at each frame, if the constraint uses
             them.
 

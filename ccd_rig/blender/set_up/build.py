@@ -123,19 +123,13 @@ def follow(context: bpy.types.Context, armature_object: bpy.types.Object, made: 
 def is_animated(armature_object: bpy.types.Object, names: Sequence[str]) -> bool:
     """Whether bones of the constraints' chains have keys in the playing animation."""
     rows = armature_object.ccd_rig.constraints
-    chains = (constraint_list.chain(armature_object, rows[n].tip, rows[n].chain_length) for n in names)
+    chains = (constraint_list.chain_of(armature_object, rows[n]) for n in names)
     starts = tuple({bone.path_from_id() + "." for chain in chains for bone in chain})
-    paths = (curve.data_path for _, curves in channels.played(armature_object) for curve in curves)
-    return any(path.startswith(starts) for path in paths)
+    return any(path.startswith(starts) for path in channels.played_paths(armature_object))
 
 
 def key_targets(scene: bpy.types.Scene, armature_object: bpy.types.Object, names: Sequence[str]) -> int:
     """Key targets and poles of constraints along the motion, over the scene's range.
-
-    Args:
-        scene: of the figure.
-        armature_object: the figure.
-        names: of constraints with targets.
 
     Returns:
         The number of keyed frames.
@@ -249,7 +243,7 @@ PIECES = (Part.UPPER_ARM, Part.LOWER_ARM, Part.THIGH, Part.SHIN, Part.FRONT_THIG
 def is_turned(armature_object: bpy.types.Object, row: PlannedRow) -> bool:
     """Whether constraints of Blender's act on bones of a chain."""
     for bone in constraint_list.chain(armature_object, row.tip):
-        if any(not each.mute and each.influence > 0.0 for each in clamps.user_constraints(bone)):
+        if any(clamps.acting_constraints(bone)):
             return True
         if bone.name == row.top:
             break
@@ -258,7 +252,7 @@ def is_turned(armature_object: bpy.types.Object, row: PlannedRow) -> bool:
 
 def keyed_at_or_above(armature_object: bpy.types.Object, name: str) -> str:
     """Nearest ancestor, or the bone itself, with keys in the playing animation; empty for none."""
-    paths = _played_paths(armature_object)
+    paths = channels.played_paths(armature_object)
     bone = armature_object.pose.bones[name]
     for each in (bone, *bone.parent_recursive):
         start = each.path_from_id() + "."
@@ -296,7 +290,8 @@ def _is_piece(figure: Figure, bone: bpy.types.PoseBone, following: bpy.types.Pos
 def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) -> list[str]:
     """Switch the limbs of a generated rig to FK, and return notes."""
     switched, animated = [], []
-    paths = _played_paths(armature_object) | _driven_paths(armature_object)
+    driven = {curve.data_path for curve in channels.drivers_of(armature_object)}
+    paths = channels.played_paths(armature_object) | driven
     for row in rows:
         switch = armature_object.pose.bones.get(rigify.limb_parent(row.top))
         if switch is None or not isinstance(switch.get(rigify.IK_FK), bool | int | float):
@@ -312,17 +307,6 @@ def switch_to_fk(armature_object: bpy.types.Object, rows: Sequence[PlannedRow]) 
     if animated:
         notes.append(f"{rigify.IK_FK} is animated on {named(animated)}: set it to 1 for the frames to bake")
     return notes
-
-
-def _played_paths(armature_object: bpy.types.Object) -> set[str]:
-    """Data paths of the playing F-curves."""
-    return {curve.data_path for _, curves in channels.played(armature_object) for curve in curves}
-
-
-def _driven_paths(armature_object: bpy.types.Object) -> set[str]:
-    """Data paths of drivers."""
-    animation = armature_object.animation_data
-    return set() if animation is None else {driver.data_path for driver in animation.drivers}
 
 
 ROOM = 1.0
@@ -444,16 +428,12 @@ KNEE_GOES_WITH_FOOT = (Part.FOOT, Part.TOE, Part.FRONT_FOOT, Part.FRONT_TOE)
 
 @dataclass(frozen=True)
 class Guess:
-    """The roles that Set Up Figure recognises.
+    """The roles that Set Up Figure recognises."""
 
-    Attributes:
-        roles: by bone, the words of its role; empty for none. Of a generated rig only controls with one.
-        groups: that the figure has.
-        unsure: names of bones at which limbs end whose role no name tells, see `recognition.untold`.
-    """
-
+    # By bone, the words of its role; empty for none. Of a generated rig only controls with one.
     roles: dict[str, str]
-    groups: tuple[Group, ...]
+    groups: tuple[Group, ...]  # that the figure has
+    # Names of bones at which limbs end whose role no name tells, see `recognition.untold`.
     unsure: tuple[str, ...]
 
     def words(self) -> str:
@@ -477,7 +457,6 @@ def set_up(context: bpy.types.Context, armature_object: bpy.types.Object, choice
     Args:
         context: its scene gets the targets.
         armature_object: the figure in its present pose.
-        choices: of the user.
 
     Raises:
         RigError: no figure is recognised, or no constraint is left to make; nothing was changed.

@@ -35,36 +35,23 @@ SINGULAR = {Group.HANDS: "hand", Group.FEET: "foot", Group.WINGS: "wing"}
 
 @dataclass(frozen=True)
 class PlannedRow:
-    """Constraint to make.
+    """Constraint to make."""
 
-    Attributes:
-        group: of the figure.
-        role: of its bone.
-        tip: name of its bone.
-        top: name of the first bone of its chain.
-        use_tail: whether the tail of the bone reaches the target, or its head.
-        copies_rotation: whether the bone copies the target's rotation.
-        bend: bone that starts at the knee or elbow; empty for chains without a pole.
-        reaches: whether the end of the bone reaches the target.
-        slides: whether the bone also slides, as the root of a figure.
-    """
-
-    group: Group
-    role: Role
-    tip: str
-    top: str
-    use_tail: bool = False
-    copies_rotation: bool = True
-    bend: str = ""
-    reaches: bool = True
-    slides: bool = False
+    group: Group  # of the figure
+    role: Role  # of its bone
+    tip: str  # name of its bone
+    top: str  # name of the first bone of its chain
+    use_tail: bool = False  # whether the tail of the bone reaches the target, or its head
+    copies_rotation: bool = True  # whether the bone copies the target's rotation
+    bend: str = ""  # bone that starts at the knee or elbow; empty for chains without a pole
+    reaches: bool = True  # whether the end of the bone reaches the target
+    slides: bool = False  # whether the bone also slides, as the root of a figure
 
 
 def planned_rows(figure: Figure, bones: Sequence[RestBone]) -> list[PlannedRow]:
     """Plan the constraints of a figure; none without known roles.
 
     Args:
-        figure: the roles of its bones.
         bones: all bones of the armature, in a space whose Z points up.
     """
     tree = SkeletonTree(bones)
@@ -207,54 +194,33 @@ ONE = (Group.HEAD, Group.HIPS, Group.TAIL)
 
 @dataclass(frozen=True)
 class Choices:
-    """Choices of the user.
+    """Choices of the user."""
 
-    Attributes:
-        groups: that get constraints.
-        poles: whether all knees and elbows get poles, or straight limbs alone, which have no side.
-        turn_hands: whether hands copy their targets' rotations, or keep their own on the forearms.
-        ranges: use of the preset's ranges for joints.
-        plant: whether feet are planted instead of having targets.
-        follow_motion: whether targets are keyed along the figure's motion.
-        roles: {bone: words of a role that replaces the recognised one}; empty words for none.
-        control_bones: whether targets and poles are bones of the armature, or empties.
-    """
-
-    groups: Collection[Group]
-    poles: bool = False
-    turn_hands: bool = False
-    ranges: Ranges = Ranges.NONE
-    plant: bool = False
-    follow_motion: bool = True
+    groups: Collection[Group]  # that get constraints
+    poles: bool = False  # whether all knees and elbows get poles, or straight limbs alone, which have no side
+    turn_hands: bool = False  # whether hands copy their targets' rotations, or keep their own on the forearms
+    ranges: Ranges = Ranges.NONE  # use of the preset's ranges for joints
+    plant: bool = False  # whether feet are planted instead of having targets
+    follow_motion: bool = True  # whether targets are keyed along the figure's motion
+    # {bone: words of a role that replaces the recognised one}; empty words for none.
     roles: Mapping[str, str] = field(default_factory=dict)
-    control_bones: bool = False
+    control_bones: bool = False  # whether targets and poles are bones of the armature, or empties
 
 
 @dataclass
 class Made:
-    """Result of a set-up.
+    """Result of a set-up."""
 
-    Attributes:
-        kind: of the figure.
-        family: of its bones' names; empty if it was recognised by structure.
-        available: groups of the figure.
-        carrier: name of the figure's root bone; empty if there is none.
-        rows: {group: names of its new constraints}.
-        poles: number of new poles.
-        is_planted: whether planted feet shift the hips.
-        notes: messages to the user, without a full stop.
-        roles: {bone: (words of its role, words of the recognised role)}; empty words for none. Of generated
-            rigs controls with a role alone.
-    """
-
-    kind: Kind
-    family: str
-    available: tuple[Group, ...] = ()
-    carrier: str = ""
-    rows: dict[Group, list[str]] = field(default_factory=dict)
-    poles: int = 0
-    is_planted: bool = False
-    notes: list[str] = field(default_factory=list)
+    kind: Kind  # of the figure
+    family: str  # of its bones' names; empty if it was recognised by structure
+    available: tuple[Group, ...] = ()  # groups of the figure
+    carrier: str = ""  # name of the figure's root bone; empty if there is none
+    rows: dict[Group, list[str]] = field(default_factory=dict)  # {group: names of its new constraints}
+    poles: int = 0  # number of new poles
+    is_planted: bool = False  # whether planted feet shift the hips
+    notes: list[str] = field(default_factory=list)  # messages to the user, without a full stop
+    # {bone: (words of its role, words of the recognised role)}; empty words for none. Of generated rigs
+    # controls with a role alone.
     roles: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def words(self) -> str:

@@ -81,10 +81,7 @@ def goals_of_rows(
     It has a reach window at all of them or none (`has_window`). Settings are one row where none is keyed.
 
     Args:
-        skeleton: the joints.
-        constraint: whose goals they are.
         targets: at the frames.
-        c: its place in these.
 
     Raises:
         RigError: see `goals`.
@@ -124,23 +121,14 @@ def effectors(constraint: Constraint, lengths: Array) -> Array:
 
 @dataclass(frozen=True)
 class SoftLimb:
-    """The easing of a chain at R rows.
+    """The easing of a chain at R rows."""
 
-    Attributes:
-        points: (R, 3) eased targets; the target itself where nothing is eased.
-        gaps: (R,) distances from eased targets to targets.
-        spare: (R,) lengths that the chain gains when straight.
-        extension: (R,) present extension, a part of its bones' lengths.
-        soft: (R or 1) part of its length over which it is eased.
-        joints: count of bones from the tip for `extension`; 0 if their lengths change, or they end at
-            another point.
-    """
-
-    points: Array
-    gaps: Array
-    spare: Array
-    extension: Array
-    soft: Array
+    points: Array  # (R, 3) eased targets; the target itself where nothing is eased
+    gaps: Array  # (R,) distances from eased targets to targets
+    spare: Array  # (R,) lengths that the chain gains when straight
+    extension: Array  # (R,) present extension, a part of its bones' lengths
+    soft: Array  # (R or 1) part of its length over which it is eased
+    # Count of bones from the tip for `extension`; 0 if their lengths change, or they end at another point.
     joints: int
 
 
@@ -159,10 +147,8 @@ def soft_limb(
     A chain with slides, or whose root the same solve moves, is not eased: its reach is not known before.
 
     Args:
-        skeleton: the joints.
         constraint: with Softness.
         targets: of all constraints at the rows.
-        c: index of the constraint.
         heads, frames: (R, J, 3) and (R, J, 4) of the base poses, on solved parents.
         lengths: (R, J) of bones.
         moving: joints of the same solve.

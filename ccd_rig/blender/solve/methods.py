@@ -37,10 +37,8 @@ def solve_once(
     """Solve a constraint by a closed form; the errors are in the order of its goals.
 
     Args:
-        skeleton: the joints.
         pose: the start, whose bends keep their side.
         constraint: its method is one of `SINGLE_PASS`.
-        target: of the constraint.
         settings: the tolerances.
 
     Raises:
@@ -158,18 +156,10 @@ Reference: TypeAlias = Callable[[Samples], Array]
 
 @dataclass(frozen=True)
 class FrameSolveSettings:
-    """Settings of the solves of all frames.
+    """Settings of the solves of all frames."""
 
-    Attributes:
-        solver: position tolerance in world metres.
-        error_reduction: `SolverSettings.error_reduction` of each solve; None for full steps.
-        poses: the pose library; entries for other bones are left out.
-        reference: gives reference poses.
-        smoothness: weight of changes between frames, see `solvers.motion`.
-    """
-
-    solver: SolverSettings
-    error_reduction: float | None
-    poses: Sequence[PoseEntry] = ()
-    reference: Reference | None = None
-    smoothness: float = 0.0
+    solver: SolverSettings  # position tolerance in world metres
+    error_reduction: float | None  # `SolverSettings.error_reduction` of each solve; None for full steps
+    poses: Sequence[PoseEntry] = ()  # the pose library; entries for other bones are left out
+    reference: Reference | None = None  # gives reference poses
+    smoothness: float = 0.0  # weight of changes between frames, see `solvers.motion`

@@ -12,7 +12,7 @@ import numpy as np
 from mathutils import Matrix
 
 from ...maths.batch import Array, Indices, matrices
-from ...motion.ground import Ground, grade_of, plane_of
+from ...motion.ground import Ground, grade_of, plane_of, seen_below
 from ...motion.retargeting.alignment import shortest
 from ...motion.retargeting.feet import heel_from_ball
 from ..properties.constraint_values import Constraint
@@ -27,43 +27,26 @@ LEVEL = 0.3
 
 @dataclass(frozen=True, eq=False)
 class PlantSole:
-    """The sole of a bone, as the armature stands at rest.
+    """The sole of a bone, as the armature stands at rest."""
 
-    Attributes:
-        height: world metres from the ground up to the bone's head; 0 for a bone above its own length, such as
-            a hand.
-        up: (3,) the world's Z in the bone's axes.
-        length: of the bone, world metres.
-        points: (P, 3) of the sole from the bone's head, in its axes, world metres.
-        foot: name of the bone above, if that lies on the ground with a heel; else empty.
-        heel: (3,) of that from the bone's head, in the axes of the foot; None without one.
-        clearance: world metres by which it stays above what it swings over.
-    """
-
+    # World metres from the ground up to the bone's head; 0 for a bone above its own length, such as a hand.
     height: float
-    up: Array
-    length: float
-    points: Array
-    foot: str
-    heel: Array | None
-    clearance: float
+    up: Array  # (3,) the world's Z in the bone's axes
+    length: float  # of the bone, world metres
+    points: Array  # (P, 3) of the sole from the bone's head, in its axes, world metres
+    foot: str  # name of the bone above, if that lies on the ground with a heel; else empty
+    heel: Array | None  # (3,) of that from the bone's head, in the axes of the foot; None without one
+    clearance: float  # world metres by which it stays above what it swings over
 
 
 @dataclass(frozen=True, eq=False)
 class PlantGround:
-    """The ground below planted bones.
+    """The ground below planted bones."""
 
-    Attributes:
-        ground: its rows are the frames of the bake.
-        soles: of the constraints that plant a bone on it.
-        tops: (F,) world heights from which it is looked for.
-        steepest: radians up to which bones are turned to it.
-    """
-
-    ground: Ground
-    soles: Mapping[int, PlantSole]
-    tops: Array
-    steepest: float
+    ground: Ground  # its rows are the frames of the bake
+    soles: Mapping[int, PlantSole]  # of the constraints that plant a bone on it
+    tops: Array  # (F,) world heights from which it is looked for
+    steepest: float  # radians up to which bones are turned to it
 
     def carried(self, anchor: PlantAnchor, row: int, rows: Array) -> list[PlantAnchor]:
         """The anchor of a row at other rows, carried by moving ground."""
@@ -75,23 +58,14 @@ class PlantGround:
 
     def heights(self, points: Array, rows: Indices) -> Array:
         """(R, P) heights of the ground below points (R, P, 3) at rows; minus infinity where there is none."""
-        starts = points.copy()
-        starts[..., 2] = self.tops[rows, None]
-        starts = starts.reshape(-1, 3)
-        each = np.repeat(rows, points.shape[1])
-        heights, _ = self.ground.below(starts, each)
-        unseen = np.isnan(heights)
-        starts[unseen, 2] = np.inf
-        heights[unseen], _ = self.ground.below(starts[unseen], each[unseen])
-        return np.where(np.isnan(heights), -np.inf, heights).reshape(points.shape[:2])
+        heights = seen_below(self.ground, points, self.tops[rows, None], rows)
+        return np.where(np.isnan(heights), -np.inf, heights)
 
     def lying(self, anchor: PlantAnchor, row: int, c: int, is_held: bool) -> PlantAnchor:
         """The anchor with its sole on the surface, turned to its slope; unchanged over a hole.
 
         Args:
-            anchor: of the bone.
             row: of the bake's frames.
-            c: the constraint.
             is_held: whether its rotation is held, flat on the ground; else the slope turns its animation.
         """
         sole, axes = self.soles[c], anchor.axes / np.linalg.norm(anchor.axes, axis=0)
@@ -132,7 +106,6 @@ def plant_ground(
 
     Args:
         armature_object: the original object.
-        constraints: of the bake.
         heads: (F, 3) of animated planted bones and the root bone, world metres.
         root_bone: carries them.
         ground_near: gives the ground; its rows are the frames.

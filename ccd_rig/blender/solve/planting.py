@@ -31,19 +31,12 @@ from ..scene.targets import orthonormal
 
 @dataclass(frozen=True)
 class SupportChains:
-    """The support chains of a skeleton with planted bones.
+    """The support chains of a skeleton with planted bones."""
 
-    Attributes:
-        constraints: indices of the constraints of kind PLANT.
-        root_bone: the joint that carries all others.
-        joints: from below the root bone to the planted bones.
-        keeps_body: whether the root bone keeps its animation; otherwise it follows planted bones.
-    """
-
-    constraints: tuple[int, ...]
-    root_bone: int
-    joints: tuple[int, ...]
-    keeps_body: bool = False
+    constraints: tuple[int, ...]  # indices of the constraints of kind PLANT
+    root_bone: int  # the joint that carries all others
+    joints: tuple[int, ...]  # from below the root bone to the planted bones
+    keeps_body: bool = False  # whether the root bone keeps its animation; otherwise it follows planted bones
 
 
 def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> SupportChains | None:
@@ -84,15 +77,10 @@ def support_chains(skeleton: Skeleton, constraints: Sequence[Constraint]) -> Sup
 
 @dataclass(frozen=True)
 class PlantAnchor:
-    """The place of a planted bone in the world, in double precision.
+    """The place of a planted bone in the world, in double precision."""
 
-    Attributes:
-        head: (3,).
-        axes: (3, 3), the bone's axes as columns, as the armature object's matrix has them.
-    """
-
-    head: Array
-    axes: Array
+    head: Array  # (3,)
+    axes: Array  # (3, 3), the bone's axes as columns, as the armature object's matrix has them
 
     @classmethod
     def of(cls, transform: Transform, world: Array) -> PlantAnchor:
@@ -120,21 +108,13 @@ class PlantAnchor:
 
 @dataclass
 class Contacts:
-    """Contacts and keyed poses of a figure in S solved frames.
+    """Contacts and keyed poses of a figure in S solved frames."""
 
-    Attributes:
-        bases: index of the constraint on whose bone the figure hangs, or -1.
-        anchors: of each planted constraint.
-        moved: joints of the legs, and the root bone, that anything moves.
-        rotations: (S, J, 4) of legs and root bone, blended by influence.
-        translations: (S, J, 3) likewise.
-    """
-
-    bases: list[int]
-    anchors: list[dict[int, PlantAnchor]]
-    moved: list[frozenset[int]]
-    rotations: Array
-    translations: Array
+    bases: list[int]  # index of the constraint on whose bone the figure hangs, or -1
+    anchors: list[dict[int, PlantAnchor]]  # of each planted constraint
+    moved: list[frozenset[int]]  # joints of the legs, and the root bone, that anything moves
+    rotations: Array  # (S, J, 4) of legs and root bone, blended by influence
+    translations: Array  # (S, J, 3) likewise
 
     def without_first(self, count: int) -> Contacts:
         """A copy without the first frames."""
@@ -256,7 +236,6 @@ def returning(
         rotations: (R, J, 4) animated.
         frames: (R,)
         released: by joint, the frame in which it was moved last, and its departure then.
-        limits: of all joints.
     """
     for j, (last, turn) in released.items():
         rows = np.flatnonzero(frames - last < RETURN)
@@ -279,7 +258,6 @@ def arriving(
         animated: (R, 4)
         left: (R,) time until it is there, in parts of `RETURN`.
         there: (4,) rotations then, with the departure and animated.
-        limit: of the joint.
     """
     if not len(rotations):
         return
@@ -342,7 +320,6 @@ def placed(
     Quaternions in double precision keep the bone there within the rounding of keys.
 
     Args:
-        poses: of the frames.
         bones: of the same frames.
         root_bone: a joint without a parent that carries the planted bones.
         tips: (R,) the planted bone of each frame, or one for all.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from ..figures import words
 from ..figures.role import Side
+from ..keys import channels
 from ..properties import constraint_list
 from ..properties.constraint_kinds import kind_of
 from ..properties.constraint_values import PLANT, PLANTED
@@ -28,17 +29,12 @@ SLACK = 1e-4  # fraction of a chain's length by which a target may be too far an
 
 
 class Reach(NamedTuple):
-    """Effector and target of a constraint, world space.
+    """Effector and target of a constraint, world space."""
 
-    Attributes:
-        end: the effector.
-        target: the point to reach.
-        gap: metres by which the target is out of reach of the chain; 0 within reach, and if the length of the
-            chain or the place of its root may change.
-    """
-
-    end: Vector
-    target: Vector
+    end: Vector  # the effector
+    target: Vector  # the point to reach
+    # Metres by which the target is out of reach of the chain; 0 within reach, and if the length of the chain
+    # or the place of its root may change.
     gap: float
 
     @property
@@ -49,7 +45,7 @@ class Reach(NamedTuple):
 
 def reach_of(armature_object: bpy.types.Object, constraint: Any) -> Reach | None:
     """Return the present reach of a constraint; None without an effector or a target."""
-    chain = constraint_list.chain(armature_object, constraint.tip, constraint.chain_length)
+    chain = constraint_list.chain_of(armature_object, constraint)
     if not kind_of(constraint).reaches or not constraint.use_position or not chain:
         return None
     target = target_point(constraint)
@@ -105,7 +101,7 @@ def _is_open(armature_object: bpy.types.Object, chain: Sequence[bpy.types.PoseBo
     return any(
         root_bone in chain
         for row in plants
-        for root_bone in constraint_list.chain(armature_object, row.tip, row.chain_length)[-1:]
+        for root_bone in constraint_list.chain_of(armature_object, row)[-1:]
     )
 
 
@@ -133,8 +129,6 @@ def sketch_rows(
     """Draw the enabled constraints of an armature.
 
     Args:
-        sketch: to draw on.
-        armature_object: the armature.
         shown: names of the visible bones.
         in_words: formats a length in metres in the scene's units.
         missed: indices of the constraints that miss their goals in the present pose.
@@ -163,7 +157,7 @@ def sketch_rows(
 def _sketch_chain(sketch: Sketch, armature_object: bpy.types.Object, row: Any, shown: Container[str]) -> None:
     world: Any = armature_object.matrix_world
     colour = (*sketch.palette.chain, 0.4 if row.enabled else 0.15)
-    for bone in constraint_list.chain(armature_object, row.tip, row.chain_length):
+    for bone in constraint_list.chain_of(armature_object, row):
         if bone.name in shown:
             sketch.path((world @ bone.head, world @ bone.tail), colour, CHAIN)
 
@@ -213,25 +207,15 @@ Floats = NDArray[np.float64]
 
 
 class TargetMark(NamedTuple):
-    """Mark of a target or pole of a constraint.
+    """Mark of a target or pole of a constraint."""
 
-    Attributes:
-        row: index of the constraint; if several share the target, of the active one, else of the first.
-        target: the object or bone.
-        point: point of the target, offset included, world.
-        is_pole: whether it is a pole.
-        turns: whether it has a ring: the constraint is active and uses the target's rotation.
-        is_active: whether the constraint is active.
-        side: of the constraint's bone.
-    """
-
-    row: int
-    target: Target
-    point: Vector
-    is_pole: bool
-    turns: bool
-    is_active: bool
-    side: Side
+    row: int  # index of the constraint; if several share the target, of the active one, else of the first
+    target: Target  # the object or bone
+    point: Vector  # point of the target, offset included, world
+    is_pole: bool  # whether it is a pole
+    turns: bool  # whether it has a ring: the constraint is active and uses the target's rotation
+    is_active: bool  # whether the constraint is active
+    side: Side  # of the constraint's bone
 
 
 class Hit(NamedTuple):
@@ -245,7 +229,6 @@ def target_marks(armature_object: bpy.types.Object, shown: Container[str]) -> li
     """Return marks of the targets and poles of enabled constraints, each once, the active constraint's last.
 
     Args:
-        armature_object: carries the constraints.
         shown: names of the visible bones.
     """
     group = armature_object.ccd_rig
@@ -306,10 +289,8 @@ def hit(
     """Return the nearest mark below the pointer, else the nearest ring, else None.
 
     Args:
-        marks: visible marks.
         places: of the marks, (n, 2) pixels.
         pointer: pixels.
-        scale: of the interface.
     """
     if not marks:
         return None
@@ -417,5 +398,4 @@ def is_free(target: Target, armature_object: bpy.types.Object) -> bool:
     if target.bone and owner.parent is not None and owner.bone.use_connect:
         return False
     paths = [owner.path_from_id(name) for name in ("location", rotation_channel(owner)[0])]
-    animation = thing.animation_data
-    return animation is None or not any(curve.data_path in paths for curve in animation.drivers)
+    return not any(curve.data_path in paths for curve in channels.drivers_of(thing))

@@ -21,15 +21,10 @@ SIZE = 0.75
 
 
 class BoneAxes(NamedTuple):
-    """Frame of a bone's limit.
+    """Frame of a bone's limit."""
 
-    Attributes:
-        matrix: from the joint's frame at rest, in units of the drawing's size, to world space.
-        rotation: evaluated rotation of the bone relative to rest, constraints included.
-    """
-
-    matrix: Matrix
-    rotation: Quaternion
+    matrix: Matrix  # from the joint's frame at rest, in units of the drawing's size, to world space
+    rotation: Quaternion  # evaluated rotation of the bone relative to rest, constraints included
 
 
 def bone_axes(pose_bone: bpy.types.PoseBone) -> BoneAxes:
@@ -96,9 +91,7 @@ def sketch_shape(
     """Draw the border of a limit.
 
     Args:
-        sketch: to draw on.
         matrix: from the joint's frame at rest to world space.
-        limit: the limit.
         rotation: of the joint relative to rest; dials of a twist and of an Euler box turn with it.
         is_comfort: whether it is a comfort region. Dials of an Euler box that is a limit have the colours of
             the axes.
@@ -142,23 +135,14 @@ _X, _Y = (Vector([float(i == k) for i in range(3)]).freeze() for k in range(2))
 
 
 class Handle(NamedTuple):
-    """Bound of a limit that can be dragged.
+    """Bound of a limit that can be dragged."""
 
-    Attributes:
-        field: name of the limit's property.
-        component: of a vector; -1 for a number, and for the axis, which is turned.
-        dial: on which the value is an angle, in the joint's frame at rest.
-        value: present value, radians.
-        lower: smallest value, radians: of the property, or the other bound of its range.
-        upper: largest value, radians.
-    """
-
-    field: str
-    component: int
-    dial: Dial
-    value: float
-    lower: float
-    upper: float
+    field: str  # name of the limit's property
+    component: int  # of a vector; -1 for a number, and for the axis, which is turned
+    dial: Dial  # on which the value is an angle, in the joint's frame at rest
+    value: float  # present value, radians
+    lower: float  # smallest value, radians: of the property, or the other bound of its range
+    upper: float  # largest value, radians
 
     @property
     def point(self) -> Vector:
@@ -170,8 +154,6 @@ def handles(group: Any, limit: Limit, rotation: Quaternion) -> list[Handle]:
     """Return the handles of a limit, one for each bound.
 
     Args:
-        group: the stored limit.
-        limit: its value.
         rotation: of the joint, relative to rest.
     """
     kind = limit_kind(group)

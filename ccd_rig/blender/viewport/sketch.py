@@ -58,23 +58,14 @@ def _meet(one: Box, other: Box) -> bool:
 
 
 class Palette(NamedTuple):
-    """Colours of sketches.
-
-    Attributes:
-        limit: limits.
-        comfort: comfort regions.
-        needle: present rotation in a limit.
-        chain: active chain, and lines to targets.
-        planted: planted bones.
-        warning: rotations at a border, and targets out of reach.
-    """
+    """Colours of sketches."""
 
     limit: Opaque = (0.25, 0.62, 1.0)
-    comfort: Opaque = (0.35, 0.9, 0.4)
-    needle: Opaque = (1.0, 1.0, 1.0)
-    chain: Opaque = (1.0, 0.72, 0.2)
-    planted: Opaque = (0.1, 0.85, 0.7)
-    warning: Opaque = (1.0, 0.18, 0.12)
+    comfort: Opaque = (0.35, 0.9, 0.4)  # comfort regions
+    needle: Opaque = (1.0, 1.0, 1.0)  # present rotation in a limit
+    chain: Opaque = (1.0, 0.72, 0.2)  # active chain, and lines to targets
+    planted: Opaque = (0.1, 0.85, 0.7)  # planted bones
+    warning: Opaque = (1.0, 0.18, 0.12)  # rotations at a border, and targets out of reach
 
 
 class Sketch:
@@ -186,8 +177,6 @@ def sketch_roles(sketch: Sketch, armature_object: bpy.types.Object, roles: Mappi
     """Draw bones in the colours of their roles, with labels at the ends of limbs.
 
     Args:
-        sketch: to draw on.
-        armature_object: the figure.
         roles: by bone.
     """
     world: Any = armature_object.matrix_world

@@ -17,8 +17,7 @@ limit; joints further out compensate for clamped ones. Unmapped joints keep the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,17 @@ from ...limits.batch import BatchLimits
 from ...maths import batch
 from ...maths.batch import Array
 from ..interpolation import same_side
-from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, path_length, product, turned
+from .figures import (
+    FigureMap,
+    Figures,
+    Limb,
+    SourceMotion,
+    TargetFigure,
+    inverse,
+    path_length,
+    product,
+    turned,
+)
 
 UP = np.array((0.0, 0.0, 1.0))
 NO_TURN = np.array((1.0, 0.0, 0.0, 0.0))
@@ -41,50 +50,20 @@ ON_END = 0.1, 0.5
 """Part of a trunk's length along the ground up to which its slope stays, and from which it is fitted."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Figures:
-    """Both reference poses in the world."""
-
-    figure_map: FigureMap
-    target: TargetFigure
-    source: SourceMotion
-    heads: Array
-    level: dict[str, Array]
-
-    def target_line(self, a: str, b: str) -> Array:
-        """The vector between two joints of the target."""
-        return np.asarray(self.heads[self.target.index(b)] - self.heads[self.target.index(a)])
-
-    def source_line(self, a: str, b: str) -> Array:
-        """The vector between the source's joints that two joints of the target follow."""
-        return np.asarray(self.source_head(b) - self.source_head(a))
-
-    def source_head(self, name: str) -> Array:
-        place = self.source.index(self.figure_map.sources[name])
-        return np.asarray(self.source.reference_heads[place])
-
-
-def corrections(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, level: dict[str, Array] | None = None
-) -> dict[str, Array]:
-    """By mapped target joint, (4,) the correction M in the world.
+def corrections(figures: Figures, level: Mapping[str, Array]) -> dict[str, Array]:
+    """By mapped target joint, (4,) the correction M in the world, by the reference poses.
 
     Args:
-        figure_map: pairs of joints.
-        target: its reference pose is used.
-        source: its reference pose is used.
         level: by foot and by toes of the target, (4,) rotation of the source's in its reference pose that
             makes it stand flat; none for feet that do.
     """
-    heads, _ = target.reference
-    figures = _Figures(figure_map, target, source, heads, level or {})
-    turns = _trunk(figures)
+    figure_map, turns = figures.map, _trunk(figures)
     legs = {limb.end: limb for limb in figure_map.legs}
     tips = {limb.tip: limb for limb in figure_map.legs if limb.tip}
     arms = {limb.end for limb in figure_map.arms}
     bends = {name: limb for limb in figure_map.limbs for name in (limb.upper, limb.middle)}
     heading = _heading(turns[figure_map.hips])
-    for joint in target.skeleton.joints:
+    for joint in figures.target.skeleton.joints:
         name = joint.name
         if name not in figure_map.sources or name in turns:
             continue
@@ -92,7 +71,7 @@ def corrections(
         if name == figure_map.head:
             turns[name] = heading
         elif name in legs or name in tips:
-            turns[name] = _foot(figures, name, legs.get(name) or tips[name], heading)
+            turns[name] = _foot(figures, level, name, legs.get(name) or tips[name], heading)
         elif name in arms:
             turns[name] = _hand(figures, name, above)
         else:
@@ -113,6 +92,11 @@ def shortest(a: Array, b: Array) -> Array:
     return batch.unit(middle, -1)
 
 
+def _line(head: Callable[[str], Array], a: str, b: str) -> Array:
+    """(3,) from one joint to another, whose heads are given by name."""
+    return np.asarray(head(b) - head(a))
+
+
 def _unit(vectors: NDArray[Any]) -> Array:
     lengths = batch.length(vectors, -1)[..., None]
     return np.where(lengths > TINY, vectors / np.maximum(lengths, TINY), 0.0)
@@ -121,18 +105,18 @@ def _unit(vectors: NDArray[Any]) -> Array:
 # Parts of the body --------------------------------------------------------------------------------
 
 
-def _trunk(figures: _Figures) -> dict[str, Array]:
+def _trunk(figures: Figures) -> dict[str, Array]:
     """Corrections of hips and spine: both ends by the directions across and up, joints between by slerp.
 
     The pitch of a body on four legs follows from the lengths of its legs, and a body without legs has none to
     match: only the heading is aligned.
     """
-    figure_map = figures.figure_map
+    figure_map = figures.map
     shoulders = list(figure_map.shoulders)
     if not figure_map.legs:
         lines = [
-            np.mean([line(figure_map.hips, name) for name in shoulders], axis=0)
-            for line in (figures.target_line, figures.source_line)
+            np.mean([_line(head, figure_map.hips, name) for name in shoulders], axis=0)
+            for head in (figures.target_head, figures.source_head)
         ]
         turn = _turn_on_axis(UP, *(line * (1.0, 1.0, 0.0) for line in lines))
         return dict.fromkeys((figure_map.hips, *figure_map.trunk), turn)
@@ -149,14 +133,13 @@ def _trunk(figures: _Figures) -> dict[str, Array]:
     return turns
 
 
-def _two_ways(figures: _Figures, across: list[str], low: list[str], high: list[str]) -> Array:
+def _two_ways(figures: Figures, across: list[str], low: list[str], high: list[str]) -> Array:
     """(4,) rotation between the frames of target and source, each made of a line across and a line up."""
     frames = []
-    for heads in (lambda name: figures.heads[figures.target.index(name)], figures.source_head):
-        side = heads(across[-1]) - heads(across[0])
-        rise = np.mean([heads(name) for name in high], axis=0) - np.mean(
-            [heads(name) for name in low], axis=0
-        )
+    for head in (figures.target_head, figures.source_head):
+        side = _line(head, across[0], across[-1])
+        top, bottom = (np.mean([head(name) for name in names], axis=0) for names in (high, low))
+        rise = top - bottom
         frames.append((_unit(side), _unit(rise)))
     (side, rise), (source_side, source_rise) = frames
     if (
@@ -180,31 +163,33 @@ def _heading(correction: Array) -> Array:
     return NO_TURN if size < TINY else np.array((w / size, 0.0, 0.0, z / size))
 
 
-def _above(figures: _Figures, name: str, turns: dict[str, Array]) -> Array:
+def _above(figures: Figures, name: str, turns: dict[str, Array]) -> Array:
     """The correction of the nearest joint above that has one."""
     joints = figures.target.skeleton.joints
     for i in reversed(figures.target.skeleton.chain(name)[:-1]):
         if joints[i].name in turns:
             return turns[joints[i].name]
-    return turns[figures.figure_map.hips]
+    return turns[figures.map.hips]
 
 
-def _segment(figures: _Figures, name: str, above: Array, limb: Limb | None) -> Array:
+def _segment(figures: Figures, name: str, above: Array, limb: Limb | None) -> Array:
     """The correction of a bone to a single mapped joint; other bones take over the one above."""
     if limb is not None:
         below: tuple[str, ...] = (limb.middle if name == limb.upper else limb.end,)
     else:
-        below = figures.figure_map.nearest_mapped_below(figures.target.skeleton, name)
+        below = figures.map.nearest_mapped_below(figures.target.skeleton, name)
     if len(below) != 1:
         return above
-    line, source_line = figures.target_line(name, below[0]), figures.source_line(name, below[0])
+    line, source_line = (_line(head, name, below[0]) for head in (figures.target_head, figures.source_head))
     correction = product(shortest(turned(above, line), source_line), above)
     if limb is None:
         return correction
     # Axes about which the limbs bend, as long as the sines of the bends.
     bend, source_bend = (
-        np.asarray(np.cross(_unit(lines(limb.upper, limb.middle)), _unit(lines(limb.middle, limb.end))))
-        for lines in (figures.target_line, figures.source_line)
+        np.asarray(
+            np.cross(_unit(_line(head, limb.upper, limb.middle)), _unit(_line(head, limb.middle, limb.end)))
+        )
+        for head in (figures.target_head, figures.source_head)
     )
     if np.linalg.norm(bend) < CLEAR_BEND or np.linalg.norm(source_bend) < CLEAR_BEND:
         return correction
@@ -218,26 +203,25 @@ def _turn_on_axis(axis: Array, a: Array, b: Array) -> Array:
     return np.concatenate(([np.cos(0.5 * angle)], np.sin(0.5 * angle) * axis))
 
 
-def _foot(figures: _Figures, name: str, limb: Limb, heading: Array) -> Array:
+def _foot(figures: Figures, level: Mapping[str, Array], name: str, limb: Limb, heading: Array) -> Array:
     """The correction of a foot or of its toes: it stays level, and the foot's heading is aligned."""
-    level = figures.level.get(name, NO_TURN)
     correction = heading
     if limb.tip:
-        line = turned(heading, figures.target_line(limb.end, limb.tip))
-        source_line = turned(figures.level.get(limb.end, NO_TURN), figures.source_line(limb.end, limb.tip))
+        line = turned(heading, _line(figures.target_head, limb.end, limb.tip))
+        source_line = turned(level.get(limb.end, NO_TURN), _line(figures.source_head, limb.end, limb.tip))
         correction = product(
             _turn_on_axis(UP, line * (1.0, 1.0, 0.0), source_line * (1.0, 1.0, 0.0)), heading
         )
-    return product(inverse(level), correction)
+    return product(inverse(level.get(name, NO_TURN)), correction)
 
 
-def _hand(figures: _Figures, name: str, above: Array) -> Array:
+def _hand(figures: Figures, name: str, above: Array) -> Array:
     """The correction of a hand that aligns the directions of its fingers best (Wahba's problem)."""
-    fingers = figures.figure_map.nearest_mapped_below(figures.target.skeleton, name)
+    fingers = figures.map.nearest_mapped_below(figures.target.skeleton, name)
     if not fingers:
         return above
-    lines = np.array([_unit(turned(above, figures.target_line(name, each))) for each in fingers])
-    source_lines = np.array([_unit(figures.source_line(name, each)) for each in fingers])
+    lines = np.array([_unit(turned(above, _line(figures.target_head, name, each))) for each in fingers])
+    source_lines = np.array([_unit(_line(figures.source_head, name, each)) for each in fingers])
     if len(fingers) < 2:
         return product(shortest(lines[0], source_lines[0]), above)
     left, _, right = np.linalg.svd(source_lines.T @ lines)
@@ -258,9 +242,6 @@ def carried_over(
     """(F, n, 4) rotations of the target relative to rest, inside the joints' limits.
 
     Args:
-        figure_map: pairs of joints.
-        target: figure of the result.
-        source: figure of the motion.
         corrections: by joint, see `corrections`.
         trunk_turns: (F, 4) further rotations of hips and spine in the world; see `trunk_pitch`.
     """
@@ -289,9 +270,7 @@ def carried_over(
     return same_side(local_rotations)
 
 
-def trunk_pitch(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, rotations: Array, scale: float
-) -> Array | None:
+def trunk_pitch(figures: Figures, rotations: Array, scale: float) -> Array | None:
     """(F, 4) rotations in the world that pitch a trunk on two pairs of legs; None for other figures.
 
     A trunk that is long for its legs carries one girdle too high and the other too low where it slopes as the
@@ -301,12 +280,11 @@ def trunk_pitch(
     stands on end.
 
     Args:
-        figure_map: pairs of joints.
-        target: figure of the result.
-        source: figure of the motion; its reference pose stands.
+        figures: both; the source's reference pose stands.
         rotations: (F, n, 4) as carried over.
         scale: of lengths, from source to target.
     """
+    figure_map, target, source = figures.map, figures.target, figures.source
     hind = figure_map.hind_legs
     front = [leg for leg in figure_map.legs if leg not in hind]
     if len(hind) != 2 or len(front) != 2 or not source.stands:
@@ -331,7 +309,7 @@ def trunk_pitch(
 
     names = {name for leg in figure_map.legs for name in (leg.upper, leg.middle, leg.end)}
     ours = {name: target.index(name) for name in names}
-    theirs = {name: source.index(figure_map.sources[name]) for name in names}
+    theirs = {name: figures.followed(name) for name in names}
     heads, _ = target.world(rotations, np.zeros((1, len(target.skeleton), 3)))
     lines = trunk(heads, ours)
     rises = trunk(source.heads, theirs)[:, 2] - trunk(source.reference_heads, theirs)[2]

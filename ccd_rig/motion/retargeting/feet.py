@@ -10,7 +10,7 @@ ends the offset fades to zero along a cubic that starts with its value and its v
     offset(t) = h00(t / T) D + h10(t / T) T V        D = offset, V = its velocity, at the edge
 
 While the ball is locked, the toes are flat, in their mean heading. A heel below the ground in a contact turns
-the foot about its ball, toes are turned up, and what is still below lifts the foot. Hips are shifted towards
+the foot about its ball, and toes are turned up. What is still below lifts the foot. Hips are shifted towards
 feet that are out of reach of their legs.
 """
 
@@ -77,26 +77,19 @@ class Hold(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Sole:
-    """A foot of the target in its reference pose, in metres.
+    """A foot of the target in its reference pose, in metres."""
 
-    Attributes:
-        ball: (3,) from the ankle, in the foot's frame; 0 for a foot without a ball.
-        under, heel: (3,) points of the sole from the ball, in the foot's frame; see `heel_from_ball`.
-        toe: (3,) end of the toes from the ball, in the frame of the toes; None where there are none.
-        across_toe: (3,) unit, the axis across the toes, along the ground, in their frame; to their left.
-        across: (3,) unit, the axis across the foot, along the ground, in its frame; to its left.
-        height: of the ball over the ground.
-        front: (3,) end of a foot without a ball, from its ankle, in its frame; None where its bone does not
-            tell.
-    """
-
-    ball: Array
+    ball: Array  # (3,) from the ankle, in the foot's frame; 0 for a foot without a ball
+    # (3,) points of the sole from the ball, in the foot's frame; see `heel_from_ball`.
     under: Array
     heel: Array
+    # (3,) end of the toes from the ball, in the frame of the toes; None where there are none.
     toe: Array | None
+    # (3,) unit, the axis across the toes, along the ground, in their frame; to their left.
     across_toe: Array | None
-    across: Array
-    height: float
+    across: Array  # (3,) unit, the axis across the foot, along the ground, in its frame; to its left
+    height: float  # of the ball over the ground
+    # (3,) end of a foot without a ball, from its ankle, in its frame; None where its bone does not tell.
     front: Array | None = None
 
     @property
@@ -197,31 +190,22 @@ def _along_bone(target: TargetFigure, limb: Limb) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Contacts:
-    """The contacts of one foot.
+    """The contacts of one foot."""
 
-    Attributes:
-        phases: of the ball, in order.
-        times: (F,) seconds.
-        velocity: (3,) of the ground, world metres per second.
-        heights: of the ground in each phase, world metres.
-        level: height of the ground where there is no phase; minus infinity for no ground.
-        low: metres below the ground at which a foot is above another place.
-        rolls: by phase, the points on which the foot rolls before and after it; empty for none.
-    """
-
-    phases: Sequence[Phase]
-    times: Array
-    velocity: Array
-    heights: Array
-    level: float
-    low: float
+    phases: Sequence[Phase]  # of the ball, in order
+    times: Array  # (F,) seconds
+    velocity: Array  # (3,) of the ground, world metres per second
+    heights: Array  # of the ground in each phase, world metres
+    level: float  # height of the ground where there is no phase; minus infinity for no ground
+    low: float  # metres below the ground at which a foot is above another place
+    # By phase, the points on which the foot rolls before and after it; empty for none.
     rolls: Sequence[Sequence[Hold]] = ()
 
     def ground(self, soles: Array, blend: float) -> Array:
         """(F,) height of the ground.
 
-        In a phase it is the phase's height, between two phases the lower of both, and before the first and
-        after the last the lowest. Where a foot gets lower by more than `low`, its lowest height is the
+        In a phase it is the phase's height, and between two phases the lower of both. Before the first and
+        after the last it is the lowest. Where a foot gets lower by more than `low`, its lowest height is the
         ground.
 
         Args:
@@ -293,7 +277,6 @@ def locked(
         balls: (F, 3) as the foot moves freely, world.
         arms: (F, 3) from the ball to the heel, and to the end of the toes; none for points without rolls.
         sole: the ball's height.
-        contacts: of this foot.
         blend: most seconds of the fade before and after a step.
     """
     times, phases = contacts.times, contacts.phases
@@ -374,7 +357,6 @@ def _step(
     """The locked points of a step in order, each with the offsets (F, 3) that lock it.
 
     Args:
-        phase: of the ball.
         offset: (F, 3) that locks the ball.
         relative: (F, 3) the ball relative to the ground, as it moves freely.
         arms: (F, 3) from the ball to the other points.
@@ -408,7 +390,6 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
         toes: (F, 4) as they move freely, world.
         feet: (F, 4) rotations of the foot, world.
         sole: with toes.
-        contacts: of the foot.
         blend: most seconds of the fade.
     """
     assert sole.toe is not None and sole.across_toe is not None
@@ -449,25 +430,15 @@ def flat_toes(toes: Array, feet: Array, sole: Sole, contacts: Contacts, blend: f
 
 @dataclass(frozen=True, eq=False)
 class FootPath:
-    """The path of a foot of the target, in the world.
+    """The path of a foot of the target, in the world."""
 
-    Attributes:
-        ankles: (F, 3).
-        feet: (F, 4) rotations.
-        toes: (F, 4) rotations, or None.
-        weights: (F,) 1 where a point of the sole is locked, 0 where the foot moves freely.
-        borne: (F,) the same of the ball alone: how far it bears the body.
-        ground: (F,) height of the ground below it.
-        holds: what of the sole is locked when, in order.
-    """
-
-    ankles: Array
-    feet: Array
-    toes: Array | None
-    weights: Array
-    borne: Array
-    ground: Array
-    holds: tuple[Hold, ...] = ()
+    ankles: Array  # (F, 3)
+    feet: Array  # (F, 4) rotations
+    toes: Array | None  # (F, 4) rotations, or None
+    weights: Array  # (F,) 1 where a point of the sole is locked, 0 where the foot moves freely
+    borne: Array  # (F,) the same of the ball alone: how far it bears the body
+    ground: Array  # (F,) height of the ground below it
+    holds: tuple[Hold, ...] = ()  # what of the sole is locked when, in order
 
 
 def foot_path(
@@ -508,13 +479,12 @@ def _lowest(balls: Array, feet: Array, toes: Array | None, sole: Sole) -> Array:
 def rolled(path: FootPath, sole: Sole, hips: Array, reach: Array) -> FootPath:
     """The path with heels raised about the ball where the leg is too short for its ankle, in contacts.
 
-    The ankle goes up and ahead on a circle about the ball, as far as the leg can follow, to where it is
-    nearest to the hip, or by `MOST_ROLL`. It never goes away from the hip, and near the angle where it would,
-    it rolls no farther than it is from that: so the roll does not leap in time. A heel that is down stays
-    down, and a foot that stands on its toes keeps its slope. The hips sink by the rest.
+    The ankle goes up and ahead on a circle about the ball, as far as the leg can follow. It ends where it is
+    nearest to the hip, or has rolled by `MOST_ROLL`. It never goes away from the hip, and near the angle
+    where it would, it rolls no farther than it is from that: so the roll does not leap in time. A heel that
+    is down stays down, and a foot that stands on its toes keeps its slope. The hips sink by the rest.
 
     Args:
-        path: of the foot.
         sole: its points.
         hips: (F, 3) the leg's hip joint.
         reach: (F,) how long the leg may be.

@@ -32,27 +32,16 @@ MOST_LEGS = 4
 
 @dataclass(frozen=True)
 class Limb:
-    """An arm or a leg, by names of the target's joints.
+    """An arm or a leg, by names of the target's joints."""
 
-    Attributes:
-        name: in reports, such as "left leg".
-        upper: joint at the hip or the shoulder.
-        middle: the knee or the elbow.
-        end: the ankle or the wrist.
-        tip: the ball of the foot; empty where there is none, and for arms.
-        girdle: pair of legs, such as "front"; empty for the legs at the hips.
-        is_right: whether it is on the right, for weights that differ by side.
-        bends: joints between these that bend too, as of a spider's leg.
-    """
-
-    name: str
-    upper: str
-    middle: str
-    end: str
-    tip: str = ""
-    girdle: str = ""
-    is_right: bool = False
-    bends: tuple[str, ...] = ()
+    name: str  # in reports, such as "left leg"
+    upper: str  # joint at the hip or the shoulder
+    middle: str  # the knee or the elbow
+    end: str  # the ankle or the wrist
+    tip: str = ""  # the ball of the foot; empty where there is none, and for arms
+    girdle: str = ""  # pair of legs, such as "front"; empty for the legs at the hips
+    is_right: bool = False  # whether it is on the right, for weights that differ by side
+    bends: tuple[str, ...] = ()  # joints between these that bend too, as of a spider's leg
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -62,25 +51,16 @@ class Limb:
 
 @dataclass(frozen=True)
 class FigureMap:
-    """The joints of a target that follow joints of a source.
+    """The joints of a target that follow joints of a source."""
 
-    Attributes:
-        sources: by target joint, the source joint that it follows.
-        hips: target joint that carries the figure; it gets the motion through the world.
-        legs: at least one, but for `legless`.
-        arms: may be empty.
-        trunk: target joints of the spine, from the hips up, without the neck.
-        head: target joint, empty for none.
-        legless: whether the figures have no legs in common, as fish and spiders: joints turn as the source's,
-            the hips carry the figure, and no foot is locked to the ground.
-    """
-
-    sources: Mapping[str, str]
-    hips: str
-    legs: tuple[Limb, ...]
-    arms: tuple[Limb, ...] = ()
-    trunk: tuple[str, ...] = ()
-    head: str = ""
+    sources: Mapping[str, str]  # by target joint, the source joint that it follows
+    hips: str  # target joint that carries the figure; it gets the motion through the world
+    legs: tuple[Limb, ...]  # at least one, but for `legless`
+    arms: tuple[Limb, ...] = ()  # may be empty
+    trunk: tuple[str, ...] = ()  # target joints of the spine, from the hips up, without the neck
+    head: str = ""  # target joint, empty for none
+    # Whether the figures have no legs in common, as fish and spiders: joints turn as the source's, the hips
+    # carry the figure, and no foot is locked to the ground.
     legless: bool = False
     limbs: tuple[Limb, ...] = field(init=False)
 
@@ -153,25 +133,16 @@ class FigureMap:
 
 @dataclass(frozen=True, eq=False)
 class SourceMotion:
-    """F frames of J joints in the world.
+    """F frames of J joints in the world."""
 
-    Attributes:
-        names: of the joints.
-        times: (F,) seconds, increasing.
-        heads: (F, J, 3) world.
-        rotations: (F, J, 4) world.
-        reference_heads: (J, 3) of the reference pose, which is aligned with the target's.
-        reference_rotations: (J, 4) of the reference pose.
-        stands: whether the reference pose stands upright on flat feet. If not, as for a frame of the motion,
-            contacts tell the flat orientation of a foot.
-    """
-
-    names: tuple[str, ...]
-    times: Array
-    heads: Array
-    rotations: Array
-    reference_heads: Array
-    reference_rotations: Array
+    names: tuple[str, ...]  # of the joints
+    times: Array  # (F,) seconds, increasing
+    heads: Array  # (F, J, 3) world
+    rotations: Array  # (F, J, 4) world
+    reference_heads: Array  # (J, 3) of the reference pose, which is aligned with the target's
+    reference_rotations: Array  # (J, 4) of the reference pose
+    # Whether the reference pose stands upright on flat feet. If not, as for a frame of the motion, contacts
+    # tell the flat orientation of a foot.
     stands: bool = True
 
     def __post_init__(self) -> None:
@@ -212,25 +183,16 @@ class SourceMotion:
 
 @dataclass(frozen=True, eq=False)
 class TargetFigure:
-    """A skeleton, its reference pose, and the transform from model space to the world.
-
-    Attributes:
-        skeleton: the joints.
-        rotations: (n, 4) of the reference pose, relative to rest.
-        translations: (n, 3).
-        turn: (4,) rotation from model space to the world.
-        shift: (3,) world position of the model's origin.
-        scale: metres per unit of the model.
-        ground: height of the ground on which the reference pose stands, world metres.
-    """
+    """A skeleton, its reference pose, and the transform from model space to the world."""
 
     skeleton: Skeleton
-    rotations: Array
-    translations: Array
+    rotations: Array  # (n, 4) of the reference pose, relative to rest
+    translations: Array  # (n, 3)
+    # (4,) rotation from model space to the world.
     turn: Array = field(default_factory=lambda: np.array((1.0, 0.0, 0.0, 0.0)))
-    shift: Array = field(default_factory=lambda: np.zeros(3))
-    scale: float = 1.0
-    ground: float = 0.0
+    shift: Array = field(default_factory=lambda: np.zeros(3))  # (3,) world position of the model's origin
+    scale: float = 1.0  # metres per unit of the model
+    ground: float = 0.0  # height of the ground on which the reference pose stands, world metres
 
     @classmethod
     def at_rest(cls, skeleton: Skeleton) -> TargetFigure:
@@ -276,6 +238,47 @@ class TargetFigure:
     def rotations_to_model(self, rotations: Array) -> Array:
         """(..., 4) rotations of the world in model space."""
         return batch.multiply(_like(inverse(self.turn), rotations), rotations, -1)
+
+
+def limb_length(target: TargetFigure, limb: Limb) -> float:
+    """From hip to knee to ankle, or from shoulder to elbow to wrist, in the reference pose; metres."""
+    heads, _ = target.reference
+    return path_length([heads[target.index(name)] for name in (limb.upper, limb.middle, limb.end)])
+
+
+def leg_length(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> float:
+    """Like `limb_length` for the joints of a source that those of a limb follow."""
+    joints = (limb.upper, limb.middle, limb.end)
+    return path_length([source.reference_heads[source.index(figure_map.sources[name])] for name in joints])
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """A figure whose joints follow those of another."""
+
+    map: FigureMap  # pairs of joints
+    target: TargetFigure  # figure of the result
+    source: SourceMotion  # figure of the motion
+
+    def followed(self, name: str) -> int:
+        """Index of the source's joint that a joint of the target follows."""
+        return self.source.index(self.map.sources[name])
+
+    def source_heads(self, name: str) -> Array:
+        """(F, 3) of the joint that a joint of the target follows, world metres."""
+        return self.source.heads[:, self.followed(name)]
+
+    def source_head(self, name: str) -> Array:
+        """(3,) of the joint that a joint of the target follows, in the reference pose."""
+        return np.asarray(self.source.reference_heads[self.followed(name)])
+
+    def target_head(self, name: str) -> Array:
+        """(3,) of a joint of the target, in the reference pose."""
+        return np.asarray(self.target.reference[0][self.target.index(name)])
+
+    def lengths(self, limb: Limb) -> tuple[float, float]:
+        """Lengths of a limb of the target and of the source, metres."""
+        return limb_length(self.target, limb), leg_length(self.source, self.map, limb)
 
 
 def inverse(rotations: Array) -> Array:
@@ -341,7 +344,6 @@ def straightest_frame(figure_map: FigureMap, source: SourceMotion) -> int:
     There arms are straight, and legs straight down.
 
     Args:
-        figure_map: names limbs.
         source: F frames, upright.
     """
     scores: Array = np.zeros(len(source.times))

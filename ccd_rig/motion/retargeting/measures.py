@@ -18,11 +18,11 @@ from ...maths.batch import Array
 from ..contacts import Phase
 from ..ground import Ground
 from .feet import FootPath, Sole
-from .figures import FigureMap, Limb, SourceMotion, TargetFigure, past_straight
+from .figures import FigureMap, Figures, Limb, SourceMotion, TargetFigure, limb_length, past_straight
 from .over_ground import STEP_UP
-from .scaled_way import ScaledWay, head_effector, limb_effectors, limb_length, poles
+from .scaled_way import ScaledWay, head_effector, limb_effectors, poles
 from .settings import RetargetSettings
-from .stances import Stances, ball, leg_length
+from .stances import Stances
 
 JERK_PERCENTILE = 99.0
 STRAIGHT = 0.05
@@ -46,85 +46,63 @@ class Made(Protocol):
 
 @dataclass(frozen=True)
 class StanceMeasure:
-    """Measures of a contact of a foot.
+    """Measures of a contact of a foot."""
 
-    Attributes:
-        leg: its name.
-        first, last: rows of its frames.
-        drift: how far the ball gets from where it is on average, metres along the ground.
-        slide: mean speed of the ball along the ground, metres per second.
-        source_slide: the same of the source, scaled.
-    """
-
-    leg: str
-    first: int
-    last: int
-    drift: float
-    slide: float
-    source_slide: float
+    leg: str  # its name
+    first: int  # row of its first frame
+    last: int  # row of its last frame
+    drift: float  # how far the ball gets from where it is on average, metres along the ground
+    slide: float  # mean speed of the ball along the ground, metres per second
+    source_slide: float  # the same of the source, scaled
 
 
 @dataclass(frozen=True)
 class Measures:
-    """Quality of a motion.
+    """Quality of a motion."""
 
-    Attributes:
-        errors: by effector, mean over frames of how far it is from where the source has it, in lengths of its
-            limb and in its space. Feet and knees count outside of contacts, feet as seen from the hips'
-            middle. Knees and elbows count as far as they are to another side.
-        followed: effectors of `errors` that have a weight.
-        stances: every contact.
-        penetration: largest depth of a sole below the ground, metres.
-        hover: smallest height of a sole above the ground, metres; 0 where one gets to it.
-        ground: world height of the ground, metres; of the lowest, where there are several; None for ground
-            that is not level.
-        turn, source_turn: largest turn of a mapped joint from frame to frame, in the world.
-        jerk, source_jerk: 99th percentile of third differences of the limbs' ends per second cubed, in
-            lengths of the limbs.
-        flipped: frames in which a knee or an elbow bends to the other side than the source's; without those
-            in which the source's is hyperextended.
-        broken: joints outside their limits, with the frames summed up.
-        moved_frames: frames in which the hips were moved for legs to reach.
-        moved: by how much at most, metres.
-        has_legs: whether legs are mapped; else nothing is told of feet.
-    """
-
+    # By effector, mean over frames of how far it is from where the source has it, in lengths of its limb and
+    # in its space. Feet and knees count outside of contacts, feet as seen from the hips' middle. Knees and
+    # elbows count as far as they are to another side.
     errors: Mapping[str, float]
-    followed: frozenset[str]
-    stances: Sequence[StanceMeasure]
-    penetration: float
-    hover: float
+    followed: frozenset[str]  # effectors of `errors` that have a weight
+    stances: Sequence[StanceMeasure]  # every contact
+    penetration: float  # largest depth of a sole below the ground, metres
+    hover: float  # smallest height of a sole above the ground, metres; 0 where one gets to it
+    # World height of the ground, metres; of the lowest, where there are several; None for ground that is not
+    # level.
     ground: float | None
+    # Largest turn of a mapped joint from frame to frame, in the world.
     turn: float
     source_turn: float
+    # 99th percentile of third differences of the limbs' ends per second cubed, in lengths of the limbs.
     jerk: float
     source_jerk: float
+    # Frames in which a knee or an elbow bends to the other side than the source's; without those in which the
+    # source's is hyperextended.
     flipped: int
-    broken: int
-    moved_frames: int
-    moved: float
-    has_legs: bool = True
+    broken: int  # joints outside their limits, with the frames summed up
+    moved_frames: int  # frames in which the hips were moved for legs to reach
+    moved: float  # by how much at most, metres
+    has_legs: bool = True  # whether legs are mapped; else nothing is told of feet
 
 
 def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made) -> Measures:
     """Measure a result, see `Measures`."""
+    figures = Figures(figure_map, target, source)
     heads, rotations = target.world(made.rotations, made.translations)
     places = {name: heads[:, target.index(name)] for name in figure_map.sources}
-    source_places = {name: source.heads[:, source.index(other)] for name, other in figure_map.sources.items()}
+    source_places = {name: figures.source_heads(name) for name in figure_map.sources}
     mapped = [target.index(name) for name in figure_map.sources]
-    followed = [source.index(name) for name in figure_map.sources.values()]
-    uppers = {
-        limb.name: source.rotations[:, source.index(figure_map.sources[limb.upper])]
-        for limb in figure_map.limbs
-    }
+    followed = [figures.followed(name) for name in figure_map.sources]
+    uppers = {limb.name: source.rotations[:, figures.followed(limb.upper)] for limb in figure_map.limbs}
     limits = BatchLimits([joint.limit for joint in target.skeleton.joints])
     broken = limits.violations(np.ascontiguousarray(made.rotations.transpose(2, 1, 0))) > BROKEN
     moved = batch.length(made.moved, -1)
-    jerks = [_jerks(figure_map, target, source, (places, source_places), limb) for limb in figure_map.limbs]
+    jerks = [_jerks(figures, places, source_places, limb) for limb in figure_map.limbs]
     return Measures(
-        *_errors(figure_map, target, source, made, heads),
-        tuple(_stances(figure_map, source, made, places)),
-        *_depths(figure_map, target, made, (heads, rotations)),
+        *_errors(figures, made, heads),
+        tuple(_stances(figures, made, places)),
+        *_depths(figures, made, heads, rotations),
         made.way.ground if made.ground is None else None,
         _largest_turn(rotations[:, mapped]),
         _largest_turn(source.rotations[:, followed]),
@@ -138,25 +116,22 @@ def measures(figure_map: FigureMap, target: TargetFigure, source: SourceMotion, 
     )
 
 
-def _errors(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, made: Made, heads: Array
-) -> tuple[dict[str, float], frozenset[str]]:
+def _errors(figures: Figures, made: Made, heads: Array) -> tuple[dict[str, float], frozenset[str]]:
     """By effector, and which of them are followed; see `Measures`."""
-    ends = limb_effectors(figure_map, target, source, made.settings)
-    bends = poles(figure_map, target, source, made.settings)
-    head = head_effector(figure_map, target, source, made.settings)
+    ends, bends = limb_effectors(figures, made.settings), poles(figures, made.settings)
+    head = head_effector(figures, made.settings)
     errors = {}
-    for limb in figure_map.limbs:
-        off = ends[limb.name].errors(target, heads, source, made.way)
+    for limb in figures.map.limbs:
+        off = ends[limb.name].errors(heads, made.way)
         free = np.ones(len(off), np.bool_)
-        if limb in figure_map.legs:
-            off = _ankle_errors(figure_map, target, source, heads, limb)
+        if limb in figures.map.legs:
+            off = _ankle_errors(figures, heads, limb)
             free = made.feet[limb.name].weights == 0.0
         errors[limb.name] = _mean(off[free])
-        _, angles, sides = bends[limb.name].sides(target, heads, source, made.way, limb.end)
+        _, angles, sides = bends[limb.name].sides(heads, made.way, limb.end)
         errors[bends[limb.name].name] = _mean((2.0 * np.abs(np.sin(0.5 * angles)) * sides)[free])
     if head is not None:
-        errors[head.name] = _mean(head.errors(target, heads, source, made.way))
+        errors[head.name] = _mean(head.errors(heads, made.way))
     every = (*ends.values(), *bends.values(), *([head] if head is not None else ()))
     return errors, frozenset(each.name for each in every if each.weight > 0.0)
 
@@ -165,38 +140,29 @@ def _mean(values: Array) -> float:
     return float(values.mean()) if len(values) else 0.0
 
 
-def _ankle_errors(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, heads: Array, leg: Limb
-) -> Array:
+def _ankle_errors(figures: Figures, heads: Array, leg: Limb) -> Array:
     """(F,) of an ankle, as seen from the middle of the hip joints of its girdle, in lengths of the leg."""
-    length, source_length = limb_length(target, leg), leg_length(source, figure_map, leg)
-    starts = [each.upper for each in figure_map.girdle(leg)]
+    length, source_length = figures.lengths(leg)
+    target, starts = figures.target, [each.upper for each in figures.map.girdle(leg)]
     start = np.mean([heads[:, target.index(name)] for name in starts], axis=0)
-    source_places = {
-        name: source.heads[:, source.index(figure_map.sources[name])] for name in (*starts, leg.end)
-    }
-    source_start = np.mean([source_places[name] for name in starts], axis=0)
+    source_start = np.mean([figures.source_heads(name) for name in starts], axis=0)
     off = (heads[:, target.index(leg.end)] - start) / length - (
-        source_places[leg.end] - source_start
+        figures.source_heads(leg.end) - source_start
     ) / source_length
     return np.asarray(batch.length(off, -1))
 
 
-def _stances(
-    figure_map: FigureMap, source: SourceMotion, made: Made, places: Mapping[str, Array]
-) -> list[StanceMeasure]:
+def _stances(figures: Figures, made: Made, places: Mapping[str, Array]) -> list[StanceMeasure]:
     stances = []
     ground = made.way.scale * made.stances.velocity - made.way.drift
-    for leg in figure_map.legs:
-        balls = places[leg.tip or leg.end]
-        source_places = made.way.points(ball(source, figure_map, leg), source.times)
+    times = figures.source.times
+    for leg in figures.map.legs:
+        name = leg.tip or leg.end
+        source_places = made.way.points(figures.source_heads(name), times)
         for phase in made.stances.phases[leg.name]:
-            drift, slide = _drift(balls, source.times, ground, phase)
-            stances.append(
-                StanceMeasure(
-                    leg.name, *phase, drift, slide, _drift(source_places, source.times, ground, phase)[1]
-                )
-            )
+            drift, slide = _drift(places[name], times, ground, phase)
+            _, source_slide = _drift(source_places, times, ground, phase)
+            stances.append(StanceMeasure(leg.name, *phase, drift, slide, source_slide))
     return stances
 
 
@@ -209,13 +175,10 @@ def _drift(points: Array, times: Array, ground: Array, phase: Phase) -> tuple[fl
     return drift, float(steps.sum()) / seconds if seconds > 0.0 else 0.0
 
 
-def _depths(
-    figure_map: FigureMap, target: TargetFigure, made: Made, pose: tuple[Array, Array]
-) -> tuple[float, float]:
+def _depths(figures: Figures, made: Made, heads: Array, rotations: Array) -> tuple[float, float]:
     """Largest depth of soles below the ground, and their least height above it."""
-    heads, rotations = pose
-    above = []
-    for leg in figure_map.legs:
+    target, above = figures.target, []
+    for leg in figures.map.legs:
         sole, path = Sole.of(target, leg), made.feet[leg.name]
         foot, tip = target.index(leg.end), target.index(leg.tip or leg.end)
         points = sole.points(rotations[:, foot], rotations[:, tip] if leg.tip else None)
@@ -247,20 +210,16 @@ def _largest_turn(rotations: Array) -> float:
 
 
 def _jerks(
-    figure_map: FigureMap,
-    target: TargetFigure,
-    source: SourceMotion,
-    seen: tuple[Mapping[str, Array], Mapping[str, Array]],
-    limb: Limb,
+    figures: Figures, places: Mapping[str, Array], source_places: Mapping[str, Array], limb: Limb
 ) -> tuple[Array, Array]:
     """Third differences of a limb's end, the target's and the source's, in lengths of each one's limb."""
-    lengths = limb_length(target, limb), leg_length(source, figure_map, limb)
-    if len(source.times) < 4:
+    times = figures.source.times
+    if len(times) < 4:
         return np.zeros(1), np.zeros(1)
-    step = float(np.median(np.diff(source.times)))
+    step = float(np.median(np.diff(times)))
     ours, theirs = (
-        batch.length(np.diff(places[limb.end], 3, axis=0), -1) / (length * step**3)
-        for places, length in zip(seen, lengths, strict=True)
+        batch.length(np.diff(each[limb.end], 3, axis=0), -1) / (length * step**3)
+        for each, length in zip((places, source_places), figures.lengths(limb), strict=True)
     )
     return ours, theirs
 

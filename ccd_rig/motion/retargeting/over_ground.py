@@ -2,9 +2,9 @@
 
     path over level ground -> followed ground -> stances, each turned as one to its slope -> swings -> soles
 
-A stance, with its rolls over heel and toes, goes as one body from the level to the slope on which its heel
-and ball lie. A swing leads from one stance to the next, and is lifted over what lies between. The body goes
-by the mean of its feet over a stride.
+A stance with its rolls goes as one body from the level to the slope on which its heel and ball lie. A swing
+leads from one stance to the next, and is lifted over what lies between. The body goes by the mean of its feet
+over a stride.
 """
 
 from __future__ import annotations
@@ -41,17 +41,11 @@ STRIDE = 1.0
 
 @dataclass(frozen=True)
 class Terrain:
-    """Ground that is not level.
+    """Ground that is not level."""
 
-    Attributes:
-        ground: its rows are the frames.
-        level: world height at which the ground of the level motion is looked for first, metres.
-        steepest: radians up to which feet are turned to it.
-    """
-
-    ground: Ground
-    level: float
-    steepest: float
+    ground: Ground  # its rows are the frames
+    level: float  # world height at which the ground of the level motion is looked for first, metres
+    steepest: float  # radians up to which feet are turned to it
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +73,6 @@ def laid(
     """Paths on the ground, and (F,) metres by which the body is higher there.
 
     Args:
-        terrain: the ground.
         paths: by leg, over level ground.
         soles: by leg.
         sizes: by leg, its length in metres.

@@ -12,29 +12,21 @@ from ...errors import InvalidInput
 from ...maths import batch
 from ...maths.batch import Array
 from .feet import Contacts, Sole, phase_heights, stepped
-from .figures import FigureMap, Limb, SourceMotion, TargetFigure, path_length, turned
+from .figures import Figures, Limb, limb_length, path_length, turned
 from .settings import EffectorSpace, RetargetSettings
-from .stances import Stances, leg_length
+from .stances import Stances
 
 
 @dataclass(frozen=True, eq=False)
 class ScaledWay:
-    """target point(t) = scale source point(t) + place + rise + lift(t) - drift t, in metres.
+    """target point(t) = scale source point(t) + place + rise + lift(t) - drift t, in metres."""
 
-    Attributes:
-        scale: of lengths.
-        rise: metres, so that soles stand on the ground.
-        drift: (3,) metres per second, subtracted.
-        place: (3,) horizontal position of the target's model origin.
-        ground: height of the ground, metres; of the lowest, where there are several.
-        lift: (F,) metres by which the body is higher on ground that is not level; None on level ground.
-    """
-
-    scale: float
-    rise: float
-    drift: Array
-    place: Array
-    ground: float
+    scale: float  # of lengths
+    rise: float  # metres, so that soles stand on the ground
+    drift: Array  # (3,) metres per second, subtracted
+    place: Array  # (3,) horizontal position of the target's model origin
+    ground: float  # height of the ground, metres; of the lowest, where there are several
+    # (F,) metres by which the body is higher on ground that is not level; None on level ground.
     lift: Array | None = None
 
     def points(self, points: Array, times: Array) -> Array:
@@ -46,58 +38,41 @@ class ScaledWay:
         return placed
 
 
-def limb_length(target: TargetFigure, limb: Limb) -> float:
-    """From hip to knee to ankle, or from shoulder to elbow to wrist, in the reference pose; metres."""
-    heads, _ = target.reference
-    return path_length([heads[target.index(name)] for name in (limb.upper, limb.middle, limb.end)])
-
-
-def length_scale(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
-) -> float:
+def length_scale(figures: Figures, settings: RetargetSettings) -> float:
     """Scale of lengths from source to target: the setting, or the ratio of the legs' lengths."""
     if settings.scale:
         return settings.scale
-    sizes = [(limb_length(target, leg), leg_length(source, figure_map, leg)) for leg in figure_map.legs]
+    sizes = [figures.lengths(leg) for leg in figures.map.legs]
     if not sizes:
-        heads = {name: target.reference[0][target.index(name)] for name in figure_map.sources}
-        others = {
-            name: source.reference_heads[source.index(each)] for name, each in figure_map.sources.items()
-        }
-        sizes = [(_spread(heads, figure_map.hips), _spread(others, figure_map.hips))]
+        heads, others = (
+            {name: head(name) for name in figures.map.sources}
+            for head in (figures.target_head, figures.source_head)
+        )
+        sizes = [(_spread(heads, figures.map.hips), _spread(others, figures.map.hips))]
     return float(np.mean([size / other for size, other in sizes]))
 
 
 def scaled_way(
-    figure_map: FigureMap,
-    target: TargetFigure,
-    source: SourceMotion,
-    settings: RetargetSettings,
-    feet: tuple[Stances, Mapping[str, Array]],
+    figures: Figures, settings: RetargetSettings, stances: Stances, turns: Mapping[str, Array]
 ) -> tuple[ScaledWay, dict[str, Contacts]]:
     """The map from the source's world to the target's, and the contacts of each leg there.
 
     Args:
-        figure_map: pairs of joints.
-        target: figure that receives the motion.
-        source: figure of the motion.
         settings: scale, ground, in_place, contacts and thresholds are used.
-        feet: contacts, and by leg (F, 4) rotations of feet in the target's world.
+        turns: by leg (F, 4) rotations of feet in the target's world.
     """
-    stances, turns = feet
-    scale = length_scale(figure_map, target, source, settings)
-    hips_there = source.heads[:, source.index(figure_map.sources[figure_map.hips])]
-    drift = drift_of(hips_there, source.times, scale, settings)
+    figure_map, target, source = figures.map, figures.target, figures.source
+    scale = length_scale(figures, settings)
+    drift = drift_of(figures.source_heads(figure_map.hips), source.times, scale, settings)
     ground = target.ground if settings.ground is None else settings.ground
     way = ScaledWay(scale, 0.0, drift, target.shift * (1.0, 1.0, 0.0), ground)
     if not figure_map.legs:
-        hips = target.reference[0][target.index(figure_map.hips), 2]
-        followed = source.reference_heads[source.index(figure_map.sources[figure_map.hips]), 2]
+        hips, followed = (head(figure_map.hips)[2] for head in (figures.target_head, figures.source_head))
         return replace(way, rise=float(hips - scale * followed + ground - target.ground)), {}
-    heights, lows, lifts = {}, [], girdle_lifts(figure_map, target, source, scale)
+    heights, lows, lifts = {}, [], girdle_lifts(figures, scale)
     for leg in figure_map.legs:
         sole = Sole.of(target, leg)
-        ankles = source.heads[:, source.index(figure_map.sources[leg.end])]
+        ankles = figures.source_heads(leg.end)
         balls = way.points(ankles, source.times) + turned(turns[leg.name], sole.ball)
         balls[:, 2] += lifts[leg.name]
         heights[leg.name] = phase_heights(balls, stances.phases[leg.name]) - sole.height
@@ -114,7 +89,7 @@ def scaled_way(
     else:
         level = min(lows)
         # Height of the source's ground, scaled, if its reference pose stands as the target's does.
-        gaps = [_standing_gap(figure_map, target, source, leg, scale) for leg in figure_map.legs]
+        gaps = [_standing_gap(figures, leg, scale) for leg in figure_map.legs]
         standing = float(np.mean(gaps)) + target.ground
         if source.stands and abs(standing - level) <= low:
             level = standing
@@ -156,79 +131,65 @@ def _spread(heads: Mapping[str, Array], hips: str) -> float:
     return size
 
 
-def girdle_lifts(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, scale: float
-) -> dict[str, float]:
+def girdle_lifts(figures: Figures, scale: float) -> dict[str, float]:
     """By leg, metres to lift its foot above the scaled source's, so that all feet stand alike.
 
     Of four legs, ankles of one pair may be higher than the source's and those of the other lower. It is 0 for
     one pair, and where the source's reference pose does not stand.
     """
-    legs = figure_map.legs
-    if len(figure_map.hind_legs) == len(legs) or not source.stands:
+    legs = figures.map.legs
+    if len(figures.map.hind_legs) == len(legs) or not figures.source.stands:
         return dict.fromkeys((leg.name for leg in legs), 0.0)
-    gaps = {leg.name: _standing_gap(figure_map, target, source, leg, scale) for leg in legs}
+    gaps = {leg.name: _standing_gap(figures, leg, scale) for leg in legs}
     middle = float(np.mean(list(gaps.values())))
     return {
-        leg.name: middle - float(np.mean([gaps[each.name] for each in figure_map.girdle(leg)]))
+        leg.name: middle - float(np.mean([gaps[each.name] for each in figures.map.girdle(leg)]))
         for leg in legs
     }
 
 
-def _standing_gap(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, leg: Limb, scale: float
-) -> float:
+def _standing_gap(figures: Figures, leg: Limb, scale: float) -> float:
     """Metres by which the source's scaled ankle is higher than the target's in the reference poses."""
-    ankle = source.reference_heads[source.index(figure_map.sources[leg.end]), 2]
-    return float(scale * ankle - target.reference[0][target.index(leg.end), 2])
+    return float(scale * figures.source_head(leg.end)[2] - figures.target_head(leg.end)[2])
 
 
 @dataclass(frozen=True)
 class Effector:
-    """A joint of the target that follows a joint of the source.
+    """A joint of the target that follows a joint of the source."""
 
-    Attributes:
-        name: in reports.
-        joint, base: the target's joint, and the joint at the start of its limb.
-        source_joint, source_base: the same of the source.
-        length, source_length: of the limb, in metres: the scale of `LIMB`.
-        weight: 0 to 1.
-        space: of its target.
-    """
-
-    name: str
+    name: str  # in reports
+    figures: Figures  # target and source
     joint: str
-    base: str
-    source_joint: str
-    source_base: str
+    base: str  # joint at the start of its limb
+    # Of the limb, in metres: the scale of `LIMB`.
     length: float
     source_length: float
-    weight: float
-    space: EffectorSpace
+    weight: float  # 0 to 1
+    space: EffectorSpace  # of its target
 
-    def wanted(self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay) -> Array:
+    def wanted(self, heads: Array, way: ScaledWay) -> Array:
         """(F, 3) its targets, world metres; `heads` (F, n, 3) are those of the target."""
-        points = source.heads[:, source.index(self.source_joint)]
+        points = self.figures.source_heads(self.joint)
         if self.space is EffectorSpace.WORLD:
-            return way.points(points, source.times)
+            return way.points(points, self.figures.source.times)
         ratio = self.length / self.source_length
-        start = heads[:, target.index(self.base)]
-        return np.asarray(start + ratio * (points - source.heads[:, source.index(self.source_base)]))
+        start = heads[:, self.figures.target.index(self.base)]
+        return np.asarray(start + ratio * (points - self.figures.source_heads(self.base)))
 
-    def sides(
-        self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay, end: str
-    ) -> tuple[Array, Array, Array]:
+    def sides(self, heads: Array, way: ScaledWay, end: str) -> tuple[Array, Array, Array]:
         """The swivel of a knee or elbow to its target's side.
 
         Returns:
             (F, 3) unit axis from its limb's start to the joint `end`; (F,) radians about it; (F,) the smaller
             distance of joint and target from the axis, in lengths of the limb.
         """
-        start = heads[:, target.index(self.base)]
-        line = heads[:, target.index(end)] - start
+        start, last, joint = (
+            heads[:, self.figures.target.index(name)] for name in (self.base, end, self.joint)
+        )
+        line = last - start
         axis = line / np.maximum(batch.length(line, -1), 1e-12)[:, None]
-        present = heads[:, target.index(self.joint)] - start
-        wanted = self.wanted(target, heads, source, way) - start
+        present = joint - start
+        wanted = self.wanted(heads, way) - start
         present = present - batch.dot(present, axis, -1)[:, None] * axis
         wanted = wanted - batch.dot(wanted, axis, -1)[:, None] * axis
         sine = batch.dot(axis, batch.cross(present, wanted, -1), -1)
@@ -236,88 +197,48 @@ class Effector:
         off = np.minimum(batch.length(present, -1), batch.length(wanted, -1)) / self.length
         return axis, np.asarray(angle), np.asarray(off)
 
-    def errors(self, target: TargetFigure, heads: Array, source: SourceMotion, way: ScaledWay) -> Array:
+    def errors(self, heads: Array, way: ScaledWay) -> Array:
         """(F,) its distances from its targets, in lengths of the limb."""
-        off = heads[:, target.index(self.joint)] - self.wanted(target, heads, source, way)
+        off = heads[:, self.figures.target.index(self.joint)] - self.wanted(heads, way)
         return np.asarray(batch.length(off, -1) / self.length)
-
-
-def limb_effectors(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
-) -> dict[str, Effector]:
-    """The effector at the end of each limb, by the limb's name."""
-    return {
-        limb.name: _effector(
-            figure_map, target, source, settings, limb, "feet" if limb in figure_map.legs else "hands"
-        )
-        for limb in figure_map.limbs
-    }
-
-
-def poles(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
-) -> dict[str, Effector]:
-    """The effector at the knee or elbow of each limb, by the limb's name."""
-    return {
-        limb.name: _effector(
-            figure_map, target, source, settings, limb, "knees" if limb in figure_map.legs else "elbows"
-        )
-        for limb in figure_map.limbs
-    }
 
 
 _SINGULAR = {"feet": "foot", "hands": "hand", "knees": "knee", "elbows": "elbow"}
 
 
-def _effector(
-    figure_map: FigureMap,
-    target: TargetFigure,
-    source: SourceMotion,
-    settings: RetargetSettings,
-    limb: Limb,
-    field: str,
-) -> Effector:
-    """The effector of a limb that a field of `PAIRED` weighs."""
-    is_pole = field in ("knees", "elbows")
-    joint = limb.middle if is_pole else limb.end
+def limb_effectors(figures: Figures, settings: RetargetSettings) -> dict[str, Effector]:
+    """The effector at the end of each limb, by the limb's name."""
+    return {limb.name: _effector(figures, settings, limb, is_pole=False) for limb in figures.map.limbs}
+
+
+def poles(figures: Figures, settings: RetargetSettings) -> dict[str, Effector]:
+    """The effector at the knee or elbow of each limb, by the limb's name."""
+    return {limb.name: _effector(figures, settings, limb, is_pole=True) for limb in figures.map.limbs}
+
+
+def _effector(figures: Figures, settings: RetargetSettings, limb: Limb, *, is_pole: bool) -> Effector:
+    pair = ("knees", "elbows") if is_pole else ("feet", "hands")
+    field = pair[limb not in figures.map.legs]
     return Effector(
         f"{_SINGULAR[field]} of the {limb.name}" if is_pole else limb.name,
-        joint,
+        figures,
+        limb.middle if is_pole else limb.end,
         limb.upper,
-        figure_map.sources[joint],
-        figure_map.sources[limb.upper],
-        limb_length(target, limb),
-        leg_length(source, figure_map, limb),
+        *figures.lengths(limb),
         settings.weight(field, limb.is_right),
         getattr(settings, f"{_SINGULAR[field]}_space"),
     )
 
 
-def head_effector(
-    figure_map: FigureMap, target: TargetFigure, source: SourceMotion, settings: RetargetSettings
-) -> Effector | None:
+def head_effector(figures: Figures, settings: RetargetSettings) -> Effector | None:
     """The effector of the head, relative to the hips; None without a head below the hips in the tree."""
-    head, hips = figure_map.head, figure_map.hips
-    if not head:
+    head, hips = figures.map.head, figures.map.hips
+    skeleton = figures.target.skeleton
+    if not head or hips not in (skeleton.joints[i].name for i in skeleton.chain(head)):
         return None
-    chain = [target.skeleton.joints[i].name for i in target.skeleton.chain(head)]
-    if hips not in chain:
-        return None
-    heads, _ = target.reference
-    source_head, source_hips = figure_map.sources[head], figure_map.sources[hips]
-    length = float(np.linalg.norm(heads[target.index(head)] - heads[target.index(hips)]))
-    ends = source.reference_heads[[source.index(source_hips), source.index(source_head)]]
-    source_length = path_length(list(ends))
+    length, source_length = (
+        path_length([place(hips), place(head)]) for place in (figures.target_head, figures.source_head)
+    )
     if not (length > 0.0 and source_length > 0.0):
         return None
-    return Effector(
-        "head",
-        head,
-        hips,
-        source_head,
-        source_hips,
-        length,
-        source_length,
-        settings.head,
-        settings.head_space,
-    )
+    return Effector("head", figures, head, hips, length, source_length, settings.head, settings.head_space)

@@ -21,7 +21,7 @@ from ..contacts import (
 )
 from .alignment import UP, shortest
 from .feet import TOES, Hold, SolePart, heel_from_ball
-from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, path_length, product, turned
+from .figures import FigureMap, Limb, SourceMotion, TargetFigure, inverse, leg_length, product, turned
 
 FLAT = 30.0
 """Percentile of an ankle's heights in a contact up to which the foot counts as flat."""
@@ -29,23 +29,12 @@ FLAT = 30.0
 
 @dataclass(frozen=True, eq=False)
 class Stances:
-    """Contacts of the source's feet.
+    """Contacts of the source's feet."""
 
-    Attributes:
-        phases: of the ball, by leg, in order.
-        velocity: (3,) of the ground, metres per second of the source; 0 where it stands still.
-        rolls: by leg and phase, the points on which the foot rolls before and after it.
-    """
-
-    phases: Mapping[str, Sequence[Phase]]
-    velocity: Array
+    phases: Mapping[str, Sequence[Phase]]  # of the ball, by leg, in order
+    velocity: Array  # (3,) of the ground, metres per second of the source; 0 where it stands still
+    # By leg and phase, the points on which the foot rolls before and after it.
     rolls: Mapping[str, Sequence[Sequence[Hold]]] = field(default_factory=dict)
-
-
-def leg_length(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> float:
-    """From hip to knee to ankle, or from shoulder to elbow to wrist, in the reference pose; metres."""
-    joints = (limb.upper, limb.middle, limb.end)
-    return path_length([source.reference_heads[source.index(figure_map.sources[name])] for name in joints])
 
 
 def ball(source: SourceMotion, figure_map: FigureMap, limb: Limb) -> Array:
@@ -88,7 +77,6 @@ def yielding_phases(
         times: (F,) seconds.
         leg: its length, metres.
         ahead: (3,) unit direction in which the figure goes.
-        thresholds: of contacts.
     """
     speeds = np.gradient(points @ ahead, times)
     yielding = np.maximum(speeds, 0.0)

@@ -234,10 +234,10 @@ def test_one_that_cannot_be_baked_leaves_all_as_they_were(ext, bake_all, setting
         module = ext.module("ccd_rig.blender.bake.bake")
         plain = module.write_keys
 
-        def fails(scene, rig, *rest):
-            if rig == made[1]:
+        def fails(task, *rest):
+            if task.armature_object == made[1]:
                 raise module.RigError("the disk is full")
-            return plain(scene, rig, *rest)
+            return plain(task, *rest)
 
         monkeypatch.setattr(module, "write_keys", fails)
     rigs.update()

@@ -120,21 +120,26 @@ def test_a_pole_is_put_on_the_side_of_the_bend(finding):
     assert len(bpy.data.objects) == before
 
 
-def leg():
-    """Three bones downwards, bent a little at rest."""
+def leg(has_foot=False):
+    """Three bones downwards, bent a little at rest; with a foot there is a fourth across their end."""
     bones, head = [], (0.0, 0.0, 0.0)
     for i, angle in enumerate((-0.2, 0.0, 0.2)):
         tail = (head[0] + math.sin(angle), 0.0, head[2] - math.cos(angle))
         bones.append(rigs.B(f"bone_{i}", head, tail, parent=f"bone_{i - 1}" if i else "", connect=i > 0))
         head = tail
+    if has_foot:
+        toes = (head[0] + 0.6, 0.0, head[2])
+        bones.append(rigs.B("bone_3", head, toes, parent="bone_2", connect=True))
     return rigs.armature(bones)
 
 
-def test_the_fix_of_a_limb_that_snaps_straight_helps(bake):
+@pytest.mark.parametrize("by_the_ankle", [False, True])
+def test_the_fix_of_a_limb_that_snaps_straight_helps(bake, by_the_ankle):
     """A target leaves reach and comes back: with the fix the limb turns half as much in a frame."""
-    rig = leg()
+    rig = leg(has_foot=by_the_ankle)
     path = {1: (0.3, 0, -1.9), 15: (2.2, 0, -2.6), 25: (2.6, 0, -2.0), 40: (0.3, 0, -1.7)}
-    rigs.reach(rig, "bone_2", rigs.keyed(rigs.empty("Goal"), path))
+    target = rigs.keyed(rigs.empty("Goal"), path)
+    rigs.reach(rig, "bone_3" if by_the_ankle else "bone_2", target, use_tail=not by_the_ankle)
     report = run(bake, rig, 40, smoothness=0.0)
     jumps = of(report, "JUMP")
     assert {each.fix for each in jumps} == {"EXTENSION"}

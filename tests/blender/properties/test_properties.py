@@ -95,7 +95,7 @@ def test_the_core_takes_the_ends_of_every_solver_slider(properties, rig):
             continue
         for end in (prop.hard_min, prop.hard_max):
             setattr(rig.ccd_rig.solver, name, end)
-            properties.solver_settings(rig)
+            assert getattr(properties.solver_settings(rig), name) == pytest.approx(end, rel=FLOAT32)
         rig.ccd_rig.solver.property_unset(name)
 
 

@@ -265,7 +265,7 @@ def test_the_redo_panel_shows_thresholds_and_ranges(ext, name):
     layout = Layout()
     drawn = SimpleNamespace(
         layout=layout,
-        found="toe.L: 1-15\ntoe.R: no contact",
+        results="toe.L: 1-15\ntoe.R: no contact",
         fields={name for base in operator.__mro__ for name in getattr(base, "__annotations__", ())},
     )
     drawn.draw_thresholds = lambda: operator.draw_thresholds(drawn)

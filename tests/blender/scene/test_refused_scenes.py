@@ -109,7 +109,7 @@ def test_scale_that_becomes_zero(evaluation, constraints_of, errors):
         assert sample(4.5).matrix_world.to_scale().length > 0
         with pytest.raises(errors.RigError, match="'Rig' has a scale of 0 at frame 5"):
             sample(5)
-        sample(1)
+        assert sample(1).matrix_world.to_scale()[:] == pytest.approx((1.0, 1.0, 1.0))
 
 
 def test_simulated_but_not_used(evaluation, constraints_of):

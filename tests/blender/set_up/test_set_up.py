@@ -12,6 +12,7 @@ import rigs
 import whole_file
 from figures_set_up import FRAMES, SOLVE, bake, matrices, move, set_up, target_of
 from mathutils import Matrix, Vector
+from operator_calls import fails
 from rigs import B
 
 HUMAN_ROWS = {
@@ -47,6 +48,37 @@ def test_targets_and_poles_lie_in_one_collection(ext):
     things += [row.pole_target for row in made.values() if row.pole_target is not None]
     assert len({home for thing in things for home in thing.users_collection}) == 1
     assert len(bpy.data.collections) == 1
+
+
+@pytest.mark.parametrize("options", [{"poles": True}, {"poles": True, "control_bones": True}])
+def test_a_set_up_goes_without_a_trace(ext, options):
+    rig = rigs.metarig("basic_human")
+
+    def there():
+        things = (bpy.data.objects, bpy.data.collections, bpy.data.meshes, rig.data.bones)
+        return [each.keys() for each in things], bpy.context.mode
+
+    bpy.ops.object.mode_set(mode="POSE")
+    before = there()
+    made = set_up(rig, **options)
+    assert len(made) == len(HUMAN_ROWS) and there() != before
+    assert bpy.ops.ccd_rig.constraints_remove() == {"FINISHED"}
+    assert len(rig.ccd_rig.constraints) == 0 and there() == before
+    fails(bpy.ops.ccd_rig.constraints_remove, "has no CCD constraint")
+
+
+def test_what_something_else_uses_stays_when_a_set_up_goes(ext):
+    rig = rigs.metarig("basic_human")
+    made = set_up(rig)
+    own = rigs.empty("Own")
+    in_use = {made[name].target.name for name in ("hand.L", "spine", "foot.L")}
+    own.constraints.new("COPY_LOCATION").target = made["hand.L"].target
+    own.parent = made["foot.L"].target
+    made["foot.R"].target = own
+    rigs.activate(rig)
+    bpy.ops.ccd_rig.constraints_remove()
+    left = {each.name for each in bpy.data.objects if each.type == "EMPTY"}
+    assert left == {"Own", "Target foot.R", *in_use}, "with what these hang on"
 
 
 def test_a_nameless_copy_gets_the_same_rows(ext):

@@ -86,11 +86,39 @@ def test_other_shapes_are_not_widened():
     assert widened(box, [Quaternion()], MARGIN) is box
 
 
-def test_bounds_stay_within_a_half_turn():
+def test_sides_of_an_ellipse_stay_within_a_half_turn():
     wide = widened(SHOULDER, [about((1, 0, 0), 178.0), about((0, 1, 0), 179.0)], MARGIN)
     assert isinstance(wide, SwingTwist) and isinstance(wide.swing, Ellipse)
     assert wide.swing.x_upper <= pi
-    assert wide.twist is not None and wide.twist[1] <= pi
+    assert wide.twist is not None and degrees(wide.twist[1]) == pytest.approx(184.0, abs=0.01)
+
+
+@pytest.mark.parametrize("turn", [-1, 0, 1])
+def test_a_range_past_a_half_turn_is_widened_at_its_nearer_end(turn):
+    twist = 2.6 + 2.0 * pi * turn, 3.7 + 2.0 * pi * turn
+    limit = SwingTwist(Cone(0.5), twist)
+    inside = about((0, 1, 0), degrees(3.6))
+    aside = about((1, 0, 0), 60.0) @ about((0, 1, 0), degrees(3.5))
+    wide = widened(limit, [aside], MARGIN)
+    assert isinstance(wide, SwingTwist) and wide.twist == limit.twist
+    assert contains(wide, aside) and contains(wide, inside)
+    wide = widened(limit, [about((0, 1, 0), degrees(-2.4))], MARGIN)
+    assert isinstance(wide, SwingTwist) and wide.twist is not None
+    assert wide.twist == pytest.approx((twist[0], 2.0 * pi * (turn + 1) - 2.4 + MARGIN))
+    hinge = Hinge((1.0, 0.0, 0.0), *twist)
+    wide = widened(hinge, [about((1, 0, 0), degrees(-2.4))], MARGIN)
+    assert isinstance(wide, Hinge) and contains(wide, about((1, 0, 0), degrees(3.7)))
+    assert loosened(hinge, 0.2) is None, "no ellipse holds a range past a half turn"
+    assert widened(hinge, [aside], MARGIN) is None
+
+
+@pytest.mark.parametrize(
+    ("range_", "held"), [((2.6, 3.7), (0.0, 2.6, 3.7)), ((-4.0, 3.0), (0.0, 1.0, 2.0, 3.0, 4.0, 5.0))]
+)
+def test_a_hinge_along_the_bone_is_loosened_past_a_half_turn(range_, held):
+    loose = loosened(Hinge((0.0, 1.0, 0.0), *range_), 0.2)
+    assert loose is not None
+    assert all(contains(loose, about((0, 1, 0), degrees(angle)), 1e-5) for angle in held)
 
 
 def test_a_loosened_hinge_has_its_range_and_a_little_beside_it():

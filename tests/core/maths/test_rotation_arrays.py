@@ -97,3 +97,29 @@ def test_quaternions_of_matrices():
     again = batch.quaternions(batch.matrices(rotations))
     assert np.abs(np.abs((again * rotations).sum(0)) - 1.0).max() < 1e-14
     assert (again[0] >= 0.0).all()
+
+
+@pytest.mark.parametrize("stretch", [0.0, 1e-6, 0.1, 0.6])
+def test_nearest_rotations_are_those_of_the_singular_value_decomposition(stretch):
+    """Of R S with S symmetric and positive it is R; with shear too it is U V^T."""
+    draw = np.random.default_rng(5)
+    rotations = batch.matrices(np.moveaxis(random_rotations(3, 200), -1, 0))
+    shears = np.eye(3)[..., None] + stretch * draw.uniform(-0.5, 0.5, (3, 3, 200))
+    scaled = np.einsum("ij...,jk...->ik...", rotations, shears) * draw.uniform(0.01, 100.0, 200)
+    left, _, right = np.linalg.svd(np.moveaxis(scaled, -1, 0))
+    nearest = batch.nearest_rotations(scaled)
+    assert np.abs(np.moveaxis(left @ right, 0, -1) - nearest).max() < EXACT
+    if stretch == 0.0:
+        assert np.abs(rotations - nearest).max() < EXACT
+
+
+def test_nearest_rotations_have_the_same_bits_alone():
+    scaled = np.random.default_rng(2).normal(size=(3, 3, 300))
+    scaled *= np.sign(np.linalg.det(np.moveaxis(scaled, -1, 0)))
+    whole = batch.nearest_rotations(scaled)
+    for k in range(40):
+        assert (batch.nearest_rotations(scaled[..., k : k + 1]) == whole[..., k : k + 1]).all()
+
+
+def test_a_flat_matrix_has_no_nearest_rotation():
+    assert np.isnan(batch.nearest_rotations(np.diag((1.0, 1.0, 0.0))[..., None])).all()

@@ -120,7 +120,7 @@ def test_limits_of_a_planar_chain():
         (lambda: planar_chain([]), "at least one bone"),
         (lambda: planar_chain([1.0, 1.0], [0.0]), "2 lengths need 2 angles, not 1"),
         (lambda: planar_chain([1.0, 1.0], limits=[None]), "2 lengths need 2 limits, not 1"),
-        (lambda: planar_chain([1.0], [math.nan]), r"angles\[0\] must be finite"),
+        (lambda: planar_chain([1.0], [math.nan]), r"angles\[0\] is nan; give a finite number"),
         (lambda: planar_chain([1.0], axis=(0, 0, 0)), "axis is zero"),
         (lambda: planar_chain([-1.0]), "'joint0': length"),
         (lambda: planar_chain([1.0], limits=[(1.0, 0.0)]), "lower .* above upper"),

@@ -28,6 +28,7 @@ from ccd_rig import (
     SwingTwist,
     forward_kinematics,
 )
+from ccd_rig.kernel import carry_departures, sweep_departures, write_departures, write_largest_angles
 from ccd_rig.limits.shapes import violation
 from ccd_rig.maths.batch import Array
 from ccd_rig.solvers import motion as module
@@ -48,6 +49,60 @@ def chain(count: int, limit: Limit | None = None) -> Skeleton:
             for i in range(count)
         ]
     )
+
+
+def random_rotations(draw: np.random.Generator, *shape: int) -> Array:
+    """Unit quaternions."""
+    drawn = draw.normal(size=(*shape, 4))
+    return drawn / np.linalg.norm(drawn, axis=-1, keepdims=True)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_departures_are_rotations_from_base_poses_to_poses(seed: int) -> None:
+    """By the quaternions of mathutils; joints that do not move at a frame stay."""
+    draw = np.random.default_rng(seed)
+    base, poses, joints = random_rotations(draw, 5, 3), random_rotations(draw, 2, 3), [2, 0]
+    moves, rows = draw.integers(0, 2, (5, 2)).astype(np.uint8), np.array([4, 1])
+    table, departed, carried = base.reshape(5, 12), np.empty((2, 8)), np.empty((2, 12))
+    write_departures(table, moves, np.array(joints), rows, poses.reshape(2, 12), departed)
+    carry_departures(table, moves, np.array(joints), rows, departed, carried)
+    largest = np.empty(2)
+    write_largest_angles(np.tile((1.0, 0.0, 0.0, 0.0), (2, 2)), departed, largest)
+    for r, row in enumerate(rows):
+        angles = [0.0]
+        for m, joint in enumerate(joints):
+            turn = Quaternion(base[row, joint]).rotation_difference(Quaternion(poses[r, joint]))
+            expected = Quaternion(base[row, joint]).inverted() @ Quaternion(poses[r, joint])
+            expected = expected if moves[row, m] else Quaternion()
+            assert departed[r, 4 * m] >= 0.0
+            assert abs(expected.dot(Quaternion(departed[r, 4 * m : 4 * m + 4]))) == pytest.approx(
+                1.0, abs=1e-6
+            )
+            there = poses[r, joint] if moves[row, m] else base[row, joint]
+            reached = carried[r, 4 * joint : 4 * joint + 4]
+            assert abs(float(there @ reached)) == pytest.approx(1.0, abs=1e-12)
+            angles.append(math.remainder(turn.angle, 2.0 * math.pi) if moves[row, m] else 0.0)
+        assert largest[r] == pytest.approx(max(map(abs, angles)), abs=1e-3)
+        assert (carried[r, 4:8] == base[row, 1]).all()
+
+
+def test_swept_departures_go_beyond_the_least_sum() -> None:
+    """The sum |d - 1|^2 + mu |d - before|^2 + mu |d - after|^2 is least at the weighted mean."""
+    draw = np.random.default_rng(0)
+    turned = random_rotations(draw, 3, 1)
+    turned[turned @ (1.0, 0.0, 0.0, 0.0) < 0.0] *= -1.0
+    turned[2] *= np.sign(turned[2, 0] @ (np.array((1.0, 0.0, 0.0, 0.0)) + 4.0 * turned[0, 0]))
+    swept, smoothness = np.empty((1, 4)), np.array([1.0, 2.0, 4.0])
+    around = np.array([-1, 0, 1]), np.array([1, 2, -1])
+    sweep_departures(
+        turned.reshape(3, 4), np.ones((3, 1), np.uint8), *around, smoothness, np.array([1]), swept
+    )
+    weights = np.array([1.0, 2.0, 4.0])  # the larger smoothness counts between two frames
+    best = (weights @ np.array([(1.0, 0.0, 0.0, 0.0), turned[0, 0], turned[2, 0]])) / weights.sum()
+    best *= np.sign(best @ turned[1, 0])
+    coupled = 4.0 / 5.0  # Young's optimal factor 2 / (1 + sqrt(1 - rho^2)) for the spectral radius rho
+    beyond = turned[1, 0] + 2.0 / (1.0 + math.sqrt(1.0 - coupled**2)) * (best - turned[1, 0])
+    assert swept[0] == pytest.approx(beyond / np.linalg.norm(beyond), abs=1e-14)
 
 
 def eight(count: int, size: float = 3.0) -> Array:
@@ -243,10 +298,10 @@ def test_a_way_that_another_start_finds_goes_on_to_the_frames_beside(seed: int) 
     assert largest_turn(found[8]) < 2.0
 
 
-def wandering(seed: int) -> tuple[Skeleton, Array, Array]:
+def wandering(seed: int, joints: range = range(2, 7)) -> tuple[Skeleton, Array, Array]:
     """Hinges, cones and free joints that follow curves inside their limits; points of the tip; the turns."""
     rng = random.Random(seed)
-    count = rng.randrange(2, 7)
+    count = rng.randrange(joints.start, joints.stop)
     limits: dict[str, dict[str, Limit]] = {}
     turns = []
     times = np.linspace(0.0, 2.0 * math.pi, FRAMES, endpoint=False)
@@ -285,6 +340,15 @@ def test_smoothness_is_raised_where_the_motion_still_jumps(seed: int) -> None:
         if joint.limit is not None
     ]
     assert max(off, default=0.0) < 1e-6
+
+
+@pytest.mark.parametrize("seed", [28, 55, 57, 60, 76, 85])
+def test_joints_of_long_chains_share_what_a_quick_target_explains(seed: int) -> None:
+    skeleton, points, turns = wandering(seed, range(7, 15))
+    points, turns = points[::4], turns[::4]
+    smooth = solved(frames_of(skeleton, points), 5.0)
+    assert largest_turn(smooth) < 1.8 * angles(turns[:-1], turns[1:]).max()
+    assert (smooth.solved.statuses == 0).all()
 
 
 @pytest.mark.parametrize("upper", [1.9, 2.2])

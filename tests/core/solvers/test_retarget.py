@@ -22,6 +22,7 @@ from ccd_rig.motion.contacts import ContactThresholds
 from ccd_rig.motion.retargeting.alignment import _heading, shortest
 from ccd_rig.motion.retargeting.figures import (
     FigureMap,
+    Figures,
     Limb,
     SourceMotion,
     TargetFigure,
@@ -336,10 +337,10 @@ def test_a_weight_brings_an_effector_to_the_source_in_its_space(other_proportion
     for value in (0.0, 0.5, 1.0):
         settings = dataclasses.replace(FREE, **{**off, weight: value, field: space})
         result = retarget(MAP, target, source, settings)
-        outcome = limb_effectors(MAP, target, source, settings)
-        effector = outcome.get(name) or head_effector(MAP, target, source, settings)
+        figures = Figures(MAP, target, source)
+        effector = limb_effectors(figures, settings).get(name) or head_effector(figures, settings)
         heads = bipeds.heads_of(target, result)
-        errors.append(effector.errors(target, heads, source, result.way))
+        errors.append(effector.errors(heads, result.way))
         assert (name in measures(MAP, target, source, result).followed) is (value > 0.0)
     reached = errors[0] < 0.12  # not where it is farther than the limb is long
     assert errors[0].mean() > 0.005 and reached.mean() > 0.15
@@ -398,8 +399,8 @@ def test_knees_and_elbows_are_poles(other_proportions, weight, limb, space):
         settings = dataclasses.replace(FREE, **{weight: value, field: space})
         result = retarget(MAP, target, source, settings)
         heads.append(bipeds.heads_of(target, result))
-        pole = poles(MAP, target, source, settings)[limb.name]
-        _, angle, off = pole.sides(target, heads[-1], source, result.way, limb.end)
+        pole = poles(Figures(MAP, target, source), settings)[limb.name]
+        _, angle, off = pole.sides(heads[-1], result.way, limb.end)
         angles.append(np.abs(angle[off > 0.1]))
     assert min(map(len, angles)) > 3
     assert angles[1].max() < 1e-3

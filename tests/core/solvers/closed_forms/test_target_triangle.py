@@ -212,7 +212,7 @@ def test_triangle_refuses_bad_input():
         target_triangle(skeleton, pose, goal, omega={"elbow": 1.0})
     with pytest.raises(InvalidInput, match="omega of 'joint1' must be 0 to pi"):
         target_triangle(skeleton, pose, goal, omega={"joint1": 4.0})
-    with pytest.raises(InvalidInput, match="omega of 'joint1' must be 0 to pi"):
+    with pytest.raises(InvalidInput, match="omega of 'joint1' is nan; give a finite number"):
         target_triangle(skeleton, pose, goal, omega={"joint1": math.nan})
     with pytest.raises(InvalidInput, match="no reach window"):
         target_triangle(skeleton, pose, PositionGoal("joint2", (1.0, 0.0, 0.0), max_extension=0.9))

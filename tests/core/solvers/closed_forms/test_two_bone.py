@@ -243,8 +243,8 @@ def test_two_bone_refuses_bad_input():
     goal = PositionGoal("middle", (1.0, 0.0, 0.0))
     for fields, message in (
         ({"soft": 1.5}, "soft must be 0 to 1"),
-        ({"soft": math.nan}, "soft must be 0 to 1"),
-        ({"weight": math.nan}, "weight must be"),
+        ({"soft": math.nan}, "soft is nan"),
+        ({"weight": math.nan}, "weight is nan"),
         ({"pole": (math.nan, 0.0, 0.0)}, "pole must be three finite"),
         ({"pole_angle": math.inf}, "pole_angle is inf"),
     ):
