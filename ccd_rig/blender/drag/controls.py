@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bones of an armature as controls, which are dragged, or as followers of controls.
 
-A bone is placed by its channels, or by Blender's constraints. In the second case the bone that it follows is
-moved instead, if there is only one. A chain goes on through bones that constraints place beside their
-parents, such as the mechanisms between the controls of a spine, and ends below others.
+A bone is placed by its channels, also in the frame that Child Of or Armature gives it, or by Blender's
+constraints. In the last case the bone that it follows is moved instead, if there is only one. A chain goes on
+through bones that constraints place beside their parents, such as the mechanisms between the controls of a
+spine, and ends below others.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ WHOLE = {"WORLD", "POSE"}
 """Spaces in which a copied rotation is the source's, seen from the armature."""
 AXIAL = {Part.HEAD, Part.NECK}
 """Parts that the spine carries."""
+RIGID = 1e-4
+"""Largest entry of a rotation times its transpose that is noise, beside the identity's."""
 MEETING = 1e-4
 """Largest distance of a head from that of its parent that turns about it, in lengths of the bone."""
 
@@ -62,6 +65,7 @@ class Controls:
                     )
         self._drivers = dependence.drivers_by_bone(armature_object)
         self._lines: dict[str, list[bpy.types.PoseBone]] = {}
+        self._parented: dict[str, bool] = {}
         self.moved: frozenset[str] = frozenset()
 
     @cached_property
@@ -78,9 +82,25 @@ class Controls:
             return (
                 f"Bone '{bone.name}' is turned by Blender's constraint '{constraint.name}' on bone '{owner}'"
             )
+        if self.parented(bone):
+            return ""
         for constraint in placing_constraints(bone):
             return f"Bone '{bone.name}' is placed by Blender's constraint '{constraint.name}'"
         return ""
+
+    def parented(self, bone: bpy.types.PoseBone) -> bool:
+        """Whether constraints alone carry a bone, whose channels move it in their frame without a scale."""
+        if bone.name not in self._parented:
+            acting = list(placing_constraints(bone))
+            is_posed = not (all(bone.lock_rotation) and all(bone.lock_location))
+            self._parented[bone.name] = (
+                bool(acting)
+                and is_posed
+                and bone.name not in self._iks
+                and all(map(_is_parent, acting))
+                and _is_rigid(bone)
+            )
+        return self._parented[bone.name]
 
     def is_in_ik(self, bone: bpy.types.PoseBone) -> bool:
         """Whether Blender's IK turns a bone."""
@@ -120,7 +140,7 @@ class Controls:
         role = self.figure.roles.get(bone.name)
         if role is not None and role.part is Part.HIPS:
             return True
-        if self._leads_ik(bone):
+        if self._leads_ik(bone) or (role is None and self.parented(bone)):
             return True
         return not any(self.turns(each) for each in bone.parent_recursive)
 
@@ -142,6 +162,8 @@ class Controls:
             self._lines[bone.name] = [bone]  # of bones that follow each other in a circle
             line = [bone]
             for above in bone.parent_recursive:
+                if self.parented(line[-1]):
+                    break
                 turned = self.turned_by(above) is not None and self._meets(line[-1], above)
                 if self.placing(above) and not (turned or self._is_still(above)):
                     break
@@ -286,10 +308,14 @@ class Controls:
         """
         carrying = []
         for each in (bone, *bone.parent_recursive):
-            if each.name in self._iks or any(c.type not in TURNING for c in placing_constraints(each)):
+            is_carried = self.parented(each)
+            constraints = [] if is_carried else list(placing_constraints(each))
+            if each.name in self._iks or any(c.type not in TURNING for c in constraints):
                 break
-            if not any(placing_constraints(each)) and (self.turns(each) or self.moves(each)):
+            if not constraints and (self.turns(each) or self.moves(each)):
                 carrying.append(each)
+            if is_carried:
+                break
         if not carrying:
             message = f"Bone '{bone.name}' is locked, and so is what carries it"
             raise RigError(f"{message}: unlock its rotation")
@@ -318,6 +344,31 @@ class Controls:
 def _is_swing_locked(bone: bpy.types.PoseBone) -> bool:
     """Whether locks keep a bone from swings."""
     return bool(bone.lock_rotation[0] and bone.lock_rotation[2])
+
+
+def _is_parent(constraint: Any) -> bool:
+    """Whether a constraint carries a bone as a parent does, fully."""
+    if constraint.influence < 1.0:
+        return False
+    if constraint.type == "CHILD_OF":
+        return all(
+            getattr(constraint, f"use_{what}_{axis}") for what in ("location", "rotation") for axis in "xyz"
+        )
+    return bool(constraint.type == "ARMATURE")
+
+
+def _is_rigid(bone: bpy.types.PoseBone) -> bool:
+    """Whether a bone's constraints turn and shift it without a scale."""
+    parent = bone.parent
+    above = (
+        {}
+        if parent is None
+        else {"parent_matrix": parent.matrix, "parent_matrix_local": parent.bone.matrix_local}
+    )
+    without = bone.bone.convert_local_to_pose(bone.matrix_basis, bone.bone.matrix_local, **above)
+    carried = (bone.matrix @ without.inverted_safe()).to_3x3()
+    product = carried @ carried.transposed()
+    return max(abs(product[i][k] - (i == k)) for i in range(3) for k in range(3)) <= RIGID
 
 
 def _acts(constraint: Any) -> bool:

@@ -440,7 +440,20 @@ class Session:
                 settings[name] |= {"mass": mass}
         above = {each for name in members for each in bones[name].parent_recursive}
         placed = [bone.name for bone in above if controls.placing(bone)]
-        return armature.layout(self._evaluated, chains, settings, carried, placed).read(self._evaluated)
+        reading = armature.layout(self._evaluated, chains, settings, carried, placed).read(self._evaluated)
+        return self._carried_by_constraints(reading)
+
+    def _carried_by_constraints(self, reading: armature.RigReading) -> armature.RigReading:
+        """The reading with bones where constraints carry them as parents do."""
+        places = {}
+        for j, joint in enumerate(reading.skeleton.joints):
+            bone = self._evaluated.pose.bones[reading.bones[j]]
+            if joint.parent >= 0 or not self._controls.parented(self._bone(bone.name)):
+                continue
+            turned, pose = bone.matrix.to_quaternion(), reading.pose
+            rest = (turned @ pose.rotations[j].inverted()).normalized()
+            places[j] = (bone.head - rest @ pose.translations[j]).freeze(), rest.freeze()
+        return replace(reading, skeleton=reading.skeleton.moved(places)) if places else reading
 
     def _begin(self, reading: armature.RigReading, made: drag.Drag, moved: Iterable[int]) -> None:
         """Take over a prepared drag; `moved`: joints of the reading that it may move."""

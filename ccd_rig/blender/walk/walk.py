@@ -8,6 +8,7 @@ action -> SourceMotion -> Cycle    curve -> Way    height or meshes -> Ground
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -56,8 +57,8 @@ LAST_FRAME = 1_048_574
 """Last frame in Blender; the first has the opposite sign."""
 LYING = 0.25
 """Smallest height of the starts of legs above feet, on average, in the length of the longest leg."""
-ROUNDING = 0.5
-"""Radius of rounded corners of a curve, in leg lengths."""
+SHORTEST = 0.5
+"""Smallest length of a curve, in leg lengths."""
 MADE_OF = "ccd_rig_walk"
 """Custom property of a walk's action: names of its armature, cycle and curve."""
 DEFORMING = frozenset(
@@ -191,7 +192,10 @@ def walk_steps(
         cycle = cycle_of(joints, figure, played, choice.settings.thresholds)
         cycle = with_stride(cycle, choice.settings.stride)
         try:
-            way = way_along(points, closed, ROUNDING * cycle.leg)
+            # A full turn in a stride, in which feet before or behind the body swing twice as fast as it goes.
+            far = max(abs(foot.before) for foot in cycle.feet.values())
+            sharpest = 2.0 / max(cycle.stride / math.pi, far)
+            way = way_along(points, closed, SHORTEST * cycle.leg, sharpest)
         except InvalidInput as error:
             raise RigError(f"'{curve.name}': {error}") from error
         start, ways, settings = choice.start, None, choice.settings

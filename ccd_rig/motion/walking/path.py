@@ -23,6 +23,10 @@ from .cycle import Cycle
 
 FARTHEST = 1e8
 """Metres from the origin up to which points count."""
+CORNER = 4.0 * 2.0**0.5
+"""Length over which a right angle is rounded, in radii of its bend: the bell of places turns it so."""
+WIDER = 1.25
+"""Factor from one width of rounding to the next that is tried."""
 FINEST = 400_000
 """Points of a resampled way at most."""
 
@@ -100,13 +104,15 @@ class Strides:
         return straight_on(along, self.along, self.line)
 
 
-def way_along(points: Array, closed: bool, rounding: float) -> Way:
+def way_along(points: Array, closed: bool, shortest: float, sharpest: float = np.inf) -> Way:
     """The way through points (P, 2 or 3), seen from above.
 
     Args:
         points: metres, in order; heights are left out.
         closed: whether the last leads to the first.
-        rounding: metres over which corners are rounded.
+        shortest: its length at least, and that over which corners are rounded, metres.
+        sharpest: radians by which it turns at most in a metre. Corners up to right angles are rounded as far
+            as that needs.
 
     Raises:
         InvalidInput: fewer than two points, one that is not a number, or no length.
@@ -125,13 +131,25 @@ def way_along(points: Array, closed: bool, rounding: float) -> Way:
     length = float(steps.sum())
     if not length > 1e-6 or len(flat) < 2:
         raise InvalidInput("the curve has no length, seen from above: move its points apart")
-    if length < rounding:
+    if length < shortest:
         raise InvalidInput(
-            f"the curve is {length:.3g} m long, seen from above: shorter than half a step of {rounding:.3g} m"
+            f"the curve is {length:.3g} m long, seen from above: shorter than half a step of {shortest:.3g} m"
         )
-    count = max(8, min(FINEST, round(length / (0.05 * rounding))))
+    count = max(8, min(FINEST, round(length / (0.05 * shortest))))
     even = _resampled(flat, count)
-    half = max(1, round(0.5 * rounding / (length / count)))
+    widest = min(CORNER / sharpest, length)
+    rounding = shortest
+    while True:
+        way = _rounded(even, rounding / (length / count), closed)
+        turns = np.abs(np.diff(way.headings)).max(initial=0.0) / way.spacing
+        if turns <= sharpest or rounding >= widest:
+            return way
+        rounding = min(WIDER * rounding, widest)
+
+
+def _rounded(even: Array, width: float, closed: bool) -> Way:
+    """The way through places (P, 2) at even distances, each the mean of a bell of `width` of them."""
+    count, half = len(even) - 1, max(1, round(0.5 * width))
     bell = np.hanning(2 * half + 3)[1:-1]
     bell /= bell.sum()
     if closed:

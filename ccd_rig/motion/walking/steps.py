@@ -9,7 +9,8 @@ Between two footfalls the foot moves as in the cycle, over a base that leads fro
 lifted over what lies between.
 
 The body goes at its height in the cycle above the mean height of the ground over a stride; one that lies on
-several pairs of legs is turned to its slope. It sinks, as smooth as that, for legs that are too short.
+several pairs of legs is turned to its slope. It sinks, as smooth as that, for legs that are too short: a long
+body at the end where they are.
 """
 
 from __future__ import annotations
@@ -257,12 +258,16 @@ def plan_walk(
         yield
         feet[leg.limb.name] = _rolled(course, leg, _foot(course, leg), heads)
     yield
-    moved = _moved(course, heads, feet)
     rotations, hips, turns = body
+    if lie.is_long:
+        hips, turns = _sunk(course, heads, feet, hips, turns)
+        heads, _ = posed(cycle.figure_map, cycle.target, rotations, hips, turns)
+    moved = _moved(course, heads, feet)
+    sunk = np.minimum(moved + hips - body[1], 0.0)
     pose = placed(cycle.figure_map, cycle.target, rotations, hips + moved, turns)
     for leg in cycle.legs:
         yield
-        feet[leg.limb.name] = _lowered(course, leg, feet[leg.limb.name], moved)
+        feet[leg.limb.name] = _lowered(course, leg, feet[leg.limb.name], sunk)
     return WalkPlan(*pose, feet, moved, time.times, along, course.reach)
 
 
@@ -798,6 +803,36 @@ def _lowered(course: _Course, leg: WalkLeg, plan: FootPlan, moved: Array) -> Foo
     down = room * -np.expm1(moved[:, 2] / room)  # smooth, below both the sink and the room
     part = 1.0 - _borne(plan.down, course.time.times, 2.0 * BLEND)
     return replace(plan, balls=plan.balls - (part * down)[:, None] * np.array(UP))
+
+
+def _sunk(
+    course: _Course, heads: Array, feet: Mapping[str, FootPlan], hips: Array, turns: Array
+) -> tuple[Array, Array]:
+    """(F, 3) hips and (F, 4) their rotation of a long body that sinks at the end whose legs are too short.
+
+    So the other end's legs do not fold for them. What that leaves out of reach the whole body sinks for.
+    """
+    cycle, times, whole = course.cycle, course.time.times, np.ones(len(heads))
+    _, headings = course.way.at(course.along)
+    ahead = np.column_stack((np.cos(headings), np.sin(headings)))
+    missing, places = [], []
+    for leg in cycle.legs:
+        start = heads[:, cycle.target.index(leg.limb.upper)]
+        missing.append(drops(start, feet[leg.limb.name].ankles(leg), course.reach[leg.limb.name], whole))
+        places.append(((start - hips)[:, :2] * ahead).sum(axis=1).mean())
+    middle = 0.5 * (max(places) + min(places))
+    ends = []
+    for is_front in (True, False):
+        group = [k for k, place in enumerate(places) if (place > middle) == is_front]
+        needed = np.max([missing[k] for k in group], axis=0)
+        needed = smooth_envelope(needed, times, cycle.stride_time)  # as the ground is a mean over a stride
+        ends.append((float(np.mean([places[k] for k in group])), needed))
+    (front, low), (back, high) = ends
+    grade = (high - low) / (front - back)
+    lift = -high - grade * back
+    axes = np.column_stack((-ahead * grade[:, None], whole))
+    lean = shortest(np.broadcast_to(UP, axes.shape), axes)
+    return hips + lift[:, None] * np.array(UP), product(lean, turns)
 
 
 def _moved(course: _Course, heads: Array, feet: Mapping[str, FootPlan]) -> Array:

@@ -550,6 +550,53 @@ def test_a_pin_behind_a_mechanism_that_the_pulled_bone_turns_is_named(begin, hum
     assert begin(rig, "chest").far_pins == ["hand_fk.R"]
 
 
+def test_bones_that_child_of_carries_are_moved_in_its_frame(begin):
+    """Hips carried by an object, alone and with pins; with influence in part, what they follow is moved."""
+    carrier = rigs.empty("Carrier", (1.0, 2.0, 3.0))
+    carrier.rotation_euler = (0.3, 0.5, 1.2)
+    rig = biped()
+    rig.matrix_world = Matrix.LocRotScale(Vector((0, 1, 0)), Euler((0.2, 0.1, 0.4)), None)
+    made = rig.pose.bones["hips"].constraints.new("CHILD_OF")
+    made.target = carrier
+    delta = Vector((0.0, -0.05, 0.1))
+    goal, before = tail(rig, "hips") + delta, bits(rig)
+    drag = begin(rig, "hips")
+    drag.move(delta)
+    assert drag.written() == [(rig.pose.bones["hips"], "location")]
+    assert (tail(rig, "hips") - goal).length < NEAR
+    drag.move((0.0, 0.0, 0.0))
+    assert bits(rig) == before
+    rig.pose.bones["foot.L"].ccd_rig.pin = "PLACE"
+    delta = Vector((0.05, -0.1, -0.2))
+    goal, place = tail(rig, "head") + delta, tail(rig, "foot.L")
+    drag = begin(rig, "head")
+    drag.move(delta)
+    assert drag.body == "hips"
+    assert (tail(rig, "head") - goal).length < NEAR
+    assert (tail(rig, "foot.L") - place).length < PINNED
+
+
+def test_an_ik_control_that_child_of_carries_is_moved_and_not_what_carries_it(begin):
+    bones = [B("hips", (0, 0, 1), (0, 0, 1.2)), B("up", (0, 0, 1.2), (0.5, 0.1, 1.2), "hips")]
+    bones += [B("low", (0.5, 0.1, 1.2), (1, 0, 1.2), "up"), B("hand", (1, 0, 1.2), (1.2, 0, 1.2))]
+    rig = rigs.armature(bones)
+    reach = rig.pose.bones["low"].constraints.new("IK")
+    reach.target, reach.subtarget, reach.chain_count = rig, "hand", 2
+    made = rig.pose.bones["hand"].constraints.new("CHILD_OF")
+    made.target, made.subtarget = rig, "hips"
+    rigs.set_rotation(rig.pose.bones["hips"], Quaternion((0.2, 0.3, 1.0), 0.7))
+    rig.pose.bones["hand"].location = (0.05, 0.02, 0.03)
+    delta = Vector((-0.1, -0.1, 0.1))
+    goal = tail(rig, "hand") + delta
+    drag = begin(rig, "low")
+    assert drag.name == "hand"
+    drag.cancel()
+    begin(rig, "hand").move(delta)
+    assert (tail(rig, "hand") - goal).length < NEAR
+    made.influence = 0.5
+    assert begin(rig, "hand").name == "hips"
+
+
 def test_what_copies_a_heel_leads_to_the_foot_that_carries_it(begin):
     rig = rigs.armature(
         [

@@ -11,7 +11,7 @@ import pytest
 import rigs
 import walks
 from mathutils import Quaternion
-from walking import contents, curve, refused, spider, stairs, terrain, walk_along
+from walking import beast, contents, curve, refused, spider, stairs, terrain, walk_along
 
 LINE = ((0.0, 0.0, 0.0), (0.0, -4.0, 0.0))
 BALLS = ("toe.L", "toe.R")
@@ -334,6 +334,26 @@ def test_a_body_whose_feet_are_far_apart_lies_across_a_slope(ext):
         bpy.context.scene.frame_set(frame)
         up = (body.matrix.to_3x3() @ rest).col[2]
         assert math.atan2(-up.x, up.z) == pytest.approx(math.atan(0.3), abs=0.02)
+
+
+def test_a_long_body_sinks_at_the_end_whose_legs_are_too_short(ext):
+    """In a valley front legs come down where it falls while hind ones are on its way up, and the reverse."""
+    rig = beast()
+    legs = [(f"thigh.{side}", f"foot.{side}") for side in "LR"]
+
+    def shortest(frames):
+        lengths = []
+        for frame in frames:
+            bpy.context.scene.frame_set(frame)
+            heads = [[rig.pose.bones[name].head.copy() for name in leg] for leg in legs]
+            lengths += [(a - b).length for a, b in heads]
+        return min(lengths)
+
+    alone = shortest(range(1, 26))
+    ground = terrain(lambda x, y: 0.2 * math.sin(2.6 * y), count=241)
+    walk_along(rig, curve((0.0, 0.0, 0.0), (0.0, -6.0, 0.0)), ground=ground)
+    found = shortest(frames_of(rig))
+    assert found > 0.86 * alone
 
 
 def test_a_vertex_that_is_no_number_is_told_by_its_own_index(ext):

@@ -8,6 +8,7 @@ import bpy
 import pytest
 import rigs
 from mathutils import Matrix, Quaternion, Vector
+from rigs import B
 
 
 def curve(*points, closed=False, name="Path"):
@@ -96,6 +97,33 @@ def spider(frames=24, swing=0.35, wide="", wider=1.0, raised=None):
                 _turn(rig, f"leg{leg}_0.{side}", "Z", far * back * (-1.0 if side == "L" else 1.0), frame)
                 lift = raised if is_wide and raised else 0.5 * math.sin(math.pi * v) ** 2
                 _turn(rig, f"leg{leg}_2.{side}", "Y", -lift if side == "L" else lift, frame)
+    rigs.activate(rig)
+    return rig
+
+
+def beast(frames=24, swing=0.25):
+    """A quadruped that walks in place by keys: legs of two bones swing, bent on their way ahead."""
+    bones = [B("hips", (0, 0.5, 1), (0, 0.3, 1)), B("spine", (0, 0.3, 1), (0, -0.5, 1), "hips")]
+    bones.append(B("head", (0, -0.5, 1), (0, -0.9, 1.2), "spine"))
+    legs = ("thigh", "shin", "foot", "hips", 0.5, 0.0), ("upper_arm", "forearm", "hand", "spine", -0.5, 0.25)
+    for side, x in (("L", 0.15), ("R", -0.15)):
+        for upper, lower, paw, above, y, _ in legs:
+            bones += [
+                B(f"{upper}.{side}", (x, y, 1.0), (x, y - 0.03, 0.52), above),
+                B(f"{lower}.{side}", (x, y - 0.03, 0.52), (x, y, 0.04), f"{upper}.{side}"),
+                B(f"{paw}.{side}", (x, y, 0.04), (x, y - 0.12, 0.0), f"{lower}.{side}"),
+            ]
+    rig = rigs.armature(bones, "Beast")
+    for side in "LR":
+        for upper, lower, paw, _, _, start in legs:
+            for frame in range(1, frames + 2):
+                u = ((frame - 1) / frames + start + 0.5 * (side == "R")) % 1.0
+                v = max(0.0, (u - 0.65) / 0.35)
+                back = 0.5 - u / 0.65 if u < 0.65 else -0.5 + v * v * (3.0 - 2.0 * v)
+                bent = 0.6 * math.sin(math.pi * v) ** 2
+                _turn(rig, f"{upper}.{side}", "X", -swing * back - 0.5 * bent, frame)
+                _turn(rig, f"{lower}.{side}", "X", bent, frame)
+                _turn(rig, f"{paw}.{side}", "X", swing * back - 0.5 * bent, frame)
     rigs.activate(rig)
     return rig
 

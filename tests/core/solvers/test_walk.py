@@ -595,3 +595,30 @@ def test_a_leg_folds_in_all_its_joints_alike():
 
 def angle_between(a, b):
     return float(np.arctan2(np.linalg.norm(np.cross(a, b)), np.sum(a * b)))
+
+
+def curvature(way) -> float:
+    """Largest curvature, 1/m, of the circles through three neighbouring places."""
+    a, b, c = way.places[:-2], way.places[1:-1], way.places[2:]
+    (ux, uy), (vx, vy) = (b - a).T, (c - b).T
+    sides = np.linalg.norm(b - a, axis=1) * np.linalg.norm(c - b, axis=1) * np.linalg.norm(c - a, axis=1)
+    return float((2.0 * np.abs(ux * vy - uy * vx) / sides).max())
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_corners_are_rounded_as_far_as_turns_may_be_sharp(closed: bool) -> None:
+    square = np.array([(0, 0), (0, -6), (6, -6), (6, 0)], float)
+    for sharpest in (8.0, 4.0, 2.0):
+        way = way_along(square, closed, 0.2, sharpest)
+        assert curvature(way) < 1.15 * sharpest
+        corner = np.linalg.norm(way.places - (0.0, -6.0), axis=1).min()
+        # The circle of the smallest radius that touches both sides is (sqrt 2 - 1) r from the corner.
+        assert corner < 2.0 * (2.0**0.5 - 1.0) / sharpest
+
+
+def test_a_way_that_turns_gently_is_not_rounded_further() -> None:
+    angles = np.linspace(0.0, 1.5 * np.pi, 400)
+    points = 3.0 * np.column_stack((np.cos(angles), np.sin(angles)))
+    plain, bound = way_along(points, False, 0.2), way_along(points, False, 0.2, 0.5)
+    assert np.array_equal(plain.places, bound.places)
+    assert np.array_equal(plain.headings, bound.headings)
