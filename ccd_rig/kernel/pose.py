@@ -64,8 +64,8 @@ REFERENCE_SLACK = 0.01
 """Part of the best pose's error by which the error of a pose reached from the reference may be larger."""
 FINAL_ROUNDS = 2
 """Most further rounds of minimising errors while the pose is not stationary."""
-SERVED = 5  # the pose before a perturbation
-FIRST_START = 4  # the start of the solve
+SERVED = 5  # a pose that is restored if what follows is no better
+FIRST_START = 4  # the start of the solve, or of a retry: the best pose of the first solve
 
 PASSES = 3
 """Passes of CCD before least squares."""
@@ -234,8 +234,8 @@ def begin(p):
     """Clamp the pose to its limits, evaluate it, and take it for the best so far."""
     p.stage = p.last_rank
     p.is_equal = True
-    # For a single joint the step of CCD is the optimum.
     p.to_region = p.likes_regions and not p.has_reference
+    # For a single joint the step of CCD is the optimum.
     p.by_passes = p.only_ccd or p.has_comfort or (p.moving_count == 1 and not p.has_reference)
     begin_try(p)
     for row in range(p.rows):

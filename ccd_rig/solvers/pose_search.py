@@ -59,7 +59,7 @@ class Starts:
 
     rotations: Array  # (K, J, 4) relative to rest
     translations: Array  # (K, J, 3) relative to rest
-    # (K, J) whether the rotation is relative to the start of the first try.
+    # (K, J) whether the rotation is relative to the best pose of the first try.
     is_turn: np.ndarray[Any, np.dtype[np.int32]]
 
     @classmethod
