@@ -49,8 +49,13 @@ More is seen as a pop.
 EXPLAINED = 4.0
 """Radians of such a change that a target's own change of step explains, per reach of a chain of two joints.
 
-Where a target jumps, its chain follows at once. Joints of longer chains share the turn. A pole's angle
-explains as much as it changes, a reach window `EXPLAINED` per length of its links.
+Joints of longer chains share the turn, the less the more the target leaps. A pole's angle explains as much as
+it changes, a reach window `EXPLAINED` per length of its links.
+"""
+LEAP = 0.5
+"""Part of a chain's reach by which a target's step changes where the target jumps: its chain follows at once.
+
+Four hinges inside limits turn by 2.1 radians to a target that jumps by 0.55 of their reach.
 """
 BRANCH_DISTANCE = 0.1
 """Radians of a joint from which two poses of a frame are on different IK branches."""
@@ -690,9 +695,11 @@ def _jumps(frames: Frames, turned: Array) -> Mask:
                 allowed[here] += _changes(target, *places)
             else:
                 step = target[places[2]] - 2.0 * target[places[1]] + target[places[0]]
+                way = np.sqrt((step * step).sum(1)) / reach
                 joints = len(set(goal.joints(kind.search.skeleton)).intersection(kind.search.movable))
                 share = min(1.0, 2.0 / max(joints, 1))
-                allowed[here] += share * EXPLAINED * np.sqrt((step * step).sum(1)) / reach
+                leap = np.minimum(way / LEAP, 1.0) ** 2
+                allowed[here] += EXPLAINED * way * (share + (1.0 - share) * leap)
     sudden = changes > allowed
     for each in (rows, before, after):
         sudden_frames[each[sudden]] = True
