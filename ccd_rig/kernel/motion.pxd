@@ -7,7 +7,7 @@ cpdef sweep_departures(const double[:, ::1] turned, const unsigned char[:, ::1] 
 @cython.locals(r=cython.Py_ssize_t, m=cython.Py_ssize_t)
 cpdef write_largest_angles(const double[:, ::1] a, const double[:, ::1] b, double[::1] largest)
 @cython.locals(count=cython.Py_ssize_t, m=cython.Py_ssize_t)
-cdef check_motion(const double[:, ::1] base, const unsigned char[:, ::1] moves, const Py_ssize_t[::1] joints, const Py_ssize_t[::1] rows, const double[:, ::1] rotations)
+cdef check_motion(const double[:, ::1] base, const unsigned char[:, ::1] moves, const Py_ssize_t[::1] joints, const Py_ssize_t[::1] rows, const double[:, ::1] rotations, const double[:, ::1] turned)
 @cython.locals(n=cython.Py_ssize_t)
 cdef check_numbers_of_frames(const Py_ssize_t[::1] numbers, Py_ssize_t first, Py_ssize_t end)
 @cython.locals(side=cython.Py_ssize_t, beside=cython.Py_ssize_t)

@@ -29,9 +29,7 @@ def write_departures(base, moves, joints, rows, rotations, turned):
     Raises:
         ValueError: arrays that do not fit each other.
     """
-    check_motion(base, moves, joints, rows, rotations)
-    if turned.shape[0] != rows.shape[0] or turned.shape[1] != 4 * joints.shape[0]:
-        raise ValueError(UNFIT)
+    check_motion(base, moves, joints, rows, rotations, turned)
     with nogil:
         for r in range(rows.shape[0]):
             for m in range(joints.shape[0]):
@@ -53,9 +51,7 @@ def carry_departures(base, moves, joints, rows, turned, carried):
     Raises:
         ValueError: arrays that do not fit each other.
     """
-    check_motion(base, moves, joints, rows, carried)
-    if turned.shape[0] != rows.shape[0] or turned.shape[1] != 4 * joints.shape[0]:
-        raise ValueError(UNFIT)
+    check_motion(base, moves, joints, rows, carried, turned)
     with nogil:
         for r in range(rows.shape[0]):
             for n in range(base.shape[1]):
@@ -129,12 +125,14 @@ def write_largest_angles(a, b, largest):
                 largest[r] = max(largest[r], angle_between(rotation_in(a, r, m), rotation_in(b, r, m)))
 
 
-def check_motion(base, moves, joints, rows, rotations):
-    """Raise ValueError unless frames, joints and rotations of some of the frames fit each other."""
+def check_motion(base, moves, joints, rows, rotations, turned):
+    """Raise ValueError unless frames, joints, and rotations and departures of some frames fit each other."""
     count = joints.shape[0]
     if base.shape[1] % 4 != 0 or moves.shape[0] != base.shape[0] or moves.shape[1] != count:
         raise ValueError(UNFIT)
     if rotations.shape[0] != rows.shape[0] or rotations.shape[1] != base.shape[1]:
+        raise ValueError(UNFIT)
+    if turned.shape[0] != rows.shape[0] or turned.shape[1] != 4 * count:
         raise ValueError(UNFIT)
     for m in range(count):
         if not 0 <= joints[m] < base.shape[1] // 4:

@@ -352,8 +352,8 @@ def test_a_long_body_sinks_at_the_end_whose_legs_are_too_short(ext):
     alone = shortest(range(1, 26))
     ground = terrain(lambda x, y: 0.2 * math.sin(2.6 * y), count=241)
     walk_along(rig, curve((0.0, 0.0, 0.0), (0.0, -6.0, 0.0)), ground=ground)
-    found = shortest(frames_of(rig))
-    assert found > 0.86 * alone
+    least = shortest(frames_of(rig))
+    assert least > 0.86 * alone
 
 
 def test_a_vertex_that_is_no_number_is_told_by_its_own_index(ext):

@@ -128,14 +128,14 @@ def test_a_pose_inside_limits_does_not_jump_where_a_target_leaves_the_sum_of_the
         )
         aside = Vector((rng.gauss(0.0, 1.0), abs(rng.gauss(0.0, 1.0)), rng.gauss(0.0, 1.0))).normalized()
         start, reach = legal_pose(skeleton, rng), sum(lengths)
-        found = []
+        results = []
         for part in (0.999, 1.001):
             goal = PositionGoal(skeleton.joints[-1].name, part * reach * aside)
-            found.append(solve(skeleton, start, [goal], replace(SETTINGS, solver=solver)))
-        inside, beyond = (result.errors[0].distance for result in found)
+            results.append(solve(skeleton, start, [goal], replace(SETTINGS, solver=solver)))
+        inside, beyond = (result.errors[0].distance for result in results)
         assert abs(beyond - inside) <= 0.002 * reach + SETTINGS.position_tolerance, seed
         if solver is Solver.CCD_LEAST_SQUARES:
-            assert found[1].status is SolveStatus.OPTIMAL, seed
+            assert results[1].status is SolveStatus.OPTIMAL, seed
 
 
 @pytest.mark.parametrize("seeds", few_and_all(1, 60, 3))

@@ -306,10 +306,10 @@ def test_more_steps_never_end_farther_from_the_reference_and_no_step_exceeds_the
         search = PoseSearch(skeleton, [PositionGoal(tip(skeleton), target)], SolverSettings(restarts=0))
         nearest = math.inf
         for budget in range(2, 40):
-            found = search.solve(*reference.arrays, [np.array([target])], reference.arrays, budget=budget)
-            assert found.steps[0] <= budget
-            if found.statuses[0] == 0:
-                pose = Pose.of_arrays(found.rotations[0], found.translations[0])
+            solved = search.solve(*reference.arrays, [np.array([target])], reference.arrays, budget=budget)
+            assert solved.steps[0] <= budget
+            if solved.statuses[0] == 0:
+                pose = Pose.of_arrays(solved.rotations[0], solved.translations[0])
                 departure = sum(
                     angle_between(*pair) ** 2 for pair in zip(pose.rotations, turns.values(), strict=True)
                 )
